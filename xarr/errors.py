@@ -1,0 +1,70 @@
+"""Every error and warning that xarr raises on purpose.
+
+Each class also derives from the builtin that a NumPy user would catch, so `except ValueError` keeps
+working.  Messages follow one pattern: the op as the user wrote it, the label of the violated
+constraint where there is one, what was wanted, what was got, and a fix that works.
+"""
+
+
+class XarrError(Exception):
+    """Base of all xarr errors."""
+
+
+class ShapeError(XarrError, ValueError):
+    """Shapes or dimension numbers violate a labelled constraint of an op."""
+
+
+class BroadcastError(ShapeError):
+    """Shapes do not broadcast; the message lists every alignment that would work."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis lies outside the rank of its array, or is named twice."""
+
+
+class DTypeError(XarrError, TypeError):
+    """An element type is not accepted, or two element types do not agree."""
+
+
+class InputError(XarrError, TypeError):
+    """A Python object cannot become an array (ragged list, string, object array ...)."""
+
+
+class ValueRangeError(XarrError, ValueError):
+    """A value is out of the range that an argument allows."""
+
+
+class ConfigError(XarrError, ValueError):
+    """An unknown configuration name or value."""
+
+
+class IndexingError(XarrError, IndexError):
+    """An index is out of bounds or of a kind that cannot index an array."""
+
+
+class TracedValueError(XarrError, TypeError):
+    """The value of a traced array was asked for; it has none until the graph runs."""
+
+
+class BackendError(XarrError, RuntimeError):
+    """A backend is unknown, unavailable, mixed with another, or lacks an op."""
+
+
+class EvaluationError(XarrError, RuntimeError):
+    """A backend failed while running a graph; names the source line that built the node."""
+
+
+class ParseError(XarrError, ValueError):
+    """Text could not be parsed; says where and what was expected."""
+
+
+class BroadcastWarning(UserWarning):
+    """An implicit broadcast under `config.broadcasting = "warn"`."""
+
+
+class OuterBroadcastWarning(BroadcastWarning):
+    """The result of an implicit broadcast is larger than every operand."""
+
+
+class AmbiguousBroadcastWarning(BroadcastWarning):
+    """More than one alignment fits; NumPy silently took the trailing one."""
