@@ -30,8 +30,8 @@ class InputError(XarrError, TypeError):
     """A Python object cannot become an array (ragged list, string, object array ...)."""
 
 
-class ValueRangeError(XarrError, ValueError):
-    """A value is out of the range that an argument allows."""
+class ValueRangeError(XarrError, ValueError, OverflowError):
+    """A value is out of the range that an argument or a dtype allows."""
 
 
 class ConfigError(XarrError, ValueError):

@@ -1,0 +1,130 @@
+"""What a backend is, how one is found by name, and the flag that chooses one.
+
+A backend is a package `xarr_<name>` with a class `Backend`, or an entry point `<name>` of the group
+`xarr.backends` that loads such a class; it is imported when first used.  The backends in this
+repository are found by the same rule as anybody else's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from xarr.config import current as config
+from xarr.errors import BackendError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from xarr.ir.graph import Graph
+    from xarr.ir.op import Op
+
+ENTRY_POINTS = "xarr.backends"
+
+
+class Program(Protocol):
+    """A compiled graph: call it with one buffer per parameter, get a tuple of one per result."""
+
+    @property
+    def text(self) -> str:
+        """The readable source of what runs."""
+
+    def __call__(self, *arguments: Any) -> Sequence[Any]: ...
+
+
+class AbstractBackend(ABC):
+    """What every backend provides.  A buffer is whatever it likes to compute on."""
+
+    #: The name it is chosen by.
+    name: ClassVar[str]
+
+    @abstractmethod
+    def supports(self, op: type[Op]) -> bool:
+        """Whether the backend runs this op whole.  Ops it does not are decomposed, or refused."""
+
+    @abstractmethod
+    def compile(self, graph: Graph) -> Program:
+        """Compile a graph that holds only supported ops.  Never called twice for equal graphs."""
+
+    @abstractmethod
+    def from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        """A buffer with the values of `array`.  It may share memory: xarr never writes to a buffer."""
+
+    @abstractmethod
+    def to_host(self, buffer: Any) -> np.ndarray[Any, Any]:
+        """The values of a buffer as a NumPy array of the same shape and dtype."""
+
+    def devices(self) -> tuple[str, ...]:
+        """Names of the devices it could use here."""
+        return ("cpu",)
+
+
+_loaded: dict[str, AbstractBackend] = {}
+
+
+def get(name: str) -> AbstractBackend:
+    """The backend called `name`, loaded if need be.
+
+    Raises BackendError if there is none, or if it cannot work on this machine (it says why).
+    """
+    found = _loaded.get(name)
+    if found is None:
+        found = _loaded[name] = _load(name)
+    return found
+
+
+def _load(name: str) -> AbstractBackend:
+    factory = _from_module(name) or _from_entry_point(name)
+    if factory is None:
+        raise BackendError(
+            f"no backend called {name!r}: there is neither a package xarr_{name} with a class Backend nor an "
+            f"entry point {name!r} in the group {ENTRY_POINTS}. Available: {', '.join(available())}"
+        )
+    return factory()  # type: ignore[no-any-return]
+
+
+def _from_module(name: str) -> Any:
+    module = f"xarr_{name}"
+    if not name.isidentifier() or importlib.util.find_spec(module) is None:
+        return None
+    return getattr(importlib.import_module(module), "Backend", None)
+
+
+def _from_entry_point(name: str) -> Any:
+    for entry in metadata.entry_points(group=ENTRY_POINTS, name=name):
+        return entry.load()
+    return None
+
+
+BUNDLED = ("numpy", "reference", "null", "cupy")
+
+
+def available() -> tuple[str, ...]:
+    """Names of the backends that are installed, whether or not their devices are there."""
+    names = [name for name in BUNDLED if importlib.util.find_spec(f"xarr_{name}")]
+    names += sorted(entry.name for entry in metadata.entry_points(group=ENTRY_POINTS))
+    return tuple(dict.fromkeys(names))
+
+
+def default() -> AbstractBackend:
+    """The backend of new arrays: `XARR_BACKEND`, `set_backend` or `use_backend`, else numpy."""
+    return get(config.backend)
+
+
+def set_backend(name: str) -> None:
+    """Make `name` the backend of arrays created from now on.  BackendError if it cannot be loaded."""
+    get(name)
+    config.backend = name
+
+
+@contextmanager
+def use_backend(name: str) -> Iterator[AbstractBackend]:
+    """`with use_backend("reference"):` makes it the backend of arrays created in the block."""
+    found = get(name)
+    with config(backend=name):
+        yield found

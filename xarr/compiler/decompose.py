@@ -1,0 +1,33 @@
+"""Replace what a backend cannot run whole by ops that it can; refuse what has no decomposition."""
+
+from __future__ import annotations
+
+from xarr.backend import AbstractBackend
+from xarr.errors import BackendError
+from xarr.ir.graph import Graph, Node
+
+
+def decompose(graph: Graph, backend: AbstractBackend) -> Graph:
+    """`graph` in ops of `backend` only.
+
+    Raises BackendError, naming op, backend and source line, for an op that the backend lacks and that is
+    not defined in terms of others.
+    """
+    if all(backend.supports(type(node.op)) for node in graph.nodes):
+        return graph
+    new: dict[Node, Node] = {node: node for node in graph.parameters}
+    for node in graph.nodes:
+        operands = tuple(new[operand] for operand in node.operands)
+        new[node] = _supported(node.rebuilt(operands), backend)
+    return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
+
+
+def _supported(node: Node, backend: AbstractBackend) -> Node:
+    if backend.supports(type(node.op)):
+        return node
+    parts = node.op.decompose(*node.operands)
+    if parts is None:
+        place = f"\nbuilt at {node.source}" if node.source else ""
+        raise BackendError(f"backend {backend.name!r} has no {node.op.name} and it is not composite{place}")
+    inner = Graph(dict.fromkeys(node.operands), [parts])
+    return decompose(inner, backend).results[0]

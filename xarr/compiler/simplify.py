@@ -1,0 +1,41 @@
+"""Remove work that has no effect: repeated subexpressions, moves that move nothing, tuples taken apart."""
+
+from __future__ import annotations
+
+from xarr.ir.graph import Graph, Node
+from xarr.ir.ops import BroadcastInDim, Convert, GetTupleElement, OptimizationBarrier, Reshape, Slice, Transpose, Tuple
+
+
+def simplify(graph: Graph) -> Graph:
+    """An equal graph without duplicate nodes and without nodes that return their operand unchanged.
+
+    Optimization barriers are kept apart: two of them never merge, and nothing moves across one.
+    """
+    new: dict[Node, Node] = {node: node for node in graph.parameters}
+    known: dict[object, Node] = {}
+    for node in graph.nodes:
+        operands = tuple([new[operand] for operand in node.operands])
+        kept = _forwarded(node, operands)
+        if kept is None:
+            key = (node.op, operands)
+            kept = None if isinstance(node.op, OptimizationBarrier) else known.get(key)
+            if kept is None:
+                unchanged = all(a is b for a, b in zip(operands, node.operands, strict=True))
+                kept = known[key] = node if unchanged else node.rebuilt(operands)
+        new[node] = kept
+    return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
+
+
+_SAME_IF_SAME_TYPE = (BroadcastInDim, Convert, Reshape, Slice)
+
+
+def _forwarded(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    """The operand that `node` returns unchanged, if it does."""
+    op = node.op
+    if isinstance(op, _SAME_IF_SAME_TYPE) and operands[0].type is node.type:
+        return operands[0]
+    if isinstance(op, Transpose) and op.permutation == tuple(range(len(op.permutation))):
+        return operands[0]
+    if isinstance(op, GetTupleElement) and isinstance(operands[0].op, Tuple):
+        return operands[0].operands[op.index]
+    return None

@@ -1,0 +1,146 @@
+"""What can be set: by code (`xarr.config.broadcasting = "warn"`), by environment, or in a `with` block.
+
+| name | environment | values | default |
+| --- | --- | --- | --- |
+| broadcasting | XARR_BROADCASTING | numpy, warn, rank, explicit | numpy |
+| backend | XARR_BACKEND | any backend's name | numpy |
+| default_dtype | XARR_DEFAULT_DTYPE | float64, float32 | float64 |
+| max_depth | XARR_MAX_DEPTH | ops in a chain before it is evaluated on its own | 10000 |
+| max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from xarr.errors import ConfigError
+
+
+def _one_of(*allowed: str) -> Callable[[object], str]:
+    def check(value: object) -> str:
+        if value not in allowed:
+            raise ConfigError(f"wanted one of {', '.join(map(repr, allowed))}, got {value!r}")
+        return str(value)
+
+    return check
+
+
+def _positive(value: object) -> int:
+    try:
+        number = int(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else 0
+    except ValueError:
+        number = 0
+    if number <= 0:
+        raise ConfigError(f"wanted a positive integer, got {value!r}")
+    return number
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"wanted the name of a backend, got {value!r}")
+    return value
+
+
+def _dtype_name(value: object) -> str:
+    return _one_of("float64", "float32")(getattr(value, "__name__", None) or str(value))
+
+
+@dataclass(frozen=True)
+class _Option:
+    default: Any
+    check: Callable[[object], Any]
+
+
+_OPTIONS: Final[Mapping[str, _Option]] = {
+    "broadcasting": _Option("numpy", _one_of("numpy", "warn", "rank", "explicit")),
+    "backend": _Option("numpy", _name),
+    "default_dtype": _Option("float64", _dtype_name),
+    "max_depth": _Option(10_000, _positive),
+    "max_pending_bytes": _Option(64 * 2**20, _positive),
+}
+
+
+def _checked(name: str, value: object) -> Any:
+    if name not in _OPTIONS:
+        raise ConfigError(f"xarr.config has no option {name!r}; there are {', '.join(_OPTIONS)}")
+    try:
+        return _OPTIONS[name].check(value)
+    except ConfigError as error:
+        raise ConfigError(f"config.{name}: {error}") from None
+
+
+def _initial() -> dict[str, Any]:
+    values = {name: option.default for name, option in _OPTIONS.items()}
+    for name in _OPTIONS:
+        variable = f"XARR_{name.upper()}"
+        if variable in os.environ:
+            try:
+                values[name] = _checked(name, os.environ[variable])
+            except ConfigError as error:
+                raise ConfigError(f"environment variable {variable}: {error}") from None
+    return values
+
+
+class Config:
+    """The settings in force.  Assignments are global; `with config(...)` is local to the thread."""
+
+    broadcasting: str
+    backend: str
+    default_dtype: str
+    max_depth: int
+    max_pending_bytes: int
+
+    def __init__(self) -> None:
+        self.__dict__["_global"] = _initial()
+        self.__dict__["_local"] = threading.local()
+
+    def __getattr__(self, name: str) -> Any:
+        overrides = getattr(self._local, "overrides", None)
+        if overrides and name in overrides:
+            return overrides[name]
+        if name in self._global:
+            return self._global[name]
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ConfigError(f"xarr.config has no option {name!r}; there are {', '.join(_OPTIONS)}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._global[name] = _checked(name, value)
+
+    @contextmanager
+    def __call__(self, **values: object) -> Iterator[Config]:
+        """`with config(broadcasting="explicit"):` sets options for the block, in this thread only."""
+        checked = {name: _checked(name, value) for name, value in values.items()}
+        before = getattr(self._local, "overrides", None)
+        self._local.overrides = {**(before or {}), **checked}
+        try:
+            yield self
+        finally:
+            self._local.overrides = before
+
+    def __repr__(self) -> str:
+        return "\n".join(["xarr.config", *(f"  {name} = {getattr(self, name)!r}" for name in _OPTIONS)])
+
+    def snapshot(self) -> dict[str, Any]:
+        """The global values, for `restore`."""
+        return dict(self._global)
+
+    def restore(self, values: Mapping[str, Any]) -> None:
+        """Set the global values back to a `snapshot`."""
+        self._global.update(values)
+
+
+current: Final = Config()
+
+
+def snapshot() -> dict[str, Any]:
+    return current.snapshot()
+
+
+def restore(values: Mapping[str, Any]) -> None:
+    current.restore(values)

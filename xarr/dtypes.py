@@ -1,0 +1,244 @@
+"""Element types, their names in each dialect, and NumPy 2 promotion with weak Python scalars.
+
+An element type is a `np.dtype`; the names that users write (`xarr.float32`) are NumPy's scalar
+classes, as in NumPy itself, plus those of `ml_dtypes`.  Promotion is NumPy's wherever NumPy has a
+rule.  Where it has none (bfloat16 with an integer, bfloat16 with float16) JAX's answer is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from xarr.config import current as config
+from xarr.errors import DTypeError, ValueRangeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import DTypeLike
+
+type_names_of_numpy: Final = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
+    "float16 float32 float64 complex64 complex128"
+).split()
+
+bool_ = np.bool_
+int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
+uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
+float16, float32, float64 = np.float16, np.float32, np.float64
+complex64, complex128 = np.complex64, np.complex128
+bfloat16 = ml_dtypes.bfloat16
+float8_e3m4, float8_e4m3 = ml_dtypes.float8_e3m4, ml_dtypes.float8_e4m3
+float8_e4m3b11fnuz, float8_e4m3fn = ml_dtypes.float8_e4m3b11fnuz, ml_dtypes.float8_e4m3fn
+float8_e4m3fnuz, float8_e5m2 = ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2
+float8_e5m2fnuz, float8_e8m0fnu = ml_dtypes.float8_e5m2fnuz, ml_dtypes.float8_e8m0fnu
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """One row of the table: a dtype and what it is called.
+
+    `kind` is one of "bool", "signed", "unsigned", "float", "complex"; `bits` counts storage bits
+    (a bool is stored in 8, as in XLA).
+    """
+
+    dtype: np.dtype[Any]
+    kind: str
+    xla: str
+    mlir: str
+
+    @property
+    def bits(self) -> int:
+        return self.dtype.itemsize * 8
+
+
+def _row(scalar: type[Any], kind: str, xla: str, mlir: str) -> ElementType:
+    return ElementType(np.dtype(scalar), kind, xla, mlir)
+
+
+TABLE: Final[tuple[ElementType, ...]] = (
+    _row(bool_, "bool", "pred", "i1"),
+    _row(int8, "signed", "s8", "i8"),
+    _row(int16, "signed", "s16", "i16"),
+    _row(int32, "signed", "s32", "i32"),
+    _row(int64, "signed", "s64", "i64"),
+    _row(uint8, "unsigned", "u8", "ui8"),
+    _row(uint16, "unsigned", "u16", "ui16"),
+    _row(uint32, "unsigned", "u32", "ui32"),
+    _row(uint64, "unsigned", "u64", "ui64"),
+    _row(float16, "float", "f16", "f16"),
+    _row(bfloat16, "float", "bf16", "bf16"),
+    _row(float32, "float", "f32", "f32"),
+    _row(float64, "float", "f64", "f64"),
+    _row(complex64, "complex", "c64", "complex<f32>"),
+    _row(complex128, "complex", "c128", "complex<f64>"),
+    _row(float8_e3m4, "float", "f8e3m4", "f8E3M4"),
+    _row(float8_e4m3, "float", "f8e4m3", "f8E4M3"),
+    _row(float8_e4m3b11fnuz, "float", "f8e4m3b11fnuz", "f8E4M3B11FNUZ"),
+    _row(float8_e4m3fn, "float", "f8e4m3fn", "f8E4M3FN"),
+    _row(float8_e4m3fnuz, "float", "f8e4m3fnuz", "f8E4M3FNUZ"),
+    _row(float8_e5m2, "float", "f8e5m2", "f8E5M2"),
+    _row(float8_e5m2fnuz, "float", "f8e5m2fnuz", "f8E5M2FNUZ"),
+    _row(float8_e8m0fnu, "float", "f8e8m0fnu", "f8E8M0FNU"),
+)
+
+_BY_DTYPE: Final = {row.dtype: row for row in TABLE}
+_BY_XLA: Final = {row.xla: row for row in TABLE}
+_BY_MLIR: Final = {row.mlir: row for row in TABLE}
+
+BOOL: Final = frozenset(row.dtype for row in TABLE if row.kind == "bool")
+SIGNED: Final = frozenset(row.dtype for row in TABLE if row.kind == "signed")
+UNSIGNED: Final = frozenset(row.dtype for row in TABLE if row.kind == "unsigned")
+INTEGER: Final = SIGNED | UNSIGNED
+FLOAT: Final = frozenset(row.dtype for row in TABLE if row.kind == "float")
+COMPLEX: Final = frozenset(row.dtype for row in TABLE if row.kind == "complex")
+NUMBER: Final = INTEGER | FLOAT | COMPLEX
+ANY: Final = NUMBER | BOOL
+
+#: Floats that NumPy itself does not know; they have no NumPy promotion rules with most types.
+EXTENDED_FLOAT: Final = frozenset(row.dtype for row in TABLE if row.kind == "float" and row.dtype.kind == "V")
+
+PREDICATE: Final = np.dtype(np.bool_)
+
+
+def _names(rows: Iterable[ElementType]) -> str:
+    return ", ".join(str(row.dtype) for row in rows)
+
+
+def element_type(dtype: np.dtype[Any]) -> ElementType:
+    """The table row of `dtype`; DTypeError if xarr has no such element type."""
+    row = _BY_DTYPE.get(dtype)
+    if row is None:
+        raise DTypeError(
+            f"dtype {dtype} is not an element type of xarr; wanted one of {_names(TABLE)}"
+            + ("; strings and objects have no place in an array of numbers" if dtype.kind in "OSUT" else "")
+        )
+    return row
+
+
+@lru_cache(maxsize=256)
+def canonical(dtype: DTypeLike) -> np.dtype[Any]:
+    """`dtype` as a native-endian element type; accepts whatever `np.dtype` accepts.
+
+    Raises DTypeError for everything that is not in the table (object, str, datetime64, longdouble).
+    """
+    if dtype is None:
+        return default_float()
+    try:
+        found = np.dtype(dtype)
+    except TypeError as error:
+        raise DTypeError(f"{dtype!r} is not a dtype; wanted one of {_names(TABLE)}") from error
+    return element_type(found.newbyteorder("=")).dtype
+
+
+def xla_name(dtype: np.dtype[Any]) -> str:
+    """XLA's short name, as in `f32[2,3]`: pred, s8 … u64, f16, bf16, f32, f64, c64, c128, f8…"""
+    return element_type(dtype).xla
+
+
+def from_xla_name(name: str) -> np.dtype[Any]:
+    """The dtype that XLA calls `name`; DTypeError if there is none."""
+    if name not in _BY_XLA:
+        raise DTypeError(f"{name!r} is not an XLA element type; wanted one of {', '.join(_BY_XLA)}")
+    return _BY_XLA[name].dtype
+
+
+def mlir_name(dtype: np.dtype[Any]) -> str:
+    """The element type as StableHLO text spells it: i1, i32, ui8, f32, complex<f32> …"""
+    return element_type(dtype).mlir
+
+
+def from_mlir_name(name: str) -> np.dtype[Any]:
+    """The dtype that StableHLO text calls `name`; DTypeError if there is none."""
+    if name not in _BY_MLIR:
+        raise DTypeError(f"{name!r} is not a StableHLO element type; wanted one of {', '.join(_BY_MLIR)}")
+    return _BY_MLIR[name].dtype
+
+
+def default_float() -> np.dtype[Any]:
+    """float64, unless `config.default_dtype` says otherwise."""
+    return np.dtype(config.default_dtype)
+
+
+def default_complex() -> np.dtype[Any]:
+    return np.dtype(complex128 if default_float() == float64 else complex64)
+
+
+def default_of(scalar: type[Any]) -> np.dtype[Any]:
+    """The dtype of an array made from Python bools, ints, floats or complexes alone."""
+    if scalar is bool:
+        return PREDICATE
+    if scalar is int:
+        return np.dtype(int64)
+    return default_complex() if scalar is complex else default_float()
+
+
+def real_part_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """float32 for complex64, float64 for complex128, and the type itself for reals."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype in COMPLEX else dtype
+
+
+def complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The complex type with `dtype` parts; narrow floats go to complex64."""
+    if dtype in COMPLEX:
+        return dtype
+    return np.dtype(complex128 if dtype == float64 else complex64)
+
+
+def info(dtype: np.dtype[Any]) -> Any:
+    """`finfo` or `iinfo` of an element type, `ml_dtypes` types included."""
+    if dtype in INTEGER:
+        return np.iinfo(dtype)
+    return ml_dtypes.finfo(dtype) if dtype in EXTENDED_FLOAT else np.finfo(dtype)
+
+
+@lru_cache(maxsize=1024)
+def promote(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
+    """The type both convert to, by NumPy 2; DTypeError where no implicit promotion exists.
+
+    bfloat16 and the float8 types have no NumPy rule with integers or with each other: integers take
+    the float's type and bfloat16 with float16 gives float32, as in JAX; two different float8 types,
+    or float8 with a wider 16-bit float, are refused.
+    """
+    if first == second:
+        return first
+    if first not in EXTENDED_FLOAT and second not in EXTENDED_FLOAT:
+        return np.promote_types(first, second)
+    for one, other in ((first, second), (second, first)):
+        if other in BOOL | INTEGER:
+            return one
+    if {first, second} == {np.dtype(bfloat16), np.dtype(float16)}:
+        return np.dtype(float32)
+    wide = {np.dtype(float32), np.dtype(float64)} | COMPLEX
+    if first in wide or second in wide:
+        return np.promote_types(first, second)
+    raise DTypeError(
+        f"{first} and {second} have no implicit promotion: neither holds all values of the other; "
+        f"convert one of them, e.g. x.astype({second})"
+    )
+
+
+def promote_weak(dtype: np.dtype[Any], scalar: type[Any]) -> np.dtype[Any]:
+    """The type of `array op python_scalar`: the scalar gives way unless its kind is higher (NEP 50)."""
+    if scalar is bool:
+        return dtype
+    if scalar is int:
+        return default_of(int) if dtype == PREDICATE else dtype
+    if scalar is float:
+        return dtype if dtype in FLOAT | COMPLEX else default_float()
+    return complex_of(default_float() if dtype in BOOL | INTEGER else dtype)
+
+
+def check_fits(value: int, dtype: np.dtype[Any]) -> None:
+    """Refuse a Python int that an integer dtype cannot hold (NumPy 2 raises OverflowError too)."""
+    if dtype in INTEGER and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        limits = np.iinfo(dtype)
+        raise ValueRangeError(
+            f"Python integer {value} is out of bounds for {dtype} ({limits.min} … {limits.max}); "
+            f"wrap it in xarr.asarray({value}) to promote the result instead"
+        )

@@ -1,0 +1,102 @@
+"""From Python objects to NumPy arrays of an element type, with an error that says what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr.dtypes import ANY, INTEGER, canonical, check_fits, default_of, info
+from xarr.errors import DTypeError, InputError
+
+HostArray = np.ndarray[Any, Any]
+
+SCALARS = (bool, int, float, complex)
+
+
+def scalar(value: complex, dtype: np.dtype[Any]) -> HostArray:
+    """A Python scalar as a 0-d array; ValueRangeError for an int that the dtype cannot hold."""
+    if dtype in INTEGER and isinstance(value, int):
+        check_fits(value, dtype)
+    return np.array(value, dtype)
+
+
+def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> HostArray:
+    """`value` (array, scalar, nested sequence, anything with `__array__`) as a NumPy array.
+
+    Python numbers alone take xarr's default dtypes.  With `copy=None` the memory of an existing array
+    may be shared; with `copy=False` it must be.  Raises InputError for ragged lists, strings and objects,
+    DTypeError for an element type that xarr has not, ValueError where `copy=False` needs a copy.
+    """
+    wanted = None if dtype is None else canonical(dtype)
+    if isinstance(value, SCALARS) and not isinstance(value, np.generic):
+        if copy is False:
+            raise ValueError("a Python scalar has no memory to share, so copy=False cannot be kept")
+        return scalar(value, default_of(type(value)) if wanted is None else wanted)
+    found = _as_numpy(value, copy if isinstance(value, np.ndarray) else None)
+    if found.dtype.kind in "OUSTMm" or (found.dtype.newbyteorder("=") not in ANY and wanted is None):
+        _refuse(value, found)
+    if not isinstance(value, np.ndarray | np.generic) and not hasattr(value, "__array__"):
+        found = _default_typed(found, wanted, value)
+    target = canonical(found.dtype) if wanted is None else wanted
+    return np.asarray(found, target) if copy is not False else _shared(found, target)
+
+
+def _as_numpy(value: Any, copy: bool | None) -> HostArray:
+    try:
+        return np.array(value, copy=copy, subok=False) if copy else np.asarray(value)
+    except OverflowError as error:
+        raise InputError(f"a number in {_shown(value)} is too large for any element type") from error
+    except ValueError as error:
+        raise InputError(
+            f"a ragged list is no array: wanted sequences of equal length at each level, got {_shown(value)}"
+        ) from error
+
+
+def _default_typed(found: HostArray, wanted: np.dtype[Any] | None, value: Any) -> HostArray:
+    """Lists of Python numbers get xarr's default dtypes, lists of arrays keep theirs."""
+    if wanted is None and found.dtype == np.float64:
+        return found.astype(default_of(float)) if _only_python_numbers(value) else found
+    if wanted is not None and wanted in INTEGER and found.dtype.kind in "iu" and found.size:
+        limits = info(wanted)
+        if int(found.min()) < limits.min or int(found.max()) > limits.max:
+            check_fits(int(found.min()), wanted)
+            check_fits(int(found.max()), wanted)
+    return found
+
+
+def _only_python_numbers(value: Any) -> bool:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list | tuple):
+            stack.extend(item)
+        elif isinstance(item, np.generic) or not isinstance(item, SCALARS):
+            return False
+    return True
+
+
+def _shared(found: HostArray, target: np.dtype[Any]) -> HostArray:
+    if found.dtype != target:
+        raise ValueError(f"copy=False cannot be kept: {found.dtype} must be converted to {target}")
+    return found
+
+
+def _refuse(value: Any, found: HostArray) -> None:
+    if found.dtype.kind in "UST":
+        raise InputError(f"strings are no array elements, got {_shown(value)}; parse them first, e.g. float(text)")
+    if found.dtype.kind in "Mm":
+        raise InputError(f"dates and durations are no array elements, got {found.dtype}; use .astype('int64')")
+    if found.dtype.kind != "O":
+        raise DTypeError(f"{found.dtype} is not an element type of xarr; convert it, e.g. .astype('float64')")
+    kinds = sorted({type(item).__name__ for item in found.reshape(-1)[:100]})
+    raise InputError(
+        f"an array of Python objects ({', '.join(kinds)}) cannot be computed with; wanted numbers or bools in "
+        f"sequences of equal length, got {_shown(value)}"
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

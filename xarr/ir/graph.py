@@ -1,0 +1,243 @@
+"""Nodes and graphs: frozen data, checked when built, walked without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from xarr.errors import ShapeError, XarrError
+from xarr.ir.op import Op, operation
+from xarr.ir.source import Source, caller
+from xarr.ir.types import TensorType, TupleType, Type
+
+
+@operation
+class Parameter(Op):
+    """An argument of a graph.  Its place is given by the graph's `parameters`."""
+
+    type: Type
+    name = "parameter"
+    lax_name = "parameter"
+
+    def infer(self, *operands: Type) -> Type:
+        return self.type
+
+
+@operation
+class Data(Op):
+    """A leaf whose value is there: made from data, or computed earlier."""
+
+    type: Type
+    name = "data"
+    lax_name = "data"
+
+    def infer(self, *operands: Type) -> Type:
+        return self.type
+
+
+class Node:
+    """One operation applied to operands.  Its meaning never changes.
+
+    What does change is whether the value has been computed: `settle` attaches the value and lets the
+    operands go, after which the node is a leaf.
+
+    * `source` - where in the user's program the node was built,
+    * `depth` - length of the longest unevaluated chain below,
+    * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
+    * `handles` - how many live Arrays show this node.
+    """
+
+    __slots__ = ("__weakref__", "_place", "depth", "handles", "op", "operands", "traced", "type", "value")
+    op: Op
+    operands: tuple[Node, ...]
+    type: Type
+    value: Any
+
+    def __init__(self, op: Op, operands: tuple[Node, ...] = (), type: Type | None = None) -> None:
+        depth, traced = 0, False
+        for operand in operands:
+            if operand.depth > depth:
+                depth = operand.depth
+            if operand.traced:
+                traced = True
+        self.op = op
+        self.operands = operands
+        self.type = op.infer(*[operand.type for operand in operands]) if type is None else type
+        self.depth = depth + 1
+        self.traced = traced
+        self.handles = 0
+        self.value = None
+        self._place = caller()
+
+    @property
+    def source(self) -> Source | None:
+        return Source(*self._place) if self._place else None
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The type of a node that is an array."""
+        if not isinstance(self.type, TensorType):
+            raise ShapeError(f"{self.op.lax_name} gives a tuple {self.type.short()}, an array was wanted")
+        return self.type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.tensor_type.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.tensor_type.dtype
+
+    def settle(self, value: Any) -> None:
+        """Attach the computed value and drop the operands."""
+        self.value = value
+        self.op = Data(self.type)
+        self.operands = ()
+        self.depth = 0
+
+    def rebuilt(self, operands: tuple[Node, ...]) -> Node:
+        """The same op at the same source line over other operands."""
+        same_types = all(new.type is old.type for new, old in zip(operands, self.operands, strict=True))
+        node = Node(self.op, operands, self.type if same_types else None)
+        node._place = self._place
+        return node
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} : {self.type}>"
+
+
+def parameter(type: Type) -> Node:
+    """A new graph argument."""
+    node = Node(Parameter(type), (), type)
+    node.depth, node.traced = 0, True
+    return node
+
+
+def data(type: Type, value: Any) -> Node:
+    """A leaf that holds a value."""
+    node = Node(Data(type), (), type)
+    node.value, node.depth = value, 0
+    return node
+
+
+def postorder(roots: Iterable[Node], stop: Callable[[Node], bool] | None = None) -> list[Node]:
+    """Every node below `roots`, operands before users, each once; nodes where `stop` holds are leaves."""
+    seen: set[int] = set()
+    order: list[Node] = []
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            if stop is None or not stop(node):
+                stack.extend((operand, False) for operand in reversed(node.operands) if id(operand) not in seen)
+    return order
+
+
+def substitute(roots: Iterable[Node], replacement: Mapping[Node, Node]) -> tuple[Node, ...]:
+    """`roots` with every node of `replacement` exchanged, rebuilt only where something below changed."""
+    roots = tuple(roots)
+    new: dict[Node, Node] = dict(replacement)
+    for node in postorder(roots, stop=new.__contains__):
+        if node not in new:
+            operands = tuple(new[operand] for operand in node.operands)
+            changed = any(a is not b for a, b in zip(operands, node.operands, strict=True))
+            new[node] = node.rebuilt(operands) if changed else node
+    return tuple(new[root] for root in roots)
+
+
+class Graph:
+    """Parameters -> results: a traced function, a loop body, a combiner or a comparator alike.
+
+    Two graphs are equal when they compute the same thing in the same way: the same ops with the same
+    attributes over the same operands, parameters matched by position.  Names and source lines do not count.
+    """
+
+    def __init__(self, parameters: Iterable[Node], results: Iterable[Node], name: str = "main") -> None:
+        self.parameters: Final = tuple(parameters)
+        self.results: Final = tuple(results)
+        self.name: Final = name
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes but the parameters, operands before users."""
+        parameters = set(self.parameters)
+        return tuple(n for n in postorder(self.results, parameters.__contains__) if n not in parameters)
+
+    @property
+    def parameter_types(self) -> tuple[Type, ...]:
+        return tuple(node.type for node in self.parameters)
+
+    @property
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(node.type for node in self.results)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """The structure as hashable data: what equality and hash are made of."""
+        number = {node: index for index, node in enumerate(self.parameters)}
+        rows = []
+        for node in self.nodes:
+            rows.append((node.op, tuple(number[operand] for operand in node.operands)))
+            number[node] = len(number)
+        return (self.parameter_types, tuple(rows), tuple(number[node] for node in self.results))
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Graph) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def with_name(self, name: str) -> Graph:
+        return Graph(self.parameters, self.results, name)
+
+    def inline(self, *operands: Node) -> tuple[Node, ...]:
+        """The results as nodes over `operands` in place of the parameters."""
+        if len(operands) != len(self.parameters):
+            raise ShapeError(f"{self.name} takes {len(self.parameters)} arguments, got {len(operands)}")
+        return substitute(self.results, dict(zip(self.parameters, operands, strict=True)))
+
+    def verify(self) -> Graph:
+        """Check what the rest of the library relies on; returns the graph itself.
+
+        Every leaf is a parameter, a constant or data (no stray parameter of another graph), every type
+        is what the op's rule says, and every element-wise op has operands of one shape (the rule says so):
+        no node relies on implicit broadcasting.
+        """
+        parameters = set(self.parameters)
+        for node in self.nodes:
+            if isinstance(node.op, Parameter):
+                raise GraphError(f"graph {self.name}: {node!r} is a parameter of another graph", node)
+            inferred = node.op.infer(*[operand.type for operand in node.operands])
+            if inferred is not node.type:
+                raise GraphError(f"graph {self.name}: {node!r} has a type other than inferred, {inferred}", node)
+            for graph in node.op.graphs:
+                graph.verify()
+        if len(parameters) != len(self.parameters):
+            raise GraphError(f"graph {self.name}: a parameter is listed twice", self.parameters[0])
+        return self
+
+
+class GraphError(XarrError):
+    """A graph breaks an invariant: an error in xarr or in a rewriting pass, never of the user."""
+
+    def __init__(self, message: str, node: Node) -> None:
+        place = f"\nbuilt at {node.source}" if node.source else ""
+        super().__init__(message + place)
+        self.node = node
+
+
+def element_types(type: Type) -> tuple[Type, ...]:
+    """The types of an op's results: the elements of a tuple type, else the type alone."""
+    return type.elements if isinstance(type, TupleType) else (type,)

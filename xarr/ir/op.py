@@ -1,0 +1,96 @@
+"""What an operation is: a frozen dataclass whose fields are its attributes, with a labelled shape rule.
+
+A shape rule names each of its constraints (`C1`, `C2` …).  The labels stand in the class docstring,
+in the check that raises, and in the name of the negative test: one grep finds all three.  They are
+the labels of the StableHLO specification where it has one for the constraint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+
+from typing_extensions import dataclass_transform
+
+from xarr.errors import DTypeError, ShapeError
+from xarr.ir.types import TensorType, Type
+
+if TYPE_CHECKING:
+    from xarr.ir.graph import Graph, Node
+
+OpClass = TypeVar("OpClass", bound="type[Op]")
+
+
+class Op:
+    """Base of all operations.
+
+    Equality and hash come from the class and all fields; the hash is computed once.
+    """
+
+    #: The StableHLO (or CHLO) mnemonic, dialect included.
+    name: ClassVar[str]
+    #: The function of `xarr.lax` that builds the op, as messages name it.
+    lax_name: ClassVar[str]
+
+    def infer(self, *operands: Type) -> Type:
+        """The result type; raises ShapeError or DTypeError with the label of the violated constraint."""
+        raise NotImplementedError
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """The computations that the op carries (body, combiner, comparator), in order."""
+        return ()
+
+    def decompose(self, *operands: Node) -> Node | None:
+        """The same value in terms of other ops, or None for an op that is not composite."""
+        return None
+
+    def attributes(self) -> dict[str, Any]:
+        """Field names and values, in order."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def _key(self) -> tuple[Any, ...]:
+        return (type(self), *self.attributes().values())
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and isinstance(other, Op) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        try:
+            found: int = self.__dict__["_hash"]
+        except KeyError:
+            found = self.__dict__["_hash"] = hash(self._key())
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A cached hash depends on the process's hash seed and must not travel.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    def fail(self, label: str, message: str) -> NoReturn:
+        """Refuse shapes or attributes."""
+        raise ShapeError(f"{self.lax_name} [{label}]: {message}")
+
+    def fail_dtype(self, label: str, message: str) -> NoReturn:
+        """Refuse element types."""
+        raise DTypeError(f"{self.lax_name} [{label}]: {message}")
+
+    def tensors(self, operands: tuple[Type, ...], count: int | None = None) -> tuple[TensorType, ...]:
+        """The operand types, all of which must be tensors (`C0`), `count` of them if given."""
+        if count is not None and len(operands) != count:
+            self.fail("C0", f"wanted {count} operands, got {len(operands)}")
+        found = tuple(operand for operand in operands if isinstance(operand, TensorType))
+        if len(found) != len(operands):
+            self.fail("C0", f"wanted arrays, got {', '.join(t.short() for t in operands)}")
+        return found
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def operation(cls: OpClass) -> OpClass:
+    """Class decorator of every op: a frozen dataclass whose equality is the one defined on Op."""
+    return dataclass(frozen=True, eq=False)(cls)
+
+
+Rule = Callable[..., Any]

@@ -1,0 +1,189 @@
+"""Operations that carry computations, tuples, and the barrier."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xarr.ir.graph import Graph
+from xarr.ir.op import Op, operation
+from xarr.ir.ops.reduction import check_signature
+from xarr.ir.types import TensorType, TupleType, Type, packed
+
+PREDICATE_SCALAR = TensorType((), np.dtype(np.bool_))
+INDEX_SCALAR = TensorType((), np.dtype(np.int32))
+
+
+@operation
+class Tuple(Op):
+    """One value that holds others."""
+
+    name = "stablehlo.tuple"
+    lax_name = "tuple"
+
+    def infer(self, *operands: Type) -> Type:
+        return TupleType(operands)
+
+
+@operation
+class GetTupleElement(Op):
+    """Element `index` of a tuple, or result `index` of an op with several results.
+
+    * C1: the operand is a tuple.
+    * C2: it has an element `index`.
+    """
+
+    index: int
+    name = "stablehlo.get_tuple_element"
+    lax_name = "get_tuple_element"
+
+    def infer(self, *operands: Type) -> Type:
+        operand = operands[0]
+        if not isinstance(operand, TupleType):
+            self.fail("C1", f"wanted a tuple, got {operand.short()}")
+        if not 0 <= self.index < len(operand.elements):
+            self.fail("C2", f"wanted an index in [0, {len(operand.elements)}), got {self.index}")
+        return operand.elements[self.index]
+
+
+@operation
+class OptimizationBarrier(Op):
+    """The operands themselves; no pass moves work across it or merges what stands on its two sides."""
+
+    name = "stablehlo.optimization_barrier"
+    lax_name = "optimization_barrier"
+
+    def infer(self, *operands: Type) -> Type:
+        return packed(self.tensors(operands))
+
+
+@operation
+class Call(Op):
+    """The results of a graph over the operands.
+
+    * C1: the operands have the types of the graph's parameters.
+    """
+
+    computation: Graph
+    name = "func.call"
+    lax_name = "call"
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return (self.computation,)
+
+    def infer(self, *operands: Type) -> Type:
+        check_signature(self, "C1", self.computation, operands, self.computation.result_types)
+        return packed(self.computation.result_types)
+
+
+@operation
+class Map(Op):
+    """A scalar computation applied to the elements of N arrays of one shape.
+
+    * C1: N >= 1 arrays of one shape.
+    * C2: `dimensions` are 0, 1 … rank - 1 (XLA knows no other case).
+    * C3: the computation maps scalars of the arrays' types to one scalar.
+    """
+
+    dimensions: tuple[int, ...]
+    computation: Graph
+    name = "stablehlo.map"
+    lax_name = "map_elements"
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return (self.computation,)
+
+    def infer(self, *operands: Type) -> Type:
+        arrays = self.tensors(operands)
+        if not arrays or any(array.shape != arrays[0].shape for array in arrays):
+            self.fail("C1", f"wanted arrays of one shape, got {', '.join(array.short() for array in arrays)}")
+        if self.dimensions != tuple(range(arrays[0].rank)):
+            self.fail("C2", f"wanted dimensions {tuple(range(arrays[0].rank))}, got {self.dimensions}")
+        scalars = tuple(TensorType((), array.dtype) for array in arrays)
+        results = self.computation.result_types
+        if len(results) != 1 or not isinstance(results[0], TensorType) or results[0].shape:
+            self.fail("C3", f"wanted a computation with one scalar result, got {packed(results).short()}")
+        check_signature(self, "C3", self.computation, scalars, results)
+        return arrays[0].with_dtype(results[0].dtype)
+
+
+@operation
+class While(Op):
+    """Apply `body` to the carried values as long as `cond` of them holds.
+
+    * C1: `cond` maps the operand types to one bool scalar.
+    * C2: `body` maps the operand types to themselves.
+    """
+
+    cond: Graph
+    body: Graph
+    name = "stablehlo.while"
+    lax_name = "while_loop"
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return (self.cond, self.body)
+
+    def infer(self, *operands: Type) -> Type:
+        check_signature(self, "C1", self.cond, operands, (PREDICATE_SCALAR,), "cond")
+        check_signature(self, "C2", self.body, operands, operands, "body")
+        return packed(operands)
+
+
+@operation
+class If(Op):
+    """`true_branch` of the operands where the first operand, a bool scalar, holds; else `false_branch`.
+
+    * C1: the predicate is a bool scalar.
+    * C2: both branches take the types of the other operands.
+    * C3: both branches give the same types.
+    """
+
+    true_branch: Graph
+    false_branch: Graph
+    name = "stablehlo.if"
+    lax_name = "cond"
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return (self.true_branch, self.false_branch)
+
+    def infer(self, *operands: Type) -> Type:
+        if operands[0] is not PREDICATE_SCALAR:
+            self.fail("C1", f"wanted a bool scalar predicate, got {operands[0].short()}")
+        return _infer_branches(self, operands[1:])
+
+
+@operation
+class Case(Op):
+    """Branch number `index` (the first operand) of the other operands; the last branch if out of range.
+
+    * C1: the index is an int32 scalar.
+    * C2: all branches take the types of the other operands.
+    * C3: there is at least one branch and all give the same types.
+    """
+
+    branches: tuple[Graph, ...]
+    name = "stablehlo.case"
+    lax_name = "switch"
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return self.branches
+
+    def infer(self, *operands: Type) -> Type:
+        if operands[0] is not INDEX_SCALAR:
+            self.fail("C1", f"wanted an int32 scalar index, got {operands[0].short()}")
+        if not self.branches:
+            self.fail("C3", "wanted at least one branch")
+        return _infer_branches(self, operands[1:])
+
+
+def _infer_branches(op: If | Case, operands: tuple[Type, ...]) -> Type:
+    results = op.graphs[0].result_types
+    for graph in op.graphs:
+        check_signature(op, "C2", graph, operands, graph.result_types, "branch")
+        if graph.result_types != results:
+            op.fail("C3", f"branches differ: {packed(results).short()} and {packed(graph.result_types).short()}")
+    return packed(results)

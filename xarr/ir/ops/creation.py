@@ -1,0 +1,60 @@
+"""Operations without operands: constants and iota."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from xarr.ir.op import operation, Op
+from xarr.ir.types import TensorType, Type
+
+
+@operation
+class Constant(Op):
+    """A literal.  Compared by its bytes, so that -0.0, 0.0 and each NaN are different constants.
+
+    * C1: the bytes fill the shape exactly.
+    """
+
+    type: TensorType
+    raw: bytes = field(repr=False)
+    name = "stablehlo.constant"
+    lax_name = "constant"
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Constant:
+        """The constant that holds the values of `array`."""
+        return cls(TensorType(array.shape, array.dtype), array.tobytes())
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        """The literal, read-only."""
+        return np.frombuffer(self.raw, self.type.dtype).reshape(self.type.shape)
+
+    def infer(self, *operands: Type) -> Type:
+        if len(self.raw) != self.type.nbytes:
+            self.fail("C1", f"wanted {self.type.nbytes} bytes for {self.type.short()}, got {len(self.raw)}")
+        return self.type
+
+
+@operation
+class Iota(Op):
+    """0, 1, 2 … along `dimension`, the same along every other one.
+
+    * C1: `dimension` is one of the result's.
+    * C2: the element type is a number.
+    """
+
+    type: TensorType
+    dimension: int
+    name = "stablehlo.iota"
+    lax_name = "broadcasted_iota"
+
+    def infer(self, *operands: Type) -> Type:
+        if not 0 <= self.dimension < self.type.rank:
+            self.fail("C1", f"wanted a dimension in [0, {self.type.rank}), got {self.dimension}")
+        if self.type.dtype.kind == "b":
+            self.fail_dtype("C2", f"wanted a number type, got {self.type.short()}")
+        return self.type

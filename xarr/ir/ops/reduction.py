@@ -1,0 +1,159 @@
+"""Operations over whole dimensions: reduction by any computation, contraction, sorting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xarr.ir.graph import Graph
+from xarr.ir.op import Op, operation
+from xarr.ir.types import TensorType, Type, packed
+
+Ints = tuple[int, ...]
+
+
+@operation
+class Reduce(Op):
+    """Combine the elements along `dimensions` by `computation`, for N arrays at once.
+
+    Operands: N arrays, then N scalar initial values.  `computation` takes N accumulators and N
+    elements and gives N results.  In which order elements meet is not defined, nor how often the
+    initial value is used, so it should be a neutral element.
+
+    * C1: N >= 1 arrays of one shape and as many initial values.
+    * C2: each initial value is a scalar of its array's element type.
+    * C3: dimensions are distinct and lie in the arrays' rank.
+    * C4: the computation maps (T0 … TN-1, T0 … TN-1), scalars of the arrays' types, to (T0 … TN-1).
+    """
+
+    dimensions: Ints
+    computation: Graph
+    name = "stablehlo.reduce"
+    lax_name = "reduce"
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return (self.computation,)
+
+    def infer(self, *operands: Type) -> Type:
+        tensors = self.tensors(operands)
+        count = len(tensors) // 2
+        arrays, initial = tensors[:count], tensors[count:]
+        if not count or len(initial) != count or any(array.shape != arrays[0].shape for array in arrays):
+            shown = ", ".join(tensor.short() for tensor in tensors)
+            self.fail("C1", f"wanted N arrays of one shape and N initial values, got {shown}")
+        scalars = tuple(TensorType((), array.dtype) for array in arrays)
+        for scalar, value in zip(scalars, initial, strict=True):
+            if value is not scalar:
+                self.fail("C2", f"wanted an initial value {scalar.short()}, got {value.short()}")
+        rank = arrays[0].rank
+        if len(set(self.dimensions)) != len(self.dimensions) or any(not 0 <= d < rank for d in self.dimensions):
+            self.fail("C3", f"wanted distinct dimensions in [0, {rank}), got {self.dimensions}")
+        check_signature(self, "C4", self.computation, scalars * 2, scalars)
+        kept = tuple(size for axis, size in enumerate(arrays[0].shape) if axis not in self.dimensions)
+        return packed(tuple(array.with_shape(kept) for array in arrays))
+
+
+def check_signature(
+    op: Op, label: str, graph: Graph, parameters: tuple[Type, ...], results: tuple[Type, ...], role: str = "computation"
+) -> None:
+    """Refuse a carried graph whose parameter or result types are not the wanted ones."""
+    if graph.parameter_types != parameters or graph.result_types != results:
+        op.fail(
+            label,
+            f"wanted a {role} {_arrow(parameters, results)}, "
+            f"got {_arrow(graph.parameter_types, graph.result_types)}",
+        )
+
+
+def _arrow(parameters: tuple[Type, ...], results: tuple[Type, ...]) -> str:
+    left, right = (", ".join(type.short() for type in types) for types in (parameters, results))
+    return f"({left}) -> ({right})"
+
+
+@operation
+class DotGeneral(Op):
+    """Sum of products over the contracting dimensions, for each index of the batch dimensions.
+
+    The result's dimensions are the batch ones, then the free ones of lhs, then those of rhs; products
+    and sums are formed in `dtype`, the result's element type, or wider.
+
+    * C1: as many batching dimensions on both sides, as many contracting dimensions on both sides.
+    * C2: no dimension of an operand is used twice, and each lies in its rank.
+    * C3: batching sizes agree.
+    * C4: contracting sizes agree.
+    * C5: one element type on both sides.
+    """
+
+    lhs_batching_dimensions: Ints
+    rhs_batching_dimensions: Ints
+    lhs_contracting_dimensions: Ints
+    rhs_contracting_dimensions: Ints
+    dtype: np.dtype[Any]
+    precision: tuple[str, str] = ("DEFAULT", "DEFAULT")
+    name = "stablehlo.dot_general"
+    lax_name = "dot_general"
+
+    def infer(self, *operands: Type) -> Type:
+        lhs, rhs = self.tensors(operands, 2)
+        shown = f"{lhs.short()} and {rhs.short()}"
+        batch = (self.lhs_batching_dimensions, self.rhs_batching_dimensions)
+        contract = (self.lhs_contracting_dimensions, self.rhs_contracting_dimensions)
+        if len(batch[0]) != len(batch[1]) or len(contract[0]) != len(contract[1]):
+            self.fail("C1", f"wanted pairs of dimensions, got batching {batch}, contracting {contract}")
+        for side, operand in enumerate((lhs, rhs)):
+            used = batch[side] + contract[side]
+            if len(set(used)) != len(used) or any(not 0 <= dim < operand.rank for dim in used):
+                self.fail("C2", f"wanted distinct dimensions of {operand.short()}, got {used}")
+        for label, word, pairs in (("C3", "batching", batch), ("C4", "contracting", contract)):
+            for a, b in zip(*pairs, strict=True):
+                if lhs.shape[a] != rhs.shape[b]:
+                    self.fail(label, f"{word} dimensions {a} and {b} of {shown} differ in size: {lhs.shape[a]} and {rhs.shape[b]}")
+        if lhs.dtype != rhs.dtype:
+            self.fail_dtype("C5", f"wanted one element type, got {shown}; convert_element_type one")
+        return TensorType(self._result_shape(lhs, rhs), self.dtype)
+
+    def _result_shape(self, lhs: TensorType, rhs: TensorType) -> Ints:
+        batch = tuple(lhs.shape[dim] for dim in self.lhs_batching_dimensions)
+        return batch + tuple(lhs.shape[d] for d in self.lhs_free(lhs)) + tuple(rhs.shape[d] for d in self.rhs_free(rhs))
+
+    def lhs_free(self, lhs: TensorType) -> Ints:
+        """The dimensions of lhs that are neither batching nor contracting."""
+        used = self.lhs_batching_dimensions + self.lhs_contracting_dimensions
+        return tuple(dim for dim in range(lhs.rank) if dim not in used)
+
+    def rhs_free(self, rhs: TensorType) -> Ints:
+        """The dimensions of rhs that are neither batching nor contracting."""
+        used = self.rhs_batching_dimensions + self.rhs_contracting_dimensions
+        return tuple(dim for dim in range(rhs.rank) if dim not in used)
+
+
+@operation
+class Sort(Op):
+    """Order N arrays together along `dimension`; `comparator(a0, b0, a1, b1 …)` says whether a goes before b.
+
+    * C1: N >= 1 arrays of one shape.
+    * C2: `dimension` lies in their rank.
+    * C3: the comparator maps pairs of scalars of the arrays' types to one bool.
+    """
+
+    dimension: int
+    is_stable: bool
+    comparator: Graph
+    name = "stablehlo.sort"
+    lax_name = "sort"
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return (self.comparator,)
+
+    def infer(self, *operands: Type) -> Type:
+        arrays = self.tensors(operands)
+        if not arrays or any(array.shape != arrays[0].shape for array in arrays):
+            self.fail("C1", f"wanted arrays of one shape, got {', '.join(array.short() for array in arrays)}")
+        if not 0 <= self.dimension < arrays[0].rank:
+            self.fail("C2", f"wanted a dimension in [0, {arrays[0].rank}), got {self.dimension}")
+        pairs = tuple(TensorType((), array.dtype) for array in arrays for _ in range(2))
+        check_signature(self, "C3", self.comparator, pairs, (TensorType((), np.dtype(np.bool_)),), "comparator")
+        return packed(arrays)

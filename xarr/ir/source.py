@@ -1,0 +1,65 @@
+"""The user's source line that built a node, found when the node is built and read only when shown."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Final
+
+_PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place in the user's program: a code object and the offset of the instruction that ran."""
+
+    code: CodeType
+    offset: int
+
+    @property
+    def position(self) -> tuple[int, int | None, int | None]:
+        """Line number, and the first and last column of the expression where Python recorded them."""
+        positions = list(self.code.co_positions())
+        line, end_line, column, end_column = positions[self.offset // 2]
+        one_line = line == end_line
+        return (line or self.code.co_firstlineno, column if one_line else None, end_column if one_line else None)
+
+    @property
+    def filename(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def line(self) -> int:
+        return self.position[0]
+
+    def text(self) -> str:
+        """`file.py:12` and, where the source can be read, the line with the expression underlined."""
+        line, column, end_column = self.position
+        place = f"{self.filename}:{line}"
+        written = linecache.getline(self.filename, line).rstrip("\n")
+        if not written.strip():
+            return place
+        shown = f"{place}\n    {written.strip()}"
+        if column is None or end_column is None:
+            return shown
+        # Columns count UTF-8 bytes of the unstripped line.
+        indent = len(written) - len(written.lstrip())
+        start = len(written.encode()[:column].decode(errors="ignore")) - indent
+        width = len(written.encode()[column:end_column].decode(errors="ignore"))
+        return f"{shown}\n    {' ' * start}{'^' * max(1, width)}"
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def caller() -> tuple[CodeType, int] | None:
+    """The innermost frame outside this package, as the arguments of a Source; None at top level."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti

@@ -1,0 +1,110 @@
+"""What every lax function needs: operands from what the user passed, and Arrays from nodes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from xarr import backend as backends
+from xarr.backend import AbstractBackend
+from xarr.dtypes import default_of, promote_weak
+from xarr.errors import DTypeError, InputError
+from xarr.host import SCALARS, host_array, scalar
+from xarr.ir.graph import Node, data
+from xarr.ir.op import Op
+from xarr.ir.ops import BroadcastInDim, Constant
+from xarr.ir.types import TensorType
+from xarr.lazy import Handle, common_backend, wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+#: What can stand for an array: an Array, a NumPy array, a number, or nested sequences of numbers.
+ArrayLike: TypeAlias = Any
+
+
+def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractBackend | None]:
+    """The nodes of the arguments of the op called `name`, and the backend they live on.
+
+    Python scalars take the element type of the first array among the arguments; DTypeError if that
+    type cannot hold their kind (a float beside an integer array).
+    """
+    handles = [value for value in values if isinstance(value, Handle)]
+    found = common_backend(handles) if len(handles) > 1 else handles[0]._backend if handles else None
+    if len(handles) == len(values):
+        return tuple([handle._node for handle in handles]), found
+    if found is None and any(not isinstance(value, SCALARS) for value in values):
+        found = backends.default()
+    strong = {i: _strong_node(value, found) for i, value in enumerate(values) if not _is_weak(value)}
+    dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
+    nodes = tuple(strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values))
+    return nodes, found
+
+
+def _is_weak(value: ArrayLike) -> bool:
+    return isinstance(value, SCALARS) and not isinstance(value, np.generic)
+
+
+def _default_dtype(scalars: Sequence[Any]) -> np.dtype[Any]:
+    return default_of(max((type(value) for value in scalars), key=SCALARS.index))
+
+
+def _strong_node(value: ArrayLike, backend: AbstractBackend | None) -> Node:
+    if isinstance(value, Handle):
+        return value._node
+    return host_node(host_array(value), backend)
+
+
+def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> Node:
+    """A node for values on the host: a constant for a scalar, else a data leaf on `backend`."""
+    if not array.shape:
+        return Node(Constant.of(array))
+    owner = backends.default() if backend is None else backend
+    return data(TensorType(array.shape, array.dtype), owner.from_host(array))
+
+
+def _weak_node(name: str, value: complex, dtype: np.dtype[Any]) -> Node:
+    if promote_weak(dtype, type(value)) != dtype:
+        raise DTypeError(
+            f"{name}: the Python {type(value).__name__} {value!r} does not fit the other operand's {dtype}; lax "
+            f"never promotes: convert_element_type the array, or use xarr.{name} which does"
+        )
+    return Node(Constant.of(scalar(value, dtype)))
+
+
+def apply(op: Op, *values: ArrayLike) -> Array:
+    """The Array of `op` over the arguments, which must already have the right shapes."""
+    nodes, backend = operands(op.lax_name, *values)
+    return wrap(Node(op, nodes), backend)
+
+
+def broadcast_node(node: Node, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Node:
+    """`node` laid into `shape`; the node itself if it has that shape already."""
+    return node if node.shape == shape else Node(BroadcastInDim(shape, dimensions), (node,))
+
+
+def integers(name: str, argument: str, values: Any) -> tuple[int, ...]:
+    """A tuple of ints from a sequence of anything that is an exact integer."""
+    try:
+        return tuple(integer(name, argument, value) for value in values)
+    except TypeError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name}: wanted a sequence of ints for {argument}, got {values!r}") from None
+
+
+def integer(name: str, argument: str, value: Any) -> int:
+    """An int from anything with `__index__` except a bool."""
+    if isinstance(value, bool | np.bool_):
+        raise InputError(f"{name}: wanted an int for {argument}, got the bool {value}")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InputError(f"{name}: wanted an int for {argument}, got {value!r}") from None
+
+
+def is_array(value: object) -> bool:
+    return isinstance(value, Handle)

@@ -1,0 +1,256 @@
+"""Handles on lazy values: how they are made, when they are computed, how a function is traced.
+
+A handle shows a node of the graph and knows the backend that will compute it.  Nothing here knows
+about NumPy-like methods: those are `xarr.array.Array`'s, the class of every handle on an array, which
+is bound below once so that the layers under it can return Arrays without importing it.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from xarr import backend as backends
+from xarr.backend import AbstractBackend, Program
+from xarr.compiler.pipeline import compile_graph
+from xarr.config import current as config
+from xarr.errors import BackendError, TracedValueError
+from xarr.ir.graph import Graph, Node, data, parameter, postorder, substitute
+from xarr.ir.ops import Constant, Iota
+from xarr.ir.types import TensorType, Type
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from xarr.array import Array
+
+#: Chains shorter than this are never checked against `config.max_depth`, to keep recording cheap.
+_UNCHECKED_DEPTH: Final = 256
+_PROGRAMS_KEPT: Final = 4096
+
+
+class Handle:
+    """A lazy value: a node and the backend that computes it.  `None` stands for "any backend"."""
+
+    __slots__ = ("__weakref__", "_backend", "_node")
+    _node: Node
+    _backend: AbstractBackend | None
+
+    def __init__(self, node: Node, backend: AbstractBackend | None) -> None:
+        self._node = node
+        self._backend = backend
+        node.handles += 1
+        if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > config.max_pending_bytes:
+            _bound_growth(self)
+
+    def __del__(self) -> None:
+        try:
+            node = self._node
+        except AttributeError:
+            return  # __init__ failed
+        node.handles -= 1
+        # References: this local, the slot, and getrefcount's own argument; any more are users.
+        if node.value is not None and not node.handles and sys.getrefcount(node) > 3:
+            _orphans.add(node)
+
+
+class _Orphans:
+    """Computed values that no Array shows any more but unevaluated ops still need, and their size."""
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self._sizes: dict[weakref.ref[Node], int] = {}
+
+    def add(self, node: Node) -> None:
+        size = node.type.nbytes if isinstance(node.type, TensorType) else 0
+        self._sizes[weakref.ref(node, self._gone)] = size
+        self.nbytes += size
+
+    def _gone(self, reference: weakref.ref[Node]) -> None:
+        self.nbytes -= self._sizes.pop(reference)
+
+
+_orphans: Final = _Orphans()
+
+
+def _bound_growth(handle: Handle) -> None:
+    """Evaluate a chain that grew too long, or that keeps too much otherwise dead data alive."""
+    node = handle._node
+    if node.traced or node.value is not None:
+        return
+    if node.depth > config.max_depth or (_orphans.nbytes > config.max_pending_bytes and node.operands):
+        evaluate(handle)
+
+
+# The one injection point: `xarr.array` calls bind(Array) when it is imported.
+_array_class: type[Handle] = Handle
+
+
+def bind(array_class: type[Handle]) -> None:
+    """Make `array_class` the class of the handles that `wrap` returns."""
+    global _array_class
+    _array_class = array_class
+
+
+def wrap(node: Node, backend: AbstractBackend | None) -> Array:
+    """An Array that shows `node`."""
+    return _array_class(node, backend)  # type: ignore[return-value]
+
+
+def common_backend(handles: Iterable[Handle]) -> AbstractBackend | None:
+    """The one backend of the handles, None if none of them has one; BackendError if they differ."""
+    found: AbstractBackend | None = None
+    for handle in handles:
+        if found is None:
+            found = handle._backend
+        elif handle._backend is not None and handle._backend is not found:
+            raise BackendError(
+                f"operands live on two backends, {found.name} and {handle._backend.name}; "
+                f'move one, e.g. x.to("{found.name}")'
+            )
+    return found
+
+
+def from_host(array: np.ndarray[Any, Any], backend: AbstractBackend) -> Array:
+    """An Array of the values of `array` on `backend`."""
+    return wrap(data(TensorType(array.shape, array.dtype), backend.from_host(array)), backend)
+
+
+# --- evaluation ----------------------------------------------------------------------------------
+
+
+def evaluate(*handles: Handle) -> None:
+    """Compute the values of `handles` now, all in one program for each backend.
+
+    Values of other live Arrays that are computed on the way are kept too.  Raises TracedValueError for
+    an Array that stands for an argument of a traced function.
+    """
+    pending: dict[int, list[Handle]] = {}
+    for handle in handles:
+        if handle._node.value is None:
+            if handle._backend is None:
+                handle._backend = backends.default()
+            pending.setdefault(id(handle._backend), []).append(handle)
+    for group in pending.values():
+        _run([handle._node for handle in group], group[0]._backend)  # type: ignore[arg-type]
+
+
+def value_of(handle: Handle) -> Any:
+    """The backend's buffer with the value of `handle`, computed if need be."""
+    if handle._node.value is None:
+        evaluate(handle)
+    return handle._node.value
+
+
+_programs: dict[Any, Program] = {}
+
+
+def _is_leaf(node: Node) -> bool:
+    return node.value is not None
+
+
+def _run(roots: list[Node], backend: AbstractBackend) -> None:
+    order = postorder(roots, _is_leaf)
+    key, arguments, outputs = _linearise(order, roots, backend)
+    program = _programs.get(key)
+    if program is None:
+        program = compile_graph(_as_graph(order, outputs), backend)
+        if len(_programs) >= _PROGRAMS_KEPT:
+            del _programs[next(iter(_programs))]
+        _programs[key] = program
+    try:
+        values = program(*arguments)
+    except Exception:
+        # The cached program knows the source lines of the graph it was compiled from, which may be
+        # another one of the same structure.  Failing once more with these lines makes the message right.
+        values = compile_graph(_as_graph(order, outputs), backend)(*arguments)
+    for node, value in zip(outputs, values, strict=True):
+        node.settle(value)
+
+
+def _is_scalar_constant(node: Node) -> bool:
+    return type(node.op) is Constant and not node.op.type.shape
+
+
+def _linearise(
+    order: list[Node], roots: list[Node], backend: AbstractBackend
+) -> tuple[tuple[Any, ...], list[Any], list[Node]]:
+    """The structure of a pending graph as a key, its leaves' buffers, and the nodes whose values to keep.
+
+    Scalar constants count as leaves, so that `x * rate` is one program for every rate.
+    """
+    number: dict[Node, int] = {}
+    rows: list[Any] = [backend.name]
+    arguments: list[Any] = []
+    outputs: list[Node] = []
+    for index, node in enumerate(order):
+        number[node] = index
+        if node.value is not None:
+            rows.append(node.type)
+            arguments.append(node.value)
+            continue
+        if _is_scalar_constant(node):
+            rows.append(node.type)
+            arguments.append(backend.from_host(node.op.array))  # type: ignore[attr-defined]
+        else:
+            _refuse_parameter(node)
+            rows.append((node.op, *[number[operand] for operand in node.operands]))
+        if node.handles and type(node.type) is TensorType:
+            outputs.append(node)
+    outputs += [root for root in dict.fromkeys(roots) if not root.handles or type(root.type) is not TensorType]
+    rows.append(tuple([number[node] for node in outputs]))
+    return tuple(rows), arguments, outputs
+
+
+def _refuse_parameter(node: Node) -> None:
+    if not node.operands and node.traced:
+        place = f"\nIt became an argument at {node.source}" if node.source else ""
+        raise TracedValueError(
+            "the value of a traced array was asked for (by print, float, bool, int, np.asarray …), but inside a "
+            "traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for control "
+            f"flow that depends on values, or look at the value outside{place}"
+        )
+
+
+def _as_graph(order: list[Node], outputs: list[Node]) -> Graph:
+    """The pending nodes as a closed graph whose parameters are the leaves, in the order of the arguments."""
+    leaves = [node for node in order if node.value is not None or _is_scalar_constant(node)]
+    parameters = {leaf: parameter(leaf.type) for leaf in leaves}
+    return Graph(parameters.values(), substitute(outputs, parameters))
+
+
+# --- tracing ---------------------------------------------------------------------------------------
+
+
+def trace(
+    function: Callable[..., Sequence[Handle]],
+    types: Sequence[Type],
+    backend: AbstractBackend | None = None,
+    name: str = "main",
+) -> tuple[Graph, tuple[Node, ...]]:
+    """Run `function` on parameters of `types` and return what it recorded as a graph.
+
+    Values from outside that the function uses are returned as second element: they became the graph's
+    last parameters, one each, and must be passed to it after the others.  Constants are not captured.
+    """
+    parameters = tuple(parameter(type) for type in types)
+    results = [handle._node for handle in function(*[wrap(node, backend) for node in parameters])]
+    captured = _captures(results, parameters)
+    inner = {node: parameter(node.type) for node in captured}
+    return Graph((*parameters, *inner.values()), substitute(results, inner), name), captured
+
+
+def _captures(results: list[Node], parameters: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The outermost nodes below `results` that use none of `parameters` but do use outside values."""
+    inside: dict[Node, bool] = dict.fromkeys(parameters, True)
+    outside: dict[Node, bool] = dict.fromkeys(parameters, False)
+    order = postorder(results, stop=inside.__contains__)
+    for node in order:
+        inside.setdefault(node, any(inside[operand] for operand in node.operands))
+        leaf = not node.operands and not isinstance(node.op, Constant | Iota)
+        outside.setdefault(node, leaf or any(outside[operand] for operand in node.operands))
+    used = [operand for node in order if inside[node] for operand in node.operands if node not in parameters]
+    frontier = [node for node in (*used, *results) if outside[node] and not inside[node]]
+    return tuple(dict.fromkeys(frontier))
