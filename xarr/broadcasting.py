@@ -401,8 +401,11 @@ def fixes(a: Shape, b: Shape, names: Sequence[str] = ("a", "b"), limit: int = LI
 
 
 def new_axis_index(dimensions: Dimensions, rank: int) -> str:
-    """The NumPy index that gives an operand its new axes: (1,) in rank 3 is `[None, :, None]`."""
-    if len(dimensions) == rank:
+    """The NumPy index that gives an operand its new axes: (1,) in rank 3 is `[None, :, None]`.
+
+    Empty if there is nothing to give: no axis is new, or the operand is a scalar.
+    """
+    if len(dimensions) in (0, rank):
         return ""
     return "[" + ", ".join(":" if axis in dimensions else "None" for axis in range(rank)) + "]"
 

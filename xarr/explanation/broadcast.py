@@ -1,0 +1,254 @@
+"""`explain_shapes`: what broadcasting does with given shapes, or why it fails: one object, all views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from xarr.broadcasting import Alignment, Dimensions, Misfit, Shape, align_numpy, align_xla, as_dimensions
+from xarr.broadcasting import xla_violation as _xla_violation
+from xarr.errors import BroadcastError, InputError, ShapeError
+from xarr.explanation.expression import parse_expression, read_expression
+from xarr.explanation.facts import BroadcastFacts, Operand, apply_to_values
+from xarr.explanation.html import render_html
+from xarr.explanation.operators import operator_named
+from xarr.explanation.spelling import (
+    Step,
+    explicit_ops,
+    loop_body,
+    loop_variables,
+    one_op,
+    steps,
+    suggestions,
+    warnings,
+)
+from xarr.explanation.svg import render_svg
+from xarr.explanation.text import problem_lines, render_text
+
+__all__ = [
+    "BroadcastExplanation",
+    "ExplainedBroadcastError",
+    "broadcast_error",
+    "explain_expression",
+    "explain_shapes",
+    "parse_expression",
+]
+
+_VALUES_SHOWN = 4096
+"""Values of larger arrays are not kept: the pictures fold long before that."""
+
+
+@dataclass(frozen=True)
+class BroadcastExplanation(BroadcastFacts):
+    """How one op broadcasts its operands, or why it does not: one object, several views.
+
+    `str(e)` or `e.text()`, `e.html()`, `e.svg()`, `e.to_dict()`, `e.steps`; notebooks show the HTML.
+    """
+
+    def text(self) -> str:
+        """Plain text: axis table, loop, explicit ops, cost, warnings, fixes."""
+        return render_text(self)
+
+    def html(self) -> str:
+        """A self-contained HTML fragment; several may stand in one page."""
+        return render_html(self)
+
+    def svg(self) -> str:
+        """A self-contained SVG picture."""
+        return render_svg(self)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Align, insert new axes, stretch, compute; only the first if the operands do not fit."""
+        return steps(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain data that `json.dumps` accepts."""
+        alignment, found = self.alignment, suggestions(self)
+        return {
+            "op": self.operator.name,
+            "operands": [
+                {"name": operand.name, "shape": list(operand.shape), "dtype": operand.dtype}
+                for operand in self.operands
+            ],
+            "axes": [[asdict(cell) for cell in row] for row in self.rows] if self.has_table else None,
+            "broadcasts": alignment is not None and self.problem is None,
+            "problem": "\n".join(problem_lines(self)) or None,
+            "result": None if alignment is None else list(alignment.result),
+            "broadcast_dimensions": None if alignment is None else [list(d) for d in alignment.dimensions],
+            "reuse": alignment and [alignment.reuse(i) for i in range(len(self.operands))],
+            "loop": alignment and loop_body(self, loop_variables(self)),
+            "explicit": alignment and list(explicit_ops(self)),
+            "one_op": one_op(self),
+            "warnings": [asdict(warning) for warning in warnings(self)],
+            "fixes": [asdict(one) for one in found[0]] if alignment is None else [],
+            "more_fixes": found[1] if alignment is None else "",
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+class ExplainedBroadcastError(BroadcastError):
+    """A BroadcastError whose message is the explanation, kept in `explanation`."""
+
+    explanation: BroadcastExplanation
+
+
+def explain_shapes(
+    *shapes: Sequence[SupportsIndex],
+    op: str = "add",
+    names: Sequence[str] | None = None,
+    dtypes: Sequence[str | None] | None = None,
+    values: Sequence[ArrayLike | None] | None = None,
+    broadcast_dimensions: Sequence[SupportsIndex] | None = None,
+    result_dtype: str | None = None,
+) -> BroadcastExplanation:
+    """Explain an element-wise op on operands of the given shapes.
+
+    `op` is a symbol (`-`) or a name (`subtract`, or any other).  `names` default to a, b, c …; `dtypes`
+    are names such as "f32" and make bytes known; `values` are small arrays of those shapes, shown in the
+    pictures.  With `broadcast_dimensions` (two operands) XLA's explicit rule is explained, else NumPy's.
+
+    Raises InputError or ShapeError if the arguments themselves are malformed.  Shapes that do not
+    broadcast are no error here: the explanation says why.
+    """
+    sizes = tuple(map(_as_shape, shapes))
+    explicit = broadcast_dimensions is not None
+    return _explain(
+        op, sizes, names, dtypes, values, as_dimensions(broadcast_dimensions), explicit, None, result_dtype
+    )
+
+
+def explain_expression(text: str) -> BroadcastExplanation:
+    """Explain text such as `(5,1) - (5,)` or `f32[5,1] - f32[5]`; raises ParseError if it is malformed."""
+    expression = read_expression(text)
+    return explain_shapes(*expression.shapes, op=expression.op, dtypes=expression.dtypes)
+
+
+def broadcast_error(
+    op: str,
+    shapes: Sequence[Sequence[SupportsIndex]],
+    names: Sequence[str] | None = None,
+    dtypes: Sequence[str | None] | None = None,
+    broadcast_dimensions: Sequence[SupportsIndex] | None = None,
+    *,
+    explicit: bool = False,
+    problem: str | None = None,
+) -> ExplainedBroadcastError:
+    """The error for an op that does not run; its message is the explanation's text.
+
+    `explicit` (implied by `broadcast_dimensions`) names the constraint of XLA's rule that is violated,
+    with its label; `problem` is a refusal by the strictness in force.  Raises ValueError if nothing is
+    wrong with the shapes.
+    """
+    dimensions = as_dimensions(broadcast_dimensions)
+    explicit = explicit or broadcast_dimensions is not None
+    sizes = tuple(map(_as_shape, shapes))
+    explanation = _explain(op, sizes, names, dtypes, None, dimensions, explicit, problem, None)
+    if explanation.alignment is not None and explanation.problem is None:
+        raise ValueError(f"the shapes {', '.join(map(str, sizes))} broadcast: there is no error to build")
+    error = ExplainedBroadcastError(explanation.text())
+    error.explanation = explanation
+    return error
+
+
+def _explain(
+    op: str,
+    shapes: tuple[Shape, ...],
+    names: Sequence[str] | None,
+    dtypes: Sequence[str | None] | None,
+    values: Sequence[ArrayLike | None] | None,
+    dimensions: Dimensions,
+    explicit: bool,
+    problem: str | None,
+    result_dtype: str | None,
+) -> BroadcastExplanation:
+    if operator_named(op).name in ("matmul", "@"):
+        raise InputError("matmul contracts axes: only the axes before the last two broadcast, explain those")
+    operands = _operands(shapes, names, dtypes, values)
+    outcome: Alignment | Misfit = align_numpy(*shapes)
+    if explicit:
+        if len(shapes) != 2:
+            raise InputError(f"broadcast_dimensions needs two operands, got {len(shapes)}")
+        violation = _xla_violation(*shapes, dimensions)
+        outcome = Misfit(shapes, ()) if violation else align_xla(*shapes, dimensions)
+        problem = violation or problem
+    dtype = result_dtype or _result_dtype(op, operands)
+    facts = BroadcastFacts(_clean(op), operands, outcome, problem, dtype, explicit)
+    small = isinstance(outcome, Alignment) and prod(outcome.result) <= _VALUES_SHOWN
+    results = apply_to_values(facts) if small else None
+    return BroadcastExplanation(facts.op, operands, outcome, problem, dtype, explicit, results)
+
+
+def _operands(
+    shapes: tuple[Shape, ...],
+    names: Sequence[str] | None,
+    dtypes: Sequence[str | None] | None,
+    values: Sequence[ArrayLike | None] | None,
+) -> tuple[Operand, ...]:
+    if not shapes:
+        raise InputError("wanted at least one shape, got none")
+    called = [_clean(name) for name in names] if names is not None else _letters(len(shapes))
+    typed = dtypes if dtypes is not None else [None] * len(shapes)
+    valued = values if values is not None else [None] * len(shapes)
+    for what, given in (("names", called), ("dtypes", typed), ("values", valued)):
+        if len(given) != len(shapes):
+            raise InputError(f"wanted {len(shapes)} {what}, one per shape, got {len(given)}")
+    return tuple(
+        Operand(name, shape, None if dtype is None else _clean(dtype), _as_values(value, shape))
+        for name, shape, dtype, value in zip(called, shapes, typed, valued, strict=True)
+    )
+
+
+def _letters(number: int) -> list[str]:
+    return list("abcdefgh"[:number]) if number <= 8 else [f"x{i}" for i in range(number)]
+
+
+def _clean(text: str) -> str:
+    """The text on one line and free of control characters, which no view could show."""
+    return (
+        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split())) or "_"
+    )
+
+
+def _as_shape(shape: Sequence[SupportsIndex]) -> Shape:
+    try:
+        sizes = as_dimensions(shape)
+    except InputError:
+        raise InputError(f"a shape must be a sequence of integers such as (5, 1), got {shape!r}") from None
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"wanted sizes of 0 or more, got the shape {sizes}")
+    return sizes
+
+
+def _as_values(values: ArrayLike | None, shape: Shape) -> Any:
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise InputError(f"wanted values of the shape {shape}, got {array.shape}")
+    return array.copy() if array.size <= _VALUES_SHOWN else None
+
+
+def _result_dtype(op: str, operands: tuple[Operand, ...]) -> str | None:
+    """The result's dtype where it follows without promotion; None where it does not."""
+    operator = operator_named(op)
+    data = operands[1:] if operator.name == "where" else operands
+    dtypes = {operand.dtype for operand in data}
+    if len(dtypes) != 1 or None in dtypes:
+        return None
+    if operator.is_comparison:
+        return "pred"
+    return data[0].dtype if operator.keeps_dtype or operator.name == "where" else None

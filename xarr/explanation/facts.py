@@ -1,0 +1,156 @@
+"""What is known about one broadcast, before any view of it: operands, outcome, cells of the axis table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, count
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xarr.broadcasting import Alignment, Dimensions, Misfit, Shape
+from xarr.explanation.operators import Operator, element_bytes, operator_named
+
+Kind: TypeAlias = Literal["match", "new", "stretched", "clash"]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand, or the result: how it is called, its shape, its dtype and small values, if known."""
+
+    name: str
+    shape: Shape
+    dtype: str | None = None
+    values: NDArray[Any] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def label(self) -> str:
+        """`f32[5,1]`, or `(5, 1)` if the dtype is not known."""
+        return str(self.shape) if self.dtype is None else f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int | None:
+        each = None if self.dtype is None else element_bytes(self.dtype)
+        return None if each is None else each * self.size
+
+
+@dataclass(frozen=True, slots=True)
+class AxisCell:
+    """One operand on one axis of the result: its own size (None if it lacks the axis), and what happens."""
+
+    kind: Kind
+    size: int | None
+    target: int | None
+
+
+@dataclass(frozen=True)
+class BroadcastFacts:
+    """One op on operands of given shapes, and how they align.
+
+    `problem` says why the op is refused although the shapes may align: a constraint of the explicit
+    rule, or the strictness in force.  A Misfit without clashes has no alignment to draw a table of.
+    """
+
+    op: str
+    operands: tuple[Operand, ...]
+    outcome: Alignment | Misfit
+    problem: str | None = None
+    result_dtype: str | None = None
+    is_explicit: bool = False
+    result_values: NDArray[Any] | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def operator(self) -> Operator:
+        return operator_named(self.op)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(operand.name for operand in self.operands)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return tuple(operand.shape for operand in self.operands)
+
+    @property
+    def alignment(self) -> Alignment | None:
+        """How the operands align; None if they do not."""
+        return self.outcome if isinstance(self.outcome, Alignment) else None
+
+    @cached_property
+    def result(self) -> Operand | None:
+        """The result under a name that no operand has; None if there is none."""
+        if self.alignment is None:
+            return None
+        free = chain(("result", "out"), (f"result_{i}" for i in count()))
+        name = next(name for name in free if name not in self.names)
+        return Operand(name, self.alignment.result, self.result_dtype, self.result_values)
+
+    @property
+    def same_dtype(self) -> bool:
+        """Whether the operands may have one dtype, as far as is known; the predicate of `where` is apart."""
+        data = self.operands[1:] if self.operator.name == "where" else self.operands
+        return len({operand.dtype for operand in data}) == 1
+
+    @property
+    def rank(self) -> int:
+        return max(len(shape) for shape in self.shapes)
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the operands can be laid along common axes (clashing ones included)."""
+        return self.alignment is not None or bool(self.clashing_axes)
+
+    @property
+    def clashing_axes(self) -> tuple[int, ...]:
+        return () if isinstance(self.outcome, Alignment) else tuple(c.axis for c in self.outcome.clashes)
+
+    def dimensions(self, operand: int) -> Dimensions:
+        """The axis of the table under which each axis of the operand stands."""
+        if isinstance(self.outcome, Alignment):
+            return self.outcome.dimensions[operand]
+        return tuple(range(self.rank - len(self.shapes[operand]), self.rank))
+
+    def row(self, operand: int) -> tuple[AxisCell, ...]:
+        """The operand's row of the axis table, one cell per axis of the result."""
+        placed = dict(zip(self.dimensions(operand), self.shapes[operand], strict=True))
+        return tuple(self._cell(axis, placed.get(axis)) for axis in range(self.rank))
+
+    def _cell(self, axis: int, size: int | None) -> AxisCell:
+        target = None if self.alignment is None else self.alignment.result[axis]
+        if size is None:
+            return AxisCell("new", None, target)
+        if axis in self.clashing_axes and size != 1:
+            return AxisCell("clash", size, None)
+        return AxisCell("match" if target is None or size == target else "stretched", size, target)
+
+    @cached_property
+    def rows(self) -> tuple[tuple[AxisCell, ...], ...]:
+        return tuple(self.row(i) for i in range(len(self.operands)))
+
+
+def apply_to_values(facts: BroadcastFacts) -> NDArray[Any] | None:
+    """The result's values by NumPy, if every operand has values and NumPy knows the op; else None."""
+    values = [operand.values for operand in facts.operands]
+    alignment = facts.alignment
+    if alignment is None or any(value is None for value in values):
+        return None
+    placed = [np.expand_dims(np.asarray(v), alignment.new_axes(i)) for i, v in enumerate(values)]
+    if facts.operator.name == "where" and len(placed) == 3:
+        return np.asarray(np.where(placed[0].astype(bool), placed[1], placed[2]))
+    function = getattr(np, facts.operator.name, None)
+    if facts.operator.symbol is None and facts.operator.name not in ("maximum", "minimum"):
+        return None
+    if not isinstance(function, np.ufunc) or function.nin != len(placed):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*placed))
+    except (TypeError, ValueError):  # NumPy lacks the op for these dtypes, or for a negative exponent
+        return None

@@ -1,0 +1,133 @@
+"""The notebook view of a broadcast: picture, table and code in one self-contained HTML fragment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from xarr.explanation.facts import BroadcastFacts
+from xarr.explanation.spelling import (
+    Suggestion,
+    explicit_ops,
+    loop_nest,
+    memory,
+    new_axis_spelling,
+    one_op,
+    reuse,
+    steps,
+    suggestions,
+    warnings,
+)
+from xarr.explanation.svg import render_svg
+from xarr.explanation.text import cell_text, headline, how, no_suggestion, problem_lines
+
+_STYLE = (
+    ".xarr-e{font:14px/1.45 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:12px 16px;overflow-x:auto}"
+    ".xarr-e code,.xarr-e pre{font:13px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
+    ".xarr-e pre{margin:4px 0 10px;padding:8px 10px;background:#f2f3f5;overflow-x:auto;color:inherit}"
+    ".xarr-e table{border-collapse:collapse;margin:8px 0}"
+    ".xarr-e td,.xarr-e th{border:1px solid #b9bcc2;padding:2px 10px;text-align:left;background:none}"
+    ".xarr-e .new{border:2px dashed #7a4d9e}.xarr-e .stretched{border:2px solid #333}"
+    ".xarr-e .clash{border:3px solid #d55e00;font-weight:700}.xarr-e .w{color:#a63d00;margin:6px 0}"
+    ".xarr-e summary{cursor:pointer;font-weight:600}.xarr-e svg{display:block}"
+    "@media(prefers-color-scheme:dark){.xarr-e{color:#ececec;background:#16181d}.xarr-e pre{background:#24272e}"
+    ".xarr-e td,.xarr-e th{border-color:#555a63}.xarr-e .new{border-color:#c59be8}"
+    ".xarr-e .stretched{border-color:#ddd}.xarr-e .clash{border-color:#ff8a3d}.xarr-e .w{color:#ff9d5c}}"
+)
+
+# Every fragment of the page is wired once, whichever script runs first, and only within itself: a page
+# may hold the same explanation twice, and notebooks run scripts where `currentScript` is null.
+_SCRIPT = """
+document.querySelectorAll('.xarr-e:not([data-wired])').forEach(root => {
+  root.dataset.wired = '1';
+  const results = [...root.querySelectorAll('[data-reads]')];
+  const cells = new Map([...root.querySelectorAll('[data-cell]')].map(cell => [cell.dataset.cell, cell]));
+  const reads = result => result.dataset.reads.split(' ');
+  const light = (event, on) => {
+    const hit = event.target.closest('[data-reads],[data-cell]');
+    if (!hit) return;
+    hit.classList.toggle('lit', on);
+    if (hit.dataset.reads) reads(hit).forEach(key => cells.get(key)?.classList.toggle('lit', on));
+    else results.filter(r => reads(r).includes(hit.dataset.cell)).forEach(r => r.classList.toggle('lit', on));
+  };
+  root.addEventListener('mouseover', event => light(event, true));
+  root.addEventListener('mouseout', event => light(event, false));
+});
+"""
+
+
+def render_html(facts: BroadcastFacts) -> str:
+    """The fragment: no external resources; without scripts all but the hovering works."""
+    parts = [f"<p><code>{escape(headline(facts))}</code></p>", render_svg(facts, words=False), _table(facts)]
+    parts += [f'<p class="w">{escape(line)}</p>' for line in problem_lines(facts)]
+    if facts.alignment is None:
+        parts.append(_fixes(facts))
+    else:
+        parts += [_warnings(facts), *_sections(facts)]
+    body = "\n".join(filter(None, parts))
+    hint = "Hover a cell to see what it reads, or what reads it."
+    if facts.alignment is not None:
+        body += f"\n<p><small>{hint}</small></p>\n<script>{_SCRIPT}</script>"
+    return f'<div class="xarr-e"><style>{_STYLE}</style>\n{body}</div>'
+
+
+def _table(facts: BroadcastFacts) -> str:
+    if not facts.has_table or not facts.rank:
+        return ""
+    axes = range(facts.rank)
+    lines = ["<tr><th>axis</th>" + "".join(f"<th>{axis}</th>" for axis in axes) + "</tr>"]
+    for name, row in zip(facts.names, facts.rows, strict=True):
+        cells = "".join(f'<td class="{cell.kind}">{escape(cell_text(cell))}</td>' for cell in row)
+        lines.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
+    if facts.result is not None:
+        sizes = "".join(f"<td>{size}</td>" for size in facts.result.shape)
+        lines.append(f"<tr><th>{escape(facts.result.name)}</th>{sizes}</tr>")
+    kinds = "".join(f"<td>{escape(how(facts, axis))}</td>" for axis in axes)
+    return "<table>" + "\n".join([*lines, f"<tr><th>how</th>{kinds}</tr>"]) + "</table>"
+
+
+def _sections(facts: BroadcastFacts) -> list[str]:
+    single = one_op(facts)
+    explicit = "\n".join(explicit_ops(facts))
+    if single is not None:
+        explicit += f"\n\n# in one op\n{single}"
+    numpy = "\n".join(dict.fromkeys((facts.operator.applied(facts.names), new_axis_spelling(facts))))
+    in_order = "\n".join(f"{i}. {one.name}: {one.text}" for i, one in enumerate(steps(facts), 1))
+    return [
+        _section("NumPy", numpy),
+        _section("XLA: every broadcast spelled out", explicit),
+        _section("Loop", loop_nest(facts)),
+        _section("Step by step", in_order),
+        f"<p>{escape(reuse(facts))}; {escape(memory(facts))}</p>",
+    ]
+
+
+def _section(title: str, code: str) -> str:
+    return f"<details open><summary>{escape(title)}</summary><pre>{escape(code)}</pre></details>"
+
+
+def _warnings(facts: BroadcastFacts) -> str:
+    lines = []
+    for warning in warnings(facts):
+        text = escape(" ".join(warning.lines))
+        lines.append(f'<p class="w"><b>{warning.kind}</b> {text}</p>{_listing(warning.suggestions)}')
+    return "".join(lines)
+
+
+def _fixes(facts: BroadcastFacts) -> str:
+    found, more = suggestions(facts)
+    if not found:
+        return f"<p>{escape(no_suggestion(facts))}</p>"
+    return f"<p>What would work:</p>{_listing(found)}" + (f"<p>{more}</p>" if more else "")
+
+
+def _listing(found: Sequence[Suggestion]) -> str:
+    if not found:
+        return ""
+    rows = []
+    for one in found:
+        explicit = f"<td><code>{escape(one.explicit)}</code></td>" if one.explicit else "<td></td>"
+        rows.append(
+            f"<tr><td><code>{escape(one.expression)}</code></td>{explicit}<td>{escape(one.result)}</td></tr>"
+        )
+    return f"<table><tr><th>NumPy</th><th>explicit</th><th>result</th></tr>{''.join(rows)}</table>"

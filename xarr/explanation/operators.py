@@ -1,0 +1,101 @@
+"""How an element-wise op is written: with a symbol, as a call, and in `xarr.lax`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """`lax` is the function of `xarr.lax` that computes the same for every dtype; None if there is none.
+
+    Division, remainder, power and right shift have a NumPy meaning that no single XLA op shares.
+    """
+
+    name: str
+    symbol: str | None = None
+    lax: str | None = None
+    is_comparison: bool = False
+    keeps_dtype: bool = False
+
+    def applied(self, arguments: Sequence[str]) -> str:
+        """`a - b` if the op has a symbol and two operands, else `name(a, b, …)`."""
+        if self.symbol is not None and len(arguments) == 2:
+            return f"{arguments[0]} {self.symbol} {arguments[1]}"
+        return f"{self.name}({', '.join(arguments)})"
+
+    def applied_explicitly(self, arguments: Sequence[str], same_dtype: bool) -> str:
+        """The call in `xarr.lax`, which promotes nothing, or the implicit form where that would not do."""
+        if self.lax is not None and same_dtype:
+            return f"lax.{self.lax}({', '.join(arguments)})"
+        return self.applied(arguments)
+
+
+def _arithmetic(name: str, symbol: str | None, lax: str | None = None) -> Operator:
+    return Operator(name, symbol, lax, keeps_dtype=True)
+
+
+def _comparison(name: str, symbol: str, lax: str) -> Operator:
+    return Operator(name, symbol, lax, is_comparison=True)
+
+
+_OPERATORS = (
+    _arithmetic("add", "+", "add"),
+    _arithmetic("subtract", "-", "sub"),
+    _arithmetic("multiply", "*", "mul"),
+    Operator("divide", "/"),
+    _arithmetic("floor_divide", "//"),
+    _arithmetic("remainder", "%"),
+    _arithmetic("power", "**"),
+    _arithmetic("bitwise_and", "&", "bitwise_and"),
+    _arithmetic("bitwise_or", "|", "bitwise_or"),
+    _arithmetic("bitwise_xor", "^", "bitwise_xor"),
+    _arithmetic("left_shift", "<<", "shift_left"),
+    _arithmetic("right_shift", ">>"),
+    _comparison("less", "<", "lt"),
+    _comparison("less_equal", "<=", "le"),
+    _comparison("equal", "==", "eq"),
+    _comparison("not_equal", "!=", "ne"),
+    _comparison("greater", ">", "gt"),
+    _comparison("greater_equal", ">=", "ge"),
+    _arithmetic("maximum", None, "max"),
+    _arithmetic("minimum", None, "min"),
+    Operator("where", None, "select"),
+    _arithmetic("clamp", None, "clamp"),
+    _arithmetic("div", None, "div"),
+    _arithmetic("rem", None, "rem"),
+    _arithmetic("pow", None, "pow"),
+    _arithmetic("atan2", None, "atan2"),
+    _arithmetic("nextafter", None, "nextafter"),
+    _arithmetic("shift_right_logical", None, "shift_right_logical"),
+    _arithmetic("shift_right_arithmetic", None, "shift_right_arithmetic"),
+)
+
+_BY_NAME = {operator.name: operator for operator in _OPERATORS}
+_BY_NAME |= {operator.lax: operator for operator in _OPERATORS if operator.lax is not None}
+_BY_NAME |= {"true_divide": _BY_NAME["divide"], "mod": _BY_NAME["remainder"]}
+BY_SYMBOL = {operator.symbol: operator for operator in _OPERATORS if operator.symbol is not None}
+
+
+def operator_named(op: str) -> Operator:
+    """The operator for a symbol, a NumPy name or an `xarr.lax` name; any other name is written as a call."""
+    return BY_SYMBOL.get(op) or _BY_NAME.get(op) or Operator(op)
+
+
+_ELEMENT_TYPE = re.compile(
+    r"(?P<bool>pred|bool)|(?:bf|f|float|bfloat|s|i|int|u|uint|c|complex)(?P<bits>[1-9]\d{0,2})(?:e\d+m\d+[a-z]*)?"
+    r"|float8_e\d+m\d+[a-z]*"
+)
+
+
+def element_bytes(dtype: str) -> int | None:
+    """Bytes per element of a dtype named as XLA (`f32`, `pred`) or NumPy (`float32`) names it.
+
+    None if the name is not known.  Types below 8 bits take a byte each, as in ml_dtypes.
+    """
+    match = _ELEMENT_TYPE.fullmatch(dtype)
+    if match is None:
+        return None
+    return max(1, int(match["bits"]) // 8) if match["bits"] else 1

@@ -1,0 +1,308 @@
+"""The facts of a broadcast said as code: the loop, the explicit ops, the fixes and the alternatives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count, islice
+from math import prod
+
+from xarr.broadcasting import (
+    LISTED,
+    Alignment,
+    alignments,
+    ambiguous_alternatives,
+    count_alignments,
+    fixes,
+    new_axis_index,
+)
+from xarr.explanation.facts import BroadcastFacts, Operand
+
+_LETTERS = "ijklmnpqrstuvw"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the alignment: its name, what it does, and the operands' shapes after it."""
+
+    name: str
+    text: str
+    shapes: tuple[tuple[int | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """An expression that runs where the given one does not, or means something else.
+
+    `explicit` is the same in one op of `xarr.lax`; None if there is no such op.
+    """
+
+    expression: str
+    explicit: str | None
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """A warning: its kind, one line per sentence, and what the user may have meant."""
+
+    kind: str
+    lines: tuple[str, ...]
+    suggestions: tuple[Suggestion, ...] = ()
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 element`, `2 elements`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def human_bytes(number: int) -> str:
+    """`100 B`, `6.6 KiB`."""
+    size, units = float(number), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while size >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{number} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def postfixed(name: str, suffix: str) -> str:
+    """The operand with an index or method behind it; parentheses if its name is an expression."""
+    if not suffix:
+        return name
+    return name + suffix if re.fullmatch(r"[\w.]+", name) else f"({name}){suffix}"
+
+
+# --- the loop -------------------------------------------------------------------------------------
+
+
+def loop_variables(facts: BroadcastFacts) -> tuple[str, ...]:
+    """One name per result axis: i, j, k … while they last and no operand has the name, else i0, i1 …."""
+    letters = [letter for letter in _LETTERS if letter not in facts.names]
+    if facts.rank <= len(letters):
+        return tuple(letters[: facts.rank])
+    free = (f"i{n}" for n in count() if f"i{n}" not in facts.names)
+    return tuple(islice(free, facts.rank))
+
+
+def indexed(facts: BroadcastFacts, operand: int, indices: Sequence[str], separator: str = ",") -> str:
+    """The operand as the loop reads it: `b[j]`, `a[i,0]` along a stretched axis, `s` for a scalar."""
+    own = [
+        "0" if cell.kind == "stretched" else indices[axis]
+        for axis, cell in enumerate(facts.rows[operand])
+        if cell.kind != "new"
+    ]
+    return postfixed(facts.names[operand], f"[{separator.join(own)}]" if own else "")
+
+
+def loop_body(facts: BroadcastFacts, indices: Sequence[str], separator: str = ",") -> str:
+    """`result[i,j] = a[i,0] - b[j]`."""
+    result = facts.result
+    assert result is not None, "only aligned operands have a loop"
+    target = result.name + (f"[{separator.join(indices)}]" if indices else "")
+    reads = [indexed(facts, i, indices, separator) for i in range(len(facts.operands))]
+    return f"{target} = {facts.operator.applied(reads)}"
+
+
+def loop_nest(facts: BroadcastFacts) -> str:
+    """The loops around the body, as Python."""
+    result, variables = facts.result, loop_variables(facts)
+    assert result is not None, "only aligned operands have a loop"
+    lines = [
+        f"{'    ' * depth}for {variable} in range({size}):"
+        for depth, (variable, size) in enumerate(zip(variables, result.shape, strict=True))
+    ]
+    return "\n".join([*lines, "    " * len(lines) + loop_body(facts, variables, ", ")])
+
+
+def new_axis_spelling(facts: BroadcastFacts) -> str:
+    """The expression with every new axis written as a NumPy index: `a - b[None, :]`."""
+    alignment = facts.alignment
+    assert alignment is not None, "only aligned operands have one spelling"
+    return _realigned(facts, alignment).expression
+
+
+# --- the explicit ops -----------------------------------------------------------------------------
+
+
+def explicit_ops(facts: BroadcastFacts) -> tuple[str, ...]:
+    """Statements that spell every broadcast out in `xarr.lax`, one per line."""
+    alignment, result = facts.alignment, facts.result
+    assert alignment is not None and result is not None, "only aligned operands have explicit ops"
+    lines, arguments = [], []
+    for i, operand in enumerate(facts.operands):
+        if operand.shape == alignment.result:
+            arguments.append(operand.name)
+            continue
+        arguments.append(_temporary(facts, i, arguments))
+        call = f"lax.broadcast_in_dim({operand.name}, {alignment.result}, {alignment.dimensions[i]})"
+        lines.append(f"{arguments[-1]} = {call}")
+    call = facts.operator.applied_explicitly(arguments, facts.same_dtype)
+    return (*lines, f"{result.name} = {call}")
+
+
+def _temporary(facts: BroadcastFacts, operand: int, taken: Sequence[str]) -> str:
+    name = facts.names[operand]
+    stem = name if name.isidentifier() else "xyzw"[operand] if operand < 4 else "x"
+    used = {*taken, *facts.names}
+    return next(f"{stem}{n}" for n in count(1) if f"{stem}{n}" not in used)
+
+
+def one_op(facts: BroadcastFacts) -> str | None:
+    """The op in one call with `broadcast_dimensions`; None if it is not a binary op of `xarr.lax`."""
+    alignment = facts.alignment
+    if alignment is None:
+        return None
+    call = _binary_call(facts, alignment)
+    return None if call is None or facts.result is None else f"{facts.result.name} = {call}"
+
+
+def _binary_call(facts: BroadcastFacts, alignment: Alignment) -> str | None:
+    if len(alignment.operands) != 2 or facts.operator.lax is None or not facts.same_dtype:
+        return None
+    lower = min((0, 1), key=lambda i: len(alignment.operands[i]))
+    arguments = list(facts.names)
+    if len(alignment.operands[lower]) not in (0, len(alignment.result)):
+        arguments.append(f"broadcast_dimensions={alignment.dimensions[lower]}")
+    return f"lax.{facts.operator.lax}({', '.join(arguments)})"
+
+
+# --- what would work ------------------------------------------------------------------------------
+
+
+def suggestions(facts: BroadcastFacts) -> tuple[tuple[Suggestion, ...], str]:
+    """Every alignment that would work, else every transpose, up to a limit; and what is left out, if any."""
+    found = tuple(_realigned(facts, other) for other in islice(alignments(*facts.shapes), LISTED + 1))
+    if len(facts.operands) == 2:
+        small, big = sorted(facts.shapes, key=len)
+        found = found or _transposes(facts)
+        if len(small) < len(big) and len(found) > LISTED:
+            return found[:LISTED], f"and {count_alignments(small, big) - LISTED} more"
+    return found[:LISTED], "and others" if len(found) > LISTED else ""
+
+
+def _transposes(facts: BroadcastFacts) -> tuple[Suggestion, ...]:
+    a, b = facts.shapes
+    first, second = facts.names
+    names = (first, postfixed(second, ".")[:-1])
+    found = []
+    for fix in fixes(a, b, names=names, limit=LISTED + 1):
+        explicit = None
+        if facts.operator.lax is not None and facts.same_dtype:
+            explicit = f"lax.{facts.operator.lax}({first}, lax.transpose({second}, {fix.permutation}))"
+        expression = facts.operator.applied([first, fix.numpy])
+        found.append(Suggestion(expression, explicit, _labelled(facts, fix.result)))
+    return tuple(found)
+
+
+def _realigned(facts: BroadcastFacts, alignment: Alignment) -> Suggestion:
+    rank = len(alignment.result)
+    spelled = [
+        postfixed(name, new_axis_index(dimensions, rank))
+        for name, dimensions in zip(facts.names, alignment.dimensions, strict=True)
+    ]
+    explicit = _binary_call(facts, alignment)
+    return Suggestion(facts.operator.applied(spelled), explicit, _labelled(facts, alignment.result))
+
+
+def _labelled(facts: BroadcastFacts, shape: tuple[int, ...]) -> str:
+    return Operand("", shape, facts.result_dtype).label
+
+
+# --- what it costs, and what may not have been meant ----------------------------------------------
+
+
+def reuse(facts: BroadcastFacts) -> str:
+    """How often each operand's elements are read."""
+    alignment = facts.alignment
+    assert alignment is not None, "only aligned operands are read"
+    if prod(alignment.result) == 0:
+        return "the result is empty: nothing is read"
+    times = [alignment.reuse(i) for i in range(len(facts.operands))]
+    often = ["once" if n == 1 else f"{n} times" for n in times]
+    reads = [f"of {name} {said}" for name, said in zip(facts.names, often, strict=True)]
+    reads[0] = f"of {facts.names[0]} is read {often[0]}"
+    return f"each element {', '.join(reads)}"
+
+
+def memory(facts: BroadcastFacts) -> str:
+    """Elements and, where the dtype is known, bytes of each operand and of the result."""
+    assert facts.result is not None, "only aligned operands have a result"
+    parts = []
+    for operand in (*facts.operands, facts.result):
+        size = "" if operand.bytes is None else f" ({human_bytes(operand.bytes)})"
+        parts.append(f"{operand.name} {plural(operand.size, 'element')}{size}")
+    return ", ".join(parts)
+
+
+def warnings(facts: BroadcastFacts) -> tuple[Warn, ...]:
+    """OUTER if the result is larger than every operand, AMBIGUOUS if another alignment fits too."""
+    alignment = facts.alignment
+    if alignment is None:
+        return ()
+    found = []
+    if alignment.is_outer:
+        found.append(_outer(facts, alignment))
+    others = () if facts.is_explicit else ambiguous_alternatives(alignment)
+    if others:
+        known = f"at least {len(others) + 1}" if len(others) >= LISTED else str(len(others) + 1)
+        line = f"{known} alignments fit; NumPy's rule takes the trailing axes. The others:"
+        if len(others) == 1:
+            line = "2 alignments fit; NumPy's rule takes the trailing axes. The other:"
+        found.append(Warn("AMBIGUOUS", (line,), tuple(_realigned(facts, other) for other in others)))
+    return tuple(found)
+
+
+def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
+    sizes = [prod(shape) for shape in facts.shapes]
+    total = prod(alignment.result)
+    lines = [
+        f"the result is larger than every operand: {plural(total, 'element')}, "
+        f"the largest operand has {max(sizes)}"
+    ]
+    squeezed = {tuple(size for size in shape if size != 1) for shape in facts.shapes}
+    pairs: tuple[Suggestion, ...] = ()
+    if len(squeezed) == 1 and len(facts.operands) == 2:
+        lines.append(f"both operands have the same count of elements ({sizes[0]}); to pair them one to one:")
+        first = facts.operands[0]
+        names = [first.name, postfixed(facts.names[1], f".reshape({first.shape})")]
+        pairs = (Suggestion(facts.operator.applied(names), None, _labelled(facts, first.shape)),)
+    return Warn("OUTER", tuple(lines), pairs)
+
+
+# --- step by step ---------------------------------------------------------------------------------
+
+
+def steps(facts: BroadcastFacts) -> tuple[Step, ...]:
+    """Align, insert new axes, stretch, compute; only the first if the operands do not align."""
+    alignment = facts.alignment
+    if alignment is None:
+        return (Step("align", "the axes clash" if facts.has_table else facts.problem or "", facts.shapes),)
+    aligned = tuple(tuple(cell.size for cell in row) for row in facts.rows)
+    inserted = tuple(tuple(1 if cell.size is None else cell.size for cell in row) for row in facts.rows)
+    stretched = (alignment.result,) * len(facts.operands)
+    return (
+        Step("align", "each axis of an operand meets an axis of the result", aligned),
+        Step("new axes", _axes_text(facts, "new"), inserted),
+        Step("stretch", _axes_text(facts, "stretched"), stretched),
+        Step("compute", loop_body(facts, loop_variables(facts)), (alignment.result,)),
+    )
+
+
+def _axes_text(facts: BroadcastFacts, kind: str) -> str:
+    parts = []
+    for name, row in zip(facts.names, facts.rows, strict=True):
+        axes = [str(axis) for axis, cell in enumerate(row) if cell.kind == kind]
+        if axes:
+            parts.append(f"{name}: {'axis' if len(axes) == 1 else 'axes'} {listed(axes)}")
+    verb = "inserted with size 1" if kind == "new" else "of size 1 repeated"
+    return f"{'; '.join(parts)} {verb}" if parts else "nothing to do"
+
+
+def elided(text: str, width: int) -> str:
+    """The text, cut to a width."""
+    return text if len(text) <= width else text[: width - 1] + "…"

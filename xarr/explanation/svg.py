@@ -1,0 +1,425 @@
+"""The picture of a broadcast: operands and result as grids, new and stretched axes as unlike arrows."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from xarr.broadcasting import Dimensions, Shape
+from xarr.explanation.canvas import CHARACTER, Canvas
+from xarr.explanation.facts import BroadcastFacts, Operand
+from xarr.explanation.spelling import (
+    elided,
+    explicit_ops,
+    loop_body,
+    loop_variables,
+    suggestions,
+    warnings,
+)
+from xarr.explanation.text import cell_text, headline, problem_lines
+
+Positions: TypeAlias = tuple[int | None, ...]
+"""The positions of an axis that are drawn; None is a gap."""
+
+MARGIN, CELL, GAP, BETWEEN = 20.0, 28.0, 18.0, 64.0
+LABEL = 28
+"""Longer names are cut in the picture; the titles have them in full."""
+
+# Okabe and Ito's palette, distinct to colour-blind readers: operands in turn, then the result.
+_COLOURS = ("#0072B2", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
+_RESULT = "#009E73"
+
+STYLE = (
+    ".xarr-b{font:12px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;max-width:100%;height:auto}"
+    ".xarr-b .paper{fill:#fff}.xarr-b text{fill:#1b1b1b}.xarr-b .t{font-weight:700;font-size:13px}"
+    ".xarr-b .o{font-size:22px}.xarr-b .d,.xarr-b .v text{fill:#5f5f5f}.xarr-b .w{fill:#a63d00}"
+    ".xarr-b g text{text-anchor:middle;font-size:11px}"
+    ".xarr-b .c rect{fill:#8a8a8a;fill-opacity:.32;stroke:#333}"
+    ".xarr-b .v rect{fill-opacity:.06;stroke:#8a8a8a;stroke-dasharray:3 3}"
+    ".xarr-b .x rect{fill:#fff0e6;stroke:#d55e00;stroke-width:2.5}"
+    ".xarr-b .lit rect{fill-opacity:.85;stroke-width:3}"
+    ".xarr-b .s{fill:none;stroke:#333;stroke-width:1.6}.xarr-b .sh{fill:#333}"
+    ".xarr-b .n{fill:none;stroke:#7a4d9e;stroke-width:2;stroke-dasharray:2 3}.xarr-b .nh{fill:#7a4d9e}"
+    ".xarr-b .k{fill:none;stroke:#d55e00;stroke-width:4}"
+    + "".join(f".xarr-b .o{i} rect{{fill:{colour}}}" for i, colour in enumerate(_COLOURS))
+    + f".xarr-b .or rect{{fill:{_RESULT}}}"
+    "@media(prefers-color-scheme:dark){.xarr-b .paper{fill:#16181d}.xarr-b text{fill:#ececec}"
+    ".xarr-b .d,.xarr-b .v text{fill:#a9adb5}.xarr-b .w{fill:#ff9d5c}"
+    ".xarr-b .c rect{fill-opacity:.5;stroke:#cfcfcf}.xarr-b .v rect{fill-opacity:.12;stroke:#7d828c}"
+    ".xarr-b .x rect{fill:#4a2410;stroke:#ff8a3d}.xarr-b .s{stroke:#ddd}.xarr-b .sh{fill:#ddd}"
+    ".xarr-b .n{stroke:#c59be8}.xarr-b .nh{fill:#c59be8}.xarr-b .k{stroke:#ff8a3d}}"
+)
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """One array to draw in the coordinates of `frame`: an operand spread over the result, or the result.
+
+    `dimensions` places the axes of `operand` in the frame; `new` and `stretched` are frame axes.
+    """
+
+    operand: Operand
+    frame: Shape
+    dimensions: Dimensions
+    new: Dimensions
+    stretched: Dimensions
+    style: str
+    number: int | None
+    clashing: Dimensions = ()
+
+    def source(self, index: Sequence[int]) -> tuple[int, ...]:
+        """The operand's element that is read at this place of the frame."""
+        return tuple(0 if axis in self.stretched else index[axis] for axis in self.dimensions)
+
+    def is_stored(self, index: Sequence[int]) -> bool:
+        return not any(index[axis] for axis in (*self.new, *self.stretched))
+
+
+def render_svg(facts: BroadcastFacts, words: bool = True) -> str:
+    """The picture as a self-contained SVG document, light or dark as the reader's system is.
+
+    Without `words` it leaves out the code, the warnings and the fixes that stand below the grids.
+    """
+    canvas = Canvas()
+    pictures = _spread(facts) if facts.alignment is not None else _apart(facts)
+    y = _draw_row(canvas, facts, pictures)
+    if facts.has_table and (facts.alignment is None or facts.rank > 3):
+        y = _draw_table(canvas, facts, y)
+    y = _draw_words(canvas, facts, y) if words else y
+    if facts.alignment is not None:
+        _draw_legend(canvas, pictures, y)
+    label = "; ".join((headline(facts), *problem_lines(facts)))
+    return canvas.svg(" ".join(label.split()), STYLE)
+
+
+# --- what is drawn --------------------------------------------------------------------------------
+
+
+def _spread(facts: BroadcastFacts) -> list[_Picture]:
+    """Each operand spread over the result's shape, then the result."""
+    alignment, result = facts.alignment, facts.result
+    assert alignment is not None and result is not None, "only aligned operands can be spread"
+    found = []
+    for i, operand in enumerate(facts.operands):
+        new, stretched = alignment.new_axes(i), alignment.stretched_axes(i)
+        style = f"o{i % len(_COLOURS)}"
+        found.append(_Picture(operand, alignment.result, alignment.dimensions[i], new, stretched, style, i))
+    own = tuple(range(len(result.shape)))
+    return [*found, _Picture(result, result.shape, own, (), (), "or", None)]
+
+
+def _apart(facts: BroadcastFacts) -> list[_Picture]:
+    """Each operand in its own shape, with the axes that clash."""
+    found = []
+    for i, operand in enumerate(facts.operands):
+        own = tuple(range(len(operand.shape)))
+        cells = facts.row(i)
+        clashing = tuple(k for k, axis in enumerate(facts.dimensions(i)) if cells[axis].kind == "clash")
+        style = f"o{i % len(_COLOURS)}"
+        found.append(_Picture(operand, operand.shape, own, (), (), style, i, clashing))
+    return found
+
+
+def _fold(size: int, limit: int) -> Positions:
+    """All positions of a short axis; the first two and last two of a long one."""
+    return tuple(range(size)) if size <= limit else (0, 1, None, size - 2, size - 1)
+
+
+def _cell_text(picture: _Picture, index: Sequence[int]) -> str:
+    source = picture.source(index)
+    if picture.operand.values is None:
+        return ",".join(map(str, source)) or "()"
+    return _value_text(picture.operand.values[source])
+
+
+def _value_text(value: Any) -> str:
+    kind = np.asarray(value).dtype.kind
+    if kind == "b":
+        return "T" if value else "F"
+    if kind in "iu":
+        return elided(str(int(value)), 9)
+    return elided(f"{complex(value):.2g}" if kind == "c" else f"{float(value):.3g}", 11)
+
+
+# --- grids ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The cells of a picture that are drawn: panels of rows of columns, and the width of a column."""
+
+    panels: Positions
+    rows: Positions
+    columns: Positions
+    prefix: tuple[int, ...]
+    width: float
+
+    def index(self, rank: int, panel: int, row: int, column: int) -> tuple[int, ...]:
+        return (*self.prefix, panel, row, column)[-rank:] if rank else ()
+
+    @property
+    def across(self) -> float:
+        return sum(GAP if column is None else self.width for column in self.columns)
+
+    @property
+    def down(self) -> float:
+        """The height of one panel."""
+        return sum(GAP if row is None else CELL for row in self.rows)
+
+
+def _grid(picture: _Picture) -> _Grid:
+    rank = len(picture.frame)
+    columns = _fold(picture.frame[-1], 6) if rank else (0,)
+    rows = _fold(picture.frame[-2], 6 if rank == 2 else 5) if rank > 1 else (0,)
+    panels = _fold(picture.frame[-3], 4) if rank == 3 else (0,)
+    grid = _Grid(panels, rows, columns, (0,) * max(0, rank - 3), 0.0)
+    places = product(*(filter(lambda p: p is not None, axis) for axis in (panels, rows, columns)))
+    texts = [_cell_text(picture, grid.index(rank, *place)) for place in places]  # type: ignore[arg-type]
+    width = max(CELL, 11 * CHARACTER * max(map(len, texts), default=0) + 8)
+    return _Grid(panels, rows, columns, grid.prefix, width)
+
+
+def _draw_row(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture]) -> float:
+    """The arrays from left to right with the op between them; returns where the next part may start."""
+    captions = [_captions(picture) for picture in pictures]
+    top = MARGIN + 18 + 16 * max(map(len, captions)) + 18
+    call = facts.operator.symbol is None or len(facts.operands) != 2
+    x, y, level = MARGIN, top, top + 14 + CELL / 2 + 7
+    if call:
+        x = canvas.text(MARGIN, level, f"{elided(facts.operator.name, LABEL)}(", "o", 22) + 8
+    for i, (picture, lines) in enumerate(zip(pictures, captions, strict=True)):
+        right, bottom = _draw_picture(canvas, facts, picture, lines, x, top)
+        y = max(y, bottom)
+        x = right
+        if i < len(pictures) - 1:
+            sign = _sign(facts, i, call)
+            middle = right + (BETWEEN - len(sign) * 22 * CHARACTER) / 2
+            canvas.text(middle, level, sign, "o", 22)
+            x = right + BETWEEN
+        elif call and facts.alignment is None:
+            canvas.text(right + 8, level, ")", "o", 22)
+    return y + 26
+
+
+def _sign(facts: BroadcastFacts, i: int, call: bool) -> str:
+    """What stands behind array `i`: the op or a comma, and `=` before the result."""
+    last = i == len(facts.operands) - 1
+    if call:
+        return ") =" if last else ","
+    return "=" if last else facts.operator.symbol or ""
+
+
+def _captions(picture: _Picture) -> list[tuple[str, str]]:
+    """What is said under the name, with the style of the arrow that stands before it."""
+    lines = [("n", f"axis {axis}: new \N{RIGHTWARDS ARROW} {picture.frame[axis]}") for axis in picture.new]
+    lines += [
+        ("s", f"axis {axis}: 1 \N{RIGHTWARDS ARROW} {picture.frame[axis]}") for axis in picture.stretched
+    ]
+    if len(picture.frame) > 3:
+        prefix = ",".join("0" * (len(picture.frame) - 2))
+        whole = "" if picture.frame == picture.operand.shape else " of the result"
+        lines = [("", f"drawn: [{prefix},:,:]{whole}")]
+    return lines
+
+
+def _draw_picture(
+    canvas: Canvas,
+    facts: BroadcastFacts,
+    picture: _Picture,
+    captions: list[tuple[str, str]],
+    x: float,
+    top: float,
+) -> tuple[float, float]:
+    """One array with its name and captions; returns its right and bottom edges."""
+    right = canvas.text(x, MARGIN + 10, elided(picture.operand.name, LABEL), "t", 13)
+    right = max(right, canvas.text(x, MARGIN + 26, elided(picture.operand.label, 2 * LABEL), "d"))
+    for i, (arrow, caption) in enumerate(captions):
+        y = MARGIN + 42 + 16 * i
+        if arrow:
+            canvas.arrow(x, y - 4, 22, 0, arrow)
+        right = max(right, canvas.text(x + (28 if arrow else 0), y, caption, "d"))
+    top += 14
+    if 0 in picture.frame:
+        word = "empty" if 0 in picture.operand.shape else "not read"
+        canvas.box(x, top, 76, CELL, "v", word, f"{elided(picture.operand.label, 2 * LABEL)}: {word}")
+        return max(right, x + 76), top + CELL
+    grid = _grid(picture)
+    rank = len(picture.frame)
+    left = x + _arrow_room(picture)
+    y = top
+    starts = []
+    for panel in grid.panels:
+        if panel is None:
+            canvas.text(left + grid.across / 2 - 4, y + 8, "\N{VERTICAL ELLIPSIS}", "d")
+            y += GAP
+            continue
+        if rank == 3:
+            axes = "" if len(grid.panels) == 1 else f"[{panel},:,:]"
+            canvas.text(left, y + 8, axes, "d", 11)
+            y += 13 if axes else 0
+        starts.append(y)
+        _draw_panel(canvas, facts, picture, grid, panel, left, y)
+        y += grid.down + 8
+    _draw_arrows(canvas, picture, grid, left, starts)
+    return max(right, left + grid.across), y - 8
+
+
+def _arrow_room(picture: _Picture) -> float:
+    """Space at the left of the grid for arrows along rows and panels."""
+    rank = len(picture.frame)
+    marked = {*picture.new, *picture.stretched, *picture.clashing}
+    return 14.0 * sum(1 for axis in (rank - 2, rank - 3) if axis in marked and axis >= 0 and rank - axis <= 3)
+
+
+def _draw_panel(
+    canvas: Canvas, facts: BroadcastFacts, picture: _Picture, grid: _Grid, panel: int, left: float, y: float
+) -> None:
+    rank = len(picture.frame)
+    for row in grid.rows:
+        x = left
+        if row is None:
+            canvas.text(left + grid.width / 2 - 4, y + 13, "\N{VERTICAL ELLIPSIS}", "d")
+            y += GAP
+            continue
+        for column in grid.columns:
+            if column is None:
+                canvas.text(x + 5, y + CELL / 2 + 3, "\N{HORIZONTAL ELLIPSIS}", "d")
+                x += GAP
+                continue
+            index = grid.index(rank, panel, row, column)
+            _draw_cell(canvas, facts, picture, index, x, y, grid.width)
+            x += grid.width
+        y += CELL
+
+
+def _draw_cell(
+    canvas: Canvas,
+    facts: BroadcastFacts,
+    picture: _Picture,
+    index: tuple[int, ...],
+    x: float,
+    y: float,
+    width: float,
+) -> None:
+    source = picture.source(index)
+    stored = picture.is_stored(index)
+    place = f"[{','.join(map(str, source))}]" if source else ""
+    name = elided(picture.operand.name, LABEL)
+    title = f"{name}{place}" if stored else f"reads {name}{place} again"
+    data = ""
+    if picture.number is None:
+        title = elided(loop_body(facts, tuple(map(str, index))), 8 * LABEL)
+        data = f' data-reads="{_sources(facts, index)}"'
+    elif stored and facts.alignment is not None:
+        data = f' data-cell="{picture.number}:{",".join(map(str, source))}"'
+    style = f"{'c' if stored else 'v'} {picture.style}"
+    canvas.box(x, y, width, CELL, style, _cell_text(picture, index), title, data)
+
+
+def _sources(facts: BroadcastFacts, index: tuple[int, ...]) -> str:
+    """The cell of each operand that the result reads here, as `0:2,0 1:3`."""
+    alignment = facts.alignment
+    assert alignment is not None, "only a result has sources"
+    keys = []
+    for i, dimensions in enumerate(alignment.dimensions):
+        stretched = alignment.stretched_axes(i)
+        keys.append(f"{i}:{','.join('0' if axis in stretched else str(index[axis]) for axis in dimensions)}")
+    return " ".join(keys)
+
+
+def _draw_arrows(canvas: Canvas, picture: _Picture, grid: _Grid, left: float, starts: list[float]) -> None:
+    """Arrows along the drawn axes that are new or stretched, and bars along those that clash."""
+    rank = len(picture.frame)
+    top = starts[0]
+    above = top - (19 if rank == 3 and len(grid.panels) > 1 else 7)
+    bottom = starts[-1] + grid.down
+    room = 10.0
+    columns, rows, panels = rank - 1, rank - 2, rank - 3
+    middle = left + grid.width / 2
+    for axis, x, y, across, down in (
+        (columns, middle, above, grid.across - grid.width, 0.0),
+        (rows, left - room, top + CELL / 2, 0.0, grid.down - CELL),
+        (panels, left - room - 14 * (rows in _marked(picture)), top + CELL / 2, 0.0, starts[-1] - top),
+    ):
+        if axis < 0 or (axis == panels and rank > 3):
+            continue
+        if axis in picture.clashing:
+            for start in starts if axis == rows else starts[:1]:
+                bar = (left, above, grid.across, 0.0) if axis == columns else (x, start, 0.0, grid.down)
+                canvas.line(*(bar if axis != panels else (x, top, 0.0, bottom - top)), "k")
+        elif axis in _marked(picture) and across + down > 0:
+            canvas.arrow(x, y, across, down, "n" if axis in picture.new else "s")
+
+
+def _marked(picture: _Picture) -> set[int]:
+    return {*picture.new, *picture.stretched, *picture.clashing}
+
+
+# --- table, words, legend -------------------------------------------------------------------------
+
+
+def _draw_table(canvas: Canvas, facts: BroadcastFacts, y: float) -> float:
+    """The aligned axis table: one box per axis, dashed where an operand lacks it, marked where it clashes."""
+    width = max(48.0, 11 * CHARACTER * max(len(cell_text(c)) for row in facts.rows for c in row) + 12)
+    names = [elided(name, LABEL) for name in facts.names]
+    left = MARGIN + 12 * CHARACTER * max(map(len, [*names, "result"])) + 14
+    canvas.text(MARGIN, y + 8, "axis", "d")
+    for axis in range(facts.rank):
+        canvas.text(left + axis * width + width / 2 - 4, y + 8, str(axis), "d")
+    y += 16
+    for i, (name, row) in enumerate(zip(names, facts.rows, strict=True)):
+        canvas.text(MARGIN, y + 18, name)
+        for axis, cell in enumerate(row):
+            base = "v" if cell.kind in ("new", "stretched") else "c"
+            style = "x" if cell.kind == "clash" else f"{base} o{i % len(_COLOURS)}"
+            canvas.box(left + axis * width, y, width - 6, CELL - 4, style, cell_text(cell))
+        y += CELL
+    if facts.result is not None:
+        canvas.text(MARGIN, y + 18, facts.result.name)
+        for axis, size in enumerate(facts.result.shape):
+            canvas.box(left + axis * width, y, width - 6, CELL - 4, "c or", str(size))
+        y += CELL
+    return y + 18
+
+
+def _draw_words(canvas: Canvas, facts: BroadcastFacts, y: float) -> float:
+    """The loop and the explicit ops; or why it fails, and what would work."""
+    lines: list[tuple[str, str]] = []  # style, text; a tab indents
+    if facts.alignment is not None and facts.rank <= 8:
+        lines.append(("", loop_body(facts, loop_variables(facts))))
+        lines += [("d", line) for line in explicit_ops(facts)]
+    for warning in warnings(facts):
+        lines += [("w", f"! {warning.kind}: {line}") for line in warning.lines[:1]]
+        lines += [("", f"\t{one.expression}  ->  {one.result}") for one in warning.suggestions[:4]]
+    lines += [("w", part) for line in problem_lines(facts) for part in textwrap.wrap(line, 96)]
+    if facts.alignment is None:
+        found, more = suggestions(facts)
+        lines.append(("", "what would work:" if found else "no other placement of the axes fits"))
+        lines += [("", f"\t{one.expression}  ->  {one.result}") for one in found[:8]]
+        lines += [("d", "\tand others")] if more or len(found) > 8 else []
+    for style, line in lines:
+        y += 18
+        canvas.text(MARGIN + 24 * line.startswith("\t"), y, elided(line.strip(), 160), style)
+    return y + 24
+
+
+def _draw_legend(canvas: Canvas, pictures: list[_Picture], y: float) -> None:
+    """The marks that occur in this picture."""
+    x = MARGIN
+    canvas.box(x, y - 4, 16, 16, "c")
+    x = canvas.text(x + 22, y + 8, "stored", "d") + 20
+    if any(picture.new or picture.stretched for picture in pictures):
+        canvas.box(x, y - 4, 16, 16, "v")
+        x = canvas.text(x + 22, y + 8, "read again, not stored", "d") + 20
+    for style, word, marked in (
+        ("n", "new axis", any(picture.new for picture in pictures)),
+        ("s", "stretched axis", any(picture.stretched for picture in pictures)),
+    ):
+        if marked:
+            canvas.arrow(x, y + 4, 24, 0, style)
+            x = canvas.text(x + 30, y + 8, word, "d") + 20
