@@ -106,11 +106,16 @@ def common_backend(handles: Iterable[Handle]) -> AbstractBackend | None:
         if found is None:
             found = handle._backend
         elif handle._backend is not None and handle._backend is not found:
-            raise BackendError(
-                f"operands live on two backends, {found.name} and {handle._backend.name}; "
-                f'move one, e.g. x.to("{found.name}")'
-            )
+            raise mixed(found, handle._backend)
     return found
+
+
+def mixed(first: AbstractBackend, second: AbstractBackend) -> BackendError:
+    """The error for operands on two backends."""
+    return BackendError(
+        f"operands live on two backends, {first.name} and {second.name}; move one, e.g. "
+        f'x.to("{first.name}")'
+    )
 
 
 def from_host(array: np.ndarray[Any, Any], backend: AbstractBackend) -> Array:
@@ -142,6 +147,15 @@ def value_of(handle: Handle) -> Any:
     if handle._node.value is None:
         evaluate(handle)
     return handle._node.value
+
+
+def to_host(handle: Handle) -> np.ndarray[Any, Any]:
+    """The value as a read-only NumPy array, computed if need be."""
+    value = value_of(handle)
+    assert handle._backend is not None
+    view = handle._backend.to_host(value).view()
+    view.flags.writeable = False
+    return view
 
 
 _programs: dict[Any, Program] = {}

@@ -17,7 +17,7 @@ from xarr.ir.graph import Node, data
 from xarr.ir.op import Op
 from xarr.ir.ops import BroadcastInDim, Constant
 from xarr.ir.types import TensorType
-from xarr.lazy import Handle, common_backend, wrap
+from xarr.lazy import Handle, common_backend, mixed, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -42,6 +42,15 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
     nodes = tuple(strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values))
     return nodes, found
+
+
+def merged(
+    name: str, first: AbstractBackend | None, second: AbstractBackend | None
+) -> AbstractBackend | None:
+    """The one backend of two groups of operands; BackendError if they differ."""
+    if first is None or second is None or first is second:
+        return second if first is None else first
+    raise mixed(first, second)
 
 
 def _is_weak(value: ArrayLike) -> bool:

@@ -10,22 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from numpy.typing import DTypeLike
 
 from xarr.broadcasting import align_xla
-from xarr.dtypes import canonical, complex_of
-from xarr.errors import BroadcastError
+from xarr.dtypes import PREDICATE, canonical, xla_name
+from xarr.errors import BroadcastError, InputError
 from xarr.explanation.broadcast import broadcast_error
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.lax.core import ArrayLike, apply, broadcast_node, integer, integers, operands
+from xarr.lax.core import ArrayLike, apply, broadcast_node, integer, integers, merged, operands
 from xarr.lazy import wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
+
+F = TypeVar("F")
 
 
 class BinaryFunction(Protocol):
@@ -64,12 +66,201 @@ def _binary(op: Op) -> BinaryFunction:
     )
 
 
-def _documented[F](function: F, op: Op, rest: str) -> F:
+def _documented(function: F, op: Op, arguments: str) -> F:
+    summary = (type(op).__doc__ or "").strip()
+    function.__name__ = function.__qualname__ = op.lax_name  # type: ignore[attr-defined]
+    function.__doc__ = f"{summary}\n\n{arguments}\n\nSource: {op.name} of the StableHLO specification."
     return function
 
 
 def _aligned(op: Op, lhs: Node, rhs: Node, dimensions: Sequence[int] | None) -> tuple[Node, Node]:
     dims = None if dimensions is None else integers(op.lax_name, "broadcast_dimensions", dimensions)
-    alignment = align_xla(lhs.shape, rhs.shape, dims)
+    try:
+        alignment = align_xla(lhs.shape, rhs.shape, dims)
+    except BroadcastError:
+        dtypes = (xla_name(lhs.dtype), xla_name(rhs.dtype))
+        raise broadcast_error(
+            op.lax_name, (lhs.shape, rhs.shape), dtypes=dtypes, broadcast_dimensions=dims or ()
+        ) from None
     left, right = alignment.dimensions
     return broadcast_node(lhs, alignment.result, left), broadcast_node(rhs, alignment.result, right)
+
+
+class RoundingMethod(Enum):
+    """Where `round` sends ties."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+abs = _unary(ops.Abs())
+acos = _unary(ops.Acos())
+acosh = _unary(ops.Acosh())
+asin = _unary(ops.Asin())
+asinh = _unary(ops.Asinh())
+atan = _unary(ops.Atan())
+atanh = _unary(ops.Atanh())
+bitwise_not = _unary(ops.Not())
+cbrt = _unary(ops.Cbrt())
+ceil = _unary(ops.Ceil())
+clz = _unary(ops.CountLeadingZeros())
+cos = _unary(ops.Cosine())
+cosh = _unary(ops.Cosh())
+exp = _unary(ops.Exponential())
+expm1 = _unary(ops.ExponentialMinusOne())
+floor = _unary(ops.Floor())
+imag = _unary(ops.Imag())
+is_finite = _unary(ops.IsFinite())
+log = _unary(ops.Log())
+log1p = _unary(ops.LogPlusOne())
+logistic = _unary(ops.Logistic())
+neg = _unary(ops.Negate())
+population_count = _unary(ops.Popcnt())
+real = _unary(ops.Real())
+rsqrt = _unary(ops.Rsqrt())
+sign = _unary(ops.Sign())
+sin = _unary(ops.Sine())
+sinh = _unary(ops.Sinh())
+sqrt = _unary(ops.Sqrt())
+tan = _unary(ops.Tan())
+tanh = _unary(ops.Tanh())
+
+add = _binary(ops.Add())
+atan2 = _binary(ops.Atan2())
+bitwise_and = _binary(ops.And())
+bitwise_or = _binary(ops.Or())
+bitwise_xor = _binary(ops.Xor())
+complex = _binary(ops.Complex())
+div = _binary(ops.Divide())
+max = _binary(ops.Maximum())
+min = _binary(ops.Minimum())
+mul = _binary(ops.Multiply())
+nextafter = _binary(ops.NextAfter())
+pow = _binary(ops.Power())
+rem = _binary(ops.Remainder())
+shift_left = _binary(ops.ShiftLeft())
+shift_right_arithmetic = _binary(ops.ShiftRightArithmetic())
+shift_right_logical = _binary(ops.ShiftRightLogical())
+sub = _binary(ops.Subtract())
+
+eq = _binary(ops.Compare("EQ"))
+ge = _binary(ops.Compare("GE"))
+gt = _binary(ops.Compare("GT"))
+le = _binary(ops.Compare("LE"))
+lt = _binary(ops.Compare("LT"))
+ne = _binary(ops.Compare("NE"))
+eq_to = _binary(ops.Compare("EQ", total_order=True))
+ge_to = _binary(ops.Compare("GE", total_order=True))
+gt_to = _binary(ops.Compare("GT", total_order=True))
+le_to = _binary(ops.Compare("LE", total_order=True))
+lt_to = _binary(ops.Compare("LT", total_order=True))
+ne_to = _binary(ops.Compare("NE", total_order=True))
+
+
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+    """The nearest integer of each element, as a float; ties go where `rounding_method` says.
+
+    Source: XLA's Round and RoundNearestEven.
+    """
+    if RoundingMethod(rounding_method) is RoundingMethod.AWAY_FROM_ZERO:
+        return apply(ops.RoundNearestAfz(), x)
+    return apply(ops.RoundNearestEven(), x)
+
+
+def square(x: ArrayLike) -> Array:
+    """x * x."""
+    return mul(x, x)
+
+
+def reciprocal(x: ArrayLike) -> Array:
+    """1 / x, of floats and complexes."""
+    return div(1.0, x)
+
+
+def conj(x: ArrayLike) -> Array:
+    """Complex conjugate; the complex number x + 0i conjugated for a real x."""
+    return complex(real(x), neg(imag(x)))
+
+
+def integer_pow(x: ArrayLike, y: int) -> Array:
+    """x ** y for a Python int y, by repeated squaring; 1 / x ** -y for a negative one (floats only)."""
+    exponent = integer("integer_pow", "y", y)
+    if exponent < 0:
+        return reciprocal(integer_pow(x, -exponent))
+    if exponent == 0:
+        return pow(x, 0)
+    result, base = None, x
+    while exponent:
+        if exponent & 1:
+            result = base if result is None else mul(result, base)
+        exponent >>= 1
+        base = mul(base, base) if exponent else base
+    return apply(ops.Reshape(operands("integer_pow", x)[0][0].shape), x) if result is x else result
+
+
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+    """Elements as `new_dtype`.
+
+    Floats become integers by dropping the fraction; NaN becomes 0 and what is out of range goes to the
+    nearest end of the type.  Integers wrap.  Complex numbers lose their imaginary part on the way to a
+    real type.  Source: XLA's ConvertElementType.
+    """
+    return apply(ops.Convert(canonical(new_dtype)), operand)
+
+
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+    """The same bits read as `new_dtype`; a change of width adds or removes the last dimension.
+
+    Raises ShapeError [C2] if the last dimension does not hold one element of a wider type.
+    """
+    return apply(ops.BitcastConvert(canonical(new_dtype)), operand)
+
+
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
+    """Round floats to a format with these exponent and mantissa bits, and back to their own."""
+    exponent = integer("reduce_precision", "exponent_bits", exponent_bits)
+    return apply(ops.ReducePrecision(exponent, integer("reduce_precision", "mantissa_bits", mantissa_bits)), operand)
+
+
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
+    """on_true where pred holds, else on_false.
+
+    pred: bool array of the shape of the others, or a bool scalar.  Source: XLA's Select.
+    """
+    (condition,), first = operands("select", pred)
+    (yes, no), second = operands("select", on_true, on_false)
+    if condition.shape == () and yes.shape != ():
+        condition = broadcast_node(condition, yes.shape, ())
+    backend = merged("select", first, second)
+    return wrap(Node(ops.Select(), (condition, yes, no)), backend)
+
+
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
+    """cases[which], element by element.
+
+    which: bool (for at most two cases) or int32 array of the shape of the cases, or a scalar.
+    Raises InputError without cases.  An index out of range takes the nearest case, as XLA does.
+    """
+    if not cases:
+        raise InputError("select_n: wanted at least one case, got none")
+    (index,), _ = operands("select_n", which)
+    if len(cases) == 1:
+        return select(True, cases[0], cases[0])
+    if index.dtype == PREDICATE:
+        if len(cases) > 2:
+            raise InputError(f"select_n: a bool chooses between two cases, got {len(cases)}")
+        return select(which, cases[1], cases[0])
+    result = cases[-1]
+    for number in reversed(range(len(cases) - 1)):
+        result = select(le(which, number), cases[number], result)
+    return result  # type: ignore[no-any-return]
+
+
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
+    """Elements of x, but not below `min` nor above `max`.
+
+    min, max: arrays of the shape of x, or scalars.  Source: XLA's Clamp.
+    """
+    (operand, low, high), backend = operands("clamp", x, min, max)
+    bounds = [broadcast_node(b, operand.shape, ()) if b.shape == () else b for b in (low, high)]
+    return wrap(Node(ops.Clamp(), (bounds[0], operand, bounds[1])), backend)

@@ -1,0 +1,31 @@
+"""The backend object: compile a graph, and move arrays in and out."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xarr.backend import AbstractBackend, Program
+from xarr.ir.graph import Graph
+from xarr.ir.op import Op
+from xarr_numpy.program import compile_program
+from xarr_numpy.table import TABLE
+
+
+class NumpyBackend(AbstractBackend):
+    """Buffers are read-only NumPy arrays."""
+
+    name: ClassVar[str] = "numpy"
+
+    def supports(self, op: type[Op]) -> bool:
+        return op in TABLE
+
+    def compile(self, graph: Graph) -> Program:
+        return compile_program(graph)
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return array
+
+    def to_host(self, buffer: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return buffer

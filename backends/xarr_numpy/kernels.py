@@ -1,0 +1,255 @@
+"""What NumPy has no single function for, each vectorised over whole arrays.
+
+All of them take arrays or NumPy scalars, never write to an argument and keep the element type.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of
+
+Array = np.ndarray[Any, Any]
+Ints = tuple[int, ...]
+
+_UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_SIGNED: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+
+
+def finish(value: Any) -> Array:
+    """A program's result as an array that nothing writes to and that keeps no larger one alive."""
+    array = np.asarray(value)
+    base = array.base
+    wasteful = base is not None and getattr(base, "nbytes", 0) > 2 * array.nbytes
+    if wasteful or (array.size > 1 and 0 in array.strides):
+        array = array.copy()
+    return array
+
+
+def unsigned(x: Array) -> Array:
+    """The bits of x as an unsigned integer of the same width."""
+    return np.asarray(x).view(_UNSIGNED[x.dtype.itemsize])
+
+
+# --- creation and movement -------------------------------------------------------------------------
+
+
+def iota(shape: Ints, dimension: int, dtype: np.dtype[Any]) -> Array:
+    """0, 1 … along `dimension`, with size 1 in every other one."""
+    counts = convert(np.arange(shape[dimension]), dtype)
+    return counts.reshape([-1 if axis == dimension else 1 for axis in range(len(shape))])
+
+
+def pad(x: Array, value: Array, low: Ints, high: Ints, interior: Ints) -> Array:
+    """XLA's pad: `interior` values between, `low` and `high` around; negative ones cut off."""
+    shape = tuple(
+        lo + size + max(size - 1, 0) * gap + hi
+        for size, lo, hi, gap in zip(x.shape, low, high, interior, strict=True)
+    )
+    result = np.full(shape, value, x.dtype)
+    target, source = [], []
+    for size, lo, gap, total in zip(x.shape, low, interior, shape, strict=True):
+        step = gap + 1
+        first = max(0, -(lo // step)) if lo < 0 else 0
+        last = min(size, -(-(total - lo) // step))
+        source.append(slice(first, max(first, last)))
+        target.append(slice(lo + first * step, max(0, lo + last * step), step) if last > first else slice(0, 0))
+    result[tuple(target)] = x[tuple(source)]
+    return result
+
+
+def bitcast(x: Array, dtype: np.dtype[Any]) -> Array:
+    """The same bits as another type; the last dimension appears or vanishes with a change of width."""
+    x = np.ascontiguousarray(x).reshape(np.shape(x))
+    if x.dtype.itemsize == dtype.itemsize:
+        return x.view(dtype)
+    if x.dtype.itemsize > dtype.itemsize:
+        return x.reshape((*x.shape, 1)).view(dtype)
+    return x.view(dtype).reshape(x.shape[:-1])
+
+
+# --- conversion ------------------------------------------------------------------------------------
+
+
+def convert(x: Array, dtype: np.dtype[Any]) -> Array:
+    """XLA's ConvertElementType: floats to integers saturate, NaN becomes 0, complex loses its imaginary part."""
+    x = np.asarray(x)
+    if x.dtype in COMPLEX and dtype not in COMPLEX:
+        if dtype in BOOL:
+            return x != 0
+        x = x.real
+    if dtype in BOOL:
+        return x != 0
+    if x.dtype in FLOAT and dtype in INTEGER:
+        return _saturated(x, dtype)
+    if x.dtype in EXTENDED_FLOAT and dtype in COMPLEX:
+        return x.astype(np.float32).astype(dtype)
+    if dtype in EXTENDED_FLOAT and x.dtype in INTEGER | COMPLEX:
+        return x.astype(np.float64).astype(np.float32).astype(dtype)
+    return x.astype(dtype)
+
+
+def _saturated(x: Array, dtype: np.dtype[Any]) -> Array:
+    if x.dtype in EXTENDED_FLOAT:
+        x = x.astype(np.float32)
+    limits = np.iinfo(dtype)
+    # The largest float below 2**63 or 2**64 is well under the limit, so compare before converting.
+    too_large, too_small = x >= float(limits.max), x <= float(limits.min)
+    inside = np.where(too_large | too_small | np.isnan(x), x.dtype.type(0), x).astype(dtype)
+    return np.where(too_large, dtype.type(limits.max), np.where(too_small, dtype.type(limits.min), inside))
+
+
+def make_complex(real: Array, imaginary: Array) -> Array:
+    """real + i imaginary, without the arithmetic that would spoil infinities and signed zeros."""
+    shape = np.broadcast_shapes(np.shape(real), np.shape(imaginary))
+    result = np.empty(shape, complex_of(real.dtype))
+    result.real, result.imag = real, imaginary
+    return result
+
+
+def imag(x: Array) -> Array:
+    """The imaginary part, 0 for reals."""
+    return np.imag(x) if x.dtype in COMPLEX else np.zeros_like(x)
+
+
+# --- floats ----------------------------------------------------------------------------------------
+
+
+def logistic(x: Array) -> Array:
+    """1 / (1 + exp(-x))."""
+    one = x.dtype.type(1)
+    return np.true_divide(one, np.add(one, np.exp(np.negative(x))))
+
+
+def sign(x: Array) -> Array:
+    """-1, 0, 1 with the sign of zero kept; x / |x| for complex numbers."""
+    return np.where(x == 0, x, np.sign(x)) if x.dtype in FLOAT else np.sign(x)
+
+
+def round_away(x: Array) -> Array:
+    """The nearest integer, ties away from zero."""
+    whole = np.trunc(x)
+    bump = (np.abs(np.subtract(x, whole)) >= x.dtype.type(0.5)).astype(x.dtype)
+    return np.where(np.isfinite(x), np.copysign(np.add(np.abs(whole), bump), x), x)
+
+
+def total_order(x: Array) -> Array:
+    """Signed integers that are ordered as the floats are: -NaN < -inf < … < -0 < +0 < … < inf < NaN."""
+    bits = np.asarray(x).view(_SIGNED[x.dtype.itemsize])
+    return np.where(bits < 0, np.bitwise_xor(bits, np.iinfo(bits.dtype).max), bits)
+
+
+def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
+    """Round to nearest even in a format with these exponent and mantissa bits; overflow to infinity,
+    underflow to zero (no subnormals), NaN kept.  Source: XLA's ReducePrecision."""
+    width = x.dtype.itemsize * 8
+    limits = ml_dtypes.finfo(x.dtype)
+    mantissa, exponent = int(limits.nmant), width - 1 - int(limits.nmant)
+    kind = _UNSIGNED[x.dtype.itemsize]
+    bits = unsigned(x)
+    if mantissa_bits < mantissa:
+        dropped = mantissa - mantissa_bits
+        odd = (bits >> kind(dropped)) & kind(1)
+        bits = (bits + (kind((1 << (dropped - 1)) - 1) + odd)) & ~kind((1 << dropped) - 1)
+    if exponent_bits < exponent:
+        bits = _narrow_exponent(bits, kind, width, mantissa, exponent, exponent_bits)
+    rounded = bits.view(x.dtype)
+    return np.where(np.isnan(x), x, rounded)
+
+
+def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent: int, wanted: int) -> Array:
+    sign_bit = bits & kind(1 << (width - 1))
+    field = kind(((1 << exponent) - 1) << mantissa)
+    bias, new_bias = (1 << (exponent - 1)) - 1, (1 << (wanted - 1)) - 1
+    found = bits & field
+    overflow = found > kind((bias + new_bias) << mantissa)
+    underflow = found <= kind((bias - new_bias) << mantissa)
+    return np.where(overflow, sign_bit | field, np.where(underflow, sign_bit, bits))
+
+
+# --- integers --------------------------------------------------------------------------------------
+
+
+def integer_divide(x: Array, y: Array) -> Array:
+    """Division rounding towards zero; x / 0 has all bits set, MIN / -1 is MIN."""
+    dtype = x.dtype
+    safe = np.where(y == 0, dtype.type(1), y)
+    if dtype.kind == "u":
+        return np.where(y == 0, dtype.type(np.iinfo(dtype).max), np.floor_divide(x, safe))
+    quotient = np.floor_divide(x, safe)
+    inexact = (np.multiply(quotient, safe) != x) & ((x < 0) != (safe < 0))
+    return np.where(y == 0, dtype.type(-1), np.where(y == -1, np.negative(x), quotient + inexact.astype(dtype)))
+
+
+def integer_remainder(x: Array, y: Array) -> Array:
+    """x - y * (x / y) with the division above; x itself for y = 0."""
+    dtype = x.dtype
+    trivial = (y == 0) | (y == -1) if dtype.kind == "i" else y == 0
+    remainder = np.fmod(x, np.where(trivial, dtype.type(1), y))
+    return np.where(y == 0, x, np.where(trivial, dtype.type(0), remainder))
+
+
+def integer_power(x: Array, y: Array) -> Array:
+    """x ** y, wrapping; for a negative y, 0 unless |x| is 1 (and x = 0 gives 0)."""
+    if x.dtype.kind == "u":
+        return np.power(x, y)
+    one = x.dtype.type(1)
+    power = np.power(x, np.where(y < 0, x.dtype.type(0), y))
+    inverse = np.where(x == 1, one, np.where(x == -1, np.where(y & one == 1, -one, one), x.dtype.type(0)))
+    return np.where(y < 0, inverse, power)
+
+
+def _in_width(x: Array, count: Array) -> tuple[Array, Array]:
+    """Which shift counts are within the width, and the counts with the others replaced by 0."""
+    inside = unsigned(count) < x.dtype.itemsize * 8
+    return inside, np.where(inside, count, x.dtype.type(0))
+
+
+def shift_left(x: Array, count: Array) -> Array:
+    inside, safe = _in_width(x, count)
+    return np.where(inside, np.left_shift(x, safe), x.dtype.type(0))
+
+
+def shift_right_logical(x: Array, count: Array) -> Array:
+    inside, safe = _in_width(x, count)
+    shifted = np.right_shift(unsigned(x), unsigned(safe)).view(x.dtype)
+    return np.where(inside, shifted, x.dtype.type(0))
+
+
+def shift_right_arithmetic(x: Array, count: Array) -> Array:
+    inside, _ = _in_width(x, count)
+    signed = np.asarray(x).view(_SIGNED[x.dtype.itemsize])
+    most = signed.dtype.type(x.dtype.itemsize * 8 - 1)
+    return np.right_shift(signed, np.where(inside, count, most).astype(signed.dtype)).view(x.dtype)
+
+
+def popcnt(x: Array) -> Array:
+    """Number of set bits, in the type of x."""
+    return np.bitwise_count(unsigned(x)).astype(x.dtype)
+
+
+def count_leading_zeros(x: Array) -> Array:
+    """Number of zero bits above the highest set one, in the type of x."""
+    bits = unsigned(x)
+    width = x.dtype.itemsize * 8
+    step = 1
+    while step < width:
+        bits = bits | (bits >> bits.dtype.type(step))
+        step *= 2
+    return (width - np.bitwise_count(bits).astype(np.int64)).astype(x.dtype)
+
+
+SCOPE: Final[dict[str, Any]] = {
+    "np": np,
+    **{
+        function.__name__: function
+        for function in (
+            finish, iota, pad, bitcast, convert, make_complex, imag, logistic, sign, round_away, total_order,
+            reduce_precision, integer_divide, integer_remainder, integer_power, shift_left, shift_right_logical,
+            shift_right_arithmetic, popcnt, count_leading_zeros,
+        )
+    },
+}

@@ -1,0 +1,143 @@
+"""From a graph to the source of a Python function that runs it, one line a node.
+
+    def program(a0, a1):
+        v0 = np.exp(a0)
+        v1 = v0 * a1[None, :]
+        return (finish(v1),)
+
+A broadcast costs nothing as long as element-wise operations use it: the value stays *thin*, with size 1
+in the repeated dimensions, and NumPy's own broadcasting repeats it.  Whatever else uses it gets it in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from xarr.errors import BackendError
+from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType
+from xarr_numpy import kernels
+from xarr_numpy.table import TABLE
+
+
+@dataclass(frozen=True)
+class NumpyProgram:
+    """The compiled function, its source, and which node each line computes."""
+
+    text: str
+    function: Callable[..., tuple[Any, ...]]
+    code: CodeType
+    lines: dict[int, Node]
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        with np.errstate(all="ignore"):
+            try:
+                return self.function(*arguments)
+            except BaseException as error:
+                self._say_where(error)
+                raise
+
+    def _say_where(self, error: BaseException) -> None:
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code is self.code:
+                node = self.lines.get(trace.tb_lineno)
+                if node is not None:
+                    error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+            trace = trace.tb_next
+
+
+class Emitter:
+    """Writes the lines of one program.
+
+    `lanes` makes a program for a scalar computation (a combiner, a comparator, the body of a map) that
+    runs on whole arrays, one lane for each element.
+    """
+
+    def __init__(self, graph: Graph, lanes: bool = False) -> None:
+        self.graph = graph
+        self.lanes = lanes
+        self.names: dict[Node, str] = {}
+        self.thin: set[Node] = set()
+        self.body: list[tuple[str, Node | None]] = []
+        self.scope: dict[str, Any] = dict(kernels.SCOPE)
+        self._last_use = _last_uses(graph)
+
+    def constant(self, value: Any, prefix: str = "c") -> str:
+        """A name in the program's scope for an object that has no literal."""
+        name = f"{prefix}{sum(key.startswith(prefix) and key[len(prefix):].isdigit() for key in self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def function(self, graph: Graph, lanes: bool = False) -> str:
+        """A name for the program of a graph that an op carries."""
+        return self.constant(compile_program(graph, lanes or self.lanes).function, "f")
+
+    def mark_thin(self, node: Node) -> None:
+        """Say that the value has size 1 where the node's type repeats it.  Lanes have no shape to repeat."""
+        if not self.lanes:
+            self.thin.add(node)
+
+    def full(self, node: Node) -> str:
+        """The expression for an operand with its whole shape."""
+        if node in self.thin:
+            return f"np.broadcast_to({self.names[node]}, {node.shape})"
+        return self.names[node]
+
+    def run(self) -> NumpyProgram:
+        for index, node in enumerate(self.graph.parameters):
+            self.names[node] = f"a{index}"
+        for index, node in enumerate(self.graph.nodes):
+            self.emit(f"v{index}", node)
+            self._free(node)
+        results = "".join(f"finish({self.full(node)}), " for node in self.graph.results)
+        self.body.append((f"return ({results})" if results else "return ()", None))
+        return self._compiled()
+
+    def emit(self, name: str, node: Node) -> None:
+        """One line: the value of `node` under `name`."""
+        write = TABLE.get(type(node.op))
+        if write is None:
+            raise BackendError(f"backend 'numpy' has no {node.op.name}")
+        if self.lanes and any(isinstance(n.type, TensorType) and n.shape for n in (node, *node.operands)):
+            raise BackendError(
+                f"backend 'numpy' runs scalar computations on whole arrays, and {node.op.name} on "
+                f"{node.type} inside one is not scalar; move it out of the combiner, comparator or map"
+            )
+        expression = write(self, node)
+        self.names[node] = name
+        self.body.append((f"{name} = {expression}", node))
+
+    def _free(self, node: Node) -> None:
+        dead = [operand for operand in dict.fromkeys(node.operands) if self._last_use[operand] is node]
+        if dead:
+            self.body.append((f"del {', '.join(self.names[operand] for operand in dead)}", None))
+
+    def _compiled(self) -> NumpyProgram:
+        header = f"def program({', '.join(self.names[node] for node in self.graph.parameters)}):"
+        text = "\n".join([header, *[f"    {line}" for line, _ in self.body]]) + "\n"
+        lines = {number: node for number, (_, node) in enumerate(self.body, 2) if node is not None}
+        exec(compile(text, "<xarr program>", "exec"), self.scope)
+        function = self.scope["program"]
+        return NumpyProgram(text, function, function.__code__, lines)
+
+
+def _last_uses(graph: Graph) -> dict[Node, Node | None]:
+    """The node after which each value is needed no more; None for results."""
+    last: dict[Node, Node | None] = {}
+    for node in graph.nodes:
+        last.update(dict.fromkeys(node.operands, node))
+    last.update(dict.fromkeys(graph.results))
+    return last
+
+
+def compile_program(graph: Graph, lanes: bool = False) -> NumpyProgram:
+    """The NumPy program of a graph."""
+    return Emitter(graph, lanes).run()
+
+

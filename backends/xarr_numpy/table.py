@@ -1,0 +1,190 @@
+"""How each op is written as a NumPy expression: the backend's table.  Absence means "decompose or refuse"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+
+if TYPE_CHECKING:
+    from xarr_numpy.program import Emitter
+
+Writer = Callable[["Emitter", Node], str]
+
+
+def elementwise(template: str, integer: str | None = None) -> Writer:
+    """Rows of operations that NumPy broadcasts by itself; `integer` is the template for integer operands.
+
+    The result is thin if every operand is.  Otherwise some operand has the full shape and so has the result.
+    """
+
+    def write(emitter: Emitter, node: Node) -> str:
+        chosen = integer if integer and node.operands[0].dtype in INTEGER else template
+        return chosen.format(*spread(emitter, node), op=node.op, dtype=node.dtype)
+
+    return write
+
+
+def spread(emitter: Emitter, node: Node) -> list[str]:
+    """Operand names for an element-wise op, which may stay thin."""
+    thin = [operand for operand in node.operands if operand in emitter.thin]
+    if len(thin) == len(node.operands) and thin:
+        emitter.mark_thin(node)
+    return [emitter.names[operand] for operand in node.operands]
+
+
+def plain(template: str) -> Writer:
+    """Rows of operations that need their operands whole."""
+
+    def write(emitter: Emitter, node: Node) -> str:
+        return template.format(*[emitter.full(operand) for operand in node.operands], op=node.op, node=node)
+
+    return write
+
+
+def _compare(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Compare)
+    x, y = spread(emitter, node)
+    ufunc = _COMPARISONS[node.op.direction]
+    return f"{ufunc}(total_order({x}), total_order({y}))" if node.op.total_order else f"{ufunc}({x}, {y})"
+
+
+_COMPARISONS: Final = {
+    "EQ": "np.equal",
+    "NE": "np.not_equal",
+    "GE": "np.greater_equal",
+    "GT": "np.greater",
+    "LE": "np.less_equal",
+    "LT": "np.less",
+}
+
+
+def _constant(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Constant)
+    array = node.op.array
+    if not array.shape and node.dtype not in EXTENDED_FLOAT | COMPLEX and np.isfinite(array):
+        return f"np.{node.dtype.name}({array.item()!r})"
+    return emitter.constant(array)
+
+
+def _iota(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Iota)
+    emitter.mark_thin(node)
+    return f"iota({node.shape}, {node.op.dimension}, {emitter.constant(node.dtype)})"
+
+
+def _broadcast_in_dim(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.BroadcastInDim)
+    (operand,) = node.operands
+    emitter.mark_thin(node)
+    name, dims = emitter.names[operand], node.op.broadcast_dimensions
+    if not operand.shape or dims == tuple(range(len(node.shape))):
+        return name
+    return f"{name}[{', '.join(':' if axis in dims else 'None' for axis in range(len(node.shape)))}]"
+
+
+def _slice(emitter: Emitter, node: Node) -> str:
+    op = node.op
+    assert isinstance(op, ops.Slice)
+    rows = zip(op.start_indices, op.limit_indices, op.strides, strict=True)
+    index = ", ".join(f"{start}:{limit}" + (f":{step}" if step != 1 else "") for start, limit, step in rows)
+    return f"{emitter.full(node.operands[0])}[{index or '...'}]"
+
+
+def _convert(emitter: Emitter, node: Node) -> str:
+    (name,) = spread(emitter, node)
+    old, new = node.operands[0].dtype, node.dtype
+    if (old in FLOAT | COMPLEX and new not in FLOAT | COMPLEX) or (old in COMPLEX and new not in COMPLEX):
+        return f"convert({name}, {emitter.constant(new)})"
+    if old in EXTENDED_FLOAT | INTEGER | BOOL and new in EXTENDED_FLOAT:
+        return f"convert({name}, {emitter.constant(new)})"
+    return f"{name}.astype({emitter.constant(new)})"
+
+
+def _concatenate(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Concatenate)
+    return f"np.concatenate([{', '.join(map(emitter.full, node.operands))}], {node.op.dimension})"
+
+
+def _bitcast(emitter: Emitter, node: Node) -> str:
+    return f"bitcast({emitter.full(node.operands[0])}, {emitter.constant(node.dtype)})"
+
+
+TABLE: Final[dict[type[Op], Writer]] = {
+    # creation
+    ops.Constant: _constant,
+    ops.Iota: _iota,
+    # unary
+    ops.Abs: elementwise("np.abs({0})"),
+    ops.Acos: elementwise("np.arccos({0})"),
+    ops.Acosh: elementwise("np.arccosh({0})"),
+    ops.Asin: elementwise("np.arcsin({0})"),
+    ops.Asinh: elementwise("np.arcsinh({0})"),
+    ops.Atan: elementwise("np.arctan({0})"),
+    ops.Atanh: elementwise("np.arctanh({0})"),
+    ops.Cbrt: elementwise("np.cbrt({0})"),
+    ops.Ceil: elementwise("np.ceil({0})"),
+    ops.Cosh: elementwise("np.cosh({0})"),
+    ops.Cosine: elementwise("np.cos({0})"),
+    ops.CountLeadingZeros: elementwise("count_leading_zeros({0})"),
+    ops.Exponential: elementwise("np.exp({0})"),
+    ops.ExponentialMinusOne: elementwise("np.expm1({0})"),
+    ops.Floor: elementwise("np.floor({0})"),
+    ops.Imag: elementwise("imag({0})"),
+    ops.IsFinite: elementwise("np.isfinite({0})"),
+    ops.Log: elementwise("np.log({0})"),
+    ops.LogPlusOne: elementwise("np.log1p({0})"),
+    ops.Logistic: elementwise("logistic({0})"),
+    ops.Negate: elementwise("np.negative({0})"),
+    ops.Not: elementwise("np.invert({0})"),
+    ops.Popcnt: elementwise("popcnt({0})"),
+    ops.Real: elementwise("np.real({0})"),
+    ops.RoundNearestAfz: elementwise("round_away({0})"),
+    ops.RoundNearestEven: elementwise("np.rint({0})"),
+    ops.Rsqrt: elementwise("np.reciprocal(np.sqrt({0}))"),
+    ops.Sign: elementwise("sign({0})", integer="np.sign({0})"),
+    ops.Sine: elementwise("np.sin({0})"),
+    ops.Sinh: elementwise("np.sinh({0})"),
+    ops.Sqrt: elementwise("np.sqrt({0})"),
+    ops.Tan: elementwise("np.tan({0})"),
+    ops.Tanh: elementwise("np.tanh({0})"),
+    # binary
+    ops.Add: elementwise("np.add({0}, {1})"),
+    ops.And: elementwise("np.bitwise_and({0}, {1})"),
+    ops.Atan2: elementwise("np.arctan2({0}, {1})"),
+    ops.Compare: _compare,
+    ops.Complex: elementwise("make_complex({0}, {1})"),
+    ops.Divide: elementwise("np.true_divide({0}, {1})", integer="integer_divide({0}, {1})"),
+    ops.Maximum: elementwise("np.maximum({0}, {1})"),
+    ops.Minimum: elementwise("np.minimum({0}, {1})"),
+    ops.Multiply: elementwise("np.multiply({0}, {1})"),
+    ops.NextAfter: elementwise("np.nextafter({0}, {1})"),
+    ops.Or: elementwise("np.bitwise_or({0}, {1})"),
+    ops.Power: elementwise("np.power({0}, {1})", integer="integer_power({0}, {1})"),
+    ops.Remainder: elementwise("np.fmod({0}, {1})", integer="integer_remainder({0}, {1})"),
+    ops.ShiftLeft: elementwise("shift_left({0}, {1})"),
+    ops.ShiftRightArithmetic: elementwise("shift_right_arithmetic({0}, {1})"),
+    ops.ShiftRightLogical: elementwise("shift_right_logical({0}, {1})"),
+    ops.Subtract: elementwise("np.subtract({0}, {1})"),
+    ops.Xor: elementwise("np.bitwise_xor({0}, {1})"),
+    # the irregular element-wise ones
+    ops.Select: elementwise("np.where({0}, {1}, {2})"),
+    ops.Clamp: elementwise("np.minimum(np.maximum({1}, {0}), {2})"),
+    ops.Convert: _convert,
+    ops.BitcastConvert: _bitcast,
+    ops.ReducePrecision: elementwise("reduce_precision({0}, {op.exponent_bits}, {op.mantissa_bits})"),
+    # movement
+    ops.BroadcastInDim: _broadcast_in_dim,
+    ops.Concatenate: _concatenate,
+    ops.Pad: plain("pad({0}, {1}, {op.low}, {op.high}, {op.interior})"),
+    ops.Reshape: plain("np.reshape({0}, {op.shape})"),
+    ops.Reverse: plain("np.flip({0}, {op.dimensions})"),
+    ops.Slice: _slice,
+    ops.Transpose: plain("np.transpose({0}, {op.permutation})"),
+}

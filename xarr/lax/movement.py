@@ -1,0 +1,171 @@
+"""Functions of the explicit level that move elements: broadcast, reshape, transpose, slice, pad, concatenate.
+
+Names and argument order are `jax.lax`'s.  Dimension numbers may be negative where jax.lax allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from math import prod
+from typing import TYPE_CHECKING
+
+from xarr.errors import InputError, ShapeError
+from xarr.ir import ops
+from xarr.lax.core import ArrayLike, apply, integer, integers, operands
+from xarr.shapes import check_sizes, normalize_axes, normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def _shape(name: str, operand: ArrayLike) -> tuple[int, ...]:
+    (node,), _ = operands(name, operand)
+    return node.shape
+
+
+def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
+    """Copies of `operand` under new leading dimensions `sizes`.  Source: XLA's Broadcast."""
+    new, shape = check_sizes(sizes), _shape("broadcast", operand)
+    return broadcast_in_dim(operand, new + shape, range(len(new), len(new) + len(shape)))
+
+
+def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Array:
+    """`operand` laid into `shape`: its dimension i along result dimension broadcast_dimensions[i].
+
+    Sizes are equal or 1 in the operand.  `broadcast_dimensions` is strictly increasing, as XLA demands.
+    Raises ShapeError [C1]-[C4].  Source: XLA's BroadcastInDim.
+    """
+    dims = integers("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
+    return apply(ops.BroadcastInDim(check_sizes(shape), dims), operand)
+
+
+def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Array:
+    """The elements in row-major order under the shape `new_sizes`.
+
+    With `dimensions`, a permutation, elements are read with dimension dimensions[0] varying slowest and
+    dimensions[-1] fastest.  Raises ShapeError [C1] if the number of elements differs.  Source: XLA's Reshape.
+    """
+    if dimensions is not None:
+        operand = transpose(operand, dimensions)
+    return apply(ops.Reshape(check_sizes(new_sizes)), operand)
+
+
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """Dimensions start … stop - 1 joined into one of the product of their sizes.
+
+    Raises ShapeError unless start < stop.  Source: XLA's Collapse, with jax.lax's arguments.
+    """
+    shape = _shape("collapse", operand)
+    start, stop, _ = slice_class(start_dimension, stop_dimension).indices(len(shape))
+    if start >= stop:
+        raise ShapeError(
+            f"collapse: wanted start_dimension < stop_dimension within rank {len(shape)}, "
+            f"got {start_dimension} and {stop_dimension}"
+        )
+    return reshape(operand, (*shape[:start], prod(shape[start:stop]), *shape[stop:]))
+
+
+slice_class = slice
+
+
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
+    """Result dimension i is operand dimension permutation[i].  Raises ShapeError [C1] for no permutation."""
+    return apply(ops.Transpose(integers("transpose", "permutation", permutation)), operand)
+
+
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Reverse the order along each of `dimensions`.  Raises ShapeError [C1], [C2].  Source: XLA's Rev."""
+    return apply(ops.Reverse(integers("rev", "dimensions", dimensions)), operand)
+
+
+def slice(
+    operand: ArrayLike,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """operand[start:limit:stride] in every dimension, with 0 <= start <= limit <= size and stride >= 1.
+
+    Raises ShapeError [C1]-[C3].  Source: XLA's Slice.
+    """
+    start = integers("slice", "start_indices", start_indices)
+    steps = (1,) * len(start) if strides is None else integers("slice", "strides", strides)
+    return apply(ops.Slice(start, integers("slice", "limit_indices", limit_indices), steps), operand)
+
+
+def slice_in_dim(
+    operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
+    """operand[start:limit:stride] along `axis` alone; negative indices count from the end."""
+    shape = _shape("slice_in_dim", operand)
+    axis = normalize_axis(axis, len(shape))
+    size = shape[axis]
+    start = 0 if start_index is None else integer("slice_in_dim", "start_index", start_index)
+    limit = size if limit_index is None else integer("slice_in_dim", "limit_index", limit_index)
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis] = start + size if start < 0 else start
+    limits[axis] = limit + size if limit < 0 else limit
+    strides[axis] = stride
+    return slice(operand, starts, limits, strides)
+
+
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+    """The slice at `index` along `axis`; the dimension stays with size 1 unless `keepdims` is false."""
+    shape = _shape("index_in_dim", operand)
+    axis = normalize_axis(axis, len(shape))
+    at = integer("index_in_dim", "index", index)
+    if not -shape[axis] <= at < shape[axis]:
+        raise ShapeError(f"index_in_dim: wanted an index in [{-shape[axis]}, {shape[axis]}), got {at}")
+    at %= shape[axis]
+    found = slice_in_dim(operand, at, at + 1, axis=axis)
+    return found if keepdims else squeeze(found, (axis,))
+
+
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Size-1 dimensions inserted so that they have the numbers `dimensions` in the result."""
+    shape = list(_shape("expand_dims", array))
+    for axis in sorted(normalize_axes(dimensions, len(shape) + len(dimensions))):
+        shape.insert(axis, 1)
+    kept = [axis for axis in range(len(shape)) if axis not in normalize_axes(dimensions, len(shape))]
+    return broadcast_in_dim(array, shape, kept)
+
+
+def squeeze(array: ArrayLike, dimensions: Sequence[int] | None = None) -> Array:
+    """`dimensions`, all of size 1, removed; by default every one of size 1.  ShapeError for another size."""
+    shape = _shape("squeeze", array)
+    ones = [axis for axis, size in enumerate(shape) if size == 1]
+    dims = tuple(ones) if dimensions is None else normalize_axes(dimensions, len(shape))
+    if any(shape[axis] != 1 for axis in dims):
+        raise ShapeError(f"squeeze: wanted dimensions of size 1, got {dims} of shape {shape}; those are {ones}")
+    return reshape(array, [size for axis, size in enumerate(shape) if axis not in dims])
+
+
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+    """(low, high, interior) padding in each dimension with `padding_value`, a scalar.
+
+    Negative low and high cut elements off.  Raises ShapeError [C1]-[C4].  Source: XLA's Pad.
+    """
+    rows = [integers("pad", "padding_config", row) for row in padding_config]
+    if any(len(row) != 3 for row in rows):
+        raise InputError(f"pad: wanted (low, high, interior) for each dimension, got {list(padding_config)}")
+    low, high, interior = zip(*rows, strict=True) if rows else ((), (), ())
+    return apply(ops.Pad(low, high, interior), operand, padding_value)
+
+
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
+    """Arrays of one rank and element type, one after the other along `dimension`.
+
+    Raises ShapeError [C1], [C3], [C4], DTypeError [C2].  Source: XLA's ConcatInDim.
+    """
+    return apply(ops.Concatenate(integer("concatenate", "dimension", dimension)), *operands)
+
+
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """Consecutive parts of `sizes` along `axis`; ShapeError unless the sizes add up."""
+    shape, parts = _shape("split", operand), check_sizes(sizes)
+    axis = normalize_axis(axis, len(shape))
+    if sum(parts) != shape[axis]:
+        raise ShapeError(f"split: sizes {parts} add up to {sum(parts)}, dimension {axis} has {shape[axis]}")
+    ends = list(accumulate(parts))
+    return [slice_in_dim(operand, end - size, end, axis=axis) for size, end in zip(parts, ends, strict=True)]
