@@ -96,6 +96,10 @@ class TestLayout:
             real = [d for d, width in enumerate(widths) if width > 1]
             assert [layout.strides(sizes)[d] for d in real] == [array.strides[d] for d in real]
 
+    def test_strides_of_an_empty_array_are_not_those_of_a_broadcast(self) -> None:
+        assert Layout.row_major(3).strides((2, 0, 3)) == (3, 3, 1)
+        assert Layout.row_major(3).strides((2, 3, 0)) == (3, 1, 1)
+
     @given(sizes_and_layouts())
     def test_from_strides_finds_the_memory_order(self, case: tuple[tuple[int, ...], Layout]) -> None:
         sizes, layout = case
