@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler.pipeline import compile_graph
 from xarr.config import current as config
-from xarr.errors import BackendError, TracedValueError
+from xarr.errors import BackendError, TracedValueError, ValueRangeError
 from xarr.ir.graph import Graph, Node, data, parameter, postorder, substitute
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 #: Chains shorter than this are never checked against `config.max_depth`, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _PROGRAMS_KEPT: Final = 4096
+ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 class Handle:
@@ -92,6 +94,13 @@ def bind(array_class: type[Handle]) -> None:
     """Make `array_class` the class of the handles that `wrap` returns."""
     global _array_class
     _array_class = array_class
+
+
+def namespace(api_version: str | None) -> ModuleType:
+    """The package `xarr`, which defines the class of the Arrays, as their Array API namespace."""
+    if api_version not in (None, *ARRAY_API_VERSIONS):
+        raise ValueRangeError(f"wanted an Array API version of {', '.join(ARRAY_API_VERSIONS)}, got {api_version!r}")
+    return sys.modules[_array_class.__module__.partition(".")[0]]
 
 
 def wrap(node: Node, backend: AbstractBackend | None) -> Array:
