@@ -30,7 +30,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def _directory_of(package: str) -> Path | None:
     spec = importlib.util.find_spec(package)
-    return None if spec is None or spec.origin is None else Path(spec.origin).parent
+    return None if spec is None or spec.origin is None else Path(spec.origin).resolve().parent
 
 
 @pytest.fixture(autouse=True)
