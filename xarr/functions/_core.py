@@ -43,6 +43,7 @@ class ImplicitBroadcast:
     alignment: Alignment
     dtypes: tuple[str, ...]
     source: Source | None
+    nodes: tuple[Node, ...] = ()
 
 
 #: Called with every implicit broadcast while `watching`; empty otherwise.
@@ -123,14 +124,19 @@ def broadcasted_nodes(name: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return nodes
-    alignment = aligned(name, tuple(shapes), tuple(node.dtype for node in nodes))
+    alignment = aligned(name, tuple(shapes), tuple(node.dtype for node in nodes), nodes)
     return tuple(
         broadcast_node(node, alignment.result, dimensions)
         for node, dimensions in zip(nodes, alignment.dimensions, strict=True)
     )
 
 
-def aligned(name: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, ...]) -> Alignment:
+def aligned(
+    name: str,
+    shapes: tuple[tuple[int, ...], ...],
+    dtypes: tuple[DType, ...],
+    nodes: tuple[Node, ...] = (),
+) -> Alignment:
     """NumPy's alignment of the shapes if it exists and `config.broadcasting` allows it."""
     alignment = align_numpy(*shapes)
     if isinstance(alignment, Misfit):
@@ -139,7 +145,7 @@ def aligned(name: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType,
     if mode != "numpy":
         _keep_discipline(name, alignment, dtypes, mode)
     if _observers and alignment.is_implicit:
-        found = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), _place())
+        found = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), _place(), nodes)
         for observer in _observers:
             observer(found)
     return alignment
