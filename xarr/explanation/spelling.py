@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -70,13 +69,6 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def postfixed(name: str, suffix: str) -> str:
-    """The operand with an index or method behind it; parentheses if its name is an expression."""
-    if not suffix:
-        return name
-    return name + suffix if re.fullmatch(r"[\w.]+", name) else f"({name}){suffix}"
-
-
 # --- the loop -------------------------------------------------------------------------------------
 
 
@@ -96,7 +88,7 @@ def indexed(facts: BroadcastFacts, operand: int, indices: Sequence[str], separat
         for axis, cell in enumerate(facts.rows[operand])
         if cell.kind != "new"
     ]
-    return postfixed(facts.names[operand], f"[{separator.join(own)}]" if own else "")
+    return facts.terms[operand] + (f"[{separator.join(own)}]" if own else "")
 
 
 def loop_body(facts: BroadcastFacts, indices: Sequence[str], separator: str = ",") -> str:
@@ -136,10 +128,10 @@ def explicit_ops(facts: BroadcastFacts) -> tuple[str, ...]:
     lines, arguments = [], []
     for i, operand in enumerate(facts.operands):
         if operand.shape == alignment.result:
-            arguments.append(operand.name)
+            arguments.append(facts.terms[i])
             continue
         arguments.append(_temporary(facts, i, arguments))
-        call = f"lax.broadcast_in_dim({operand.name}, {alignment.result}, {alignment.dimensions[i]})"
+        call = f"lax.broadcast_in_dim({facts.terms[i]}, {alignment.result}, {alignment.dimensions[i]})"
         lines.append(f"{arguments[-1]} = {call}")
     call = facts.operator.applied_explicitly(arguments, facts.same_dtype)
     return (*lines, f"{result.name} = {call}")
@@ -165,7 +157,7 @@ def _binary_call(facts: BroadcastFacts, alignment: Alignment) -> str | None:
     if len(alignment.operands) != 2 or facts.operator.lax is None or not facts.same_dtype:
         return None
     lower = min((0, 1), key=lambda i: len(alignment.operands[i]))
-    arguments = list(facts.names)
+    arguments = list(facts.terms)
     if len(alignment.operands[lower]) not in (0, len(alignment.result)):
         arguments.append(f"broadcast_dimensions={alignment.dimensions[lower]}")
     return f"lax.{facts.operator.lax}({', '.join(arguments)})"
@@ -187,10 +179,9 @@ def suggestions(facts: BroadcastFacts) -> tuple[tuple[Suggestion, ...], str]:
 
 def _transposes(facts: BroadcastFacts) -> tuple[Suggestion, ...]:
     a, b = facts.shapes
-    first, second = facts.names
-    names = (first, postfixed(second, ".")[:-1])
+    first, second = facts.terms
     found = []
-    for fix in fixes(a, b, names=names, limit=LISTED + 1):
+    for fix in fixes(a, b, names=facts.terms, limit=LISTED + 1):
         explicit = None
         if facts.operator.lax is not None and facts.same_dtype:
             explicit = f"lax.{facts.operator.lax}({first}, lax.transpose({second}, {fix.permutation}))"
@@ -202,8 +193,8 @@ def _transposes(facts: BroadcastFacts) -> tuple[Suggestion, ...]:
 def _realigned(facts: BroadcastFacts, alignment: Alignment) -> Suggestion:
     rank = len(alignment.result)
     spelled = [
-        postfixed(name, new_axis_index(dimensions, rank))
-        for name, dimensions in zip(facts.names, alignment.dimensions, strict=True)
+        name + new_axis_index(dimensions, rank)
+        for name, dimensions in zip(facts.terms, alignment.dimensions, strict=True)
     ]
     explicit = _binary_call(facts, alignment)
     return Suggestion(facts.operator.applied(spelled), explicit, _labelled(facts, alignment.result))
@@ -269,7 +260,7 @@ def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
     if len(squeezed) == 1 and len(facts.operands) == 2:
         lines.append(f"both operands have the same count of elements ({sizes[0]}); to pair them one to one:")
         first = facts.operands[0]
-        names = [first.name, postfixed(facts.names[1], f".reshape({first.shape})")]
+        names = [facts.terms[0], f"{facts.terms[1]}.reshape({first.shape})"]
         pairs = (Suggestion(facts.operator.applied(names), None, _labelled(facts, first.shape)),)
     return Warn("OUTER", tuple(lines), pairs)
 

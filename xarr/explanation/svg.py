@@ -21,7 +21,7 @@ from xarr.explanation.spelling import (
     suggestions,
     warnings,
 )
-from xarr.explanation.text import cell_text, headline, problem_lines
+from xarr.explanation.text import cell_text, headline, no_suggestion, problem_lines
 
 Positions: TypeAlias = tuple[int | None, ...]
 """The positions of an axis that are drawn; None is a gap."""
@@ -399,7 +399,7 @@ def _draw_words(canvas: Canvas, facts: BroadcastFacts, y: float) -> float:
     lines += [("w", part) for line in problem_lines(facts) for part in textwrap.wrap(line, 96)]
     if facts.alignment is None:
         found, more = suggestions(facts)
-        lines.append(("", "what would work:" if found else "no other placement of the axes fits"))
+        lines.append(("", "what would work:" if found else no_suggestion(facts)))
         lines += [("", f"\t{one.expression}  ->  {one.result}") for one in found[:8]]
         lines += [("d", "\tand others")] if more or len(found) > 8 else []
     for style, line in lines:

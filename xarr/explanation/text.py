@@ -34,7 +34,7 @@ def headline(facts: BroadcastFacts) -> str:
         outcome = "does not broadcast"
     else:
         outcome = facts.result.label
-    return f"{facts.operator.applied(facts.names)}    {operands}   ->  {outcome}"
+    return f"{facts.operator.applied(facts.terms)}    {operands}   ->  {outcome}"
 
 
 def cell_text(cell: AxisCell) -> str:
