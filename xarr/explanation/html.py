@@ -116,14 +116,17 @@ def _shapes(facts: BroadcastFacts, step: Step) -> str:
 
 
 def _section(title: str, code: str) -> str:
-    return f"<details open><summary>{escape(title)}</summary><pre>{escape(code)}</pre></details>"
+    return f'<details open=""><summary>{escape(title)}</summary><pre>{escape(code)}</pre></details>'
 
 
 def _warnings(facts: BroadcastFacts) -> str:
     lines = []
     for warning in warnings(facts):
         text = escape("; ".join(warning.lines))
-        lines.append(f'<p class="w"><b>{warning.kind}</b> {text}</p>{_listing(warning.suggestions)}')
+        lines.append(
+            f'<p class="w"><strong>{warning.kind}</strong> {text}</p>{_listing(warning.suggestions)}'
+        )
+        lines.append(f"<p>{warning.more}</p>" if warning.more else "")
     return "".join(lines)
 
 

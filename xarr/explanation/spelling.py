@@ -18,6 +18,9 @@ from xarr.broadcasting import (
 )
 from xarr.explanation.facts import BroadcastFacts, Operand
 
+_SHOWN = 6
+"""How many alternatives a warning shows: all of them up to rank 4."""
+
 _LETTERS = "ijklmnpqrstuvw"
 
 
@@ -44,11 +47,12 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """A warning: its kind, one line per sentence, and what the user may have meant."""
+    """A warning: its kind, one line per sentence, what the user may have meant, and what is left out."""
 
     kind: str
     lines: tuple[str, ...]
     suggestions: tuple[Suggestion, ...] = ()
+    more: str = ""
 
 
 def plural(number: int, noun: str) -> str:
@@ -214,7 +218,7 @@ def reuse(facts: BroadcastFacts) -> str:
     if prod(alignment.result) == 0:
         return "the result is empty: nothing is read"
     times = [alignment.reuse(i) for i in range(len(facts.operands))]
-    often = ["once" if n == 1 else f"{n} times" for n in times]
+    often = [{1: "once", 2: "twice"}.get(n, f"{n} times") for n in times]
     reads = [f"of {name} {said}" for name, said in zip(facts.names, often, strict=True)]
     reads[0] = f"of {facts.names[0]} is read {often[0]}"
     return f"each element {', '.join(reads)}"
@@ -244,7 +248,9 @@ def warnings(facts: BroadcastFacts) -> tuple[Warn, ...]:
         line = f"{known} alignments fit; NumPy's rule takes the trailing axes. The others:"
         if len(others) == 1:
             line = "2 alignments fit; NumPy's rule takes the trailing axes. The other:"
-        found.append(Warn("AMBIGUOUS", (line,), tuple(_realigned(facts, other) for other in others)))
+        shown = tuple(_realigned(facts, other) for other in others[:_SHOWN])
+        more = "and others" if len(others) > _SHOWN else ""
+        found.append(Warn("AMBIGUOUS", (line,), shown, more))
     return tuple(found)
 
 

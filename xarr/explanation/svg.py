@@ -395,7 +395,8 @@ def _draw_words(canvas: Canvas, facts: BroadcastFacts, y: float) -> float:
         lines += [("d", line) for line in explicit_ops(facts)]
     for warning in warnings(facts):
         lines += [("w", f"! {warning.kind}: {line}") for line in warning.lines[:1]]
-        lines += [("", f"\t{one.expression}  ->  {one.result}") for one in warning.suggestions[:4]]
+        lines += [("", f"\t{one.expression}  ->  {one.result}") for one in warning.suggestions]
+        lines += [("d", f"\t{warning.more}")] if warning.more else []
     lines += [("w", part) for line in problem_lines(facts) for part in textwrap.wrap(line, 96)]
     if facts.alignment is None:
         found, more = suggestions(facts)
