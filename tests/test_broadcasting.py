@@ -77,6 +77,11 @@ def test_stretching_to_size_zero_counts_as_stretching() -> None:
     assert aligned((0,), (1,)).stretched_axes(1) == (0,)
 
 
+def test_a_size_one_axis_that_stays_one_is_not_stretched() -> None:
+    alignment = aligned((2, 1), (1, 1))
+    assert (alignment.stretched_axes(0), alignment.stretched_axes(1)) == ((), (0,))
+
+
 def test_misfit_names_every_clashing_axis() -> None:
     assert align_numpy((3, 4), (3,)) == Misfit(((3, 4), (3,)), (Clash(1, (4, 3)),))
     assert align_numpy((0,), (3,)) == Misfit(((0,), (3,)), (Clash(0, (0, 3)),))

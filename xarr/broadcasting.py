@@ -257,6 +257,7 @@ def _legal_here(lhs: Shape, rhs: Shape) -> str:
     return f"legal here: broadcast_dimensions={first}{more}"
 
 
+@lru_cache(maxsize=4096)
 def _place(lhs: Shape, rhs: Shape, dimensions: Dimensions | None) -> Alignment:
     """The alignment of operands that are known to fit; dimensions default to the trailing axes."""
     rank = max(len(lhs), len(rhs))
@@ -434,10 +435,14 @@ def _permutations(a: Shape, b: Shape) -> Iterator[Dimensions]:
 
 
 def _matchable(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether some pairing of equally many sizes fits: what is not paired with its equal needs a 1."""
+    """Whether some pairing of equally many sizes fits: what is not paired with its equal needs a 1.
+
+    As both sides are equally many, enough ones on the one side means enough on the other.
+    """
     ours, theirs = Counter(a), Counter(b)
-    spare_ours, spare_theirs = ours.pop(1, 0), theirs.pop(1, 0)
-    return (ours - theirs).total() <= spare_theirs and (theirs - ours).total() <= spare_ours
+    del ours[1]
+    spare = theirs.pop(1, 0)
+    return (ours - theirs).total() <= spare
 
 
 # --- strictness -----------------------------------------------------------------------------------
