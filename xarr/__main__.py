@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(text)
     else:
         options.output.write_text(text, encoding="utf-8")
-    return 0 if explanation.broadcasts else 1
+    return 0 if explanation.alignment and not explanation.problem else 1
 
 
 if __name__ == "__main__":

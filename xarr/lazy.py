@@ -18,7 +18,7 @@ from xarr.backend import AbstractBackend, Program
 from xarr.compiler.pipeline import compile_graph
 from xarr.config import current as config
 from xarr.errors import BackendError, TracedValueError, ValueRangeError
-from xarr.ir.graph import Graph, Node, data, parameter, postorder, substitute
+from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder, substitute
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 
@@ -255,25 +255,28 @@ def trace(
 ) -> tuple[Graph, tuple[Node, ...]]:
     """Run `function` on parameters of `types` and return what it recorded as a graph.
 
-    Values from outside that the function uses are returned as second element: they became the graph's
-    last parameters, one each, and must be passed to it after the others.  Constants are not captured.
+    Arrays from outside that the function uses are returned as second element: they became the graph's
+    last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
+    of constants alone are not captured but computed inside.
     """
     parameters = tuple(parameter(type) for type in types)
+    start = next_serial()
     results = [handle._node for handle in function(*[wrap(node, backend) for node in parameters])]
-    captured = _captures(results, parameters)
+    captured = _captures(results, parameters, start)
     inner = {node: parameter(node.type) for node in captured}
     return Graph((*parameters, *inner.values()), substitute(results, inner), name), captured
 
 
-def _captures(results: list[Node], parameters: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The outermost nodes below `results` that use none of `parameters` but do use outside values."""
-    inside: dict[Node, bool] = dict.fromkeys(parameters, True)
-    outside: dict[Node, bool] = dict.fromkeys(parameters, False)
-    order = postorder(results, stop=inside.__contains__)
+def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> tuple[Node, ...]:
+    """The nodes built before `start` and the data leaves that the nodes built since use."""
+    own = frozenset(parameters)
+    order = postorder(results, own.__contains__)
+    outside: dict[Node, bool] = dict.fromkeys(own, False)
     for node in order:
-        inside.setdefault(node, any(inside[operand] for operand in node.operands))
-        leaf = not node.operands and not isinstance(node.op, Constant | Iota)
-        outside.setdefault(node, leaf or any(outside[operand] for operand in node.operands))
-    used = [operand for node in order if inside[node] for operand in node.operands if node not in parameters]
-    frontier = [node for node in (*used, *results) if outside[node] and not inside[node]]
-    return tuple(dict.fromkeys(frontier))
+        is_leaf = not node.operands and not isinstance(node.op, Constant | Iota)
+        outside.setdefault(node, is_leaf or any(outside[operand] for operand in node.operands))
+
+    def is_captured(node: Node) -> bool:
+        return outside[node] and (node.serial < start or not node.operands)
+
+    return tuple(node for node in postorder(results, lambda n: n in own or is_captured(n)) if is_captured(node))

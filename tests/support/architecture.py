@@ -17,7 +17,7 @@ FRONTEND = "xarr"
 # Lowest first; a module imports from its own row and the rows above it in this table, never from a
 # row below.  A longer pattern wins over a shorter one.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "shapes", "layouts"),
+    ("errors", "config", "dtypes", "host", "shapes", "layouts", "tree"),
     ("broadcasting",),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing"),
     ("array",),
-    ("explanation.program", "make_explicit"),
+    ("explanation.program", "lowering", "make_explicit", "doctor"),
     ("__init__", "__main__"),
 )
 

@@ -19,7 +19,7 @@ from xarr.backend import AbstractBackend
 from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.config import current as config
 from xarr.dtypes import default_of, promote, promote_weak, xla_name
-from xarr.errors import AmbiguousBroadcastWarning, BroadcastError, BroadcastWarning, OuterBroadcastWarning
+from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning
 from xarr.explanation.broadcast import broadcast_error, explain_shapes
 from xarr.host import SCALARS, host_array, scalar
 from xarr.ir.graph import Node
@@ -168,9 +168,10 @@ def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...],
     refused = refusal(alignment, "explicit" if mode == "warn" else mode, names)
     if refused is None:
         return
-    shown = explain_shapes(*alignment.operands, op=name, names=names, dtypes=[xla_name(d) for d in dtypes])
+    shown = [xla_name(dtype) for dtype in dtypes]
     if mode != "warn":
-        raise BroadcastError(f"{name}: {refused}\n\n{shown}")
+        raise broadcast_error(name, alignment.operands, names, shown, problem=refused)
+    text = explain_shapes(*alignment.operands, op=name, names=names, dtypes=shown).text()
     category = (
         OuterBroadcastWarning
         if alignment.is_outer
@@ -180,6 +181,6 @@ def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...],
     )
     place = _place()
     if place is None:
-        warnings.warn(str(shown), category, stacklevel=2)
+        warnings.warn(text, category, stacklevel=2)
     else:
-        warnings.warn_explicit(str(shown), category, place.filename, place.line)
+        warnings.warn_explicit(text, category, place.filename, place.line)
