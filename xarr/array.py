@@ -22,13 +22,13 @@ from xarr.shapes import Layout
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-#: Arrays above this size are shown folded, as NumPy does.
-_KNOWN = (int, float, complex, bool, list, tuple, np.ndarray, np.generic)
+#: What an operator computes with; anything else gets NotImplemented, so that its own operator is asked.
+_KNOWN = (Handle, int, float, complex, bool, list, tuple, np.ndarray, np.generic)
 
 
 def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        if isinstance(other, Handle) or isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return function(self, other)
         return NotImplemented
 
@@ -37,7 +37,7 @@ def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
 
 def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        if isinstance(other, Handle) or isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return function(other, self)
         return NotImplemented
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from xarr.dtypes import COMPLEX
 from xarr.errors import DTypeError, IndexingError
 from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._core import as_array, broadcasted_nodes, is_weak, nodes_of
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+from xarr.ir.ops import Reshape, Reverse, Slice
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle, wrap
 
@@ -46,7 +50,17 @@ class Region:
     @classmethod
     def of(cls, index: Any, shape: Ints) -> Region:
         """Read an index for an array of `shape`.  IndexingError for one that is out of bounds or not basic."""
-        items = _expanded(index if isinstance(index, tuple) else (index,), shape)
+        items = index if isinstance(index, tuple) else (index,)
+        key = tuple([(item.start, item.stop, item.step) if type(item) is slice else item for item in items])
+        if all(type(item) in _CACHED for item in items) and all(
+            type(part) in _CACHED for item in key if type(item) is tuple for part in item
+        ):
+            return _cached_region(key, shape)
+        return cls._of(items, shape)
+
+    @classmethod
+    def _of(cls, given: tuple[Any, ...], shape: Ints) -> Region:
+        items = _expanded(given, shape)
         rows: list[tuple[int, int, int, bool]] = []
         result: list[int] = []
         for item in items:
@@ -70,16 +84,22 @@ class Region:
             tuple(result),
         )
 
+    @cached_property
+    def _ops(self) -> tuple[Op, ...]:
+        """The ops that take the region out of an array, in order."""
+        found: list[Op] = [Slice(self.start, self.limit, self.stride)]
+        if self.reversed:
+            found.append(Reverse(self.reversed))
+        if self.shape != self.sizes:
+            found.append(Reshape(self.shape))
+        return tuple(found)
+
     def read(self, array: Array) -> Array:
         """The region of `array`."""
-        found = array
-        if self.sizes != array.shape:
-            found = lax.slice(array, self.start, self.limit, self.stride)
-        if self.reversed:
-            found = lax.rev(found, self.reversed)
-        if self.shape != found.shape:
-            found = lax.reshape(found, self.shape)
-        return wrap(found._node, found._backend) if found is array else found
+        node = array._node
+        for op in self._ops:
+            node = Node(op, (node,))
+        return wrap(node, array._backend)
 
     def lay(self, values: Array, shape: Ints, filler: ArrayLike) -> Array:
         """An array of `shape` with `values`, which have the region's shape, on it and `filler` elsewhere."""
@@ -91,6 +111,15 @@ class Region:
             (start, size - start - _span(count, stride), stride - 1) for size, start, stride, count in rows
         ]
         return lax.pad(values, filler, config)
+
+
+#: Types of index items that equal keys stand for equal indices of (a bool would equal an int).
+_CACHED = (int, slice, type(None), type(Ellipsis))
+
+
+@lru_cache(maxsize=4096)
+def _cached_region(key: tuple[Any, ...], shape: Ints) -> Region:
+    return Region._of(tuple([slice(*item) if type(item) is tuple else item for item in key]), shape)
 
 
 def _length(row: tuple[int, int, int, bool]) -> int:

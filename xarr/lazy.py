@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from xarr.array import Array
 
-#: Chains shorter than this are never checked against `config.max_depth`, to keep recording cheap.
+#: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
+_UNCHECKED_BYTES: Final = 2**20
 _PROGRAMS_KEPT: Final = 4096
 ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -44,7 +45,7 @@ class Handle:
         self._node = node
         self._backend = backend
         node.handles += 1
-        if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > config.max_pending_bytes:
+        if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
             _bound_growth(self)
 
     def __del__(self) -> None:
@@ -175,7 +176,7 @@ def _is_leaf(node: Node) -> bool:
 
 
 def _run(roots: list[Node], backend: AbstractBackend) -> None:
-    order = postorder(roots, _is_leaf)
+    order = _single(roots) or postorder(roots, _is_leaf)
     key, arguments, outputs = _linearise(order, roots, backend)
     program = _programs.get(key)
     if program is None:
@@ -191,6 +192,17 @@ def _run(roots: list[Node], backend: AbstractBackend) -> None:
         values = compile_graph(_as_graph(order, outputs), backend)(*arguments)
     for node, value in zip(outputs, values, strict=True):
         node.settle(value)
+
+
+def _single(roots: list[Node]) -> list[Node] | None:
+    """The order of a single op over computed values, the common case of eager use."""
+    root = roots[0]
+    if len(roots) > 1:
+        return None
+    for operand in root.operands:
+        if operand.value is None:
+            return None
+    return [*dict.fromkeys(root.operands), root]
 
 
 def _is_scalar_constant(node: Node) -> bool:

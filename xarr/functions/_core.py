@@ -21,11 +21,11 @@ from xarr.config import current as config
 from xarr.dtypes import default_of, promote, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning
 from xarr.explanation.broadcast import broadcast_error, explain_shapes
-from xarr.host import SCALARS, host_array, scalar
+from xarr.host import SCALARS, host_array, scalar_kind
 from xarr.ir.graph import Node
-from xarr.ir.ops import Constant, Convert
+from xarr.ir.ops import Convert
 from xarr.ir.source import Source, caller, operand_names
-from xarr.lax.core import ArrayLike, broadcast_node, host_node
+from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.lazy import Handle, common_backend, wrap
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def as_array(value: ArrayLike) -> Array:
     if isinstance(value, Handle):
         return value  # type: ignore[return-value]
     if isinstance(value, SCALARS) and not isinstance(value, np.generic):
-        return wrap(Node(Constant.of(scalar(value, default_of(type(value))))), None)
+        return wrap(scalar_node(value, default_of(scalar_kind(value))), None)
     return wrap(host_node(host_array(value), None), None)
 
 
@@ -76,11 +76,17 @@ def is_weak(value: ArrayLike) -> bool:
 
 def common_dtype(*values: ArrayLike) -> DType:
     """The element type that the values are promoted to, by NumPy 2's rules."""
-    strong = [value.dtype if hasattr(value, "dtype") else as_array(value).dtype for value in values if not is_weak(value)]
-    weak = [type(value) for value in values if is_weak(value)]
-    kinds = sorted(weak, key=SCALARS.index)
-    dtype = reduce(promote, strong) if strong else default_of(kinds[-1])
-    return reduce(promote_weak, kinds, dtype) if strong else dtype
+    strong: list[DType] = []
+    weak: list[type[Any]] = []
+    for value in values:
+        if is_weak(value):
+            weak.append(scalar_kind(value))
+        else:
+            strong.append(value.dtype if isinstance(value, Handle) else as_array(value).dtype)  # type: ignore[attr-defined]
+    weak.sort(key=SCALARS.index)
+    if not strong:
+        return default_of(weak[-1])
+    return reduce(promote_weak, weak, reduce(promote, strong))
 
 
 def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
@@ -91,7 +97,7 @@ def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
 
 def _node_of(value: ArrayLike, dtype: DType | None, backend: AbstractBackend | None) -> Node:
     if is_weak(value):
-        return Node(Constant.of(scalar(value, default_of(type(value)) if dtype is None else dtype)))
+        return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
     node: Node = value._node if isinstance(value, Handle) else host_node(host_array(value), backend)
     return node if dtype is None or node.dtype == dtype else Node(Convert(dtype), (node,))
 

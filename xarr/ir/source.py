@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Final
 
 _PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -96,9 +96,10 @@ def _operands(statement: ast.stmt) -> list[ast.expr]:
 
 def caller() -> tuple[CodeType, int] | None:
     """The innermost frame outside this package, as the arguments of a Source; None at top level."""
-    frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_PACKAGE):
-        if frame.f_back is None:
-            return None
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            return code, frame.f_lasti
         frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+    return None
