@@ -96,7 +96,7 @@ def _from_module(name: str) -> Any:
 
 def _entry_points(**chosen: str) -> Any:
     # Imported here because it takes longer than the rest of xarr and only third parties' backends need it.
-    from importlib import metadata
+    import importlib.metadata as metadata
 
     return metadata.entry_points(group=ENTRY_POINTS, **chosen)
 
