@@ -12,7 +12,6 @@ import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from xarr.config import current as config
@@ -95,8 +94,15 @@ def _from_module(name: str) -> Any:
     return getattr(importlib.import_module(module), "Backend", None)
 
 
+def _entry_points(**chosen: str) -> Any:
+    # Imported here because it takes longer than the rest of xarr and only third parties' backends need it.
+    from importlib import metadata
+
+    return metadata.entry_points(group=ENTRY_POINTS, **chosen)
+
+
 def _from_entry_point(name: str) -> Any:
-    for entry in metadata.entry_points(group=ENTRY_POINTS, name=name):
+    for entry in _entry_points(name=name):
         return entry.load()
     return None
 
@@ -107,7 +113,7 @@ BUNDLED = ("numpy", "reference", "null", "cupy")
 def available() -> tuple[str, ...]:
     """Names of the backends that are installed, whether or not their devices are there."""
     names = [name for name in BUNDLED if importlib.util.find_spec(f"xarr_{name}")]
-    names += sorted(entry.name for entry in metadata.entry_points(group=ENTRY_POINTS))
+    names += sorted(entry.name for entry in _entry_points())
     return tuple(dict.fromkeys(names))
 
 

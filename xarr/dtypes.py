@@ -223,15 +223,20 @@ def promote(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
     )
 
 
-def promote_weak(dtype: np.dtype[Any], scalar: type[Any]) -> np.dtype[Any]:
-    """The type of `array op python_scalar`: the scalar gives way unless its kind is higher (NEP 50)."""
+@lru_cache(maxsize=1024)
+def _promote_weak(dtype: np.dtype[Any], scalar: type[Any], float_: np.dtype[Any]) -> np.dtype[Any]:
     if scalar is bool:
         return dtype
     if scalar is int:
         return default_of(int) if dtype == PREDICATE else dtype
     if scalar is float:
-        return dtype if dtype in FLOAT | COMPLEX else default_float()
-    return complex_of(default_float() if dtype in BOOL | INTEGER else dtype)
+        return dtype if dtype in FLOAT | COMPLEX else float_
+    return complex_of(float_ if dtype in BOOL | INTEGER else dtype)
+
+
+def promote_weak(dtype: np.dtype[Any], scalar: type[Any]) -> np.dtype[Any]:
+    """The type of `array op python_scalar`: the scalar gives way unless its kind is higher (NEP 50)."""
+    return _promote_weak(dtype, scalar, default_float())
 
 
 def check_fits(value: int, dtype: np.dtype[Any]) -> None:

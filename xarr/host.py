@@ -15,6 +15,11 @@ HostArray = np.ndarray[Any, Any]
 SCALARS = (bool, int, float, complex)
 
 
+def scalar_kind(value: Any) -> type[Any]:
+    """bool, int, float or complex, whichever the value is an instance of (an IntEnum is an int)."""
+    return next(kind for kind in SCALARS if isinstance(value, kind))
+
+
 def scalar(value: complex, dtype: np.dtype[Any]) -> HostArray:
     """A Python scalar as a 0-d array; ValueRangeError for an int that the dtype cannot hold."""
     if dtype in INTEGER and isinstance(value, int):
@@ -33,7 +38,7 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
     if isinstance(value, SCALARS) and not isinstance(value, np.generic):
         if copy is False:
             raise ValueError("a Python scalar has no memory to share, so copy=False cannot be kept")
-        return scalar(value, default_of(type(value)) if wanted is None else wanted)
+        return scalar(value, default_of(scalar_kind(value)) if wanted is None else wanted)
     found = _as_numpy(value, copy if isinstance(value, np.ndarray) else None)
     if found.dtype.kind in "OUSTMm" or (found.dtype.newbyteorder("=") not in ANY and wanted is None):
         _refuse(value, found)

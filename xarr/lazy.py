@@ -10,14 +10,15 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler.pipeline import compile_graph
 from xarr.config import current as config
-from xarr.errors import BackendError, TracedValueError
-from xarr.ir.graph import Graph, Node, data, parameter, postorder, substitute
+from xarr.errors import BackendError, TracedValueError, ValueRangeError
+from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder, substitute
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 
     from xarr.array import Array
 
-#: Chains shorter than this are never checked against `config.max_depth`, to keep recording cheap.
+#: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
+_UNCHECKED_BYTES: Final = 2**20
 _PROGRAMS_KEPT: Final = 4096
+ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 class Handle:
@@ -42,7 +45,7 @@ class Handle:
         self._node = node
         self._backend = backend
         node.handles += 1
-        if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > config.max_pending_bytes:
+        if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
             _bound_growth(self)
 
     def __del__(self) -> None:
@@ -92,6 +95,13 @@ def bind(array_class: type[Handle]) -> None:
     """Make `array_class` the class of the handles that `wrap` returns."""
     global _array_class
     _array_class = array_class
+
+
+def namespace(api_version: str | None) -> ModuleType:
+    """The package `xarr`, which defines the class of the Arrays, as their Array API namespace."""
+    if api_version not in (None, *ARRAY_API_VERSIONS):
+        raise ValueRangeError(f"wanted an Array API version of {', '.join(ARRAY_API_VERSIONS)}, got {api_version!r}")
+    return sys.modules[_array_class.__module__.partition(".")[0]]
 
 
 def wrap(node: Node, backend: AbstractBackend | None) -> Array:
@@ -166,7 +176,7 @@ def _is_leaf(node: Node) -> bool:
 
 
 def _run(roots: list[Node], backend: AbstractBackend) -> None:
-    order = postorder(roots, _is_leaf)
+    order = _single(roots) or postorder(roots, _is_leaf)
     key, arguments, outputs = _linearise(order, roots, backend)
     program = _programs.get(key)
     if program is None:
@@ -182,6 +192,17 @@ def _run(roots: list[Node], backend: AbstractBackend) -> None:
         values = compile_graph(_as_graph(order, outputs), backend)(*arguments)
     for node, value in zip(outputs, values, strict=True):
         node.settle(value)
+
+
+def _single(roots: list[Node]) -> list[Node] | None:
+    """The order of a single op over computed values, the common case of eager use."""
+    root = roots[0]
+    if len(roots) > 1:
+        return None
+    for operand in root.operands:
+        if operand.value is None:
+            return None
+    return [*dict.fromkeys(root.operands), root]
 
 
 def _is_scalar_constant(node: Node) -> bool:
@@ -246,25 +267,28 @@ def trace(
 ) -> tuple[Graph, tuple[Node, ...]]:
     """Run `function` on parameters of `types` and return what it recorded as a graph.
 
-    Values from outside that the function uses are returned as second element: they became the graph's
-    last parameters, one each, and must be passed to it after the others.  Constants are not captured.
+    Arrays from outside that the function uses are returned as second element: they became the graph's
+    last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
+    of constants alone are not captured but computed inside.
     """
     parameters = tuple(parameter(type) for type in types)
+    start = next_serial()
     results = [handle._node for handle in function(*[wrap(node, backend) for node in parameters])]
-    captured = _captures(results, parameters)
+    captured = _captures(results, parameters, start)
     inner = {node: parameter(node.type) for node in captured}
     return Graph((*parameters, *inner.values()), substitute(results, inner), name), captured
 
 
-def _captures(results: list[Node], parameters: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The outermost nodes below `results` that use none of `parameters` but do use outside values."""
-    inside: dict[Node, bool] = dict.fromkeys(parameters, True)
-    outside: dict[Node, bool] = dict.fromkeys(parameters, False)
-    order = postorder(results, stop=inside.__contains__)
+def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> tuple[Node, ...]:
+    """The nodes built before `start` and the data leaves that the nodes built since use."""
+    own = frozenset(parameters)
+    order = postorder(results, own.__contains__)
+    outside: dict[Node, bool] = dict.fromkeys(own, False)
     for node in order:
-        inside.setdefault(node, any(inside[operand] for operand in node.operands))
-        leaf = not node.operands and not isinstance(node.op, Constant | Iota)
-        outside.setdefault(node, leaf or any(outside[operand] for operand in node.operands))
-    used = [operand for node in order if inside[node] for operand in node.operands if node not in parameters]
-    frontier = [node for node in (*used, *results) if outside[node] and not inside[node]]
-    return tuple(dict.fromkeys(frontier))
+        is_leaf = not node.operands and not isinstance(node.op, Constant | Iota)
+        outside.setdefault(node, is_leaf or any(outside[operand] for operand in node.operands))
+
+    def is_captured(node: Node) -> bool:
+        return outside[node] and (node.serial < start or not node.operands)
+
+    return tuple(node for node in postorder(results, lambda n: n in own or is_captured(n)) if is_captured(node))

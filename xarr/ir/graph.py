@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import count
 from typing import Any, Final
 
 from xarr.errors import ShapeError, XarrError
@@ -39,6 +40,9 @@ class Data(Op):
         return self.type
 
 
+_serials: Final = count()
+
+
 class Node:
     """One operation applied to operands.  Its meaning never changes.
 
@@ -48,10 +52,22 @@ class Node:
     * `source` - where in the user's program the node was built,
     * `depth` - length of the longest unevaluated chain below,
     * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
-    * `handles` - how many live Arrays show this node.
+    * `handles` - how many live Arrays show this node,
+    * `serial` - counts nodes in the order they were built.
     """
 
-    __slots__ = ("__weakref__", "_place", "depth", "handles", "op", "operands", "traced", "type", "value")
+    __slots__ = (
+        "__weakref__",
+        "_place",
+        "depth",
+        "handles",
+        "op",
+        "operands",
+        "serial",
+        "traced",
+        "type",
+        "value",
+    )
     op: Op
     operands: tuple[Node, ...]
     type: Type
@@ -70,6 +86,7 @@ class Node:
         self.depth = depth + 1
         self.traced = traced
         self.handles = 0
+        self.serial = next(_serials)
         self.value = None
         self._place = caller()
 
@@ -108,6 +125,11 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.op.name} : {self.type}>"
+
+
+def next_serial() -> int:
+    """A number above the serial of every node so far and below those to come."""
+    return next(_serials)
 
 
 def parameter(type: Type) -> Node:

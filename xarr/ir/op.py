@@ -7,8 +7,7 @@ the labels of the StableHLO specification where it has one for the constraint.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from typing_extensions import dataclass_transform
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 OpClass = TypeVar("OpClass", bound="type[Op]")
 
 
+@dataclass(frozen=True, eq=False)
 class Op:
     """Base of all operations.
 
@@ -67,7 +67,7 @@ class Op:
 
     def attributes(self) -> dict[str, Any]:
         """Field names and values, in order."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _key(self) -> tuple[Any, ...]:
         return (type(self), *self.attributes().values())
@@ -108,8 +108,15 @@ class Op:
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def operation(cls: OpClass) -> OpClass:
-    """Class decorator of every op: a frozen dataclass whose equality is the one defined on Op."""
-    return dataclass(frozen=True, eq=False)(cls)
+    """Class decorator of every op: a frozen dataclass whose equality is the one defined on Op.
+
+    A class without fields of its own already is one, and processing it would only slow the import.
+    """
+    if cls.__dict__.get("__annotations__"):
+        return dataclass(frozen=True, eq=False)(cls)
+    cls.__setattr__ = _refuse_assignment  # type: ignore[assignment]
+    return cls
 
 
-Rule = Callable[..., Any]
+def _refuse_assignment(op: Op, name: str, value: object) -> NoReturn:
+    raise FrozenInstanceError(f"cannot assign to {name!r} of {type(op).__name__}: an op never changes")

@@ -62,8 +62,9 @@ class Elementwise(Op):
         if len(operands) != self.arity or not isinstance(first, TensorType):
             self.tensors(operands, self.arity)
             raise AssertionError("unreachable: tensors() refuses tuples")
-        if any(operand is not first for operand in operands):
-            self._refuse_mixture(self.tensors(operands, self.arity))
+        for operand in operands:
+            if operand is not first:
+                self._refuse_mixture(self.tensors(operands, self.arity))
         if first.dtype not in self.accepts:
             self.fail_dtype("C1", f"wanted {_kinds(self.accepts)} elements, got {first.short()}")
         dtype = self.result_dtype(first.dtype)
