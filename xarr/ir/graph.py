@@ -10,6 +10,7 @@ from typing import Any, Final
 from xarr.errors import ShapeError, XarrError
 from xarr.ir.op import Op, operation
 from xarr.ir.source import Source, caller
+from xarr.ir.stablehlo.printer import print_module
 from xarr.ir.types import TensorType, TupleType, Type
 
 
@@ -20,6 +21,7 @@ class Parameter(Op):
     type: Type
     name = "parameter"
     lax_name = "parameter"
+    is_leaf = True
 
     def infer(self, *operands: Type) -> Type:
         return self.type
@@ -32,6 +34,7 @@ class Data(Op):
     type: Type
     name = "data"
     lax_name = "data"
+    is_leaf = True
 
     def infer(self, *operands: Type) -> Type:
         return self.type
@@ -229,6 +232,17 @@ class Graph:
         if len(operands) != len(self.parameters):
             raise ShapeError(f"{self.name} takes {len(self.parameters)} arguments, got {len(operands)}")
         return substitute(self.results, dict(zip(self.parameters, operands, strict=True)))
+
+    def to_text(self, locations: bool = False) -> str:
+        """The graph as a StableHLO module, as MLIR prints it.
+
+        Leaves that hold data become arguments after the parameters.  With `locations`, each operation
+        ends in the place where it was built, as `loc("file.py":12:5)`.
+        """
+        return print_module(self, locations)
+
+    def __str__(self) -> str:
+        return self.to_text()
 
     def verify(self) -> Graph:
         """Check what the rest of the library relies on; returns the graph itself.

@@ -17,6 +17,7 @@ from xarr.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Graph, Node
+    from xarr.ir.stablehlo.printer import Printer
 
 OpClass = TypeVar("OpClass", bound="type[Op]")
 
@@ -32,6 +33,8 @@ class Op:
     name: ClassVar[str]
     #: The function of `xarr.lax` that builds the op, as messages name it.
     lax_name: ClassVar[str]
+    #: Whether the value comes from outside the graph.
+    is_leaf: ClassVar[bool] = False
 
     def infer(self, *operands: Type) -> Type:
         """The result type; raises ShapeError or DTypeError with the label of the violated constraint."""
@@ -44,6 +47,22 @@ class Op:
 
     def decompose(self, *operands: Node) -> Node | None:
         """The same value in terms of other ops, or None for an op that is not composite."""
+        return None
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        """The StableHLO text of `node` without the `%0 =` before it; leaves have none, being arguments."""
+        raise NotImplementedError
+
+    def results(self, node: Node) -> tuple[Type, ...]:
+        """The types of the results of `node`, whose own type is their tuple unless there is one."""
+        return (node.type,)
+
+    def result_number(self, node: Node) -> int | None:
+        """Which result of its operand's op `node` is; None for all nodes that compute something."""
+        return None
+
+    def value_name(self) -> str | None:
+        """What MLIR calls the value in text; None if it gets a number."""
         return None
 
     def attributes(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ emits for functions which StableHLO lacks.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -19,12 +19,17 @@ from xarr.dtypes import (
     NUMBER,
     PREDICATE,
     SIGNED,
+    UNSIGNED,
     complex_of,
     real_part_of,
 )
 from xarr.errors import ValueRangeError
 from xarr.ir.op import Op, operation
 from xarr.ir.types import TensorType, Type
+
+if TYPE_CHECKING:
+    from xarr.ir.graph import Node
+    from xarr.ir.stablehlo.printer import Printer
 
 Accepted = frozenset[np.dtype[Any]]
 
@@ -64,6 +69,9 @@ class Elementwise(Op):
             self.fail_dtype("C1", f"wanted {_kinds(self.accepts)} elements, got {first.short()}")
         dtype = self.result_dtype(first.dtype)
         return first if dtype is first.dtype else first.with_dtype(dtype)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.regular(node)
 
     def _refuse_mixture(self, operands: tuple[TensorType, ...]) -> None:
         shown = ", ".join(operand.short() for operand in operands)
@@ -440,6 +448,9 @@ class Complex(Binary):
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         return complex_of(dtype)
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return f"{self.name} {printer.names(node.operands)} : {node.type}"
+
 
 @operation
 class Divide(Binary):
@@ -591,6 +602,17 @@ class Compare(Binary):
             self.fail_dtype("C5", f"the total order is one of floats, got {dtype}; use {self.direction.lower()}")
         return PREDICATE
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        operands = f"{self.direction}, {printer.names(node.operands)}"
+        return f"{self.name} {operands}, {self._compare_type(node.operands[0].dtype)} : {printer.signature(node)}"
+
+    def _compare_type(self, dtype: np.dtype[Any]) -> str:
+        if self.total_order:
+            return "TOTALORDER"
+        if dtype in SIGNED:
+            return "SIGNED"
+        return "UNSIGNED" if dtype in UNSIGNED | BOOL else "FLOAT"
+
 
 @operation
 class Select(Op):
@@ -614,6 +636,9 @@ class Select(Op):
             self.fail("C3", f"wanted pred of shape {on_true.shape}, got {pred.short()}")
         return on_true
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return f"{self.name} {printer.names(node.operands)} : {node.operands[0].type}, {node.type}"
+
 
 @operation
 class Clamp(Op):
@@ -634,6 +659,9 @@ class Clamp(Op):
             self.fail_dtype("C2", f"complex numbers have no order, got {operand.short()}")
         return operand
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.regular(node)
+
 
 @operation
 class Convert(Op):
@@ -651,6 +679,9 @@ class Convert(Op):
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
         return operand.with_dtype(self.dtype)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.regular(node)
 
 
 @operation
@@ -684,6 +715,9 @@ class BitcastConvert(Op):
             self.fail("C2", f"wanted a last dimension of {new // old} to form {self.dtype}, got {operand.short()}")
         return TensorType(operand.shape[:-1], self.dtype)
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.functional(node)
+
 
 @operation
 class ReducePrecision(Op):
@@ -708,3 +742,6 @@ class ReducePrecision(Op):
         if self.mantissa_bits < 0:
             self.fail("C3", f"wanted mantissa_bits >= 0, got {self.mantissa_bits}")
         return operand
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.regular(node, f"format = e{self.exponent_bits}m{self.mantissa_bits}")
