@@ -58,6 +58,15 @@ class Handle:
         if node.value is not None and not node.handles and sys.getrefcount(node) > 3:
             _orphans.add(node)
 
+    def _show(self, other: Handle) -> None:
+        """Make this handle show what another one shows."""
+        node = self._node
+        other._node.handles += 1
+        node.handles -= 1
+        self._node, self._backend = other._node, other._backend
+        if node.value is not None and not node.handles:
+            _orphans.add(node)
+
 
 class _Orphans:
     """Computed values that no Array shows any more but unevaluated ops still need, and their size."""
@@ -72,7 +81,9 @@ class _Orphans:
         self.nbytes += size
 
     def _gone(self, reference: weakref.ref[Node]) -> None:
-        self.nbytes -= self._sizes.pop(reference)
+        # Popped first: between reading nbytes and writing it back no other code may run.
+        size = self._sizes.pop(reference)
+        self.nbytes -= size
 
 
 _orphans: Final = _Orphans()
