@@ -116,7 +116,8 @@ def bind(array_class: type[Handle]) -> None:
 def namespace(api_version: str | None) -> ModuleType:
     """The package `xarr`, which defines the class of the Arrays, as their Array API namespace."""
     if api_version not in (None, *ARRAY_API_VERSIONS):
-        raise ValueRangeError(f"wanted an Array API version of {', '.join(ARRAY_API_VERSIONS)}, got {api_version!r}")
+        known = ", ".join(ARRAY_API_VERSIONS)
+        raise ValueRangeError(f"wanted an Array API version of {known}, got {api_version!r}")
     return sys.modules[_array_class.__module__.partition(".")[0]]
 
 
@@ -335,7 +336,7 @@ def _buffer(leaf: Node, backend: AbstractBackend) -> Any:
 
 
 def _is_kept(node: Node) -> bool:
-    """Whether somebody may look at the value later: an Array, or an element of a tuple not yet taken out of it."""
+    """Whether somebody may look at the value later: an Array, or what takes a tuple apart."""
     if type(node.type) is TensorType:
         return node.handles > 0
     return type(node.op) is not Tuple
@@ -345,9 +346,9 @@ def _refuse_parameter(node: Node) -> None:
     if not node.operands and node.traced:
         place = f"\nIt became an argument at {node.source}" if node.source else ""
         raise TracedValueError(
-            "the value of a traced array was asked for (by print, float, bool, int, np.asarray …), but inside a "
-            "traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for control "
-            f"flow that depends on values, or look at the value outside{place}"
+            "the value of a traced array was asked for (by print, float, bool, int, np.asarray …), but inside "
+            "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
+            f"control flow that depends on values, or look at the value outside{place}"
         )
 
 
@@ -406,4 +407,5 @@ def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> 
     def is_captured(node: Node) -> bool:
         return outside[node] and (node.serial < start or not node.operands)
 
-    return tuple(node for node in postorder(results, lambda n: n in own or is_captured(n)) if is_captured(node))
+    order = postorder(results, lambda node: node in own or is_captured(node))
+    return tuple(node for node in order if is_captured(node))
