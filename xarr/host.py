@@ -28,7 +28,7 @@ def scalar(value: complex, dtype: np.dtype[Any]) -> HostArray:
         with np.errstate(over="ignore"):  # a float beyond the type is infinity, as in NumPy
             return np.array(value, dtype)
     except OverflowError:
-        raise ValueRangeError(f"an integer of {value.bit_length()} bits is too large for {dtype}") from None  # type: ignore[union-attr]
+        raise ValueRangeError(f"the integer {_shown(value)} is too large for {dtype}") from None
 
 
 def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> HostArray:
