@@ -32,8 +32,7 @@ from xarr.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
-from xarr.explanation.broadcast import explain_shapes as explain_broadcast
-from xarr.explanation.program import explain as explain
+from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
 from xarr.functions.creation_functions import (
     INT64 as INT64,
     arange as arange,
