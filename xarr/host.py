@@ -63,10 +63,13 @@ def _as_numpy(value: Any, copy: bool | None) -> HostArray:
         ) from error
 
 
+_DEFAULTS = {np.dtype(np.float64): float, np.dtype(np.complex128): complex}
+
+
 def _default_typed(found: HostArray, wanted: np.dtype[Any] | None, value: Any) -> HostArray:
     """Lists of Python numbers get xarr's default dtypes, lists of arrays keep theirs."""
-    if wanted is None and found.dtype == np.float64:
-        return found.astype(default_of(float)) if _only_python_numbers(value) else found
+    if wanted is None and found.dtype in _DEFAULTS:
+        return found.astype(default_of(_DEFAULTS[found.dtype])) if _only_python_numbers(value) else found
     if wanted is not None and wanted in INTEGER and found.dtype.kind in "iu" and found.size:
         limits = info(wanted)
         if int(found.min()) < limits.min or int(found.max()) > limits.max:
