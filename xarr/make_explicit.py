@@ -205,7 +205,8 @@ def _dot_general(op: ops.DotGeneral, node: Node, operands: list[str], inner: lis
 def _reduce(op: ops.Reduce, node: Node, operands: list[str], inner: list[str]) -> str:
     half = len(operands) // 2
     arrays, initial = _variadic(operands[:half]), _variadic(operands[half:])
-    return f"lax.reduce({arrays}, {initial}, {inner[0]}, {op.dimensions})"
+    combiner = inner[0] if half == 1 else f"lambda a, b: {inner[0]}(*a, *b)"
+    return f"lax.reduce({arrays}, {initial}, {combiner}, {op.dimensions})"
 
 
 def _pad(op: ops.Pad, node: Node, operands: list[str], inner: list[str]) -> str:
