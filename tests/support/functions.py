@@ -1,6 +1,7 @@
 """What the tests of `xarr.functions` share: one namespace, sample values, comparison with NumPy."""
 
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,6 +69,12 @@ def sample(shape: tuple[int, ...], dtype: str, special: bool = True, seed: int =
     return values.astype(kind).reshape(shape)
 
 
+def expression(text: str) -> Callable[..., Any]:
+    """The function (xp, x, y, z) -> value of `text`, with `np` for NumPy; the text is the test's name."""
+    code = compile(text, text, "eval")
+    return lambda xp, *inputs: eval(code, {"xp": xp, "np": np, **dict(zip("xyz", inputs, strict=False))})
+
+
 def same(found: Any, wanted: Any, rtol: float | None = None) -> None:
     """Assert one structure, shape and dtype, and equal bits, or values within `rtol`; zeros of any sign match
     and NaN matches NaN in the latter case."""
@@ -87,7 +94,7 @@ def same(found: Any, wanted: Any, rtol: float | None = None) -> None:
         np.testing.assert_allclose(values, expected, rtol, atol=rtol, equal_nan=True)
 
 
-def against_numpy(call: Any, *inputs: Any, rtol: float | None = None) -> None:
+def against_numpy(call: Callable[..., Any], *inputs: Any, rtol: float | None = None) -> None:
     """Assert that `call(xp, *inputs)` gives with xarr what it gives with NumPy: the result, or an error.
 
     The inputs are handed over once as NumPy arrays and once as Arrays.

@@ -86,11 +86,18 @@ def asarray(
         return moved(_stacked(obj, dtype), device)
     backend = backend_of(device)
     if copy is False:
-        return from_host(host_array(obj, dtype, copy=False), backend)
+        return from_host(_shared(obj, dtype), backend)
     values = host_array(obj, dtype)
     if not isinstance(obj, (np.ndarray, np.generic, list, tuple, *SCALARS)):
         values = values.copy()  # what a buffer or `__array__` gave may still be its owner's memory
     return wrap(host_node(values, backend), backend)
+
+
+def _shared(obj: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
+    values = host_array(obj, dtype, copy=False)
+    if isinstance(obj, list | tuple):
+        raise ValueError("asarray: a list has no memory to share, so copy=False cannot be kept")
+    return values
 
 
 def _of_array(array: Any, dtype: DTypeLike | None, device: Device, copy: bool | None) -> Array:
@@ -337,7 +344,7 @@ def arange(
 
     The length is ceil((stop - start) / step), 0 if that is negative; element i is start + i * delta, where
     delta is (start + step) - start in the element type.  That is int64 for integers and the default float
-    for floats unless given.  Raises ValueRangeError for step 0, a length that is NaN, or a start that the
+    for floats unless given; NumPy scalars count as the Python number of their value.  Raises ValueRangeError for step 0, a length that is NaN, or a start that the
     element type cannot hold; DTypeError for complex numbers.  Source: NumPy, `arange`.
     """
     first, last = (
@@ -374,7 +381,8 @@ def linspace(
     count = integer("linspace", "num", num)
     if count < 0:
         raise ValueRangeError(f"linspace: wanted num >= 0, got {count}")
-    known = all(is_weak(end) or isinstance(end, np.generic) for end in (start, stop))
+    is_known = all(is_weak(end) or isinstance(end, np.generic) for end in (start, stop))
+    known = (start, stop) if is_known else None
     low, high = promoted("linspace", start, stop)
     element = promote_weak(low.dtype, float)
     first, last = broadcasted("linspace", converted(low, element), converted(high, element))
