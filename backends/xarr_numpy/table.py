@@ -108,7 +108,7 @@ def _convert(emitter: Emitter, node: Node) -> str:
     old, new = node.operands[0].dtype, node.dtype
     if (old in FLOAT | COMPLEX and new not in FLOAT | COMPLEX) or (old in COMPLEX and new not in COMPLEX):
         return f"convert({name}, {emitter.constant(new)})"
-    if old in EXTENDED_FLOAT | INTEGER | BOOL and new in EXTENDED_FLOAT:
+    if new in EXTENDED_FLOAT:
         return f"convert({name}, {emitter.constant(new)})"
     return f"{name}.astype({emitter.constant(new)})"
 
@@ -145,7 +145,7 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Imag: elementwise("imag({0})"),
     ops.IsFinite: elementwise("np.isfinite({0})"),
     ops.Log: elementwise("np.log({0})"),
-    ops.LogPlusOne: elementwise("np.log1p({0})"),
+    ops.LogPlusOne: elementwise("log1p({0})"),
     ops.Logistic: elementwise("logistic({0})"),
     ops.Negate: elementwise("np.negative({0})"),
     ops.Not: elementwise("np.invert({0})"),
@@ -153,7 +153,7 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Real: elementwise("np.real({0})"),
     ops.RoundNearestAfz: elementwise("round_away({0})"),
     ops.RoundNearestEven: elementwise("np.rint({0})"),
-    ops.Rsqrt: elementwise("np.reciprocal(np.sqrt({0}))"),
+    ops.Rsqrt: elementwise("rsqrt({0})"),
     ops.Sign: elementwise("sign({0})", integer="np.sign({0})"),
     ops.Sine: elementwise("np.sin({0})"),
     ops.Sinh: elementwise("np.sinh({0})"),
