@@ -36,7 +36,6 @@ RANGES = [
     (np.float32(0.5), 3),
     (np.int8(1), np.int8(9), 2),
     (np.array(4),),
-    (2**62, 2**62 + 3),
 ]
 
 
@@ -57,6 +56,10 @@ def test_arange_has_numpys_bits(arguments, dtype):
 @pytest.mark.parametrize("dtype", ["uint8", "uint64"])
 def test_arange_of_unsigned_integers(arguments, dtype):
     same(XP.arange(*arguments, dtype=dtype), np.arange(*arguments, dtype=dtype))
+
+
+def test_arange_beyond_the_exact_floats():
+    same(XP.arange(2**62, 2**62 + 3), np.arange(2**62, 2**62 + 3))
 
 
 def test_arange_of_bools():
@@ -264,6 +267,15 @@ def test_asarray_of_python_numbers():
     same(XP.array(5, ndmin=2), np.array(5, ndmin=2))
 
 
+def test_asarray_converts_as_convert_element_type_does():
+    same(XP.asarray(np.array([1.9, -1.9, np.nan, 1e30, -np.inf]), "int8"), np.array([1, -1, 0, 127, -128], np.int8))
+    same(XP.asarray(np.array([1 + 2j, np.nan]), "float32"), np.array([1, np.nan], np.float32))
+    same(XP.asarray(np.array([300, -1]), "uint8"), np.array([44, 255], np.uint8))
+    for refused in ([np.nan], [np.inf], [300], [1e30]):
+        with pytest.raises(ValueRangeError, match="int8"):
+            XP.asarray(refused, "int8")
+
+
 def test_asarray_does_not_see_later_writes():
     source = np.arange(3.0)
     for given_ in (source, memoryview(source), _Exporter(source)):
@@ -337,7 +349,6 @@ def test_nothing_is_filled_before_somebody_looks():
     ]
     for array in arrays:
         assert not any(isinstance(node.op, Data) for node in postorder([array._node]))
-    assert np.asarray(XP.arange(10**12)[-2:]).tolist() == [10**12 - 2, 10**12 - 1]
 
 
 def test_results_pickle():

@@ -36,8 +36,12 @@ def test_places_and_order(text, dtype):
         if dtype.startswith("float"):
             values = np.abs(values)  # zeros of both signs are equal, and only a stable sort keeps their order
         against_numpy(expression(text), values)
-        repeated = (values.astype(np.int8) % 3 if "bool" not in dtype else values).astype(dtype)
-        against_numpy(expression(text), repeated)
+        against_numpy(expression(text), few(shape, dtype))
+
+
+def few(shape, dtype):
+    """Many equal elements."""
+    return (sample(shape, "uint8") % 3).astype(dtype)
 
 
 def test_order_of_scalars():
@@ -96,7 +100,8 @@ COMPARED = [
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "float32", "float64", "complex64"])
 def test_isclose(text, dtype):
     x = sample((4, 5), dtype)
-    near = (x * (1 + 1e-6)).astype(dtype)
+    with np.errstate(all="ignore"):
+        near = (x * (1 + 1e-6)).astype(dtype)
     for y in (x, near, sample((5,), dtype, seed=1), np.float64(1), np.roll(x, 1)):
         against_numpy(expression(text), x, y)
 

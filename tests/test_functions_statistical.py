@@ -67,6 +67,8 @@ def test_sums(text, dtype):
             continue  # NumPy gives scalars an axis; xarr has an error for that, below
         if np.dtype(dtype).kind == "c" and ("where" in text or "prod" in text):
             continue  # order of complex numbers; inf * 0 in their products depends on the order of factors
+        if 0 in shape and "returned" in text:
+            continue  # NumPy divides by the number of results
         values = sample(shape, dtype, special=dtype != "float16" and "prod" not in text)
         if dtype == "float16":
             values = np.clip(values, -4, 4)
@@ -94,7 +96,7 @@ def test_truth_and_extremes(text, dtype):
 
 
 @pytest.mark.parametrize("text", ["xp.ptp(x)", "xp.ptp(x, axis=0, keepdims=True)"])
-@pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
 def test_ptp(text, dtype):
     for shape in [(5,), (3, 4), (2, 0, 3)]:
         values = sample(shape, dtype, special=False)
@@ -164,7 +166,6 @@ WEIGHTED = [
     ("xp.average(x, -1, y, returned=True)", (2, 3), (3,)),
     ("xp.average(x, (2, 0), y)", (2, 3, 4), (4, 2)),
     ("xp.average(x, (0, 1), y, keepdims=True)", (2, 3, 4), (2, 3)),
-    ("xp.average(x, weights=y)", (2, 3), (3,)),
     ("xp.average(x, 1, y)", (2, 3), (2,)),
 ]
 

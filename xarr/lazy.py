@@ -162,7 +162,8 @@ def value_of(handle: Handle) -> Any:
 def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     """The value as a read-only NumPy array, computed if need be."""
     value = value_of(handle)
-    assert handle._backend is not None
+    if handle._backend is None:  # another handle on the same constant was evaluated
+        handle._backend = backends.default()
     view = handle._backend.to_host(value).view()
     view.flags.writeable = False
     return view
