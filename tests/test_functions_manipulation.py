@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xarr
@@ -192,6 +192,7 @@ def test_two_arrays(text, shapes):
     against_numpy(expression(text), *(sample(shape, "float32") for shape in shapes))
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_axes_of_any_rank(data):
     rank = data.draw(st.integers(1, 4))

@@ -3,14 +3,14 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xarr
 from tests.support.functions import DTYPES, SHAPES, XP, against_numpy, expression, same, sample
 from xarr.errors import AxisError, BroadcastError, DTypeError, InputError, ShapeError, ValueRangeError
 
-REAL = [dtype for dtype in DTYPES if dtype != "complex64"]
+REAL = ["bool", "int8", "uint64", "float16", "float64"]
 PLACES = [
     "xp.argmax(x)",
     "xp.argmin(x)",
@@ -61,6 +61,7 @@ def test_special_floats():
     assert np.asarray(XP.argmax(np.full(3, -np.inf))) == 0
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(-2, 2), max_size=12), st.booleans())
 def test_descending_sorts_keep_equal_elements_in_order(items, backwards):
     values = np.array(items, np.int8)

@@ -7,14 +7,15 @@ float16, relative to values of this size.
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xarr
-from tests.support.functions import DTYPES, SHAPES, XP, against_numpy, expression, same, sample
+from tests.support.functions import SHAPES, XP, against_numpy, expression, same, sample
 from xarr.errors import AxisError, BroadcastError, DTypeError, InputError, ShapeError
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-13, "complex64": 2e-5}
+SOME_DTYPES = ["bool", "int8", "uint64", "float16", "float32", "float64", "complex64"]
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 SUMS = [
@@ -60,7 +61,7 @@ EXACT = [
 
 
 @pytest.mark.parametrize("text", SUMS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", SOME_DTYPES)
 def test_sums(text, dtype):
     for shape in SHAPES:
         if shape == () and "axis=" in text and "axis=()" not in text:
@@ -86,7 +87,7 @@ def test_integer_sums_wrap_as_numpys(text, dtype):
 
 
 @pytest.mark.parametrize("text", EXACT)
-@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "complex64"])
+@pytest.mark.parametrize("dtype", [dtype for dtype in SOME_DTYPES if dtype != "complex64"])
 def test_truth_and_extremes(text, dtype):
     for shape in SHAPES:
         if shape == () and "axis=" in text:
@@ -108,6 +109,7 @@ def test_truth_of_complex_numbers():
         against_numpy(expression(text), np.array([0, 1j, np.nan, 1]))
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_any_axes(data):
     rank = data.draw(st.integers(0, 4))

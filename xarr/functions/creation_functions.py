@@ -38,7 +38,7 @@ from xarr.functions._arguments import (
     laid,
     moved,
 )
-from xarr.functions._core import as_array, broadcasted, is_weak, promoted
+from xarr.functions._core import DType, as_array, broadcasted, is_weak, promoted
 from xarr.functions._ranges import float_range, integer_range, range_length, spaced, unusual_range
 from xarr.host import SCALARS, host_array
 from xarr.ir.graph import Node
