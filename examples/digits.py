@@ -88,8 +88,8 @@ def main() -> None:
     known, known_labels, new, truth = load(options.train, options.test)
     train, labels = xarr.asarray(known), xarr.asarray(known_labels)
 
-    first = xarr.asarray(new[:BATCH])
-    print(xarr.explain(lambda: first[:, None, :] - train[None, :, :]))
+    queries, pictures = xarr.asarray(new[:BATCH])[:, None, :], train[None, :, :]
+    print(xarr.explain(lambda: queries - pictures))
     print()
 
     predicted = np.empty_like(truth)
