@@ -6,6 +6,7 @@ operands have one element type and one shape, and `xarr.lax` never has to guess.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,12 +54,18 @@ _observers: list[Callable[[ImplicitBroadcast], None]] = []
 
 @contextmanager
 def watching(observer: Callable[[ImplicitBroadcast], None]) -> Iterator[None]:
-    """Call `observer` with every implicit broadcast in the block."""
-    _observers.append(observer)
+    """Call `observer` with every implicit broadcast that this thread makes in the block."""
+    thread = threading.get_ident()
+
+    def own(broadcast: ImplicitBroadcast) -> None:
+        if threading.get_ident() == thread:
+            observer(broadcast)
+
+    _observers.append(own)
     try:
         yield
     finally:
-        _observers.remove(observer)
+        _observers.remove(own)
 
 
 def as_array(value: ArrayLike) -> Array:
