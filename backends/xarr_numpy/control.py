@@ -14,6 +14,7 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.graph import Node, element_types
 from xarr.ir.types import TensorType
+from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -145,7 +146,7 @@ SCOPE: Final[dict[str, Any]] = {
     f.__name__: f for f in (while_loop, branch, map_lanes, while_lanes, branch_lanes)
 }
 
-ROWS: Final = {
+ROWS: Final[Rows] = {
     ops.Call: _call,
     ops.Case: _case,
     ops.GetTupleElement: _get_tuple_element,

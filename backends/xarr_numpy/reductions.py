@@ -13,6 +13,7 @@ from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -139,4 +140,4 @@ def _finder(node: Node, op: ops.Reduce) -> str | None:
 
 SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (reduce_ufunc, reduce_any, reduce_argument)}
 
-ROWS: Final = {ops.Reduce: _reduce}
+ROWS: Final[Rows] = {ops.Reduce: _reduce}

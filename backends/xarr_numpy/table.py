@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.op import Op
 from xarr_numpy import contraction, control, kernels, reductions, sorting
+from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
-Writer = Callable[["Emitter", Node], str]
 
 
 def elementwise(template: str, integer: str | None = None) -> Writer:
@@ -122,7 +120,7 @@ def _bitcast(emitter: Emitter, node: Node) -> str:
     return f"bitcast({emitter.full(node.operands[0])}, {emitter.constant(node.dtype)})"
 
 
-TABLE: Final[dict[type[Op], Writer]] = {
+TABLE: Final[Rows] = {
     # creation
     ops.Constant: _constant,
     ops.Iota: _iota,

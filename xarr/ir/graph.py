@@ -76,6 +76,10 @@ class Node:
     type: Type
     value: Any
     owner: Any
+    depth: int
+    traced: bool
+    handles: int
+    serial: int
 
     def __init__(self, op: Op, operands: tuple[Node, ...] = (), type: Type | None = None) -> None:
         depth, traced = 0, False
@@ -277,7 +281,7 @@ def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:
     if not op.graphs:
         return op
     changed = {name: _changed(value, change) for name, value in op.attributes().items()}
-    return replace(op, **changed) if changed != op.attributes() else op  # type: ignore[type-var]
+    return replace(op, **changed) if changed != op.attributes() else op
 
 
 def _changed(value: Any, change: Callable[[Graph], Graph]) -> Any:

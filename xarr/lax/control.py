@@ -226,8 +226,8 @@ def _outside_to_last(index: Array, count: int) -> Array:
     return select(inside, index, max(count - 1, 0))
 
 
-def _only(function: Function, place: int) -> Function:
-    """`function` of the argument at `place` alone."""
+def _only(function: Any, place: int) -> Any:
+    """`function` of the argument at `place` alone; what is no function stays, to be refused later."""
     if not callable(function):
         return function
 

@@ -109,7 +109,7 @@ def _broadcast(
 
 def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
     """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold."""
-    kind = type(value) if type(value) in SCALARS else scalar_kind(value)
+    kind: Any = type(value) if type(value) in SCALARS else scalar_kind(value)
     # The text tells apart what compares equal: -0.0 and 0.0, True and 1.
     op = _scalar_constant(repr(kind(value)), kind, dtype)
     return Node(op, (), op.type)
