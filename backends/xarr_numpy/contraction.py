@@ -43,7 +43,8 @@ def _as_matrices(x: Array, batch: Ints, contract: Ints, contracted_last: bool) -
 def _matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
     if lhs.dtype in BOOL and dtype in BOOL:
         # A sum of ones may round but never becomes zero, and float32 is what BLAS is fast in.
-        return np.not_equal(np.matmul(lhs.astype(np.float32), rhs.astype(np.float32)), 0)
+        counts: Array = np.matmul(lhs.astype(np.float32), rhs.astype(np.float32))
+        return counts != 0
     if lhs.dtype in INTEGER and dtype in INTEGER:
         return _integer_matmul(lhs, rhs, dtype)
     wide = _accumulator(lhs.dtype, dtype)
