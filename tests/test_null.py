@@ -50,7 +50,9 @@ def test_the_text_lists_what_would_run() -> None:
 
 def test_a_program_refuses_to_run() -> None:
     program = get("null").compile(graph(lambda x: [lax.neg(x)], scalar(np.float32)))
-    with pytest.raises(BackendError, match=r"backend 'null' compiles and never runs.*use_backend\(\"numpy\"\)"):
+    with pytest.raises(
+        BackendError, match=r"backend 'null' compiles and never runs.*use_backend\(\"numpy\"\)"
+    ):
         program(np.float32(1))
 
 

@@ -1,9 +1,9 @@
-"""The reference backend against hand-written values: it is the oracle of the others, so its corners are literals."""
+"""The reference backend, the oracle of the others, against hand-written values: element-wise ops."""
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from types import ModuleType
@@ -15,19 +15,15 @@ import pytest
 
 from tests.compare import assert_same
 from tests.programs import run, scalar
-from xarr import lax, lazy
 from xarr.backend import get
-from xarr.dtypes import COMPLEX, FLOAT, INTEGER, SIGNED, TABLE
-from xarr.errors import BackendError, ShapeError
+from xarr.dtypes import FLOAT, INTEGER, SIGNED
+from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op, operation
-from xarr.ir.types import TensorType
 from xarr_reference import interpreter
 from xarr_reference.scalars import nearest, rounded
 
-Shape = tuple[int, ...]
-DTYPES = [row.dtype for row in TABLE]
 INF, NAN = np.inf, np.nan
 bf16 = ml_dtypes.bfloat16
 
@@ -84,9 +80,12 @@ def test_an_unknown_operation_is_refused_by_name() -> None:
         get("reference").compile(Graph([x], [Node(Halve(), (x,))]))
 
 
-@pytest.mark.parametrize("cls", [c for c in operation_classes(ops.FAMILIES) if issubclass(c, ops.Elementwise)])
+ELEMENTWISE = [cls for cls in interpreter.TABLE if issubclass(cls, ops.Elementwise)]
+
+
+@pytest.mark.parametrize("cls", ELEMENTWISE)
 def test_element_functions_give_the_inferred_dtype(cls: type[ops.Elementwise]) -> None:
-    op = cls("EQ") if cls is ops.Compare else cls()  # type: ignore[call-arg]
+    op = ops.Compare("EQ") if cls is ops.Compare else cls()
     function = interpreter.TABLE[cls].__wrapped__  # type: ignore[attr-defined]
     for dtype in cls.accepts:
         one = np.ones(2, dtype)
@@ -229,7 +228,8 @@ def test_binary_corners_of_floats(dtype: Any) -> None:
     binary(ops.Subtract(), (0.0, 0.0, 0.0), (-0.0, 0.0, -0.0), (INF, INF, NAN))
     binary(ops.Multiply(), (-0.0, 2, -0.0), (INF, 0.0, NAN), (tiny, 0.5, 0.0), (-tiny, 0.25, -0.0))
     binary(ops.Divide(), (1, 0.0, INF), (1, -0.0, -INF), (0.0, 0.0, NAN), (1, -INF, -0.0))
-    binary(ops.Remainder(), (5.5, 2, 1.5), (-5.5, 2, -1.5), (5.5, -2, 1.5), (-4, 2, -0.0), (1, 0, NAN), (3, INF, 3))
+    binary(ops.Remainder(), (5.5, 2, 1.5), (-5.5, 2, -1.5), (5.5, -2, 1.5), (-4, 2, -0.0))
+    binary(ops.Remainder(), (1, 0, NAN), (3, INF, 3), (-0.0, 3, -0.0), (INF, 2, NAN))
     binary(ops.Maximum(), (NAN, 1, NAN), (1, NAN, NAN), (-0.0, 0.0, 0.0), (0.0, -0.0, 0.0), (-INF, 1, 1))
     binary(ops.Minimum(), (NAN, 1, NAN), (1, NAN, NAN), (-0.0, 0.0, -0.0), (0.0, -0.0, -0.0), (-INF, 1, -INF))
     binary(ops.Power(), (0, 0, 1), (NAN, 0, 1), (1, NAN, 1), (-8, 3, -512), (-8, 0.5, NAN), (0.0, -1, INF))
@@ -238,10 +238,11 @@ def test_binary_corners_of_floats(dtype: Any) -> None:
     binary(ops.NextAfter(), (-tiny, 1, -0.0), (NAN, 1, NAN), (1, NAN, NAN), (INF, INF, INF))
 
 
-@pytest.mark.parametrize("dtype", sorted(FLOAT, key=str))
+FLOAT8 = [dtype for dtype in sorted(FLOAT, key=str) if dtype.itemsize == 1]
+
+
+@pytest.mark.parametrize("dtype", FLOAT8)
 def test_next_after_walks_through_all_float8(dtype: Any) -> None:
-    if dtype.itemsize > 1:
-        pytest.skip("too many floats to walk through")
     every = np.arange(256, dtype=np.uint8).view(dtype)
     values = np.unique(every[np.isfinite(every.astype(np.float32))].astype(np.float32)).astype(dtype)
     up, down = run(ops.NextAfter(), values[:-1], values[1:]), run(ops.NextAfter(), values[1:], values[:-1])
@@ -258,11 +259,10 @@ def test_ties_round_to_even_or_away() -> None:
 @pytest.mark.parametrize("x", [1e-300, 0.1, 0.5, 1.0, 2.0, 3.7, 10.0, 700.0])
 def test_functions_are_correctly_rounded(x: float) -> None:
     exact = Decimal(x)
-    for op, expected in ((ops.Exponential(), exact.exp()), (ops.Log(), exact.ln()), (ops.Sqrt(), exact.sqrt())):
-        assert_same(run(op, np.float64(x)), np.float64(float(expected)))
-        narrow = np.float32(x)
-        if op == ops.Sqrt():
-            assert_same(run(op, narrow), np.float32(float(Decimal(float(narrow)).sqrt())))
+    assert_same(run(ops.Exponential(), np.float64(x)), np.float64(float(exact.exp())))
+    assert_same(run(ops.Log(), np.float64(x)), np.float64(float(exact.ln())))
+    assert_same(run(ops.Sqrt(), np.float64(x)), np.float64(float(exact.sqrt())))
+    assert_same(run(ops.Sqrt(), np.float32(x)), np.float32(float(Decimal(float(np.float32(x))).sqrt())))
     assert_same(run(ops.Logistic(), np.float64(-x)), np.float64(float(1 / (1 + exact.exp()))))
 
 
@@ -350,7 +350,8 @@ CONVERSIONS = (
     ([464, 465, INF, -INF], float, ml_dtypes.float8_e4m3fn, [448, NAN, NAN, NAN]),
     ([61439.9, 61440, -0.0], float, ml_dtypes.float8_e5m2, [57344, INF, -0.0]),
     ([-0.0, 1e-9, 241, 248], float, ml_dtypes.float8_e4m3fnuz, [0, 0, 240, NAN]),
-    ([0, -1, 1, 1.5, 3, 1e-300, 2.0**127, 2.0**128], float, ml_dtypes.float8_e8m0fnu, [NAN, NAN, 1, 2, 4, 2.0**-127, 2.0**127, NAN]),
+    ([0, -1, 1, 1.5, 3], float, ml_dtypes.float8_e8m0fnu, [NAN, NAN, 1, 2, 4]),
+    ([1e-300, 2.0**127, 2.0**128], float, ml_dtypes.float8_e8m0fnu, [2.0**-127, 2.0**127, NAN]),
     ([1e39, 1e-46, 1e-45], float, np.complex64, [INF, 0, 1e-45]),
 )
 
@@ -376,7 +377,7 @@ def test_rounding_agrees_with_the_casts_of_numpy_and_ml_dtypes(dtype: Any) -> No
 
 def test_nearest_takes_exact_numbers() -> None:
     assert_same(nearest(Fraction(1, 3), np.dtype(np.float32)), np.float32(1) / np.float32(3))
-    assert_same(nearest(-Fraction(10) ** 400, np.dtype(np.float64)), np.float64(-INF))
+    assert_same(nearest(-(Fraction(10) ** 400), np.dtype(np.float64)), np.float64(-INF))
     assert_same(nearest(-Fraction(1, 10**400), np.dtype(np.float64)), np.float64(-0.0))
     assert_same(nearest(Fraction(2) ** -1075, np.dtype(np.float64)), np.float64(0))
     assert_same(nearest(Fraction(3, 2) * Fraction(2) ** -1074, np.dtype(np.float64)), np.float64(1e-323))
@@ -390,7 +391,9 @@ def test_bitcasts() -> None:
     assert_same(run(ops.BitcastConvert(np.dtype(np.uint8)), words[0]), np.uint8([4, 3, 2, 1]))
     halves = np.uint32([[[0, 0x3FF00000]], [[1, 0]]])
     assert_same(run(ops.BitcastConvert(np.dtype(np.float64)), halves), np.array([[1.0], [5e-324]]))
-    assert_same(run(ops.BitcastConvert(np.dtype(np.int8)), np.empty((0, 2), bf16)), np.empty((0, 2, 2), np.int8))
+    assert_same(
+        run(ops.BitcastConvert(np.dtype(np.int8)), np.empty((0, 2), bf16)), np.empty((0, 2, 2), np.int8)
+    )
     assert_same(run(ops.BitcastConvert(np.dtype(np.uint8)), np.array([False, True])), np.uint8([0, 1]))
     assert_same(run(ops.BitcastConvert(np.dtype(bool)), np.uint8([0, 1, 2])), np.array([False, True, True]))
 
@@ -399,156 +402,14 @@ def test_reduce_precision() -> None:
     x = [1 + 2**-10, 1 + 2**-11, 1 + 3 * 2**-11, 65519, 65520, -1e-5, 2**-14, 0.0, -0.0, NAN, INF, 1e-40]
     half = [1 + 2**-10, 1, 1 + 2**-9, 65504, INF, -0.0, 2**-14, 0.0, -0.0, NAN, INF, 0]
     check(ops.ReducePrecision(5, 10), (x,), np.float32(half), np.float32)
-    check(ops.ReducePrecision(8, 0), ([1.5, 3, 6, 0.75, -0.1875, 1.25],), np.float32([2, 2, 8, 0.5, -0.125, 1]), np.float32)
+    check(
+        ops.ReducePrecision(8, 0),
+        ([1.5, 3, 6, 0.75, -0.1875, 1.25],),
+        np.float32([2, 2, 8, 0.5, -0.125, 1]),
+        np.float32,
+    )
     check(ops.ReducePrecision(1, 5), ([0.5, 1, 1.9, 2, -3],), np.array([0, 0, 0, INF, -INF]))
     check(ops.ReducePrecision(5, 2), ([2.0**-16, 2.0**-24],), np.float16([2.0**-16, 0]), np.float16)
     check(ops.ReducePrecision(11, 60), ([0.1, 5e-324],), np.array([0.1, 5e-324]))
     e4m3 = ml_dtypes.float8_e4m3fn
     check(ops.ReducePrecision(4, 3), ([2.0**-7, 240, 448],), np.array([0, 240, NAN]).astype(e4m3), e4m3)
-
-
-# --- creation and movement ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != bool])
-def test_iota(dtype: Any) -> None:
-    with np.errstate(all="ignore"):
-        counts = np.arange(300).astype(np.int64 if dtype in INTEGER else np.float32).astype(dtype)
-        for shape, dim in (((300,), 0), ((2, 300), 1), ((300, 2, 1), 0), ((0,), 0), ((1, 0), 1)):
-            line = counts[: shape[dim]]
-            expected = np.broadcast_to(np.expand_dims(line, [k for k in range(len(shape)) if k != dim]), shape)
-            assert_same(run(ops.Iota(TensorType(shape, dtype), dim)), expected)
-
-
-@pytest.mark.parametrize("shape", [(), (0, 2), (1,), (2, 3, 1)])
-def test_constant(shape: Shape) -> None:
-    array = np.full(shape, -0.0, np.float32)
-    assert_same(run(ops.Constant.of(array)), array)
-
-
-SHAPES: tuple[Shape, ...] = ((), (0,), (1,), (3,), (2, 3, 4), (1, 0, 2), (2, 1, 3, 1, 2))
-
-
-def counted(shape: Shape, dtype: Any = np.int32) -> Any:
-    return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_movement_agrees_with_strided_views(shape: Shape) -> None:
-    x, rank = counted(shape), len(shape)
-    dims = tuple(range(rank))
-    assert_same(run(ops.Transpose(dims[::-1]), x), x.T)
-    assert_same(run(ops.Transpose((*dims[1:], *dims[:1])), x), np.moveaxis(x, 0, -1) if rank else x)
-    assert_same(run(ops.Reverse(dims), x), x[tuple(slice(None, None, -1) for _ in dims)])
-    assert_same(run(ops.Reverse(dims[:1]), x), x[::-1] if rank else x)
-    assert_same(run(ops.Reshape((x.size,)), x.T), np.ravel(x.T))
-    assert_same(run(ops.Reshape((1, *shape, 1)), x), x[None, ..., None])
-    wide = np.lib.stride_tricks.as_strided(x, (2, *shape, 3), (0, *x.strides, 0))
-    assert_same(run(ops.BroadcastInDim((2, *shape, 3), tuple(dim + 1 for dim in dims)), x), wide)
-    start, stop = tuple(min(1, size) for size in shape), shape
-    assert_same(run(ops.Slice(start, stop, (2,) * rank), x), x[tuple(slice(1, None, 2) for _ in dims)])
-    for dim in dims:
-        assert_same(run(ops.Concatenate(dim), x, x, x), np.concatenate([x, x, x], dim))
-    padded = run(ops.Pad((1,) * rank, (2,) * rank, (0,) * rank), x, np.int32(-7))
-    assert_same(padded, np.pad(x, ((1, 2),) * rank, constant_values=-7) if rank else x)
-
-
-def test_size_one_dimensions_stretch_in_broadcast_in_dim() -> None:
-    x = np.int32([[1], [2]])
-    assert_same(run(ops.BroadcastInDim((2, 3), (0, 1)), x), np.int32([[1, 1, 1], [2, 2, 2]]))
-    assert_same(run(ops.BroadcastInDim((3, 2, 1), (1, 2)), x), np.int32([[[1], [2]]] * 3))
-    assert_same(run(ops.BroadcastInDim((0, 2), ()), np.int32(5)), np.empty((0, 2), np.int32))
-
-
-PADDINGS = (
-    ([1, 2, 3], 0, 0, 1, [1, 9, 2, 9, 3]),
-    ([1, 2, 3], 2, 1, 2, [9, 9, 1, 9, 9, 2, 9, 9, 3, 9]),
-    ([1, 2, 3], -1, 0, 1, [9, 2, 9, 3]),
-    ([1, 2, 3], -2, -1, 1, [2, 9]),
-    ([1, 2, 3], 0, -4, 1, [1]),
-    ([1, 2, 3], -5, 0, 1, []),
-    ([1, 2, 3], -4, 6, 0, [9, 9, 9, 9, 9]),
-    ([1, 2, 3], 4, -5, 0, [9, 9]),
-    ([], 1, 2, 3, [9, 9, 9]),
-    ([5], 0, 1, 4, [5, 9]),
-)
-
-
-@pytest.mark.parametrize(("operand", "low", "high", "interior", "expected"), PADDINGS)
-def test_padding_of_one_dimension(operand: Any, low: int, high: int, interior: int, expected: Any) -> None:
-    result = run(ops.Pad((low,), (high,), (interior,)), np.array(operand, np.int8), np.int8(9))
-    assert_same(result, np.array(expected, np.int8))
-
-
-def test_padding_of_several_dimensions() -> None:
-    x = np.int8([[1, 2], [3, 4]])
-    result = run(ops.Pad((1, 0), (0, -1), (0, 1)), x, np.int8(0))
-    assert_same(result, np.int8([[0, 0], [1, 0], [3, 0]]))
-
-
-def test_a_slice_out_of_bounds_is_refused() -> None:
-    with pytest.raises(ShapeError, match="C2"):
-        run(ops.Slice((0,), (4,), (1,)), np.ones(3))
-
-
-# --- the examples of XLA's operation semantics --------------------------------------------------------
-
-V = np.float32(
-    [
-        [[10, 11, 12], [15, 16, 17]],
-        [[20, 21, 22], [25, 26, 27]],
-        [[30, 31, 32], [35, 36, 37]],
-        [[40, 41, 42], [45, 46, 47]],
-    ]
-)
-
-
-def reshaped(dimensions: Sequence[int], sizes: Shape) -> Any:
-    with_reference = lazy.from_host(V, get("reference"))
-    return lax.reshape(with_reference, sizes, dimensions)
-
-
-def test_reshape_examples() -> None:
-    in_order = [10, 11, 12, 15, 16, 17, 20, 21, 22, 25, 26, 27, 30, 31, 32, 35, 36, 37, 40, 41, 42, 45, 46, 47]
-    rotated = [10, 20, 30, 40, 11, 21, 31, 41, 12, 22, 32, 42, 15, 25, 35, 45, 16, 26, 36, 46, 17, 27, 37, 47]
-    assert_same(reshaped((0, 1, 2), (24,)), np.float32(in_order))
-    assert_same(reshaped((0, 1, 2), (8, 3)), np.float32(in_order).reshape(8, 3))
-    assert_same(reshaped((1, 2, 0), (24,)), np.float32(rotated))
-    assert_same(
-        reshaped((1, 2, 0), (8, 3)),
-        np.float32(
-            [[10, 20, 30], [40, 11, 21], [31, 41, 12], [22, 32, 42]]
-            + [[15, 25, 35], [45, 16, 26], [36, 46, 17], [27, 37, 47]]
-        ),
-    )
-    assert_same(
-        reshaped((1, 2, 0), (2, 6, 2)),
-        np.float32(
-            [
-                [[10, 20], [30, 40], [11, 21], [31, 41], [12, 22], [32, 42]],
-                [[15, 25], [35, 45], [16, 26], [36, 46], [17, 27], [37, 47]],
-            ]
-        ),
-    )
-    assert_same(run(ops.Reshape(()), np.float32([[5]])), np.float32(5))
-    assert_same(run(ops.Reshape((1, 1)), np.float32(5)), np.float32([[5]]))
-
-
-def test_collapse_examples() -> None:
-    # The page names the dimensions of its last two examples the other way round: 4x2x3 has no 4x6 over {0, 1}.
-    v = lazy.from_host(V, get("reference"))
-    assert_same(lax.collapse(v, 0, 3), V.ravel())
-    joined = [[10, 11, 12], [15, 16, 17], [20, 21, 22], [25, 26, 27]]
-    joined += [[30, 31, 32], [35, 36, 37], [40, 41, 42], [45, 46, 47]]
-    rows = [[10, 11, 12, 15, 16, 17], [20, 21, 22, 25, 26, 27], [30, 31, 32, 35, 36, 37], [40, 41, 42, 45, 46, 47]]
-    assert_same(lax.collapse(v, 0, 2), np.float32(joined))
-    assert_same(lax.collapse(v, 1, 3), np.float32(rows))
-
-
-def test_concatenate_and_slice_examples() -> None:
-    assert_same(run(ops.Concatenate(0), *np.int32([[2, 3], [4, 5], [6, 7]])), np.int32([2, 3, 4, 5, 6, 7]))
-    a, b = np.int32([[1, 2], [3, 4], [5, 6]]), np.int32([[7, 8]])
-    assert_same(run(ops.Concatenate(0), a, b), np.int32([[1, 2], [3, 4], [5, 6], [7, 8]]))
-    assert_same(run(ops.Slice((2,), (4,), (1,)), np.arange(5.0)), np.array([2.0, 3]))
-    b = np.arange(12.0).reshape(4, 3)
-    assert_same(run(ops.Slice((2, 1), (4, 3), (1, 1)), b), np.array([[7.0, 8], [10, 11]]))

@@ -1,4 +1,4 @@
-"""The backend of docs/backend_in_an_afternoon.md works as the page says, and the page shows that very file."""
+"""The backend of docs/backend_in_an_afternoon.md does what the page says, and the page shows that file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 
 from tests.compare import assert_same
 from tests.programs import run
-from xarr import backend as backends, lax
+from xarr import backend as backends
+from xarr import lax
 from xarr.dtypes import FLOAT
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -72,12 +73,14 @@ def test_it_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch, forgott
 
 
 def test_without_the_module_there_is_no_such_backend() -> None:
-    with pytest.raises(BackendError, match="no backend called 'toy'.* Available: .*numpy"):
+    with pytest.raises(BackendError, match=r"no backend called 'toy'.* Available: .*numpy"):
         backends.get("toy")
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3, 2), (2, 0)])
-def test_its_arithmetic_is_that_of_the_reference(toy: backends.AbstractBackend, shape: tuple[int, ...]) -> None:
+def test_its_arithmetic_is_that_of_the_reference(
+    toy: backends.AbstractBackend, shape: tuple[int, ...]
+) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, *shape))
     x.reshape(-1)[1:3] = (np.nan, -0.0) if x.size > 2 else ()
@@ -85,8 +88,8 @@ def test_its_arithmetic_is_that_of_the_reference(toy: backends.AbstractBackend, 
         assert_same(run(op, x, y, backend="toy"), run(op, x, y))
     assert_same(run(ops.Negate(), x, backend="toy"), -x)
     assert_same(run(ops.Reshape((x.size, 1)), x, backend="toy"), x.reshape(-1, 1))
-    op = ops.BroadcastInDim((3, *shape), tuple(range(1, x.ndim + 1)))
-    assert_same(run(op, x, backend="toy"), run(op, x))
+    repeat = ops.BroadcastInDim((3, *shape), tuple(range(1, x.ndim + 1)))
+    assert_same(run(repeat, x, backend="toy"), run(repeat, x))
 
 
 def test_it_is_one_flag_away(toy: backends.AbstractBackend) -> None:
@@ -99,13 +102,15 @@ def test_it_is_one_flag_away(toy: backends.AbstractBackend) -> None:
 def test_an_operation_it_lacks_is_refused_by_name_and_source_line(toy: backends.AbstractBackend) -> None:
     with backends.use_backend("toy"):
         x = lax.sin(np.array([1.0]))
-        with pytest.raises(BackendError, match=r"backend 'toy' has no stablehlo\.sine and it is not composite") as caught:
+        with pytest.raises(
+            BackendError, match=r"'toy' has no stablehlo\.sine and it is not composite"
+        ) as caught:
             np.asarray(x)
     assert "test_toy_backend.py" in str(caught.value)
 
 
 def test_an_element_type_it_lacks_is_refused(toy: backends.AbstractBackend) -> None:
-    with pytest.raises(BackendError, match=r"'toy' computes float64 and bool only, got f32\[2\]; use x\.astype"):
+    with pytest.raises(BackendError, match=r"'toy' cannot hold f32\[2\]: wanted float64"):
         toy.from_host(np.ones(2, np.float32))
 
 

@@ -98,7 +98,7 @@ class Program:
 
 
 class Backend(AbstractBackend):
-    """`xarr.get("toy")` finds this class in a module called `xarr_toy`."""
+    """`xarr.use_backend("toy")` finds this class in a module called `xarr_toy`."""
 
     name: ClassVar[str] = "toy"
 
@@ -120,5 +120,6 @@ class Backend(AbstractBackend):
 
 def check(type: TensorType) -> TensorType:
     if type.dtype not in DTYPES:
-        raise BackendError(f"backend 'toy' computes float64 and bool only, got {type.short()}; use x.astype('float64')")
+        wanted = "wanted float64 or bool elements; convert the array, e.g. x.astype('float64')"
+        raise BackendError(f"backend 'toy' cannot hold {type.short()}: {wanted}")
     return type
