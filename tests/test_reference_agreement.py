@@ -85,7 +85,7 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize("op", cases(), ids=lambda op: op.name)
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_elementwise(op: ops.Elementwise, data: st.DataObject) -> None:
     accepted = [dtype for dtype in DTYPES if dtype in op.accepts and dtype != POWERS_OF_TWO]
@@ -100,7 +100,14 @@ def test_elementwise(op: ops.Elementwise, data: st.DataObject) -> None:
         agree(op, *operands, ulp=APPROXIMATE.get(type(op), 0) if dtype in FLOAT else 0)
 
 
-@settings(max_examples=150)
+@pytest.mark.parametrize("dtype", sorted(FLOAT - {POWERS_OF_TWO}, key=str))
+def test_the_signs_of_zeros(dtype: Any) -> None:
+    x, y = np.array([0.0, 0.0, -0.0, -0.0], dtype), np.array([0.0, -0.0, 0.0, -0.0], dtype)
+    for op in (ops.NextAfter(), ops.Add(), ops.Subtract(), ops.Multiply(), ops.Atan2()):
+        agree(op, x, y)
+
+
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_compare(data: st.DataObject) -> None:
     dtype, shape = data.draw(st.sampled_from(DTYPES)), data.draw(shapes)
@@ -110,7 +117,7 @@ def test_compare(data: st.DataObject) -> None:
     agree(op, data.draw(arrays(dtype, shape)), data.draw(arrays(dtype, shape)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_select_and_clamp(data: st.DataObject) -> None:
     dtype, shape = data.draw(st.sampled_from(DTYPES)), data.draw(shapes)
@@ -120,7 +127,7 @@ def test_select_and_clamp(data: st.DataObject) -> None:
         agree(ops.Clamp(), *operands)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_convert(data: st.DataObject) -> None:
     old, new, shape = (
@@ -144,7 +151,7 @@ def test_conversion_to_floats_rounds_once(old: Any, new: Any) -> None:
         agree(ops.Convert(new), np.array([value * 2.0**-40 for value in near]))
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_bitcast(data: st.DataObject) -> None:
     old, new = data.draw(st.sampled_from(DTYPES)), data.draw(st.sampled_from(DTYPES))
@@ -156,7 +163,7 @@ def test_bitcast(data: st.DataObject) -> None:
     agree(ops.BitcastConvert(new), data.draw(arrays(old, shape)))
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data(), exponent=st.integers(1, 12), mantissa=st.integers(0, 60))
 def test_reduce_precision(data: st.DataObject, exponent: int, mantissa: int) -> None:
     dtype = data.draw(st.sampled_from(sorted(FLOAT, key=str)))
@@ -166,7 +173,7 @@ def test_reduce_precision(data: st.DataObject, exponent: int, mantissa: int) -> 
 # --- movement -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=120)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_movement(data: st.DataObject) -> None:
     dtype, shape = data.draw(st.sampled_from(DTYPES)), data.draw(shapes)
@@ -196,7 +203,7 @@ def movements(draw: st.DrawFn, shape: Shape) -> Op:
     return ops.BroadcastInDim(tuple(sizes), tuple(kept))
 
 
-@settings(max_examples=120)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_pad(data: st.DataObject) -> None:
     dtype, shape = data.draw(st.sampled_from(DTYPES)), data.draw(shapes)
@@ -212,7 +219,7 @@ def test_pad(data: st.DataObject) -> None:
     agree(ops.Pad(tuple(low), tuple(high), tuple(interior)), x, value)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data(), sizes=st.lists(st.integers(0, 3), min_size=1, max_size=4))
 def test_concatenate(data: st.DataObject, sizes: list[int]) -> None:
     dtype, dim = data.draw(st.sampled_from(DTYPES)), data.draw(st.integers(0, 2))
