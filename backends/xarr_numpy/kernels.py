@@ -19,8 +19,10 @@ _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIGNED: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
-def finish(value: Any) -> Array:
-    """A program's result as an array that nothing writes to and that keeps no larger one alive."""
+def finish(value: Any) -> Any:
+    """A program's result as an array that nothing writes to and that keeps no larger one alive; tuples of them."""
+    if isinstance(value, tuple):
+        return tuple([finish(element) for element in value])
     array = np.asarray(value)
     base = array.base
     wasteful = base is not None and getattr(base, "nbytes", 0) > 2 * array.nbytes

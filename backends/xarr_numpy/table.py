@@ -11,6 +11,7 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
+from xarr_numpy import contraction, control, kernels, reductions, sorting
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -36,6 +37,8 @@ def spread(emitter: Emitter, node: Node) -> list[str]:
     thin = [operand for operand in node.operands if operand in emitter.thin]
     if len(thin) == len(node.operands) and thin:
         emitter.mark_thin(node)
+        if emitter.points.issuperset(thin):
+            emitter.points.add(node)
     return [emitter.names[operand] for operand in node.operands]
 
 
@@ -84,7 +87,10 @@ def _broadcast_in_dim(emitter: Emitter, node: Node) -> str:
     (operand,) = node.operands
     emitter.mark_thin(node)
     name, dims = emitter.names[operand], node.op.broadcast_dimensions
-    if not operand.shape or dims == tuple(range(len(node.shape))):
+    if not operand.shape or operand in emitter.points:
+        emitter.points.add(node)
+        return name
+    if dims == tuple(range(len(node.shape))):
         return name
     return f"{name}[{', '.join(':' if axis in dims else 'None' for axis in range(len(node.shape)))}]"
 
@@ -187,4 +193,17 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Reverse: plain("np.flip({0}, {op.dimensions})"),
     ops.Slice: _slice,
     ops.Transpose: plain("np.transpose({0}, {op.permutation})"),
+    **reductions.ROWS,
+    **contraction.ROWS,
+    **sorting.ROWS,
+    **control.ROWS,
+}
+
+#: What the written expressions can call.
+SCOPE: Final[dict[str, Any]] = {
+    **kernels.SCOPE,
+    **reductions.SCOPE,
+    **contraction.SCOPE,
+    **sorting.SCOPE,
+    **control.SCOPE,
 }

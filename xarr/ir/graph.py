@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
+from itertools import count
 from typing import Any, Final
 
 from xarr.errors import ShapeError, XarrError
 from xarr.ir.op import Op, operation
 from xarr.ir.source import Source, caller
+from xarr.ir.stablehlo.printer import print_module
 from xarr.ir.types import TensorType, TupleType, Type
 
 
@@ -19,6 +22,7 @@ class Parameter(Op):
     type: Type
     name = "parameter"
     lax_name = "parameter"
+    is_leaf = True
 
     def infer(self, *operands: Type) -> Type:
         return self.type
@@ -31,9 +35,13 @@ class Data(Op):
     type: Type
     name = "data"
     lax_name = "data"
+    is_leaf = True
 
     def infer(self, *operands: Type) -> Type:
         return self.type
+
+
+_serials: Final = count()
 
 
 class Node:
@@ -45,14 +53,29 @@ class Node:
     * `source` - where in the user's program the node was built,
     * `depth` - length of the longest unevaluated chain below,
     * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
-    * `handles` - how many live Arrays show this node.
+    * `handles` - how many live Arrays show this node,
+    * `value`, `owner` - the computed value and the backend whose buffer it is, None before,
+    * `serial` - counts nodes in the order they were built.
     """
 
-    __slots__ = ("__weakref__", "_place", "depth", "handles", "op", "operands", "traced", "type", "value")
+    __slots__ = (
+        "__weakref__",
+        "_place",
+        "depth",
+        "handles",
+        "op",
+        "operands",
+        "owner",
+        "serial",
+        "traced",
+        "type",
+        "value",
+    )
     op: Op
     operands: tuple[Node, ...]
     type: Type
     value: Any
+    owner: Any
 
     def __init__(self, op: Op, operands: tuple[Node, ...] = (), type: Type | None = None) -> None:
         depth, traced = 0, False
@@ -67,7 +90,9 @@ class Node:
         self.depth = depth + 1
         self.traced = traced
         self.handles = 0
+        self.serial = next(_serials)
         self.value = None
+        self.owner = None
         self._place = caller()
 
     @property
@@ -89,22 +114,29 @@ class Node:
     def dtype(self) -> Any:
         return self.tensor_type.dtype
 
-    def settle(self, value: Any) -> None:
-        """Attach the computed value and drop the operands."""
+    def settle(self, value: Any, owner: Any) -> None:
+        """Attach the value that the backend `owner` computed and drop the operands."""
         self.value = value
+        self.owner = owner
         self.op = Data(self.type)
         self.operands = ()
         self.depth = 0
 
-    def rebuilt(self, operands: tuple[Node, ...]) -> Node:
-        """The same op at the same source line over other operands."""
+    def rebuilt(self, operands: tuple[Node, ...], op: Op | None = None) -> Node:
+        """The same op, or `op` in its place, at the same source line over other operands."""
         same_types = all(new.type is old.type for new, old in zip(operands, self.operands, strict=True))
-        node = Node(self.op, operands, self.type if same_types else None)
+        keep_type = op is None and same_types
+        node = Node(self.op if op is None else op, operands, self.type if keep_type else None)
         node._place = self._place
         return node
 
     def __repr__(self) -> str:
         return f"<{self.op.name} : {self.type}>"
+
+
+def next_serial() -> int:
+    """A number above the serial of every node so far and below those to come."""
+    return next(_serials)
 
 
 def parameter(type: Type) -> Node:
@@ -114,10 +146,10 @@ def parameter(type: Type) -> Node:
     return node
 
 
-def data(type: Type, value: Any) -> Node:
-    """A leaf that holds a value."""
+def data(type: Type, value: Any, owner: Any) -> Node:
+    """A leaf that holds a value, a buffer of the backend `owner`."""
     node = Node(Data(type), (), type)
-    node.value, node.depth = value, 0
+    node.value, node.owner, node.depth = value, owner, 0
     return node
 
 
@@ -208,6 +240,17 @@ class Graph:
             raise ShapeError(f"{self.name} takes {len(self.parameters)} arguments, got {len(operands)}")
         return substitute(self.results, dict(zip(self.parameters, operands, strict=True)))
 
+    def to_text(self, locations: bool = False) -> str:
+        """The graph as a StableHLO module, as MLIR prints it.
+
+        Leaves that hold data become arguments after the parameters.  With `locations`, each operation
+        ends in the place where it was built, as `loc("file.py":12:5)`.
+        """
+        return print_module(self, locations)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
     def verify(self) -> Graph:
         """Check what the rest of the library relies on; returns the graph itself.
 
@@ -227,6 +270,20 @@ class Graph:
         if len(parameters) != len(self.parameters):
             raise GraphError(f"graph {self.name}: a parameter is listed twice", self.parameters[0])
         return self
+
+
+def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:
+    """`op` with `change` applied to every computation that it carries; `op` itself if none became another."""
+    if not op.graphs:
+        return op
+    changed = {name: _changed(value, change) for name, value in op.attributes().items()}
+    return replace(op, **changed) if changed != op.attributes() else op  # type: ignore[type-var]
+
+
+def _changed(value: Any, change: Callable[[Graph], Graph]) -> Any:
+    if isinstance(value, Graph):
+        return change(value)
+    return tuple([_changed(item, change) for item in value]) if isinstance(value, tuple) else value
 
 
 class GraphError(XarrError):
