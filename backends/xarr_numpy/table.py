@@ -168,7 +168,7 @@ TABLE: Final[Rows] = {
     ops.Maximum: elementwise("np.maximum({0}, {1})"),
     ops.Minimum: elementwise("np.minimum({0}, {1})"),
     ops.Multiply: elementwise("np.multiply({0}, {1})"),
-    ops.NextAfter: elementwise("np.nextafter({0}, {1})"),
+    ops.NextAfter: elementwise("next_after({0}, {1})"),
     ops.Or: elementwise("np.bitwise_or({0}, {1})"),
     ops.Power: elementwise("np.power({0}, {1})", integer="integer_power({0}, {1})"),
     ops.Remainder: elementwise("np.fmod({0}, {1})", integer="integer_remainder({0}, {1})"),
