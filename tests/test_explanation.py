@@ -1,4 +1,4 @@
-"""Explanations: the text, the code in it, the pictures, the error that carries it, and the parser."""
+"""Explanations: the text, the code in it, the pictures, and the error that carries it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xarr.broadcasting import Shape, align_numpy, align_xla, refusal
-from xarr.errors import BroadcastError, InputError, ParseError, ShapeError
+from xarr.errors import BroadcastError, InputError, ShapeError
 from xarr.explanation.broadcast import (
     BroadcastExplanation,
     broadcast_error,
-    explain_expression,
     explain_shapes,
-    parse_expression,
 )
 from xarr.explanation.operators import element_bytes
 from xarr.explanation.spelling import Suggestion, explicit_ops, loop_nest, one_op, suggestions, warnings
@@ -600,70 +598,3 @@ def test_every_view_of_anything_renders(operands: list[Shape], op: str) -> None:
     assert explanation.text() and explanation.to_dict() and explanation.steps
     ElementTree.fromstring(explanation.svg())
     ElementTree.fromstring(re.sub(r"<script>.*?</script>", "", explanation.html(), flags=re.DOTALL))
-
-
-# --- expressions ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("(5,1) - (5,)", ("-", ((5, 1), (5,)))),
-        ("  ( 5 , 1 , )<<( )", ("<<", ((5, 1), ()))),
-        ("f32[5,1] // f32[5]", ("//", ((5, 1), (5,)))),
-        ("f32[2,3]{1,0} <= [3]", ("<=", ((2, 3), (3,)))),
-        ("add((5,1),(5,))", ("add", ((5, 1), (5,)))),
-        ("where((3,), (2,1), ())", ("where", ((3,), (2, 1), ()))),
-        ("where(pred[3], f8e4m3fn[2,1], f32[])", ("where", ((3,), (2, 1), ()))),
-        ("(0,) ** ()", ("**", ((0,), ()))),
-    ],
-)
-def test_expressions(text: str, expected: Any) -> None:
-    assert parse_expression(text) == expected
-
-
-def test_expressions_keep_dtypes() -> None:
-    assert "a: bf16[5,1]   b: (5,)" in explain_expression("bf16[5,1] - (5,)").text()
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted", "column"),
-    [
-        ("", "a shape", 0),
-        ("(5,1)", "an op", 5),
-        ("(5,1) -", "a shape", 7),
-        ("(5,1) - 5", "a shape", 8),
-        ("(5,1) - (5)", r"the shape of a vector is \(5,\)", 8),
-        ("(5,1 - (5,)", r'","', 5),
-        ("(5,-1) - (5,)", "a size", 3),
-        ("(5,,1) - (5,)", "a size", 3),
-        ("(5,1) @ (1,5)", "contracts", 6),
-        ("(5,1) - (5,) - (5,)", "the end", 13),
-        ("f99x[3] + f32[3]", "an element type", 0),
-        ("add()", "a shape", 4),
-        ("add((3,)", r'"\)"', 8),
-        ("(9999999999999999999999,) + ()", "a size", 1),
-    ],
-)
-def test_malformed_expressions_point_at_the_place(text: str, wanted: str, column: int) -> None:
-    with pytest.raises(ParseError, match=wanted) as caught:
-        parse_expression(text)
-    lines = str(caught.value).splitlines()
-    assert lines[2].index("^") - 4 == column
-    assert "(5,1) - (5,)" in str(caught.value)
-
-
-def test_the_caret_of_a_long_expression_stays_in_view() -> None:
-    with pytest.raises(ParseError) as caught:
-        parse_expression("(" + "1, " * 500 + "x) + ()")
-    lines = str(caught.value).splitlines()
-    assert max(map(len, lines)) < 120 and lines[1][lines[2].index("^")] == "x"
-
-
-@given(st.text(alphabet="(),[]f32 +-<a{}5\n\x00", max_size=30))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    try:
-        _, operands = parse_expression(text)
-    except ParseError:
-        return
-    assert operands

@@ -13,6 +13,11 @@ from xarr import indexing, lazy
 from xarr.dtypes import COMPLEX, INTEGER, canonical, xla_name
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import elementwise_functions as elementwise
+from xarr.functions import linear_algebra_functions as linear_algebra
+from xarr.functions import manipulation_functions as manipulation
+from xarr.functions import searching_functions as searching
+from xarr.functions import sorting_functions as sorting
+from xarr.functions import statistical_functions as statistical
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.lax.core import ArrayLike
@@ -21,6 +26,8 @@ from xarr.shapes import Layout
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+
+Axis = int | tuple[int, ...] | None
 
 #: What an operator computes with; anything else gets NotImplemented, so that its own operator is asked.
 _KNOWN = (Handle, int, float, complex, bool, list, tuple, np.ndarray, np.generic)
@@ -46,7 +53,9 @@ def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], 
 
 def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        return self._become(function(self, other))
+        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+            return self._become(function(self, other))
+        return NotImplemented
 
     return method
 
@@ -128,7 +137,7 @@ class Array(Handle):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         host = lazy.to_host(self)
         if copy is False and dtype is not None and np.dtype(dtype) != host.dtype:
-            raise ValueError(f"copy=False cannot be kept: {host.dtype} must be converted to {np.dtype(dtype)}")
+            raise ValueError(f"copy=False cannot be kept: {host.dtype} is not {np.dtype(dtype)}")
         return np.array(host, dtype, copy=copy)
 
     def item(self, *index: int) -> Any:
@@ -141,13 +150,14 @@ class Array(Handle):
 
     def _scalar(self, wanted: str) -> Any:
         if self.size != 1 or self.ndim:
-            raise InputError(f"{wanted}() wants an array without dimensions, got shape {self.shape}; index it first")
+            raise InputError(f"{wanted}() wants an array without dimensions, got shape {self.shape}")
         return self.item()
 
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ShapeError(
-                f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; use .any() or .all()"
+                f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; "
+                "use .any() or .all()"
             )
         return bool(self.item())
 
@@ -183,6 +193,8 @@ class Array(Handle):
         kind = f"dtype={self.dtype.name}" + ("" if self.backend == "numpy" else f", backend={self.backend}")
         if self._node.traced:
             return f"Array(<traced {xla_name(self.dtype)}[{','.join(map(str, self.shape))}]>, {kind})"
+        if not self.size and self.shape != (0,):
+            return f"Array([], shape={self.shape}, {kind})"
         values = np.array2string(np.asarray(self), separator=", ", prefix="Array(")
         return f"Array({values}, {kind})"
 
@@ -190,7 +202,9 @@ class Array(Handle):
         return repr(self) if self._node.traced else str(np.asarray(self))
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if not self.ndim and spec else format(str(self), spec)
+        if self.ndim and spec:
+            raise InputError(f"the format {spec!r} wants an array without dimensions, got shape {self.shape}")
+        return format(self.item(), spec) if spec else str(self)
 
     # --- interchange -----------------------------------------------------------------------------------
 
@@ -200,12 +214,11 @@ class Array(Handle):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Any:
         function = _UFUNCS.get(ufunc.__name__)
         if method != "__call__" or function is None:
-            raise InputError(
-                f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} has no counterpart in xarr; "
-                "use np.asarray(x) to compute it with NumPy"
-            )
+            called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+            raise InputError(f"np.{called} has no counterpart in xarr; np.{called}(np.asarray(x)) has")
         if options:
-            raise InputError(f"np.{ufunc.__name__} on xarr arrays takes no {', '.join(options)}: arrays are values")
+            given = ", ".join(options)
+            raise InputError(f"np.{ufunc.__name__} on xarr arrays takes no {given}: arrays are values")
         return function(*inputs)
 
     def __dlpack__(
@@ -262,25 +275,21 @@ class Array(Handle):
 
     @property
     def at(self) -> indexing.At:
-        """Functional updates: `x.at[i].set(v)` and add, subtract, multiply, divide, power, min, max, apply."""
+        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.AtIndex`."""
         return indexing.At(self)
-
-    def _show(self, other: Array) -> None:
-        """Make this handle show the value of another one."""
-        other._node.handles += 1
-        self._node.handles -= 1
-        self._node, self._backend = other._node, other._backend
 
     def _become(self, result: Array) -> Array:
         """In-place arithmetic: keep shape and element type, as NumPy does."""
         if result.shape != self.shape:
             raise ShapeError(
-                f"an in-place operation cannot change shape {self.shape} to {result.shape}; write x = x + y instead"
+                f"an in-place operation cannot change shape {self.shape} to {result.shape}; "
+                "write x = x + y instead"
             )
         if result.dtype != self.dtype:
             if result.dtype in COMPLEX or not np.can_cast(result.dtype, self.dtype, "same_kind"):
                 raise DTypeError(
-                    f"an in-place operation cannot turn {self.dtype} into {result.dtype}; write x = x + y instead"
+                    f"an in-place operation cannot turn {self.dtype} into {result.dtype}; "
+                    "write x = x + y instead"
                 )
             result = result.astype(self.dtype)
         self._show(result)
@@ -288,7 +297,8 @@ class Array(Handle):
 
     # --- operators -----------------------------------------------------------------------------------------
 
-    __add__, __radd__, __iadd__ = _operator(elementwise.add), _reflected(elementwise.add), _in_place(elementwise.add)
+    __add__, __radd__ = _operator(elementwise.add), _reflected(elementwise.add)
+    __iadd__ = _in_place(elementwise.add)
     __sub__, __rsub__ = _operator(elementwise.subtract), _reflected(elementwise.subtract)
     __isub__ = _in_place(elementwise.subtract)
     __mul__, __rmul__ = _operator(elementwise.multiply), _reflected(elementwise.multiply)
@@ -299,7 +309,8 @@ class Array(Handle):
     __ifloordiv__ = _in_place(elementwise.floor_divide)
     __mod__, __rmod__ = _operator(elementwise.remainder), _reflected(elementwise.remainder)
     __imod__ = _in_place(elementwise.remainder)
-    __pow__, __rpow__, __ipow__ = _operator(elementwise.pow), _reflected(elementwise.pow), _in_place(elementwise.pow)
+    __pow__, __rpow__ = _operator(elementwise.pow), _reflected(elementwise.pow)
+    __ipow__ = _in_place(elementwise.pow)
     __and__, __rand__ = _operator(elementwise.bitwise_and), _reflected(elementwise.bitwise_and)
     __iand__ = _in_place(elementwise.bitwise_and)
     __or__, __ror__ = _operator(elementwise.bitwise_or), _reflected(elementwise.bitwise_or)
@@ -333,6 +344,120 @@ class Array(Handle):
     def __invert__(self) -> Array:
         return elementwise.bitwise_invert(self)
 
+    def __matmul__(self, other: ArrayLike) -> Array:
+        return linear_algebra.matmul(self, other)
+
+    def __rmatmul__(self, other: ArrayLike) -> Array:
+        return linear_algebra.matmul(other, self)
+
+    def __imatmul__(self, other: ArrayLike) -> Array:
+        return self._become(linear_algebra.matmul(self, other))
+
+    # --- methods: each is the function of the same name ------------------------------------------------------
+
+    @property
+    def T(self) -> Array:
+        """The dimensions in reverse order."""
+        return manipulation.transpose(self)
+
+    @property
+    def mT(self) -> Array:
+        """The last two dimensions exchanged."""
+        return manipulation.matrix_transpose(self)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Array:
+        """The elements under another shape; one size may be -1."""
+        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
+    def transpose(self, *axes: Any) -> Array:
+        """The dimensions in the order `axes`, reversed by default."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return manipulation.transpose(self, given)
+
+    def ravel(self, order: str = "C") -> Array:
+        """All elements in one dimension."""
+        return manipulation.ravel(self, order)
+
+    flatten = ravel
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        """Two dimensions exchanged."""
+        return manipulation.swapaxes(self, axis1, axis2)
+
+    def squeeze(self, axis: Axis = None) -> Array:
+        """Without dimensions of size 1."""
+        return manipulation.squeeze(self, axis)
+
+    def repeat(self, repeats: int, axis: int | None = None) -> Array:
+        """Each element `repeats` times."""
+        return manipulation.repeat(self, repeats, axis)
+
+    def sum(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Sum over `axis`."""
+        return statistical.sum(self, axis, dtype, **options)
+
+    def prod(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Product over `axis`."""
+        return statistical.prod(self, axis, dtype, **options)
+
+    def mean(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Mean over `axis`."""
+        return statistical.mean(self, axis, dtype, **options)
+
+    def var(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Variance over `axis`."""
+        return statistical.var(self, axis, dtype, **options)
+
+    def std(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Standard deviation over `axis`."""
+        return statistical.std(self, axis, dtype, **options)
+
+    def max(self, axis: Axis = None, **options: Any) -> Array:
+        """Largest element over `axis`."""
+        return statistical.max(self, axis, **options)
+
+    def min(self, axis: Axis = None, **options: Any) -> Array:
+        """Smallest element over `axis`."""
+        return statistical.min(self, axis, **options)
+
+    def all(self, axis: Axis = None, **options: Any) -> Array:
+        """Whether all elements over `axis` are true."""
+        return statistical.all(self, axis, **options)
+
+    def any(self, axis: Axis = None, **options: Any) -> Array:
+        """Whether any element over `axis` is true."""
+        return statistical.any(self, axis, **options)
+
+    def argmax(self, axis: int | None = None, **options: Any) -> Array:
+        """Index of the first largest element along `axis`."""
+        return searching.argmax(self, axis, **options)
+
+    def argmin(self, axis: int | None = None, **options: Any) -> Array:
+        """Index of the first smallest element along `axis`."""
+        return searching.argmin(self, axis, **options)
+
+    def argsort(self, axis: int | None = -1, **options: Any) -> Array:
+        """Indices that sort along `axis`."""
+        return sorting.argsort(self, axis, **options)
+
+    def dot(self, other: ArrayLike) -> Array:
+        """NumPy's dot product."""
+        return linear_algebra.dot(self, other)
+
+    def round(self, decimals: int = 0) -> Array:
+        """Rounded to `decimals` places, ties to even."""
+        return elementwise.round(self, decimals)
+
+    def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+        """Not below `min` nor above `max`."""
+        return elementwise.clip(self, min, max)
+
+    def conj(self) -> Array:
+        """Complex conjugate."""
+        return elementwise.conj(self)
+
+    conjugate = conj
+
     @property
     def real(self) -> Array:
         """Real part."""
@@ -346,7 +471,7 @@ class Array(Handle):
 
 _UFUNCS = {
     name: function
-    for name, function in vars(elementwise).items()
+    for name, function in (vars(elementwise) | {"matmul": linear_algebra.matmul}).items()
     if isinstance(getattr(np, name, None), np.ufunc) and callable(function)
 }
 

@@ -37,6 +37,9 @@ OPEN_TO_BACKENDS = ("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "err
 # installed.  Optional packages (cupy, mpi4py ...) may be imported where they are used.
 ALWAYS_INSTALLED = sys.stdlib_module_names | {"numpy", "ml_dtypes", "typing_extensions"}
 
+# Except these, which take long to import and are needed by few.
+COSTLY = ("importlib.metadata",)
+
 
 @dataclass(frozen=True)
 class Import:
@@ -212,7 +215,7 @@ def needless_function_level_imports(tree: Tree) -> list[str]:
     return [
         f"{one} inside a function; only an optional dependency may be imported there"
         for one in tree.imports
-        if one.in_function and _package(one.imported) in always
+        if one.in_function and _package(one.imported) in always and not one.imported.startswith(COSTLY)
     ]
 
 
