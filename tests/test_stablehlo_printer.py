@@ -20,6 +20,7 @@ from tests.support.graphs import (
     add,
     concrete,
     constant,
+    data,
     graph,
     less,
     node,
@@ -29,8 +30,9 @@ from tests.support.graphs import (
     tensor,
 )
 from tests.xla import TOLERANCE, assert_close, parse, run_stablehlo, squeezed
+from xarr import backend
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, data, parameter
+from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 
 Array = np.ndarray[Any, Any]
@@ -158,7 +160,7 @@ def test_data_leaves_are_arguments() -> None:
 def test_a_settled_node_is_an_argument() -> None:
     double = add(data(V, ROW), data(V, ROW))
     negated = node(ops.Negate(), double)
-    double.settle(ROW + ROW)
+    double.settle(ROW + ROW, backend.get("numpy"))
     (got,) = run_stablehlo(str(Graph((), (negated,))), ROW + ROW)
     np.testing.assert_array_equal(got, -(ROW + ROW))
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from xarr import backend
 from xarr.compiler.pipeline import compile_graph
+from xarr.ir import graph as graphs
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
@@ -46,6 +47,11 @@ def graph(function: Callable[..., Any], *types: Type, name: str = "main") -> Gra
 
 def constant(value: Any, dtype: Any = np.float32) -> Node:
     return node(ops.Constant.of(np.array(value, dtype)))
+
+
+def data(type: Type, value: Any) -> Node:
+    """A leaf with a value of the NumPy backend."""
+    return graphs.data(type, value, backend.get("numpy"))
 
 
 def part(index: int, whole: Node) -> Node:
