@@ -17,7 +17,7 @@ from xarr.backend import AbstractBackend, Program
 from xarr.compiler.pipeline import compile_graph
 from xarr.config import current as config
 from xarr.errors import BackendError, TracedValueError
-from xarr.ir.graph import Graph, Node, data, parameter, postorder, substitute
+from xarr.ir.graph import Data, Graph, Node, Parameter, data, parameter, postorder, serials, substitute
 from xarr.ir.ops import Constant, Iota, Tuple
 from xarr.ir.types import TensorType, Type
 
@@ -254,24 +254,20 @@ def trace(
     """Run `function` on parameters of `types` and return what it recorded as a graph.
 
     Values from outside that the function uses are returned as second element: they became the graph's
-    last parameters, one each, and must be passed to it after the others.  Constants are not captured.
+    last parameters, one each, and must be passed to it after the others.  What the function itself computes
+    from them alone stays in the graph, so that it runs when and as often as the graph does.  Constants are
+    not captured.
     """
     parameters = tuple(parameter(type) for type in types)
+    started = next(serials)
     results = [handle._node for handle in function(*[wrap(node, backend) for node in parameters])]
-    captured = _captures(results, parameters)
+    own = frozenset(parameters)
+
+    def is_outside(node: Node) -> bool:
+        if node in own or isinstance(node.op, Constant | Iota):
+            return False
+        return isinstance(node.op, Data | Parameter) or node.serial < started
+
+    captured = tuple(node for node in postorder(results, is_outside) if is_outside(node))
     inner = {node: parameter(node.type) for node in captured}
     return Graph((*parameters, *inner.values()), substitute(results, inner), name), captured
-
-
-def _captures(results: list[Node], parameters: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The outermost nodes below `results` that use none of `parameters` but do use outside values."""
-    inside: dict[Node, bool] = dict.fromkeys(parameters, True)
-    outside: dict[Node, bool] = dict.fromkeys(parameters, False)
-    order = postorder(results, stop=inside.__contains__)
-    for node in order:
-        inside.setdefault(node, any(inside[operand] for operand in node.operands))
-        leaf = not node.operands and not isinstance(node.op, Constant | Iota)
-        outside.setdefault(node, leaf or any(outside[operand] for operand in node.operands))
-    used = [operand for node in order if inside[node] for operand in node.operands if node not in parameters]
-    frontier = [node for node in (*used, *results) if outside[node] and not inside[node]]
-    return tuple(dict.fromkeys(frontier))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import count
 from typing import Any, Final
 
 from xarr.errors import ShapeError, XarrError
@@ -37,6 +38,10 @@ class Data(Op):
         return self.type
 
 
+#: Numbers for `Node.serial`; taking one marks a moment between the nodes built before and after.
+serials: Final = count()
+
+
 class Node:
     """One operation applied to operands.  Its meaning never changes.
 
@@ -46,10 +51,11 @@ class Node:
     * `source` - where in the user's program the node was built,
     * `depth` - length of the longest unevaluated chain below,
     * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
-    * `handles` - how many live Arrays show this node.
+    * `handles` - how many live Arrays show this node,
+    * `serial` - counts up: of two nodes the one built later has the larger one.
     """
 
-    __slots__ = ("__weakref__", "_place", "depth", "handles", "op", "operands", "traced", "type", "value")
+    __slots__ = ("__weakref__", "_place", "depth", "handles", "op", "operands", "serial", "traced", "type", "value")
     op: Op
     operands: tuple[Node, ...]
     type: Type
@@ -68,6 +74,7 @@ class Node:
         self.depth = depth + 1
         self.traced = traced
         self.handles = 0
+        self.serial = next(serials)
         self.value = None
         self._place = caller()
 
