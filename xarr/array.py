@@ -2,30 +2,482 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr import lazy
+from xarr import backend as backends
+from xarr import indexing, lazy
+from xarr.dtypes import COMPLEX, INTEGER, canonical, xla_name
+from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.functions import elementwise_functions as elementwise
+from xarr.functions import linear_algebra_functions as linear_algebra
+from xarr.functions import manipulation_functions as manipulation
+from xarr.functions import searching_functions as searching
+from xarr.functions import sorting_functions as sorting
+from xarr.functions import statistical_functions as statistical
+from xarr.ir.graph import Node
+from xarr.ir.ops import Convert
+from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle
+from xarr.shapes import Layout
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+Axis = int | tuple[int, ...] | None
+
+#: What an operator computes with; anything else gets NotImplemented, so that its own operator is asked.
+_KNOWN = (Handle, int, float, complex, bool, list, tuple, np.ndarray, np.generic)
+
+
+def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
+    def method(self: Array, other: ArrayLike) -> Array:
+        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+            return function(self, other)
+        return NotImplemented
+
+    return method
+
+
+def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
+    def method(self: Array, other: ArrayLike) -> Array:
+        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+            return function(other, self)
+        return NotImplemented
+
+    return method
+
+
+def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
+    def method(self: Array, other: ArrayLike) -> Array:
+        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+            return self._become(function(self, other))
+        return NotImplemented
+
+    return method
 
 
 class Array(Handle):
-    """An n-dimensional array of numbers whose value is computed when somebody looks."""
+    """An n-dimensional array of numbers whose value is computed when somebody looks.
+
+    Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
+    `x[i] = v` and `x += 1` make this handle show another value and change no other Array.  Made by
+    `xarr.asarray`, `xarr.zeros` … and by every function, not by calling the class.
+    """
 
     __slots__ = ()
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]
+
+    # --- what it is --------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Sizes of the dimensions."""
         return self._node.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """Element type."""
         return self._node.tensor_type.dtype
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._node.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._node.tensor_type.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._node.tensor_type.nbytes
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend that computes it."""
+        return backends.default().name if self._backend is None else self._backend.name
+
+    @property
+    def device(self) -> str:
+        """The device it lives on, by the Array API standard."""
+        owner = backends.default() if self._backend is None else self._backend
+        return owner.devices()[0]
+
+    @property
+    def layout(self) -> Layout | None:
+        """Order of the dimensions in memory; row-major before the value exists, None for no dense order."""
+        if self._node.value is None:
+            return Layout.row_major(self.ndim)
+        return Layout.of(lazy.to_host(self))
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether the value has been computed."""
+        return self._node.value is not None
+
+    def evaluate(self) -> Array:
+        """Compute the value now; returns the array itself."""
+        lazy.evaluate(self)
+        return self
+
+    # --- looking at values ---------------------------------------------------------------------------
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         host = lazy.to_host(self)
+        if copy is False and dtype is not None and np.dtype(dtype) != host.dtype:
+            raise ValueError(f"copy=False cannot be kept: {host.dtype} is not {np.dtype(dtype)}")
         return np.array(host, dtype, copy=copy)
+
+    def item(self, *index: int) -> Any:
+        """The element at `index`, or the only one, as a Python number."""
+        return lazy.to_host(self).item(*index)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return lazy.to_host(self).tolist()
+
+    def _scalar(self, wanted: str) -> Any:
+        if self.size != 1 or self.ndim:
+            raise InputError(f"{wanted}() wants an array without dimensions, got shape {self.shape}")
+        return self.item()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ShapeError(
+                f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; "
+                "use .any() or .all()"
+            )
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self.dtype not in INTEGER:
+            raise InputError(f"only integer arrays can be an index, got {self.dtype}")
+        return int(self._scalar("index"))
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise InputError("len() of an array without dimensions")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        length = len(self)
+        if not self._node.traced:
+            lazy.evaluate(self)
+        return (self[i] for i in range(length))
+
+    def __contains__(self, value: ArrayLike) -> bool:
+        return bool(np.any(np.asarray(self == value)))
+
+    def __repr__(self) -> str:
+        kind = f"dtype={self.dtype.name}" + ("" if self.backend == "numpy" else f", backend={self.backend}")
+        if self._node.traced:
+            return f"Array(<traced {xla_name(self.dtype)}[{','.join(map(str, self.shape))}]>, {kind})"
+        if not self.size and self.shape != (0,):
+            return f"Array([], shape={self.shape}, {kind})"
+        values = np.array2string(np.asarray(self), separator=", ", prefix="Array(")
+        return f"Array({values}, {kind})"
+
+    def __str__(self) -> str:
+        return repr(self) if self._node.traced else str(np.asarray(self))
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim and spec:
+            raise InputError(f"the format {spec!r} wants an array without dimensions, got shape {self.shape}")
+        return format(self.item(), spec) if spec else str(self)
+
+    # --- interchange -----------------------------------------------------------------------------------
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        return lazy.namespace(api_version)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Any:
+        function = _UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or function is None:
+            called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+            raise InputError(f"np.{called} has no counterpart in xarr; np.{called}(np.asarray(x)) has")
+        if options:
+            given = ", ".join(options)
+            raise InputError(f"np.{ufunc.__name__} on xarr arrays takes no {given}: arrays are values")
+        return function(*inputs)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        host = lazy.to_host(self)
+        if max_version is None or max_version[0] < 1:
+            host = host.copy()  # protocols before 1.0 cannot say "read-only"
+        return host.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return lazy.to_host(self).__dlpack_device__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (np.asarray(self), self.backend)
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return self.copy()
+
+    def copy(self) -> Array:
+        """A new handle on the same value; what happens to one handle does not touch the other."""
+        return lazy.wrap(self._node, self._backend)
+
+    def to(self, backend: str) -> Array:
+        """The same values on another backend."""
+        return lazy.from_host(lazy.to_host(self), backends.get(backend))
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Array:
+        """The array itself for its own device; a device name or backend name otherwise."""
+        return self.copy() if device in (self.device, self.backend) else self.to(device)
+
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> Array:
+        """Converted to `dtype`.  `copy=False` returns the array itself if nothing changes."""
+        wanted = canonical(dtype)
+        if wanted == self.dtype:
+            return self.copy() if copy else self
+        return lazy.wrap(Node(Convert(wanted), (self._node,)), self._backend)
+
+    # --- indexing ----------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Array:
+        return indexing.read(self, index)
+
+    def __setitem__(self, index: Any, value: ArrayLike) -> None:
+        self._show(indexing.update(self, index, value))
+
+    @property
+    def at(self) -> indexing.At:
+        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.AtIndex`."""
+        return indexing.At(self)
+
+    def _become(self, result: Array) -> Array:
+        """In-place arithmetic: keep shape and element type, as NumPy does."""
+        if result.shape != self.shape:
+            raise ShapeError(
+                f"an in-place operation cannot change shape {self.shape} to {result.shape}; "
+                "write x = x + y instead"
+            )
+        if result.dtype != self.dtype:
+            if result.dtype in COMPLEX or not np.can_cast(result.dtype, self.dtype, "same_kind"):
+                raise DTypeError(
+                    f"an in-place operation cannot turn {self.dtype} into {result.dtype}; "
+                    "write x = x + y instead"
+                )
+            result = result.astype(self.dtype)
+        self._show(result)
+        return self
+
+    # --- operators -----------------------------------------------------------------------------------------
+
+    __add__, __radd__ = _operator(elementwise.add), _reflected(elementwise.add)
+    __iadd__ = _in_place(elementwise.add)
+    __sub__, __rsub__ = _operator(elementwise.subtract), _reflected(elementwise.subtract)
+    __isub__ = _in_place(elementwise.subtract)
+    __mul__, __rmul__ = _operator(elementwise.multiply), _reflected(elementwise.multiply)
+    __imul__ = _in_place(elementwise.multiply)
+    __truediv__, __rtruediv__ = _operator(elementwise.divide), _reflected(elementwise.divide)
+    __itruediv__ = _in_place(elementwise.divide)
+    __floordiv__, __rfloordiv__ = _operator(elementwise.floor_divide), _reflected(elementwise.floor_divide)
+    __ifloordiv__ = _in_place(elementwise.floor_divide)
+    __mod__, __rmod__ = _operator(elementwise.remainder), _reflected(elementwise.remainder)
+    __imod__ = _in_place(elementwise.remainder)
+    __pow__, __rpow__ = _operator(elementwise.pow), _reflected(elementwise.pow)
+    __ipow__ = _in_place(elementwise.pow)
+    __and__, __rand__ = _operator(elementwise.bitwise_and), _reflected(elementwise.bitwise_and)
+    __iand__ = _in_place(elementwise.bitwise_and)
+    __or__, __ror__ = _operator(elementwise.bitwise_or), _reflected(elementwise.bitwise_or)
+    __ior__ = _in_place(elementwise.bitwise_or)
+    __xor__, __rxor__ = _operator(elementwise.bitwise_xor), _reflected(elementwise.bitwise_xor)
+    __ixor__ = _in_place(elementwise.bitwise_xor)
+    __lshift__, __rlshift__ = _operator(elementwise.left_shift), _reflected(elementwise.left_shift)
+    __ilshift__ = _in_place(elementwise.left_shift)
+    __rshift__, __rrshift__ = _operator(elementwise.right_shift), _reflected(elementwise.right_shift)
+    __irshift__ = _in_place(elementwise.right_shift)
+    __eq__ = _operator(elementwise.equal)  # type: ignore[assignment]
+    __ne__ = _operator(elementwise.not_equal)  # type: ignore[assignment]
+    __lt__, __le__ = _operator(elementwise.less), _operator(elementwise.less_equal)
+    __gt__, __ge__ = _operator(elementwise.greater), _operator(elementwise.greater_equal)
+
+    def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
+        return elementwise.divmod(self, other)
+
+    def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]:
+        return elementwise.divmod(other, self)
+
+    def __neg__(self) -> Array:
+        return elementwise.negative(self)
+
+    def __pos__(self) -> Array:
+        return elementwise.positive(self)
+
+    def __abs__(self) -> Array:
+        return elementwise.abs(self)
+
+    def __invert__(self) -> Array:
+        return elementwise.bitwise_invert(self)
+
+    def __matmul__(self, other: ArrayLike) -> Array:
+        return linear_algebra.matmul(self, other)
+
+    def __rmatmul__(self, other: ArrayLike) -> Array:
+        return linear_algebra.matmul(other, self)
+
+    def __imatmul__(self, other: ArrayLike) -> Array:
+        return self._become(linear_algebra.matmul(self, other))
+
+    # --- methods: each is the function of the same name ------------------------------------------------------
+
+    @property
+    def T(self) -> Array:
+        """The dimensions in reverse order."""
+        return manipulation.transpose(self)
+
+    @property
+    def mT(self) -> Array:
+        """The last two dimensions exchanged."""
+        return manipulation.matrix_transpose(self)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Array:
+        """The elements under another shape; one size may be -1."""
+        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
+    def transpose(self, *axes: Any) -> Array:
+        """The dimensions in the order `axes`, reversed by default."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return manipulation.transpose(self, given)
+
+    def ravel(self, order: str = "C") -> Array:
+        """All elements in one dimension."""
+        return manipulation.ravel(self, order)
+
+    flatten = ravel
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        """Two dimensions exchanged."""
+        return manipulation.swapaxes(self, axis1, axis2)
+
+    def squeeze(self, axis: Axis = None) -> Array:
+        """Without dimensions of size 1."""
+        return manipulation.squeeze(self, axis)
+
+    def repeat(self, repeats: int, axis: int | None = None) -> Array:
+        """Each element `repeats` times."""
+        return manipulation.repeat(self, repeats, axis)
+
+    def sum(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Sum over `axis`."""
+        return statistical.sum(self, axis, dtype, **options)
+
+    def prod(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Product over `axis`."""
+        return statistical.prod(self, axis, dtype, **options)
+
+    def mean(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Mean over `axis`."""
+        return statistical.mean(self, axis, dtype, **options)
+
+    def var(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Variance over `axis`."""
+        return statistical.var(self, axis, dtype, **options)
+
+    def std(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Standard deviation over `axis`."""
+        return statistical.std(self, axis, dtype, **options)
+
+    def max(self, axis: Axis = None, **options: Any) -> Array:
+        """Largest element over `axis`."""
+        return statistical.max(self, axis, **options)
+
+    def min(self, axis: Axis = None, **options: Any) -> Array:
+        """Smallest element over `axis`."""
+        return statistical.min(self, axis, **options)
+
+    def all(self, axis: Axis = None, **options: Any) -> Array:
+        """Whether all elements over `axis` are true."""
+        return statistical.all(self, axis, **options)
+
+    def any(self, axis: Axis = None, **options: Any) -> Array:
+        """Whether any element over `axis` is true."""
+        return statistical.any(self, axis, **options)
+
+    def argmax(self, axis: int | None = None, **options: Any) -> Array:
+        """Index of the first largest element along `axis`."""
+        return searching.argmax(self, axis, **options)
+
+    def argmin(self, axis: int | None = None, **options: Any) -> Array:
+        """Index of the first smallest element along `axis`."""
+        return searching.argmin(self, axis, **options)
+
+    def argsort(self, axis: int | None = -1, **options: Any) -> Array:
+        """Indices that sort along `axis`."""
+        return sorting.argsort(self, axis, **options)
+
+    def dot(self, other: ArrayLike) -> Array:
+        """NumPy's dot product."""
+        return linear_algebra.dot(self, other)
+
+    def round(self, decimals: int = 0) -> Array:
+        """Rounded to `decimals` places, ties to even."""
+        return elementwise.round(self, decimals)
+
+    def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+        """Not below `min` nor above `max`."""
+        return elementwise.clip(self, min, max)
+
+    def conj(self) -> Array:
+        """Complex conjugate."""
+        return elementwise.conj(self)
+
+    conjugate = conj
+
+    @property
+    def real(self) -> Array:
+        """Real part."""
+        return elementwise.real(self)
+
+    @property
+    def imag(self) -> Array:
+        """Imaginary part."""
+        return elementwise.imag(self)
+
+
+_UFUNCS = {
+    name: function
+    for name, function in (vars(elementwise) | {"matmul": linear_algebra.matmul}).items()
+    if isinstance(getattr(np, name, None), np.ufunc) and callable(function)
+}
+
+
+def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:
+    return lazy.from_host(values, backends.get(backend))
 
 
 lazy.bind(Array)

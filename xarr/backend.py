@@ -12,7 +12,6 @@ import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from xarr.config import current as config
@@ -72,6 +71,8 @@ def get(name: str) -> AbstractBackend:
 
     Raises BackendError if there is none, or if it cannot work on this machine (it says why).
     """
+    if not isinstance(name, str):
+        raise BackendError(f"wanted the name of a backend, got {type(name).__name__}")
     found = _loaded.get(name)
     if found is None:
         found = _loaded[name] = _load(name)
@@ -79,13 +80,21 @@ def get(name: str) -> AbstractBackend:
 
 
 def _load(name: str) -> AbstractBackend:
-    factory = _from_module(name) or _from_entry_point(name)
+    try:
+        factory = _from_module(name) or _from_entry_point(name)
+    except ImportError as error:
+        raise BackendError(f"backend {name!r} is there but cannot be imported: {error}") from error
     if factory is None:
         raise BackendError(
             f"no backend called {name!r}: there is neither a package xarr_{name} with a class Backend nor an "
             f"entry point {name!r} in the group {ENTRY_POINTS}. Available: {', '.join(available())}"
         )
-    return factory()  # type: ignore[no-any-return]
+    found = factory()
+    if not isinstance(found, AbstractBackend) or found.name != name:
+        raise BackendError(
+            f"what is registered as backend {name!r} is no AbstractBackend of that name, but {found!r}"
+        )
+    return found
 
 
 def _from_module(name: str) -> Any:
@@ -95,8 +104,15 @@ def _from_module(name: str) -> Any:
     return getattr(importlib.import_module(module), "Backend", None)
 
 
+def _entry_points(**chosen: str) -> Any:
+    # Imported here because it takes longer than the rest of xarr and only third parties' backends need it.
+    import importlib.metadata as metadata
+
+    return metadata.entry_points(group=ENTRY_POINTS, **chosen)
+
+
 def _from_entry_point(name: str) -> Any:
-    for entry in metadata.entry_points(group=ENTRY_POINTS, name=name):
+    for entry in _entry_points(name=name):
         return entry.load()
     return None
 
@@ -107,7 +123,7 @@ BUNDLED = ("numpy", "reference", "null", "cupy")
 def available() -> tuple[str, ...]:
     """Names of the backends that are installed, whether or not their devices are there."""
     names = [name for name in BUNDLED if importlib.util.find_spec(f"xarr_{name}")]
-    names += sorted(entry.name for entry in metadata.entry_points(group=ENTRY_POINTS))
+    names += sorted(entry.name for entry in _entry_points())
     return tuple(dict.fromkeys(names))
 
 

@@ -257,6 +257,7 @@ def _legal_here(lhs: Shape, rhs: Shape) -> str:
     return f"legal here: broadcast_dimensions={first}{more}"
 
 
+@lru_cache(maxsize=4096)
 def _place(lhs: Shape, rhs: Shape, dimensions: Dimensions | None) -> Alignment:
     """The alignment of operands that are known to fit; dimensions default to the trailing axes."""
     rank = max(len(lhs), len(rhs))
@@ -323,7 +324,7 @@ def legal_alignments(small: Shape, big: Shape) -> Iterator[Dimensions]:
             stack.append(((*placed, start), start + 1))
 
 
-def alignments(*shapes: Shape, effort: int = 10_000) -> Iterator[Alignment]:
+def alignments(*shapes: Shape, effort: int = 4096) -> Iterator[Alignment]:
     """Every alignment of any number of operands to the highest of their ranks, lazily.
 
     Operands of the highest rank keep their axes; each other one is placed wherever it fits.  With
@@ -358,6 +359,7 @@ def _placements(shape: Shape, placed: tuple[Dimensions, ...], result: Shape) -> 
         yield (*placed, dimensions), _merge(result, shape, dimensions)
 
 
+@lru_cache(maxsize=1024)
 def ambiguous_alternatives(alignment: Alignment) -> tuple[Alignment, ...]:
     """The alignments of the same operands, other than the given one, that compute something else.
 
@@ -382,6 +384,7 @@ def fixes(a: Shape, b: Shape, names: Sequence[str] = ("a", "b"), limit: int = LI
     For different ranks: one fix per legal alignment of the lower-rank operand, the one that NumPy
     would take included.  For equal ranks that do not fit: the permutations of the second operand's
     axes that do.  Raising both ranks always "works" as an outer product, so it is never listed.
+    `names` stand in the spelling as they are: put parentheses around an expression.
     """
     if len(a) == len(b):
         if isinstance(align_numpy(a, b), Alignment):
@@ -432,10 +435,14 @@ def _permutations(a: Shape, b: Shape) -> Iterator[Dimensions]:
 
 
 def _matchable(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether some pairing of equally many sizes fits: what is not paired with its equal needs a 1."""
+    """Whether some pairing of equally many sizes fits: what is not paired with its equal needs a 1.
+
+    As both sides are equally many, enough ones on the one side means enough on the other.
+    """
     ours, theirs = Counter(a), Counter(b)
-    spare_ours, spare_theirs = ours.pop(1, 0), theirs.pop(1, 0)
-    return (ours - theirs).total() <= spare_theirs and (theirs - ours).total() <= spare_ours
+    del ours[1]
+    spare = theirs.pop(1, 0)
+    return (ours - theirs).total() <= spare
 
 
 # --- strictness -----------------------------------------------------------------------------------

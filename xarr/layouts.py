@@ -37,16 +37,26 @@ DIMENSION_LETTERS: Final = {2: ("y", "x"), 3: ("z", "y", "x"), 4: ("p", "z", "y"
 
 
 def integer_of(value: object, error: type[XarrError], wanted: str) -> int:
+    """`value` as an int; a bool, a float or anything else that is no integer raises `error`."""
     if type(value) is int:
-        return value
+        return _printable(value, error, wanted)
     if isinstance(value, SupportsIndex) and not isinstance(value, bool | np.bool_):
         try:
-            return int(operator.index(value))
+            number = int(operator.index(value))
         except XarrError:
             raise  # an array with no value yet says more about itself than we could
         except TypeError:
             pass  # NumPy arrays have `__index__` whether or not it works
+        else:
+            return _printable(number, error, wanted)
     raise error(f"{wanted}, got {reprlib.repr(value)} of type {type(value).__name__}")
+
+
+def _printable(number: int, error: type[XarrError], wanted: str) -> int:
+    # Python refuses to print an int of more than 4300 digits, and so to name it in a later message.
+    if number.bit_length() > 1000:
+        raise error(f"{wanted}, got one of {number.bit_length()} bits")
+    return number
 
 
 def items_of(value: object) -> tuple[Any, ...]:
@@ -209,7 +219,7 @@ class Layout:
         self,
         minor_to_major: Sizes,
         padded_dimensions: Sizes | None = None,
-        padding_value: PaddingValue | None = None,
+        padding_value: PaddingValue | np.number[Any] | np.bool_ | None = None,
     ) -> None:
         order = _check_permutation(minor_to_major)
         widths = None if padded_dimensions is None else _check_widths(padded_dimensions, len(order))
@@ -223,12 +233,12 @@ class Layout:
     @classmethod
     def row_major(cls, rank: int) -> Layout:
         """The default: the last dimension is the most minor (C order)."""
-        return cls(range(rank - 1, -1, -1))
+        return cls(range(_check_rank(rank) - 1, -1, -1))
 
     @classmethod
     def column_major(cls, rank: int) -> Layout:
         """Dimension 0 is the most minor (Fortran order)."""
-        return cls(range(rank))
+        return cls(range(_check_rank(rank)))
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Layout | None:
@@ -384,6 +394,14 @@ def _check_permutation(minor_to_major: Sizes) -> tuple[int, ...]:
     return order
 
 
+def _check_rank(rank: int) -> int:
+    wanted = "rank must be an integer >= 0"
+    number = integer_of(rank, ShapeError, wanted)
+    if number < 0:
+        raise ShapeError(f"{wanted}, got {number}")
+    return number
+
+
 def _check_widths(padded_dimensions: Sizes, rank: int) -> tuple[int, ...]:
     widths = check_sizes(padded_dimensions, name="padded_dimensions")
     if len(widths) != rank:
@@ -402,7 +420,7 @@ def _check_padding_value(value: object) -> PaddingValue:
     if isinstance(number, float) and number.is_integer() and abs(number) < 2**53 and repr(number) != "-0.0":
         return int(number)
     if isinstance(number, int) and not -MAX_SIZE - 1 <= number < 2**64:
-        raise ShapeError(f"padding_value {reprlib.repr(number)} does not fit into 64 bits")
+        raise ShapeError(f"padding_value has {number.bit_length()} bits, which is more than 64")
     return int(number) if isinstance(number, bool) else number
 
 

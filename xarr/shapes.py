@@ -379,7 +379,8 @@ def pack(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:
     Raises ShapeError if the layout does not fit the array's shape, ValueRangeError if the array's
     dtype cannot hold the padding value, InputError if `array` is not a NumPy array.
     """
-    sizes = layout.check(_ndarray(array, "pack").shape)
+    array = _ndarray(array, "pack")
+    sizes = layout.check(array.shape)
     data = array.transpose(layout.major_to_minor)
     if layout.padded_dimensions is None:
         return data.flatten()
@@ -396,7 +397,8 @@ def unpack(memory: np.ndarray[Any, Any], dimensions: Sizes, layout: Layout) -> n
     """
     sizes = layout.check(dimensions)
     places = layout.allocated_size(sizes)
-    if _ndarray(memory, "unpack").shape != (places,):
+    memory = _ndarray(memory, "unpack")
+    if memory.shape != (places,):
         raise ShapeError(
             f"{bracketed(sizes)} with layout {layout} lies in 1-d memory of {counted(places, 'place')}, "
             f"got an array of shape {memory.shape}"
@@ -406,11 +408,11 @@ def unpack(memory: np.ndarray[Any, Any], dimensions: Sizes, layout: Layout) -> n
 
 
 def _ndarray(value: object, function: str) -> np.ndarray[Any, Any]:
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, np.ndarray | np.generic):  # NumPy's arithmetic makes scalars of 0-d arrays
         raise InputError(f"{function} wants a NumPy array, got {type(value).__name__}; np.asarray makes one")
     if value.dtype.hasobject:
         raise DTypeError(f"{function} wants elements of a fixed size, got dtype {value.dtype}")
-    return value
+    return np.asarray(value)
 
 
 def _physical(layout: Layout, sizes: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -427,23 +429,27 @@ def _unpadded(layout: Layout, sizes: tuple[int, ...]) -> tuple[slice, ...]:
 
 def _padding(layout: Layout, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     value = layout.padding_value
-    text = dtype.kind in "US"
     try:
-        with np.errstate(all="ignore"):
-            padding = np.asarray(str(value) if text else value).astype(dtype)
-            fits = str(padding.astype(str)) == str(value) if text else _holds(padding, value)
+        padding = _cast(value, dtype)
     except (OverflowError, TypeError):
-        fits = False
-    if not fits:
+        padding = None
+    if padding is None or not _holds(padding, value):
         raise ValueRangeError(f"dtype {dtype} cannot hold the padding value {value!r} of layout {layout}")
     return padding
 
 
+def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if isinstance(value, complex) and dtype.kind not in "cUS":
+        raise TypeError("a complex number is no real one")
+    with np.errstate(all="ignore"):
+        return np.asarray(str(value) if dtype.kind in "US" else value).astype(dtype)
+
+
 def _holds(padding: np.ndarray[Any, Any], value: Any) -> bool:
     """Whether `padding` is `value`; floats may round, but not turn into inf or nan."""
+    if padding.dtype.kind in "US":
+        return str(padding.astype(str)) == str(value)
     if padding.dtype.kind in "biu":
         return bool(int(padding) == value)
-    if isinstance(value, complex) and padding.dtype.kind != "c":
-        return False
     got, wanted = complex(padding.astype(np.complex128)), complex(value)
     return cmath.isnan(got) == cmath.isnan(wanted) and cmath.isfinite(got) == cmath.isfinite(wanted)

@@ -37,6 +37,8 @@ def spread(emitter: Emitter, node: Node) -> list[str]:
     thin = [operand for operand in node.operands if operand in emitter.thin]
     if len(thin) == len(node.operands) and thin:
         emitter.mark_thin(node)
+        if emitter.points.issuperset(thin):
+            emitter.points.add(node)
     return [emitter.names[operand] for operand in node.operands]
 
 
@@ -85,7 +87,10 @@ def _broadcast_in_dim(emitter: Emitter, node: Node) -> str:
     (operand,) = node.operands
     emitter.mark_thin(node)
     name, dims = emitter.names[operand], node.op.broadcast_dimensions
-    if not operand.shape or dims == tuple(range(len(node.shape))):
+    if not operand.shape or operand in emitter.points:
+        emitter.points.add(node)
+        return name
+    if dims == tuple(range(len(node.shape))):
         return name
     return f"{name}[{', '.join(':' if axis in dims else 'None' for axis in range(len(node.shape)))}]"
 
@@ -103,7 +108,7 @@ def _convert(emitter: Emitter, node: Node) -> str:
     old, new = node.operands[0].dtype, node.dtype
     if (old in FLOAT | COMPLEX and new not in FLOAT | COMPLEX) or (old in COMPLEX and new not in COMPLEX):
         return f"convert({name}, {emitter.constant(new)})"
-    if old in EXTENDED_FLOAT | INTEGER | BOOL and new in EXTENDED_FLOAT:
+    if new in EXTENDED_FLOAT:
         return f"convert({name}, {emitter.constant(new)})"
     return f"{name}.astype({emitter.constant(new)})"
 
@@ -140,7 +145,7 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Imag: elementwise("imag({0})"),
     ops.IsFinite: elementwise("np.isfinite({0})"),
     ops.Log: elementwise("np.log({0})"),
-    ops.LogPlusOne: elementwise("np.log1p({0})"),
+    ops.LogPlusOne: elementwise("log1p({0})"),
     ops.Logistic: elementwise("logistic({0})"),
     ops.Negate: elementwise("np.negative({0})"),
     ops.Not: elementwise("np.invert({0})"),
@@ -148,7 +153,7 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Real: elementwise("np.real({0})"),
     ops.RoundNearestAfz: elementwise("round_away({0})"),
     ops.RoundNearestEven: elementwise("np.rint({0})"),
-    ops.Rsqrt: elementwise("np.reciprocal(np.sqrt({0}))"),
+    ops.Rsqrt: elementwise("rsqrt({0})"),
     ops.Sign: elementwise("sign({0})", integer="np.sign({0})"),
     ops.Sine: elementwise("np.sin({0})"),
     ops.Sinh: elementwise("np.sinh({0})"),

@@ -200,7 +200,7 @@ def _operands(
 ) -> tuple[Operand, ...]:
     if not shapes:
         raise InputError("wanted at least one shape, got none")
-    called = [_clean(name) for name in names] if names is not None else _letters(len(shapes))
+    called = [_clean(str(name)) for name in names] if names is not None else _letters(len(shapes))
     typed = dtypes if dtypes is not None else [None] * len(shapes)
     valued = values if values is not None else [None] * len(shapes)
     for what, given in (("names", called), ("dtypes", typed), ("values", valued)):
@@ -236,7 +236,12 @@ def _as_shape(shape: Sequence[SupportsIndex]) -> Shape:
 def _as_values(values: ArrayLike | None, shape: Shape) -> Any:
     if values is None:
         return None
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufc":  # the element types of ml_dtypes are of kind V
+            array = array.astype(np.float32)
+    except (TypeError, ValueError):
+        raise InputError("wanted values that form an array of numbers") from None
     if array.shape != shape:
         raise InputError(f"wanted values of the shape {shape}, got {array.shape}")
     return array.copy() if array.size <= _VALUES_SHOWN else None

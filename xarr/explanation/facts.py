@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xarr.broadcasting import Alignment, Dimensions, Misfit, Shape
-from xarr.explanation.operators import Operator, element_bytes, operator_named
+from xarr.explanation.operators import Operator, element_bytes, operator_named, term
 
 Kind: TypeAlias = Literal["match", "new", "stretched", "clash"]
 
@@ -73,6 +73,11 @@ class BroadcastFacts:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(operand.name for operand in self.operands)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The names as parts of an expression."""
+        return tuple(map(term, self.names))
 
     @property
     def shapes(self) -> tuple[Shape, ...]:

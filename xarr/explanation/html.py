@@ -7,6 +7,7 @@ from html import escape
 
 from xarr.explanation.facts import BroadcastFacts
 from xarr.explanation.spelling import (
+    Step,
     Suggestion,
     explicit_ops,
     loop_nest,
@@ -22,15 +23,18 @@ from xarr.explanation.svg import render_svg
 from xarr.explanation.text import cell_text, headline, how, no_suggestion, problem_lines
 
 _STYLE = (
-    ".xarr-e{font:14px/1.45 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:12px 16px;overflow-x:auto}"
+    ".xarr-e{font:14px/1.45 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:12px 16px}"
+    ".xarr-e{overflow-x:auto}"
     ".xarr-e code,.xarr-e pre{font:13px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
+    ".xarr-e code{white-space:pre-wrap}"
     ".xarr-e pre{margin:4px 0 10px;padding:8px 10px;background:#f2f3f5;overflow-x:auto;color:inherit}"
     ".xarr-e table{border-collapse:collapse;margin:8px 0}"
     ".xarr-e td,.xarr-e th{border:1px solid #b9bcc2;padding:2px 10px;text-align:left;background:none}"
     ".xarr-e .new{border:2px dashed #7a4d9e}.xarr-e .stretched{border:2px solid #333}"
     ".xarr-e .clash{border:3px solid #d55e00;font-weight:700}.xarr-e .w{color:#a63d00;margin:6px 0}"
     ".xarr-e summary{cursor:pointer;font-weight:600}.xarr-e svg{display:block}"
-    "@media(prefers-color-scheme:dark){.xarr-e{color:#ececec;background:#16181d}.xarr-e pre{background:#24272e}"
+    "@media(prefers-color-scheme:dark){.xarr-e{color:#ececec;background:#16181d}"
+    ".xarr-e pre{background:#24272e}"
     ".xarr-e td,.xarr-e th{border-color:#555a63}.xarr-e .new{border-color:#c59be8}"
     ".xarr-e .stretched{border-color:#ddd}.xarr-e .clash{border-color:#ff8a3d}.xarr-e .w{color:#ff9d5c}}"
 )
@@ -91,8 +95,10 @@ def _sections(facts: BroadcastFacts) -> list[str]:
     explicit = "\n".join(explicit_ops(facts))
     if single is not None:
         explicit += f"\n\n# in one op\n{single}"
-    numpy = "\n".join(dict.fromkeys((facts.operator.applied(facts.names), new_axis_spelling(facts))))
-    in_order = "\n".join(f"{i}. {one.name}: {one.text}" for i, one in enumerate(steps(facts), 1))
+    numpy = "\n".join(dict.fromkeys((facts.operator.applied(facts.terms), new_axis_spelling(facts))))
+    in_order = "\n".join(
+        f"{i}. {one.name}: {one.text}\n   {_shapes(facts, one)}" for i, one in enumerate(steps(facts), 1)
+    )
     return [
         _section("NumPy", numpy),
         _section("XLA: every broadcast spelled out", explicit),
@@ -102,15 +108,25 @@ def _sections(facts: BroadcastFacts) -> list[str]:
     ]
 
 
+def _shapes(facts: BroadcastFacts, step: Step) -> str:
+    """The shapes after a step, with a dot for an axis that an operand lacks."""
+    names = ("result",) if step.name == "compute" else facts.names
+    shapes = (", ".join("\N{MIDDLE DOT}" if size is None else str(size) for size in s) for s in step.shapes)
+    return "   ".join(f"{name} ({shape})" for name, shape in zip(names, shapes, strict=True))
+
+
 def _section(title: str, code: str) -> str:
-    return f"<details open><summary>{escape(title)}</summary><pre>{escape(code)}</pre></details>"
+    return f'<details open=""><summary>{escape(title)}</summary><pre>{escape(code)}</pre></details>'
 
 
 def _warnings(facts: BroadcastFacts) -> str:
     lines = []
     for warning in warnings(facts):
-        text = escape(" ".join(warning.lines))
-        lines.append(f'<p class="w"><b>{warning.kind}</b> {text}</p>{_listing(warning.suggestions)}')
+        text = escape("; ".join(warning.lines))
+        lines.append(
+            f'<p class="w"><strong>{warning.kind}</strong> {text}</p>{_listing(warning.suggestions)}'
+        )
+        lines.append(f"<p>{warning.more}</p>" if warning.more else "")
     return "".join(lines)
 
 

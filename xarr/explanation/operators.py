@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +22,30 @@ class Operator:
     keeps_dtype: bool = False
 
     def applied(self, arguments: Sequence[str]) -> str:
-        """`a - b` if the op has a symbol and two operands, else `name(a, b, …)`."""
-        if self.symbol is not None and len(arguments) == 2:
-            return f"{arguments[0]} {self.symbol} {arguments[1]}"
+        """`a - b` if the op has a symbol, `a - b - c` for more operands, else `name(a, b, …)`."""
+        if self.symbol is not None and (len(arguments) == 2 or (self.chains and len(arguments) > 2)):
+            return f" {self.symbol} ".join(arguments)
         return f"{self.name}({', '.join(arguments)})"
 
     def applied_explicitly(self, arguments: Sequence[str], same_dtype: bool) -> str:
         """The call in `xarr.lax`, which promotes nothing, or the implicit form where that would not do."""
-        if self.lax is not None and same_dtype:
+        if self.lax is None or not same_dtype:
+            return self.applied(arguments)
+        if len(arguments) == self.arity:
             return f"lax.{self.lax}({', '.join(arguments)})"
+        if self.chains and len(arguments) > 2:
+            return reduce(lambda left, right: f"lax.{self.lax}({left}, {right})", arguments)
         return self.applied(arguments)
+
+    @property
+    def arity(self) -> int:
+        """How many operands the function of `xarr.lax` takes."""
+        return 3 if self.name in ("where", "clamp") else 2
+
+    @property
+    def chains(self) -> bool:
+        """Whether more than two operands are taken from left to right, two by two."""
+        return self.keeps_dtype and self.arity == 2 and self.symbol != "**"
 
 
 def _arithmetic(name: str, symbol: str | None, lax: str | None = None) -> Operator:
@@ -83,6 +98,13 @@ def operator_named(op: str) -> Operator:
     """The operator for a symbol, a NumPy name or an `xarr.lax` name; any other name is written as a call."""
     return BY_SYMBOL.get(op) or _BY_NAME.get(op) or Operator(op)
 
+
+def term(name: str) -> str:
+    """An operand's name as part of an expression: in parentheses unless it is a plain reference."""
+    return name if _REFERENCE.fullmatch(name) else f"({name})"
+
+
+_REFERENCE = re.compile(r"[\w.]+(\[[^\[\]]*\]|\([^()]*\))*")
 
 _ELEMENT_TYPE = re.compile(
     r"(?P<bool>pred|bool)|(?:bf|f|float|bfloat|s|i|int|u|uint|c|complex)(?P<bits>[1-9]\d{0,2})(?:e\d+m\d+[a-z]*)?"

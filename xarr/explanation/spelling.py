@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -18,6 +17,9 @@ from xarr.broadcasting import (
     new_axis_index,
 )
 from xarr.explanation.facts import BroadcastFacts, Operand
+
+_SHOWN = 6
+"""How many alternatives a warning shows: all of them up to rank 4."""
 
 _LETTERS = "ijklmnpqrstuvw"
 
@@ -45,11 +47,12 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """A warning: its kind, one line per sentence, and what the user may have meant."""
+    """A warning: its kind, one line per sentence, what the user may have meant, and what is left out."""
 
     kind: str
     lines: tuple[str, ...]
     suggestions: tuple[Suggestion, ...] = ()
+    more: str = ""
 
 
 def plural(number: int, noun: str) -> str:
@@ -68,13 +71,6 @@ def human_bytes(number: int) -> str:
 def listed(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
-def postfixed(name: str, suffix: str) -> str:
-    """The operand with an index or method behind it; parentheses if its name is an expression."""
-    if not suffix:
-        return name
-    return name + suffix if re.fullmatch(r"[\w.]+", name) else f"({name}){suffix}"
 
 
 # --- the loop -------------------------------------------------------------------------------------
@@ -96,7 +92,7 @@ def indexed(facts: BroadcastFacts, operand: int, indices: Sequence[str], separat
         for axis, cell in enumerate(facts.rows[operand])
         if cell.kind != "new"
     ]
-    return postfixed(facts.names[operand], f"[{separator.join(own)}]" if own else "")
+    return facts.terms[operand] + (f"[{separator.join(own)}]" if own else "")
 
 
 def loop_body(facts: BroadcastFacts, indices: Sequence[str], separator: str = ",") -> str:
@@ -136,10 +132,10 @@ def explicit_ops(facts: BroadcastFacts) -> tuple[str, ...]:
     lines, arguments = [], []
     for i, operand in enumerate(facts.operands):
         if operand.shape == alignment.result:
-            arguments.append(operand.name)
+            arguments.append(facts.terms[i])
             continue
         arguments.append(_temporary(facts, i, arguments))
-        call = f"lax.broadcast_in_dim({operand.name}, {alignment.result}, {alignment.dimensions[i]})"
+        call = f"lax.broadcast_in_dim({facts.terms[i]}, {alignment.result}, {alignment.dimensions[i]})"
         lines.append(f"{arguments[-1]} = {call}")
     call = facts.operator.applied_explicitly(arguments, facts.same_dtype)
     return (*lines, f"{result.name} = {call}")
@@ -165,7 +161,7 @@ def _binary_call(facts: BroadcastFacts, alignment: Alignment) -> str | None:
     if len(alignment.operands) != 2 or facts.operator.lax is None or not facts.same_dtype:
         return None
     lower = min((0, 1), key=lambda i: len(alignment.operands[i]))
-    arguments = list(facts.names)
+    arguments = list(facts.terms)
     if len(alignment.operands[lower]) not in (0, len(alignment.result)):
         arguments.append(f"broadcast_dimensions={alignment.dimensions[lower]}")
     return f"lax.{facts.operator.lax}({', '.join(arguments)})"
@@ -187,10 +183,9 @@ def suggestions(facts: BroadcastFacts) -> tuple[tuple[Suggestion, ...], str]:
 
 def _transposes(facts: BroadcastFacts) -> tuple[Suggestion, ...]:
     a, b = facts.shapes
-    first, second = facts.names
-    names = (first, postfixed(second, ".")[:-1])
+    first, second = facts.terms
     found = []
-    for fix in fixes(a, b, names=names, limit=LISTED + 1):
+    for fix in fixes(a, b, names=facts.terms, limit=LISTED + 1):
         explicit = None
         if facts.operator.lax is not None and facts.same_dtype:
             explicit = f"lax.{facts.operator.lax}({first}, lax.transpose({second}, {fix.permutation}))"
@@ -202,8 +197,8 @@ def _transposes(facts: BroadcastFacts) -> tuple[Suggestion, ...]:
 def _realigned(facts: BroadcastFacts, alignment: Alignment) -> Suggestion:
     rank = len(alignment.result)
     spelled = [
-        postfixed(name, new_axis_index(dimensions, rank))
-        for name, dimensions in zip(facts.names, alignment.dimensions, strict=True)
+        name + new_axis_index(dimensions, rank)
+        for name, dimensions in zip(facts.terms, alignment.dimensions, strict=True)
     ]
     explicit = _binary_call(facts, alignment)
     return Suggestion(facts.operator.applied(spelled), explicit, _labelled(facts, alignment.result))
@@ -223,7 +218,7 @@ def reuse(facts: BroadcastFacts) -> str:
     if prod(alignment.result) == 0:
         return "the result is empty: nothing is read"
     times = [alignment.reuse(i) for i in range(len(facts.operands))]
-    often = ["once" if n == 1 else f"{n} times" for n in times]
+    often = [{1: "once", 2: "twice"}.get(n, f"{n} times") for n in times]
     reads = [f"of {name} {said}" for name, said in zip(facts.names, often, strict=True)]
     reads[0] = f"of {facts.names[0]} is read {often[0]}"
     return f"each element {', '.join(reads)}"
@@ -253,7 +248,9 @@ def warnings(facts: BroadcastFacts) -> tuple[Warn, ...]:
         line = f"{known} alignments fit; NumPy's rule takes the trailing axes. The others:"
         if len(others) == 1:
             line = "2 alignments fit; NumPy's rule takes the trailing axes. The other:"
-        found.append(Warn("AMBIGUOUS", (line,), tuple(_realigned(facts, other) for other in others)))
+        shown = tuple(_realigned(facts, other) for other in others[:_SHOWN])
+        more = "and others" if len(others) > _SHOWN else ""
+        found.append(Warn("AMBIGUOUS", (line,), shown, more))
     return tuple(found)
 
 
@@ -269,7 +266,7 @@ def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
     if len(squeezed) == 1 and len(facts.operands) == 2:
         lines.append(f"both operands have the same count of elements ({sizes[0]}); to pair them one to one:")
         first = facts.operands[0]
-        names = [first.name, postfixed(facts.names[1], f".reshape({first.shape})")]
+        names = [facts.terms[0], f"{facts.terms[1]}.reshape({first.shape})"]
         pairs = (Suggestion(facts.operator.applied(names), None, _labelled(facts, first.shape)),)
     return Warn("OUTER", tuple(lines), pairs)
 

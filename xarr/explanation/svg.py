@@ -14,6 +14,7 @@ from xarr.broadcasting import Dimensions, Shape
 from xarr.explanation.canvas import CHARACTER, Canvas
 from xarr.explanation.facts import BroadcastFacts, Operand
 from xarr.explanation.spelling import (
+    Suggestion,
     elided,
     explicit_ops,
     loop_body,
@@ -21,7 +22,7 @@ from xarr.explanation.spelling import (
     suggestions,
     warnings,
 )
-from xarr.explanation.text import cell_text, headline, problem_lines
+from xarr.explanation.text import cell_text, headline, no_suggestion, problem_lines
 
 Positions: TypeAlias = tuple[int | None, ...]
 """The positions of an axis that are drawn; None is a gap."""
@@ -83,12 +84,12 @@ class _Picture:
 def render_svg(facts: BroadcastFacts, words: bool = True) -> str:
     """The picture as a self-contained SVG document, light or dark as the reader's system is.
 
-    Without `words` it leaves out the code, the warnings and the fixes that stand below the grids.
+    Without `words` it leaves out what stands below the grids: table, code, warnings and fixes.
     """
     canvas = Canvas()
     pictures = _spread(facts) if facts.alignment is not None else _apart(facts)
     y = _draw_row(canvas, facts, pictures)
-    if facts.has_table and (facts.alignment is None or facts.rank > 3):
+    if words and facts.has_table and (facts.alignment is None or facts.rank > 3):
         y = _draw_table(canvas, facts, y)
     y = _draw_words(canvas, facts, y) if words else y
     if facts.alignment is not None:
@@ -395,17 +396,23 @@ def _draw_words(canvas: Canvas, facts: BroadcastFacts, y: float) -> float:
         lines += [("d", line) for line in explicit_ops(facts)]
     for warning in warnings(facts):
         lines += [("w", f"! {warning.kind}: {line}") for line in warning.lines[:1]]
-        lines += [("", f"\t{one.expression}  ->  {one.result}") for one in warning.suggestions[:4]]
+        lines += [("", "\t" + _suggested(one)) for one in warning.suggestions]
+        lines += [("d", f"\t{warning.more}")] if warning.more else []
     lines += [("w", part) for line in problem_lines(facts) for part in textwrap.wrap(line, 96)]
     if facts.alignment is None:
         found, more = suggestions(facts)
-        lines.append(("", "what would work:" if found else "no other placement of the axes fits"))
-        lines += [("", f"\t{one.expression}  ->  {one.result}") for one in found[:8]]
+        lines.append(("", "what would work:" if found else no_suggestion(facts)))
+        lines += [("", "\t" + _suggested(one)) for one in found[:8]]
         lines += [("d", "\tand others")] if more or len(found) > 8 else []
     for style, line in lines:
         y += 18
         canvas.text(MARGIN + 24 * line.startswith("\t"), y, elided(line.strip(), 160), style)
     return y + 24
+
+
+def _suggested(one: Suggestion) -> str:
+    explicit = f" or {one.explicit}" if one.explicit else ""
+    return f"{one.expression}{explicit} \N{RIGHTWARDS ARROW} {one.result}"
 
 
 def _draw_legend(canvas: Canvas, pictures: list[_Picture], y: float) -> None:

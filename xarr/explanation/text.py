@@ -34,7 +34,7 @@ def headline(facts: BroadcastFacts) -> str:
         outcome = "does not broadcast"
     else:
         outcome = facts.result.label
-    return f"{facts.operator.applied(facts.names)}    {operands}   ->  {outcome}"
+    return f"{facts.operator.applied(facts.terms)}    {operands}   ->  {outcome}"
 
 
 def cell_text(cell: AxisCell) -> str:
@@ -101,6 +101,8 @@ def _warnings(facts: BroadcastFacts) -> Iterator[str]:
         for i, line in enumerate(warning.lines):
             yield f"  ! {warning.kind:<9}  {line}" if i == 0 else f"{'':<15}{line}"
         yield from suggestion_lines(warning.suggestions, " " * 17)
+        if warning.more:
+            yield f"{'':<17}{warning.more}"
 
 
 def _failure(facts: BroadcastFacts) -> Iterator[str]:
@@ -140,6 +142,8 @@ def problem_lines(facts: BroadcastFacts) -> list[str]:
 
 def no_suggestion(facts: BroadcastFacts) -> str:
     """What was tried in vain."""
+    if len(set(map(len, facts.shapes))) > 1 and len(facts.operands) > 2:
+        return "no placement of the lower-rank axes was found that fits, in the order they have"
     if len(set(map(len, facts.shapes))) > 1:
         return "no placement of the lower-rank axes fits, in the order they have"
     if len(facts.operands) == 2:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from xarr.errors import ShapeError, XarrError
 from xarr.ir.op import Op, operation
 from xarr.ir.source import Source, caller
+from xarr.ir.stablehlo.printer import print_module
 from xarr.ir.types import TensorType, TupleType, Type
 
 
@@ -21,6 +22,7 @@ class Parameter(Op):
     type: Type
     name = "parameter"
     lax_name = "parameter"
+    is_leaf = True
 
     def infer(self, *operands: Type) -> Type:
         return self.type
@@ -33,13 +35,13 @@ class Data(Op):
     type: Type
     name = "data"
     lax_name = "data"
+    is_leaf = True
 
     def infer(self, *operands: Type) -> Type:
         return self.type
 
 
-#: Numbers for `Node.serial`; taking one marks a moment between the nodes built before and after.
-serials: Final = count()
+_serials: Final = count()
 
 
 class Node:
@@ -52,14 +54,28 @@ class Node:
     * `depth` - length of the longest unevaluated chain below,
     * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
     * `handles` - how many live Arrays show this node,
-    * `serial` - counts up: of two nodes the one built later has the larger one.
+    * `value`, `owner` - the computed value and the backend whose buffer it is, None before,
+    * `serial` - counts nodes in the order they were built.
     """
 
-    __slots__ = ("__weakref__", "_place", "depth", "handles", "op", "operands", "serial", "traced", "type", "value")
+    __slots__ = (
+        "__weakref__",
+        "_place",
+        "depth",
+        "handles",
+        "op",
+        "operands",
+        "owner",
+        "serial",
+        "traced",
+        "type",
+        "value",
+    )
     op: Op
     operands: tuple[Node, ...]
     type: Type
     value: Any
+    owner: Any
 
     def __init__(self, op: Op, operands: tuple[Node, ...] = (), type: Type | None = None) -> None:
         depth, traced = 0, False
@@ -74,8 +90,9 @@ class Node:
         self.depth = depth + 1
         self.traced = traced
         self.handles = 0
-        self.serial = next(serials)
+        self.serial = next(_serials)
         self.value = None
+        self.owner = None
         self._place = caller()
 
     @property
@@ -97,9 +114,10 @@ class Node:
     def dtype(self) -> Any:
         return self.tensor_type.dtype
 
-    def settle(self, value: Any) -> None:
-        """Attach the computed value and drop the operands."""
+    def settle(self, value: Any, owner: Any) -> None:
+        """Attach the value that the backend `owner` computed and drop the operands."""
         self.value = value
+        self.owner = owner
         self.op = Data(self.type)
         self.operands = ()
         self.depth = 0
@@ -116,6 +134,11 @@ class Node:
         return f"<{self.op.name} : {self.type}>"
 
 
+def next_serial() -> int:
+    """A number above the serial of every node so far and below those to come."""
+    return next(_serials)
+
+
 def parameter(type: Type) -> Node:
     """A new graph argument."""
     node = Node(Parameter(type), (), type)
@@ -123,10 +146,10 @@ def parameter(type: Type) -> Node:
     return node
 
 
-def data(type: Type, value: Any) -> Node:
-    """A leaf that holds a value."""
+def data(type: Type, value: Any, owner: Any) -> Node:
+    """A leaf that holds a value, a buffer of the backend `owner`."""
     node = Node(Data(type), (), type)
-    node.value, node.depth = value, 0
+    node.value, node.owner, node.depth = value, owner, 0
     return node
 
 
@@ -216,6 +239,17 @@ class Graph:
         if len(operands) != len(self.parameters):
             raise ShapeError(f"{self.name} takes {len(self.parameters)} arguments, got {len(operands)}")
         return substitute(self.results, dict(zip(self.parameters, operands, strict=True)))
+
+    def to_text(self, locations: bool = False) -> str:
+        """The graph as a StableHLO module, as MLIR prints it.
+
+        Leaves that hold data become arguments after the parameters.  With `locations`, each operation
+        ends in the place where it was built, as `loc("file.py":12:5)`.
+        """
+        return print_module(self, locations)
+
+    def __str__(self) -> str:
+        return self.to_text()
 
     def verify(self) -> Graph:
         """Check what the rest of the library relies on; returns the graph itself.

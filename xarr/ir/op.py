@@ -7,8 +7,7 @@ the labels of the StableHLO specification where it has one for the constraint.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from typing_extensions import dataclass_transform
@@ -18,10 +17,12 @@ from xarr.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Graph, Node
+    from xarr.ir.stablehlo.printer import Printer
 
 OpClass = TypeVar("OpClass", bound="type[Op]")
 
 
+@dataclass(frozen=True, eq=False)
 class Op:
     """Base of all operations.
 
@@ -32,6 +33,8 @@ class Op:
     name: ClassVar[str]
     #: The function of `xarr.lax` that builds the op, as messages name it.
     lax_name: ClassVar[str]
+    #: Whether the value comes from outside the graph.
+    is_leaf: ClassVar[bool] = False
 
     def infer(self, *operands: Type) -> Type:
         """The result type; raises ShapeError or DTypeError with the label of the violated constraint."""
@@ -46,9 +49,25 @@ class Op:
         """The same value in terms of other ops, or None for an op that is not composite."""
         return None
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        """The StableHLO text of `node` without the `%0 =` before it; leaves have none, being arguments."""
+        raise NotImplementedError
+
+    def results(self, node: Node) -> tuple[Type, ...]:
+        """The types of the results of `node`, whose own type is their tuple unless there is one."""
+        return (node.type,)
+
+    def result_number(self, node: Node) -> int | None:
+        """Which result of its operand's op `node` is; None for all nodes that compute something."""
+        return None
+
+    def value_name(self) -> str | None:
+        """What MLIR calls the value in text; None if it gets a number."""
+        return None
+
     def attributes(self) -> dict[str, Any]:
         """Field names and values, in order."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _key(self) -> tuple[Any, ...]:
         return (type(self), *self.attributes().values())
@@ -89,8 +108,15 @@ class Op:
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def operation(cls: OpClass) -> OpClass:
-    """Class decorator of every op: a frozen dataclass whose equality is the one defined on Op."""
-    return dataclass(frozen=True, eq=False)(cls)
+    """Class decorator of every op: a frozen dataclass whose equality is the one defined on Op.
+
+    A class without fields of its own already is one, and processing it would only slow the import.
+    """
+    if cls.__dict__.get("__annotations__"):
+        return dataclass(frozen=True, eq=False)(cls)
+    cls.__setattr__ = _refuse_assignment  # type: ignore[assignment]
+    return cls
 
 
-Rule = Callable[..., Any]
+def _refuse_assignment(op: Op, name: str, value: object) -> NoReturn:
+    raise FrozenInstanceError(f"cannot assign to {name!r} of {type(op).__name__}: an op never changes")

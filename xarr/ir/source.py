@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Final
 
-_PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + "/"
+_PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + os.sep
+_LONGEST_NAME: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,48 @@ class Source:
         return self.text()
 
 
+def operand_names(source: Source, count: int) -> tuple[str, ...] | None:
+    """The operands of the expression at `source` as the user wrote them, if there are `count` of them.
+
+    Knows binary operators, comparisons, augmented assignments and calls; None for anything else, and
+    where the source line cannot be read.
+    """
+    line, column, end_column = source.position
+    written = linecache.getline(source.filename, line)
+    if not written.strip() or column is None or end_column is None:
+        return None
+    segment = written.encode()[column:end_column].decode(errors="ignore").strip()
+    try:
+        parsed = ast.parse(segment).body
+    except SyntaxError:
+        return None
+    found = _operands(parsed[0]) if len(parsed) == 1 else []
+    names = tuple(ast.unparse(operand) for operand in found)
+    short = all(len(name) <= _LONGEST_NAME for name in names)
+    return names if len(names) == count == len(set(names)) and short else None
+
+
+def _operands(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.AugAssign):
+        return [statement.target, statement.value]
+    if not isinstance(statement, ast.Expr):
+        return []
+    match statement.value:
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Compare(left=left, comparators=[right]):
+            return [left, right]
+        case ast.Call(args=arguments):
+            return arguments
+    return []
+
+
 def caller() -> tuple[CodeType, int] | None:
     """The innermost frame outside this package, as the arguments of a Source; None at top level."""
-    frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_PACKAGE):
-        if frame.f_back is None:
-            return None
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            return code, frame.f_lasti
         frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+    return None

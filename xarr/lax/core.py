@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,11 +13,11 @@ from xarr import backend as backends
 from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
 from xarr.errors import DTypeError, InputError
-from xarr.host import SCALARS, host_array, scalar
+from xarr.host import SCALARS, host_array, scalar, scalar_kind
 from xarr.ir.graph import Node, data
 from xarr.ir.op import Op
 from xarr.ir.ops import BroadcastInDim, Constant
-from xarr.ir.types import TensorType
+from xarr.ir.types import TensorType, Type
 from xarr.lazy import Handle, common_backend, mixed, wrap
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _is_weak(value: ArrayLike) -> bool:
 
 
 def _default_dtype(scalars: Sequence[Any]) -> np.dtype[Any]:
-    return default_of(max((type(value) for value in scalars), key=SCALARS.index))
+    return default_of(max((scalar_kind(value) for value in scalars), key=SCALARS.index))
 
 
 def _strong_node(value: ArrayLike, backend: AbstractBackend | None) -> Node:
@@ -72,16 +73,16 @@ def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> N
     if not array.shape:
         return Node(Constant.of(array))
     owner = backends.default() if backend is None else backend
-    return data(TensorType(array.shape, array.dtype), owner.from_host(array))
+    return data(TensorType(array.shape, array.dtype), owner.from_host(array), owner)
 
 
 def _weak_node(name: str, value: complex, dtype: np.dtype[Any]) -> Node:
-    if promote_weak(dtype, type(value)) != dtype:
+    if promote_weak(dtype, scalar_kind(value)) != dtype:
         raise DTypeError(
             f"{name}: the Python {type(value).__name__} {value!r} does not fit the other operand's {dtype}; lax "
             f"never promotes: convert_element_type the array, or use xarr.{name} which does"
         )
-    return Node(Constant.of(scalar(value, dtype)))
+    return scalar_node(value, dtype)
 
 
 def apply(op: Op, *values: ArrayLike) -> Array:
@@ -92,7 +93,31 @@ def apply(op: Op, *values: ArrayLike) -> Array:
 
 def broadcast_node(node: Node, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Node:
     """`node` laid into `shape`; the node itself if it has that shape already."""
-    return node if node.shape == shape else Node(BroadcastInDim(shape, dimensions), (node,))
+    if node.tensor_type.shape == shape:
+        return node
+    op, type = _broadcast(node.tensor_type, shape, dimensions)
+    return Node(op, (node,), type)
+
+
+@lru_cache(maxsize=4096)
+def _broadcast(
+    operand: TensorType, shape: tuple[int, ...], dimensions: tuple[int, ...]
+) -> tuple[BroadcastInDim, Type]:
+    op = BroadcastInDim(shape, dimensions)
+    return op, op.infer(operand)
+
+
+def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
+    """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold."""
+    kind = type(value) if type(value) in SCALARS else scalar_kind(value)
+    # The text tells apart what compares equal: -0.0 and 0.0, True and 1.
+    op = _scalar_constant(repr(kind(value)), kind, dtype)
+    return Node(op, (), op.type)
+
+
+@lru_cache(maxsize=4096)
+def _scalar_constant(text: str, kind: type[Any], dtype: np.dtype[Any]) -> Constant:
+    return Constant.of(scalar(kind(text), dtype) if kind is not bool else np.array(text == "True", dtype))
 
 
 def integers(name: str, argument: str, values: Any) -> tuple[int, ...]:

@@ -80,7 +80,7 @@ def _aligned(op: Op, lhs: Node, rhs: Node, dimensions: Sequence[int] | None) -> 
     except BroadcastError:
         dtypes = (xla_name(lhs.dtype), xla_name(rhs.dtype))
         raise broadcast_error(
-            op.lax_name, (lhs.shape, rhs.shape), dtypes=dtypes, broadcast_dimensions=dims or ()
+            op.lax_name, (lhs.shape, rhs.shape), None, dtypes, dims, explicit=True
         ) from None
     left, right = alignment.dimensions
     return broadcast_node(lhs, alignment.result, left), broadcast_node(rhs, alignment.result, right)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from xarr.ir.graph import Graph
+from xarr.ir.graph import Graph, element_types
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
+from xarr.ir.stablehlo.literals import ints
+from xarr.ir.stablehlo.printer import joined
 from xarr.ir.types import TensorType, TupleType, Type, packed
+
+if TYPE_CHECKING:
+    from xarr.ir.graph import Node
+    from xarr.ir.stablehlo.printer import Printer
 
 PREDICATE_SCALAR = TensorType((), np.dtype(np.bool_))
 INDEX_SCALAR = TensorType((), np.dtype(np.int32))
@@ -22,6 +30,9 @@ class Tuple(Op):
 
     def infer(self, *operands: Type) -> Type:
         return TupleType(operands)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return " ".join(f"{self.name} {printer.names(node.operands)} : {node.type}".split())
 
 
 @operation
@@ -44,6 +55,14 @@ class GetTupleElement(Op):
             self.fail("C2", f"wanted an index in [0, {len(operand.elements)}), got {self.index}")
         return operand.elements[self.index]
 
+    def result_number(self, node: Node) -> int | None:
+        (operand,) = node.operands
+        return None if len(operand.op.results(operand)) == 1 else self.index
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        operand = f"{printer.names(node.operands)}[{self.index}]"
+        return f"{self.name} {operand} : {printer.signature(node)}"
+
 
 @operation
 class OptimizationBarrier(Op):
@@ -54,6 +73,14 @@ class OptimizationBarrier(Op):
 
     def infer(self, *operands: Type) -> Type:
         return packed(self.tensors(operands))
+
+    def results(self, node: Node) -> tuple[Type, ...]:
+        return element_types(node.type)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        if not node.operands:
+            return f"{self.name}()"
+        return f"{self.name} {printer.names(node.operands)} : {joined(self.results(node))}"
 
 
 @operation
@@ -74,6 +101,12 @@ class Call(Op):
     def infer(self, *operands: Type) -> Type:
         check_signature(self, "C1", self.computation, operands, self.computation.result_types)
         return packed(self.computation.result_types)
+
+    def results(self, node: Node) -> tuple[Type, ...]:
+        return self.computation.result_types
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.call(node, self.computation)
 
 
 @operation
@@ -107,6 +140,10 @@ class Map(Op):
         check_signature(self, "C3", self.computation, scalars, results)
         return arrays[0].with_dtype(results[0].dtype)
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        attributes = f"dimensions = array<i64{': ' if self.dimensions else ''}{ints(self.dimensions)[1:-1]}>"
+        return printer.generic(node, attributes, [printer.labelled(self.computation)], node.operands)
+
 
 @operation
 class While(Op):
@@ -129,6 +166,18 @@ class While(Op):
         check_signature(self, "C1", self.cond, operands, (PREDICATE_SCALAR,), "cond")
         check_signature(self, "C2", self.body, operands, operands, "body")
         return packed(operands)
+
+    def results(self, node: Node) -> tuple[Type, ...]:
+        return self.body.result_types
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        names, cond = printer.region(self.cond, "iterArg")
+        _, body = printer.region(self.body, "iterArg")
+        pairs = zip(names, node.operands, strict=True)
+        carried = ", ".join(f"{name} = {printer.name(operand)}" for name, operand in pairs)
+        types = f" : {joined(self.results(node))}" if node.operands else ""
+        line = f"{self.name}({carried}){types}"
+        return f"{line}\n{printer.indent}cond {{\n{cond}{printer.indent}}} do {{\n{body}{printer.indent}}}"
 
 
 @operation
@@ -153,6 +202,12 @@ class If(Op):
         if operands[0] is not PREDICATE_SCALAR:
             self.fail("C1", f"wanted a bool scalar predicate, got {operands[0].short()}")
         return _infer_branches(self, operands[1:])
+
+    def results(self, node: Node) -> tuple[Type, ...]:
+        return self.true_branch.result_types
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return _branches(self, node, printer)
 
 
 @operation
@@ -179,6 +234,12 @@ class Case(Op):
             self.fail("C3", "wanted at least one branch")
         return _infer_branches(self, operands[1:])
 
+    def results(self, node: Node) -> tuple[Type, ...]:
+        return self.branches[0].result_types
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return _branches(self, node, printer)
+
 
 def _infer_branches(op: If | Case, operands: tuple[Type, ...]) -> Type:
     results = op.graphs[0].result_types
@@ -187,3 +248,9 @@ def _infer_branches(op: If | Case, operands: tuple[Type, ...]) -> Type:
         if graph.result_types != results:
             op.fail("C3", f"branches differ: {packed(results).short()} and {packed(graph.result_types).short()}")
     return packed(results)
+
+
+def _branches(op: If | Case, node: Node, printer: Printer) -> str:
+    # A region sees the values around it, so a branch names the operands where our graph has parameters.
+    regions = [printer.region(graph, operands=node.operands[1:])[1] for graph in op.graphs]
+    return printer.generic(node, "", regions, node.operands[:1])

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.ir.op import operation, Op
+from xarr.ir.op import Op, operation
+from xarr.ir.stablehlo.literals import dense
 from xarr.ir.types import TensorType, Type
+
+if TYPE_CHECKING:
+    from xarr.ir.graph import Node
+    from xarr.ir.stablehlo.printer import Printer
 
 
 @operation
@@ -38,6 +43,12 @@ class Constant(Op):
             self.fail("C1", f"wanted {self.type.nbytes} bytes for {self.type.short()}, got {len(self.raw)}")
         return self.type
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return f"{self.name} {dense(self.type, self.raw)} : {self.type}"
+
+    def value_name(self) -> str:
+        return "c" if self.type.dtype.kind in "biu" else "cst"
+
 
 @operation
 class Iota(Op):
@@ -58,3 +69,6 @@ class Iota(Op):
         if self.type.dtype.kind == "b":
             self.fail_dtype("C2", f"wanted a number type, got {self.type.short()}")
         return self.type
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return f"{self.name} dim = {self.dimension} : {self.type}"

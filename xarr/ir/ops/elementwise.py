@@ -6,7 +6,7 @@ emits for functions which StableHLO lacks.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -16,15 +16,17 @@ from xarr.dtypes import (
     COMPLEX,
     FLOAT,
     INTEGER,
-    NUMBER,
     PREDICATE,
     SIGNED,
-    complex_of,
-    real_part_of,
+    UNSIGNED,
 )
 from xarr.errors import ValueRangeError
 from xarr.ir.op import Op, operation
 from xarr.ir.types import TensorType, Type
+
+if TYPE_CHECKING:
+    from xarr.ir.graph import Node
+    from xarr.ir.stablehlo.printer import Printer
 
 Accepted = frozenset[np.dtype[Any]]
 
@@ -57,12 +59,16 @@ class Elementwise(Op):
         if len(operands) != self.arity or not isinstance(first, TensorType):
             self.tensors(operands, self.arity)
             raise AssertionError("unreachable: tensors() refuses tuples")
-        if any(operand is not first for operand in operands):
-            self._refuse_mixture(self.tensors(operands, self.arity))
+        for operand in operands:
+            if operand is not first:
+                self._refuse_mixture(self.tensors(operands, self.arity))
         if first.dtype not in self.accepts:
             self.fail_dtype("C1", f"wanted {_kinds(self.accepts)} elements, got {first.short()}")
         dtype = self.result_dtype(first.dtype)
         return first if dtype is first.dtype else first.with_dtype(dtype)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.regular(node)
 
     def _refuse_mixture(self, operands: tuple[TensorType, ...]) -> None:
         shown = ", ".join(operand.short() for operand in operands)
@@ -81,483 +87,6 @@ class Binary(Elementwise):
     """(x, y) -> f(x, y)."""
 
     arity = 2
-
-
-# --- unary ---------------------------------------------------------------------------------------
-
-
-@operation
-class Abs(Unary):
-    """|x|; the magnitude, a real, for complex x.  The least integer of a signed type stays itself."""
-
-    name = "stablehlo.abs"
-    lax_name = "abs"
-    accepts = SIGNED | FLOAT | COMPLEX
-
-    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        return real_part_of(dtype)
-
-
-@operation
-class Cbrt(Unary):
-    """Real cube root, of negative x too."""
-
-    name = "stablehlo.cbrt"
-    lax_name = "cbrt"
-    accepts = FLOAT
-
-
-@operation
-class Ceil(Unary):
-    """The least integer not below x."""
-
-    name = "stablehlo.ceil"
-    lax_name = "ceil"
-    accepts = FLOAT
-
-
-@operation
-class CountLeadingZeros(Unary):
-    """Number of zero bits above the highest set bit; the width of the type for 0."""
-
-    name = "stablehlo.count_leading_zeros"
-    lax_name = "clz"
-    accepts = INTEGER
-
-
-@operation
-class Cosine(Unary):
-    """cos x, x in radians."""
-
-    name = "stablehlo.cosine"
-    lax_name = "cos"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Exponential(Unary):
-    """e to the power x."""
-
-    name = "stablehlo.exponential"
-    lax_name = "exp"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class ExponentialMinusOne(Unary):
-    """exp(x) - 1, accurate near 0."""
-
-    name = "stablehlo.exponential_minus_one"
-    lax_name = "expm1"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Floor(Unary):
-    """The greatest integer not above x."""
-
-    name = "stablehlo.floor"
-    lax_name = "floor"
-    accepts = FLOAT
-
-
-@operation
-class Imag(Unary):
-    """Imaginary part; 0 for a real x."""
-
-    name = "stablehlo.imag"
-    lax_name = "imag"
-    accepts = FLOAT | COMPLEX
-
-    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        return real_part_of(dtype)
-
-
-@operation
-class IsFinite(Unary):
-    """Whether x is neither infinite nor NaN."""
-
-    name = "stablehlo.is_finite"
-    lax_name = "is_finite"
-    accepts = FLOAT
-
-    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        return PREDICATE
-
-
-@operation
-class Log(Unary):
-    """Natural logarithm; -inf at 0, NaN below for reals."""
-
-    name = "stablehlo.log"
-    lax_name = "log"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class LogPlusOne(Unary):
-    """log(1 + x), accurate near 0."""
-
-    name = "stablehlo.log_plus_one"
-    lax_name = "log1p"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Logistic(Unary):
-    """1 / (1 + exp(-x))."""
-
-    name = "stablehlo.logistic"
-    lax_name = "logistic"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Negate(Unary):
-    """-x; wraps for integers, unsigned included."""
-
-    name = "stablehlo.negate"
-    lax_name = "neg"
-    accepts = NUMBER
-
-
-@operation
-class Not(Unary):
-    """Logical not of bools, bitwise complement of integers."""
-
-    name = "stablehlo.not"
-    lax_name = "bitwise_not"
-    accepts = BOOL | INTEGER
-
-
-@operation
-class Popcnt(Unary):
-    """Number of set bits."""
-
-    name = "stablehlo.popcnt"
-    lax_name = "population_count"
-    accepts = INTEGER
-
-
-@operation
-class Real(Unary):
-    """Real part; x itself for a real x."""
-
-    name = "stablehlo.real"
-    lax_name = "real"
-    accepts = FLOAT | COMPLEX
-
-    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        return real_part_of(dtype)
-
-
-@operation
-class RoundNearestAfz(Unary):
-    """The nearest integer, ties away from zero."""
-
-    name = "stablehlo.round_nearest_afz"
-    lax_name = "round"
-    accepts = FLOAT
-
-
-@operation
-class RoundNearestEven(Unary):
-    """The nearest integer, ties to even."""
-
-    name = "stablehlo.round_nearest_even"
-    lax_name = "round"
-    accepts = FLOAT
-
-
-@operation
-class Rsqrt(Unary):
-    """1 / sqrt(x)."""
-
-    name = "stablehlo.rsqrt"
-    lax_name = "rsqrt"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Sign(Unary):
-    """-1, -0.0, +0.0, 1 or NaN; x / |x| for complex x, 0 at 0."""
-
-    name = "stablehlo.sign"
-    lax_name = "sign"
-    accepts = SIGNED | FLOAT | COMPLEX
-
-
-@operation
-class Sine(Unary):
-    """sin x, x in radians."""
-
-    name = "stablehlo.sine"
-    lax_name = "sin"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Sqrt(Unary):
-    """Square root; NaN below 0 for reals, the principal root for complex x."""
-
-    name = "stablehlo.sqrt"
-    lax_name = "sqrt"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Tan(Unary):
-    """tan x, x in radians."""
-
-    name = "stablehlo.tan"
-    lax_name = "tan"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Tanh(Unary):
-    """Hyperbolic tangent."""
-
-    name = "stablehlo.tanh"
-    lax_name = "tanh"
-    accepts = FLOAT | COMPLEX
-
-
-# --- unary, CHLO -----------------------------------------------------------------------------------
-
-
-@operation
-class Acos(Unary):
-    """Inverse cosine, in radians."""
-
-    name = "chlo.acos"
-    lax_name = "acos"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Acosh(Unary):
-    """Inverse hyperbolic cosine."""
-
-    name = "chlo.acosh"
-    lax_name = "acosh"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Asin(Unary):
-    """Inverse sine, in radians."""
-
-    name = "chlo.asin"
-    lax_name = "asin"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Asinh(Unary):
-    """Inverse hyperbolic sine."""
-
-    name = "chlo.asinh"
-    lax_name = "asinh"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Atan(Unary):
-    """Inverse tangent, in radians."""
-
-    name = "chlo.atan"
-    lax_name = "atan"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Atanh(Unary):
-    """Inverse hyperbolic tangent."""
-
-    name = "chlo.atanh"
-    lax_name = "atanh"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Cosh(Unary):
-    """Hyperbolic cosine."""
-
-    name = "chlo.cosh"
-    lax_name = "cosh"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Sinh(Unary):
-    """Hyperbolic sine."""
-
-    name = "chlo.sinh"
-    lax_name = "sinh"
-    accepts = FLOAT | COMPLEX
-
-
-# --- binary ----------------------------------------------------------------------------------------
-
-
-@operation
-class Add(Binary):
-    """x + y; logical or of bools; integers wrap."""
-
-    name = "stablehlo.add"
-    lax_name = "add"
-    accepts = ANY
-
-
-@operation
-class And(Binary):
-    """Logical and of bools, bitwise and of integers."""
-
-    name = "stablehlo.and"
-    lax_name = "bitwise_and"
-    accepts = BOOL | INTEGER
-
-
-@operation
-class Atan2(Binary):
-    """The angle of the point (y, x) = (lhs, rhs), in radians, in [-pi, pi]."""
-
-    name = "stablehlo.atan2"
-    lax_name = "atan2"
-    accepts = FLOAT
-
-
-@operation
-class Complex(Binary):
-    """lhs + i rhs, from two float32 or two float64 arrays."""
-
-    name = "stablehlo.complex"
-    lax_name = "complex"
-    accepts = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
-
-    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        return complex_of(dtype)
-
-
-@operation
-class Divide(Binary):
-    """x / y.  Integers round towards zero; x / 0 is -1 (all bits set), MIN / -1 is MIN."""
-
-    name = "stablehlo.divide"
-    lax_name = "div"
-    accepts = NUMBER
-
-
-@operation
-class Maximum(Binary):
-    """The larger; NaN if either is NaN; logical or of bools; complex numbers in lexicographic order."""
-
-    name = "stablehlo.maximum"
-    lax_name = "max"
-    accepts = ANY
-
-
-@operation
-class Minimum(Binary):
-    """The smaller; NaN if either is NaN; logical and of bools; complex numbers in lexicographic order."""
-
-    name = "stablehlo.minimum"
-    lax_name = "min"
-    accepts = ANY
-
-
-@operation
-class Multiply(Binary):
-    """x * y; logical and of bools; integers wrap."""
-
-    name = "stablehlo.multiply"
-    lax_name = "mul"
-    accepts = ANY
-
-
-@operation
-class NextAfter(Binary):
-    """The float next to lhs in the direction of rhs."""
-
-    name = "chlo.next_after"
-    lax_name = "nextafter"
-    accepts = FLOAT
-
-
-@operation
-class Or(Binary):
-    """Logical or of bools, bitwise or of integers."""
-
-    name = "stablehlo.or"
-    lax_name = "bitwise_or"
-    accepts = BOOL | INTEGER
-
-
-@operation
-class Power(Binary):
-    """x to the power y.  Integers wrap; a negative integer exponent gives 0, but 1 and -1 keep their size."""
-
-    name = "stablehlo.power"
-    lax_name = "pow"
-    accepts = NUMBER
-
-
-@operation
-class Remainder(Binary):
-    """Remainder of the division that rounds towards zero: the sign of the dividend.  x rem 0 is x for integers."""
-
-    name = "stablehlo.remainder"
-    lax_name = "rem"
-    accepts = INTEGER | FLOAT
-
-
-@operation
-class ShiftLeft(Binary):
-    """x << y; 0 where y is negative or not less than the width."""
-
-    name = "stablehlo.shift_left"
-    lax_name = "shift_left"
-    accepts = INTEGER
-
-
-@operation
-class ShiftRightArithmetic(Binary):
-    """x >> y filling with the sign bit; all sign where y is negative or not less than the width."""
-
-    name = "stablehlo.shift_right_arithmetic"
-    lax_name = "shift_right_arithmetic"
-    accepts = INTEGER
-
-
-@operation
-class ShiftRightLogical(Binary):
-    """x >> y filling with zeros; 0 where y is negative or not less than the width."""
-
-    name = "stablehlo.shift_right_logical"
-    lax_name = "shift_right_logical"
-    accepts = INTEGER
-
-
-@operation
-class Subtract(Binary):
-    """x - y; integers wrap."""
-
-    name = "stablehlo.subtract"
-    lax_name = "sub"
-    accepts = NUMBER
-
-
-@operation
-class Xor(Binary):
-    """Logical exclusive or of bools, bitwise of integers."""
-
-    name = "stablehlo.xor"
-    lax_name = "bitwise_xor"
-    accepts = BOOL | INTEGER
-
-
-# --- the irregular ones ------------------------------------------------------------------------------
 
 DIRECTIONS: Final = ("EQ", "NE", "GE", "GT", "LE", "LT")
 
@@ -590,6 +119,17 @@ class Compare(Binary):
             self.fail_dtype("C5", f"the total order is one of floats, got {dtype}; use {self.direction.lower()}")
         return PREDICATE
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        operands = f"{self.direction}, {printer.names(node.operands)}"
+        return f"{self.name} {operands}, {self._compare_type(node.operands[0].dtype)} : {printer.signature(node)}"
+
+    def _compare_type(self, dtype: np.dtype[Any]) -> str:
+        if self.total_order:
+            return "TOTALORDER"
+        if dtype in SIGNED:
+            return "SIGNED"
+        return "UNSIGNED" if dtype in UNSIGNED | BOOL else "FLOAT"
+
 
 @operation
 class Select(Op):
@@ -613,6 +153,9 @@ class Select(Op):
             self.fail("C3", f"wanted pred of shape {on_true.shape}, got {pred.short()}")
         return on_true
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return f"{self.name} {printer.names(node.operands)} : {node.operands[0].type}, {node.type}"
+
 
 @operation
 class Clamp(Op):
@@ -633,6 +176,9 @@ class Clamp(Op):
             self.fail_dtype("C2", f"complex numbers have no order, got {operand.short()}")
         return operand
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.regular(node)
+
 
 @operation
 class Convert(Op):
@@ -650,6 +196,9 @@ class Convert(Op):
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
         return operand.with_dtype(self.dtype)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.regular(node)
 
 
 @operation
@@ -683,6 +232,9 @@ class BitcastConvert(Op):
             self.fail("C2", f"wanted a last dimension of {new // old} to form {self.dtype}, got {operand.short()}")
         return TensorType(operand.shape[:-1], self.dtype)
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.functional(node)
+
 
 @operation
 class ReducePrecision(Op):
@@ -707,3 +259,6 @@ class ReducePrecision(Op):
         if self.mantissa_bits < 0:
             self.fail("C3", f"wanted mantissa_bits >= 0, got {self.mantissa_bits}")
         return operand
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.regular(node, f"format = e{self.exponent_bits}m{self.mantissa_bits}")

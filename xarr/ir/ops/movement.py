@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TYPE_CHECKING
 
 from xarr.ir.op import Op, operation
+from xarr.ir.stablehlo.literals import ints
 from xarr.ir.types import TensorType, Type
+
+if TYPE_CHECKING:
+    from xarr.ir.graph import Node
+    from xarr.ir.stablehlo.printer import Printer
 
 Ints = tuple[int, ...]
 
@@ -41,6 +47,9 @@ class BroadcastInDim(Op):
                 self.fail("C4", f"operand dimension {axis} of {operand.short()} has size {size}; result dimension {dim} of {self.shape} wants {self.shape[dim]} or 1")
         return operand.with_shape(self.shape)
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.functional(node, f"dims = {ints(self.broadcast_dimensions)}")
+
     def _refuse_order(self, dims: Ints) -> None:
         order = tuple(sorted(range(len(dims)), key=dims.__getitem__))
         distinct = len(set(dims)) == len(dims)
@@ -65,6 +74,9 @@ class Reshape(Op):
             self.fail("C1", f"{operand.short()} has {operand.size} elements, shape {self.shape} wants {prod(self.shape)}")
         return operand.with_shape(self.shape)
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.functional(node)
+
 
 @operation
 class Transpose(Op):
@@ -82,6 +94,9 @@ class Transpose(Op):
         if sorted(self.permutation) != list(range(operand.rank)):
             self.fail("C1", f"wanted a permutation of {tuple(range(operand.rank))}, got {self.permutation}")
         return operand.with_shape(tuple(operand.shape[axis] for axis in self.permutation))
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.functional(node, f"dims = {ints(self.permutation)}")
 
 
 @operation
@@ -103,6 +118,9 @@ class Reverse(Op):
         if any(not 0 <= dim < operand.rank for dim in self.dimensions):
             self.fail("C2", f"wanted dimensions in [0, {operand.rank}), got {self.dimensions}")
         return operand
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.regular(node, f"dims = {ints(self.dimensions)}")
 
 
 @operation
@@ -133,6 +151,11 @@ class Slice(Op):
         return operand.with_shape(
             tuple(-(-(limit - start) // stride) for start, limit, stride in zip(*rows, strict=True))
         )
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        rows = zip(self.start_indices, self.limit_indices, self.strides, strict=True)
+        ranges = [f"{start}:{limit}" + (f":{step}" if step != 1 else "") for start, limit, step in rows]
+        return f"{self.name} {printer.names(node.operands)} [{', '.join(ranges)}] : {printer.signature(node)}"
 
 
 @operation
@@ -170,6 +193,10 @@ class Pad(Op):
             self.fail("C4", f"low {self.low} and high {self.high} leave sizes {shape} of {operand.short()}")
         return operand.with_shape(shape)
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        low, high, interior = ints(self.low), ints(self.high), ints(self.interior)
+        return printer.functional(node, f"low = {low}, high = {high}, interior = {interior}")
+
 
 @operation
 class Concatenate(Op):
@@ -200,3 +227,6 @@ class Concatenate(Op):
                 self.fail("C4", f"wanted equal sizes but in dimension {dim}, got {shown}")
         total = sum(array.shape[dim] for array in arrays)
         return first.with_shape((*first.shape[:dim], total, *first.shape[dim + 1 :]))
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.functional(node, f"dim = {self.dimension}")

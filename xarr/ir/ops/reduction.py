@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.ir.graph import Graph
+from xarr.ir.graph import Graph, element_types
 from xarr.ir.op import Op, operation
+from xarr.ir.stablehlo.literals import ints
+from xarr.ir.stablehlo.printer import typed
 from xarr.ir.types import TensorType, Type, packed
 
+if TYPE_CHECKING:
+    from xarr.ir.graph import Node
+    from xarr.ir.stablehlo.printer import Printer
+
 Ints = tuple[int, ...]
+
+#: The computations that MLIR writes by name, `applies stablehlo.add`: the commutative ones.
+_APPLIED: Final = frozenset(
+    f"stablehlo.{name}" for name in ("add", "and", "maximum", "minimum", "multiply", "or", "xor")
+)
 
 
 @operation
@@ -53,6 +64,28 @@ class Reduce(Op):
         check_signature(self, "C4", self.computation, scalars * 2, scalars)
         kept = tuple(size for axis, size in enumerate(arrays[0].shape) if axis not in self.dimensions)
         return packed(tuple(array.with_shape(kept) for array in arrays))
+
+    def results(self, node: Node) -> tuple[Type, ...]:
+        return element_types(node.type)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        count = len(node.operands) // 2
+        pairs = zip(node.operands[:count], node.operands[count:], strict=True)
+        head = ", ".join(f"({printer.name(array)} init: {printer.name(value)})" for array, value in pairs)
+        tail = f"across dimensions = {ints(self.dimensions)} : {printer.signature(node)}"
+        applied = self._applied()
+        if applied:
+            return f"{self.name}{head} applies {applied} {tail}"
+        names, body = printer.region(self.computation)
+        parameters = self.computation.parameters
+        reducer = " ".join(f"({typed(names[k::count], parameters[k::count])})" for k in range(count))
+        return f"{self.name}{head} {tail}\n{printer.indent} reducer{reducer}  {{\n{body}{printer.indent}}}"
+
+    def _applied(self) -> str | None:
+        nodes = self.computation.nodes
+        if len(nodes) != 1 or nodes[0].op.name not in _APPLIED:
+            return None
+        return nodes[0].op.name if nodes[0].operands == self.computation.parameters else None
 
 
 def check_signature(
@@ -114,6 +147,16 @@ class DotGeneral(Op):
             self.fail_dtype("C5", f"wanted one element type, got {shown}; convert_element_type one")
         return TensorType(self._result_shape(lhs, rhs), self.dtype)
 
+    def assembly(self, node: Node, printer: Printer) -> str:
+        batching = f"{ints(self.lhs_batching_dimensions)} x {ints(self.rhs_batching_dimensions)}"
+        contracting = f"{ints(self.lhs_contracting_dimensions)} x {ints(self.rhs_contracting_dimensions)}"
+        parts = [f"contracting_dims = {contracting}"]
+        if self.lhs_batching_dimensions:
+            parts.insert(0, f"batching_dims = {batching}")
+        if self.precision != ("DEFAULT", "DEFAULT"):
+            parts.append(f"precision = [{', '.join(self.precision)}]")
+        return printer.functional(node, ", ".join(parts))
+
     def _result_shape(self, lhs: TensorType, rhs: TensorType) -> Ints:
         batch = tuple(lhs.shape[dim] for dim in self.lhs_batching_dimensions)
         return batch + tuple(lhs.shape[d] for d in self.lhs_free(lhs)) + tuple(rhs.shape[d] for d in self.rhs_free(rhs))
@@ -157,3 +200,11 @@ class Sort(Op):
         pairs = tuple(TensorType((), array.dtype) for array in arrays for _ in range(2))
         check_signature(self, "C3", self.comparator, pairs, (TensorType((), np.dtype(np.bool_)),), "comparator")
         return packed(arrays)
+
+    def results(self, node: Node) -> tuple[Type, ...]:
+        return element_types(node.type)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        stable = "true" if self.is_stable else "false"
+        attributes = f"dimension = {self.dimension} : i64, is_stable = {stable}"
+        return printer.generic(node, attributes, [printer.labelled(self.comparator)], node.operands)

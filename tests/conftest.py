@@ -1,0 +1,43 @@
+"""What holds for every test: a known environment, one source tree, and a configuration put back."""
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.support.checkout import CHECKOUT, stale_backends, unexpected_variables
+
+# The default draws the same examples on every machine: a red run can be repeated by anyone.
+# `--hypothesis-profile=dev` searches anew each time.
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("dev", deadline=None, max_examples=500)
+settings.load_profile("ci")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    problems = unexpected_variables(os.environ) + stale_backends(CHECKOUT, _directory_of)
+    if problems:
+        raise pytest.UsageError("\n".join(problems))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"xarr from {_directory_of('xarr')}"
+
+
+def _directory_of(package: str) -> Path | None:
+    spec = importlib.util.find_spec(package)
+    return None if spec is None or spec.origin is None else Path(spec.origin).resolve().parent
+
+
+@pytest.fixture(autouse=True)
+def xarr_config_reset() -> Iterator[None]:
+    """Puts the configuration back after each test, so that no test leans on another's."""
+    # Not at the top: an error in xarr should show as failing tests, not as a conftest that fails.
+    config = importlib.import_module("xarr.config")
+    before = config.snapshot()
+    yield
+    config.restore(before)

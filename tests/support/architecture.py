@@ -1,0 +1,223 @@
+"""Who may import whom: checks over the source by `ast`, without importing anything.
+
+Every check takes a `Tree` and returns its problems as lines of text, none when all is well, so that
+the tests can show on made-up trees that each check is able to fail.
+"""
+
+import ast
+import graphlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+FRONTEND = "xarr"
+
+# Lowest first; a module imports from its own row and the rows above it in this table, never from a
+# row below.  A longer pattern wins over a shorter one.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors", "config", "dtypes", "host", "shapes", "layouts", "tree"),
+    ("broadcasting",),
+    ("ir", "ir.*"),
+    ("explanation", "explanation.*"),
+    ("backend", "compiler", "compiler.*"),
+    ("lazy",),
+    ("lax", "lax.*"),
+    ("functions", "functions.*", "indexing"),
+    ("array",),
+    ("explanation.program", "lowering", "make_explicit", "doctor"),
+    ("__init__", "__main__"),
+)
+
+# What a backend may know of the frontend.
+OPEN_TO_BACKENDS = ("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config")
+
+# A function-level import of one of these hides a dependency without saving anything: they are always
+# installed.  Optional packages (cupy, mpi4py ...) may be imported where they are used.
+ALWAYS_INSTALLED = sys.stdlib_module_names | {"numpy", "ml_dtypes", "typing_extensions"}
+
+# Except these, which take long to import and are needed by few.
+COSTLY = ("importlib.metadata",)
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, seen from the module that imports it."""
+
+    importer: str
+    imported: str
+    line: int
+    in_function: bool
+
+    def __str__(self) -> str:
+        return f"{self.importer}:{self.line} imports {self.imported}"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The modules of the frontend and the backends, by dotted name."""
+
+    modules: Mapping[str, Path]
+    backends: tuple[str, ...] = ()
+    imports: tuple[Import, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = [one for name in self.modules for one in _imports_of(name, self.modules)]
+        object.__setattr__(self, "imports", tuple(found))
+
+    @classmethod
+    def of_checkout(cls, checkout: Path) -> "Tree":
+        """The tree under `checkout`: the package `xarr`, and each package in `backends/`."""
+        backends = tuple(sorted(path.parent.name for path in checkout.glob("backends/*/__init__.py")))
+        modules = _modules_under(checkout, FRONTEND)
+        for backend in backends:
+            modules |= _modules_under(checkout / "backends", backend)
+        return cls(modules, backends)
+
+
+def _modules_under(root: Path, package: str) -> dict[str, Path]:
+    paths = sorted((root / package).rglob("*.py"))
+    return {_dotted_name(path.relative_to(root)): path for path in paths}
+
+
+def _dotted_name(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports_of(name: str, modules: Mapping[str, Path]) -> Iterator[Import]:
+    path = modules[name]
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    visitor = _ImportVisitor(package, modules)
+    visitor.visit(ast.parse(path.read_text(encoding="utf-8"), str(path)))
+    return (Import(name, imported, line, inside) for imported, line, inside in visitor.found)
+
+
+class _ImportVisitor(ast.NodeVisitor):
+    """Collects (imported module, line, inside a function?), leaving out `if TYPE_CHECKING:`."""
+
+    def __init__(self, package: str, modules: Mapping[str, Path]) -> None:
+        self.package = package
+        self.modules = modules
+        self.depth = 0
+        self.found: list[tuple[str, int, bool]] = []
+
+    def add(self, imported: str, node: ast.AST) -> None:
+        line = getattr(node, "lineno", 0)
+        self.found.append((imported, line, self.depth > 0))
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self.add(alias.name, node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        base = self.absolute(node.module or "", node.level)
+        for alias in node.names:
+            submodule = f"{base}.{alias.name}"
+            self.add(submodule if submodule in self.modules else base, node)
+
+    def absolute(self, module: str, level: int) -> str:
+        if level == 0:
+            return module
+        parents = self.package.split(".")
+        parents = parents[: len(parents) - level + 1]
+        return ".".join([*parents, module] if module else parents)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        called = ast.unparse(node.func)
+        if called in ("importlib.import_module", "import_module", "__import__") and node.args:
+            argument = node.args[0]
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                self.add(self.absolute(*_split_dots(argument.value)), node)
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for statement in node.orelse:
+                self.visit(statement)
+        else:
+            self.generic_visit(node)
+
+    def visit_function(self, node: ast.AST) -> None:
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_function
+
+
+def _split_dots(name: str) -> tuple[str, int]:
+    bare = name.lstrip(".")
+    return bare, len(name) - len(bare)
+
+
+def import_cycles(tree: Tree) -> list[str]:
+    """One import cycle, function-level imports counted, or nothing."""
+    graph: dict[str, set[str]] = {name: set() for name in tree.modules}
+    for one in tree.imports:
+        if one.imported in tree.modules:
+            graph[one.importer].add(one.imported)
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        # graphlib lists a cycle from the imported to the importer.
+        return ["import cycle: " + " -> ".join(reversed(error.args[1]))]
+    return []
+
+
+def layer_of(module: str, layers: Sequence[Sequence[str]] = LAYERS) -> int | None:
+    """The row of a frontend module in the table; None if no pattern matches."""
+    name = module.removeprefix(FRONTEND).removeprefix(".") or "__init__"
+    rows = [(len(p), row) for row, patterns in enumerate(layers) for p in patterns if fnmatchcase(name, p)]
+    return max(rows)[1] if rows else None
+
+
+def upward_imports(tree: Tree, layers: Sequence[Sequence[str]] = LAYERS) -> list[str]:
+    """Frontend imports that go up the table of layers, and modules that are not in it."""
+    problems = [
+        f"{name} is in no layer: add it to a row of LAYERS in tests/support/architecture.py"
+        for name in tree.modules
+        if _package(name) == FRONTEND and layer_of(name, layers) is None
+    ]
+    for one in tree.imports:
+        if _package(one.importer) == _package(one.imported) == FRONTEND:
+            low, high = layer_of(one.importer, layers), layer_of(one.imported, layers)
+            if low is not None and high is not None and low < high:
+                problems.append(f"{one}, which lies {high - low} layer(s) higher")
+    return problems
+
+
+def frontend_imports_of_backends(tree: Tree) -> list[str]:
+    """The frontend finds backends by name and imports none."""
+    inside = [one for one in tree.imports if _package(one.importer) == FRONTEND]
+    return [f"{one}, a backend" for one in inside if _package(one.imported) in tree.backends]
+
+
+def backend_imports_of_closed_modules(tree: Tree) -> list[str]:
+    """What backends import of the frontend beyond `OPEN_TO_BACKENDS`."""
+    outside = [one for one in tree.imports if _package(one.importer) in tree.backends]
+    return [
+        f"{one}; backends may import {', '.join(OPEN_TO_BACKENDS)}"
+        for one in outside
+        if _package(one.imported) == FRONTEND and not _is_open(one.imported)
+    ]
+
+
+def _is_open(module: str) -> bool:
+    name = module.removeprefix(f"{FRONTEND}.")
+    return any(fnmatchcase(name, pattern) for pattern in OPEN_TO_BACKENDS)
+
+
+def needless_function_level_imports(tree: Tree) -> list[str]:
+    """Imports inside functions of something that is always there."""
+    always = ALWAYS_INSTALLED | {FRONTEND, *tree.backends}
+    return [
+        f"{one} inside a function; only an optional dependency may be imported there"
+        for one in tree.imports
+        if one.in_function and _package(one.imported) in always and not one.imported.startswith(COSTLY)
+    ]
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]

@@ -1,0 +1,130 @@
+"""Sizes that the source keeps to: lengths, suppressions, annotations; each check lists its problems."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 100
+USUAL_FUNCTION_LINES = 40
+USUAL_SHARE = 0.95
+MAX_SUPPRESSIONS_PER_1000_LINES = 2
+ANNOTATED_SHARE = 0.95
+
+_SUPPRESSION = re.compile(
+    r"#.*\b(noqa|type:\s*ignore|pyright:|pylint:|mypy:|fmt:\s*(off|skip)|pragma:\s*no\s*cover)"
+)
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function definition: its length without the docstring, and its annotation slots."""
+
+    place: str
+    lines: int
+    slots: int
+    annotated: int
+
+
+def functions_in(path: Path) -> Iterator[Function]:
+    """Every function of a file, methods and nested functions too."""
+    module = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    methods = {
+        id(member)
+        for node in ast.walk(module)
+        if isinstance(node, ast.ClassDef)
+        for member in node.body
+        if isinstance(member, _Definition) and not _is_static(member)
+    }
+    for node in ast.walk(module):
+        if isinstance(node, _Definition):
+            yield _describe(node, path, is_method=id(node) in methods)
+
+
+def _is_static(node: _Definition) -> bool:
+    return any(ast.unparse(decorator) == "staticmethod" for decorator in node.decorator_list)
+
+
+def _describe(node: _Definition, path: Path, is_method: bool) -> Function:
+    arguments = [*node.args.posonlyargs, *node.args.args][is_method:]
+    arguments += [*node.args.kwonlyargs, *filter(None, [node.args.vararg, node.args.kwarg])]
+    annotations = [argument.annotation for argument in arguments] + [node.returns]
+    return Function(
+        place=f"{path}:{node.lineno} {node.name}",
+        lines=_length(node),
+        slots=len(annotations),
+        annotated=sum(annotation is not None for annotation in annotations),
+    )
+
+
+def _length(node: _Definition) -> int:
+    assert node.end_lineno is not None
+    lines = node.end_lineno - node.lineno + 1
+    if ast.get_docstring(node, clean=False) is not None:
+        docstring = node.body[0]
+        assert docstring.end_lineno is not None
+        lines -= docstring.end_lineno - docstring.lineno + 1
+    return lines
+
+
+def long_files(paths: Iterable[Path], limit: int = MAX_FILE_LINES) -> list[str]:
+    """Files of more than `limit` lines."""
+    counted = ((path, _count_lines(path)) for path in paths)
+    return [f"{path} has {lines} lines, over {limit}" for path, lines in counted if lines > limit]
+
+
+def _count_lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def long_functions(paths: Iterable[Path], limit: int = MAX_FUNCTION_LINES) -> list[str]:
+    """Functions of more than `limit` lines, docstrings not counted."""
+    found = (function for path in paths for function in functions_in(path))
+    return [f"{one.place} has {one.lines} lines, over {limit}" for one in found if one.lines > limit]
+
+
+def too_many_longish_functions(
+    paths: Iterable[Path], limit: int = USUAL_FUNCTION_LINES, share: float = USUAL_SHARE
+) -> list[str]:
+    """The functions above `limit` lines, if fewer than `share` of all functions keep to it."""
+    found = [function for path in paths for function in functions_in(path)]
+    longish = [one for one in found if one.lines > limit]
+    if len(longish) <= (1 - share) * len(found):
+        return []
+    summary = f"{len(longish)} of {len(found)} functions have over {limit} lines; {share:.0%} may not"
+    return [summary, *(f"{one.place} has {one.lines} lines" for one in longish)]
+
+
+def too_many_suppressions(
+    paths: Iterable[Path], per_1000: float = MAX_SUPPRESSIONS_PER_1000_LINES
+) -> list[str]:
+    """Comments that silence a linter or type checker, if there are more than `per_1000` lines allow."""
+    paths = list(paths)
+    found = [place for path in paths for place in _suppressions_in(path)]
+    lines = sum(_count_lines(path) for path in paths)
+    if len(found) * 1000 <= per_1000 * lines:
+        return []
+    return [f"{len(found)} suppressions in {lines} lines, over {per_1000} per 1,000", *found]
+
+
+def _suppressions_in(path: Path) -> Iterator[str]:
+    source = io.StringIO(path.read_text(encoding="utf-8"))
+    for token in tokenize.generate_tokens(source.readline):
+        if token.type == tokenize.COMMENT and _SUPPRESSION.match(token.string):
+            yield f"{path}:{token.start[0]} {token.string}"
+
+
+def too_few_annotations(paths: Iterable[Path], share: float = ANNOTATED_SHARE) -> list[str]:
+    """The functions with unannotated arguments or returns, if fewer than `share` of all are annotated."""
+    found = [function for path in paths for function in functions_in(path)]
+    slots, annotated = sum(one.slots for one in found), sum(one.annotated for one in found)
+    if annotated >= share * slots:
+        return []
+    bare = [one.place for one in found if one.annotated < one.slots]
+    return [f"{annotated} of {slots} arguments and returns are annotated, under {share:.0%}", *bare]

@@ -1,0 +1,252 @@
+"""The rules of the house: who imports whom, what `import xarr` costs, how large things may grow.
+
+The second half shows on made-up trees that each check is able to fail.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.support import architecture, budgets
+from tests.support.architecture import Tree
+from tests.support.checkout import CHECKOUT, stale_backends, unexpected_variables
+
+LIBRARY = sorted([*CHECKOUT.glob("xarr/**/*.py"), *CHECKOUT.glob("backends/**/*.py")])
+EVERYTHING = sorted(
+    [
+        *LIBRARY,
+        *(path for top in ("tests", "examples", "benchmarks") for path in CHECKOUT.glob(f"{top}/**/*.py")),
+    ]
+)
+FORBIDDEN_AT_IMPORT = ("cupy", "jax", "mpi4py", "matplotlib", "sklearn", "xarr_numpy", "xarr_reference")
+
+TreeCheck = Callable[[Tree], list[str]]
+FileCheck = Callable[[Iterable[Path]], list[str]]
+
+TREE_CHECKS: tuple[TreeCheck, ...] = (
+    architecture.import_cycles,
+    architecture.upward_imports,
+    architecture.frontend_imports_of_backends,
+    architecture.backend_imports_of_closed_modules,
+    architecture.needless_function_level_imports,
+)
+
+
+@pytest.fixture(scope="module")
+def tree() -> Tree:
+    return Tree.of_checkout(CHECKOUT)
+
+
+def modules_loaded_by_import(name: str, forbidden: Iterable[str], path: Iterable[str]) -> list[str]:
+    """Which of the forbidden packages a fresh interpreter has loaded after `import name`."""
+    code = f"import sys, {name}; print(*(set(sys.modules) & {set(forbidden)!r}))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("check", TREE_CHECKS, ids=lambda check: check.__name__)
+def test_imports(check: TreeCheck, tree: Tree) -> None:
+    assert "xarr.errors" in tree.modules
+    assert "xarr_numpy" in tree.backends
+    problems = check(tree)
+    assert not problems, "\n".join(problems)
+
+
+def test_import_of_xarr_loads_nothing_optional() -> None:
+    assert modules_loaded_by_import("xarr", FORBIDDEN_AT_IMPORT, sys.path) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "paths"),
+    [
+        (budgets.long_files, EVERYTHING),
+        (budgets.long_functions, EVERYTHING),
+        (budgets.too_many_longish_functions, LIBRARY),
+        (budgets.too_many_suppressions, LIBRARY),
+        (budgets.too_few_annotations, LIBRARY),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_budget(check: FileCheck, paths: list[Path]) -> None:
+    problems = check(paths)
+    assert not problems, "\n".join(problems)
+
+
+# The checks can fail.
+
+
+def made_up_tree(root: Path, **sources: str) -> Tree:
+    """A checkout from `package__module="source"`; a package whose name begins with `xarr_` is a backend."""
+    for name, source in {"xarr": "", "xarr_toy": "", **sources}.items():
+        package, _, module = name.partition("__")
+        directory = root / "backends" / package if package.startswith("xarr_") else root / package
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"{module or '__init__'}.py").write_text(source, encoding="utf-8")
+    return Tree.of_checkout(root)
+
+
+def test_sound_tree_has_no_problems(tmp_path: Path) -> None:
+    tree = made_up_tree(
+        tmp_path,
+        xarr="from .array import Array",
+        xarr__array="from xarr import errors\nfrom . import shapes",
+        xarr__shapes="from xarr.errors import ShapeError",
+        xarr__errors="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from xarr.array import Array",
+        xarr_toy="import xarr.shapes\nfrom xarr.errors import ShapeError",
+        xarr_toy__gpu="def device():\n    import cupy\n    return cupy.cuda.Device()",
+    )
+    assert set(tree.modules) == {
+        *("xarr", "xarr.array", "xarr.errors", "xarr.shapes", "xarr_toy", "xarr_toy.gpu"),
+    }
+    assert [problem for check in TREE_CHECKS for problem in check(tree)] == []
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from xarr.shapes import Shape",
+        "from . import shapes",
+        "def late():\n    from .shapes import Shape",
+        "import importlib\nlate = importlib.import_module('xarr.shapes')",
+    ],
+)
+def test_cycle_is_found(back: str, tmp_path: Path) -> None:
+    tree = made_up_tree(tmp_path, xarr__shapes="import xarr.dtypes", xarr__dtypes=back)
+    assert architecture.import_cycles(tree) in (
+        ["import cycle: xarr.dtypes -> xarr.shapes -> xarr.dtypes"],
+        ["import cycle: xarr.shapes -> xarr.dtypes -> xarr.shapes"],
+    )
+
+
+def test_cycle_through_package_is_found(tmp_path: Path) -> None:
+    tree = made_up_tree(tmp_path, xarr="from xarr.array import Array", xarr__array="import xarr")
+    assert architecture.import_cycles(tree)
+
+
+@pytest.mark.parametrize(
+    "line", ["from xarr.array import Array", "from .array import Array", "import xarr.array"]
+)
+def test_upward_import_is_found(line: str, tmp_path: Path) -> None:
+    tree = made_up_tree(tmp_path, xarr__array="", xarr__shapes=line)
+    assert architecture.upward_imports(tree) == [
+        "xarr.shapes:1 imports xarr.array, which lies 8 layer(s) higher"
+    ]
+
+
+def test_module_without_layer_is_found(tmp_path: Path) -> None:
+    (problem,) = architecture.upward_imports(made_up_tree(tmp_path, xarr__attic=""))
+    assert problem.startswith("xarr.attic is in no layer: add it to a row of LAYERS")
+
+
+def test_longer_pattern_decides_the_layer() -> None:
+    layers = [("explanation.*",), ("explanation.program",), ("__init__",)]
+    names = ["xarr.explanation.text", "xarr.explanation.program", "xarr", "xarr.attic"]
+    assert [architecture.layer_of(name, layers) for name in names] == [0, 1, 2, None]
+
+
+@pytest.mark.parametrize("line", ["import xarr_toy", "def run():\n    from xarr_toy import table"])
+def test_frontend_import_of_backend_is_found(line: str, tmp_path: Path) -> None:
+    tree = made_up_tree(tmp_path, xarr__backend=line)
+    (problem,) = architecture.frontend_imports_of_backends(tree)
+    assert problem.endswith("imports xarr_toy, a backend")
+
+
+@pytest.mark.parametrize("line", ["import xarr", "from xarr import lax", "from xarr.array import Array"])
+def test_backend_import_of_closed_module_is_found(line: str, tmp_path: Path) -> None:
+    tree = made_up_tree(tmp_path, xarr__array="", xarr__lax="", xarr_toy=line)
+    assert len(architecture.backend_imports_of_closed_modules(tree)) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["import math", "import numpy as np", "from xarr import errors", "import xarr_toy"]
+)
+def test_needless_function_level_import_is_found(line: str, tmp_path: Path) -> None:
+    tree = made_up_tree(tmp_path, xarr__errors="", xarr__shapes=f"def late():\n    {line}")
+    assert len(architecture.needless_function_level_imports(tree)) == 1
+
+
+def test_loaded_module_is_found(tmp_path: Path) -> None:
+    made_up_tree(tmp_path, xarr="import matplotlib", matplotlib="")
+    loaded = modules_loaded_by_import("xarr", FORBIDDEN_AT_IMPORT, [str(tmp_path), *sys.path])
+    assert loaded == ["matplotlib"]
+
+
+def function_of(lines: int, name: str = "f") -> str:
+    """An unannotated function of so many lines, its docstring of three lines not counted."""
+    return f'def {name}(x):\n    """One.\n\n    Three."""\n' + "    x += 1\n" * (lines - 1)
+
+
+BAD_SOURCES: tuple[tuple[FileCheck, str, str, str], ...] = (
+    (budgets.long_files, "x = 1\n" * 601, "x = 1\n" * 600, "601 lines, over 600"),
+    (budgets.long_functions, function_of(101), function_of(100), "f has 101 lines, over 100"),
+    (
+        budgets.too_many_longish_functions,
+        "".join(function_of(41 if i < 2 else 40, f"f{i}") for i in range(39)),
+        "".join(function_of(41 if i < 2 else 40, f"f{i}") for i in range(40)),
+        "2 of 39 functions have over 40 lines",
+    ),
+    (
+        budgets.too_many_suppressions,
+        "x = 1\n" * 997 + "x = 2  # noqa: F841\n" * 2 + "x = 3  # type: ignore[misc]\n",
+        "x = 1\n" * 997 + "x = 2  # noqa: F841\n" * 2 + 'x = "# type: ignore[misc]"\n',
+        "3 suppressions in 1000 lines",
+    ),
+    (
+        budgets.too_few_annotations,
+        "def f(a: int, *b: int, c) -> int: ...\n" + "def g(a: int) -> int: ...\n" * 7,
+        "def f(a: int, *b: int, c) -> int: ...\n" + "def g(a: int) -> int: ...\n" * 8,
+        "17 of 18 arguments and returns are annotated",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("check", "bad", "good", "message"), BAD_SOURCES, ids=[check.__name__ for check, *_ in BAD_SOURCES]
+)
+def test_budget_check_can_fail(check: FileCheck, bad: str, good: str, message: str, tmp_path: Path) -> None:
+    over, within = tmp_path / "over.py", tmp_path / "within.py"
+    over.write_text(bad, encoding="utf-8")
+    within.write_text(good, encoding="utf-8")
+    assert message in check([over])[0]
+    assert check([within]) == []
+
+
+def test_self_needs_no_annotation_and_a_static_argument_does(tmp_path: Path) -> None:
+    source = tmp_path / "methods.py"
+    source.write_text(
+        "class C:\n    def m(self): ...\n    @staticmethod\n    def s(a): ...\n", encoding="utf-8"
+    )
+    assert [one.slots for one in budgets.functions_in(source)] == [1, 2]
+
+
+def test_unexpected_variable_is_refused() -> None:
+    (problem,) = unexpected_variables({"XARR_DEBUG": "1", "XARR_BACKEND": "numpy", "HOME": "/"})
+    assert problem.startswith("XARR_DEBUG is set")
+
+
+def test_stale_backend_is_refused(tmp_path: Path) -> None:
+    made_up_tree(tmp_path / "checkout", xarr_toy="x = 1")
+    made_up_tree(tmp_path / "installed", xarr_toy="x = 1")
+    places = {
+        "xarr": tmp_path / "checkout" / "xarr",
+        "xarr_toy": tmp_path / "installed" / "backends" / "xarr_toy",
+    }
+    assert stale_backends(tmp_path / "checkout", places.get) == []
+    (places["xarr_toy"] / "__init__.py").write_text("x = 2", encoding="utf-8")
+    (problem,) = stale_backends(tmp_path / "checkout", places.get)
+    assert "which differs from" in problem
+    (places["xarr_toy"] / "__init__.py").write_text("x = 1", encoding="utf-8")
+    (places["xarr_toy"] / "more.py").write_text("", encoding="utf-8")
+    assert len(stale_backends(tmp_path / "checkout", places.get)) == 1

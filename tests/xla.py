@@ -1,0 +1,63 @@
+"""Parse StableHLO text with MLIR and run it with XLA on the CPU: the oracle of the differential tests."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+from jax._src.interpreters import mlir
+from jax._src.lib import xla_client
+from jax._src.lib.mlir import ir
+from jax.extend.backend import get_backend
+
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_enable_x64", True)
+
+Array = np.ndarray[Any, Any]
+
+
+@cache
+def context() -> Any:
+    """One MLIR context with the dialects that JAX uses, StableHLO and CHLO among them."""
+    return mlir.make_ir_context()
+
+
+def parse(text: str) -> Any:
+    """`text` as a verified MLIR module; jaxlib's MLIRError says what is wrong with it."""
+    with context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        module.operation.verify()
+    return module
+
+
+def run_stablehlo(text: str, *inputs: Any) -> list[Array]:
+    """The results of the function `main` of a StableHLO module, compiled by XLA for the CPU.
+
+    Inputs must have exactly the shapes and dtypes of main's arguments: XLA reads their memory as such.
+    Raises ValueError if they do not, or if main takes or returns a tuple, which XLA cannot pass.
+    """
+    module = parse(text)
+    arrays = [np.asarray(value) for value in inputs]
+    with context(), ir.Location.unknown():
+        _check(module, arrays)
+    backend = get_backend("cpu")
+    device = backend.local_devices()[0]
+    devices = xla_client.DeviceList((device,))
+    program = backend.compile_and_load(module, devices, xla_client.CompileOptions())
+    buffers = [jax.device_put(array, device) for array in arrays]
+    shards = program.execute_sharded(buffers).disassemble_into_single_device_arrays()
+    return [np.asarray(shard[0]) for shard in shards]
+
+
+def _check(module: Any, arrays: list[Array]) -> None:
+    functions = {ir.StringAttr(op.attributes["sym_name"]).value: op for op in module.body.operations}
+    type = ir.FunctionType(ir.TypeAttr(functions["main"].attributes["function_type"]).value)
+    for wanted in itertools.chain(type.inputs, type.results):
+        if str(wanted).startswith("tuple"):
+            raise ValueError(f"main cannot take or return a tuple, got {wanted}; take it apart")
+    got = [str(ir.RankedTensorType.get(a.shape, mlir.dtype_to_ir_type(a.dtype))) for a in arrays]
+    if got != [str(wanted) for wanted in type.inputs]:
+        raise ValueError(f"main wants {[str(wanted) for wanted in type.inputs]}, got {got}")

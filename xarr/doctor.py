@@ -1,0 +1,72 @@
+"""`python -m xarr doctor`: versions, backends, devices, and why one is missing."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from ctypes.util import find_library
+from importlib import metadata
+from importlib.util import find_spec
+
+from xarr import backend as backends
+from xarr.config import current as config
+from xarr.errors import BackendError
+
+_PACKAGES = ("xarr", "numpy", "ml_dtypes", "typing_extensions")
+_OPTIONAL = {
+    "cupy": "arrays on NVIDIA GPUs: pip install 'xarr[cuda12]' or 'xarr[cuda13]'",
+    "mpi4py": "collectives between processes: pip install 'xarr[mpi]'",
+    "matplotlib": "the pictures of the examples: pip install 'xarr[examples]'",
+}
+
+
+def report() -> str:
+    """All that a bug report needs to say about the installation, as text."""
+    parts = (_versions(), _optional(), _backends(), _gpu(), _settings())
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed as a package"
+
+
+def _versions() -> Iterator[str]:
+    yield "versions"
+    yield f"  python             {platform.python_version()} on {platform.platform()}"
+    for package in _PACKAGES:
+        yield f"  {package:18} {_version(package)}"
+
+
+def _optional() -> Iterator[str]:
+    yield "optional packages"
+    for package, use in _OPTIONAL.items():
+        found = find_spec(package) is not None
+        yield f"  {package:18} {_version(package) if found else 'missing; for ' + use}"
+
+
+def _backends() -> Iterator[str]:
+    yield "backends"
+    for name in dict.fromkeys((*backends.available(), config.backend)):
+        chosen = "*" if name == config.backend else " "
+        try:
+            found = backends.get(name)
+        except BackendError as error:
+            yield f"{chosen} {name:18} unavailable: {error}"
+        else:
+            yield f"{chosen} {name:18} devices: {', '.join(found.devices())}"
+    yield "  (* the backend of new arrays)"
+
+
+def _gpu() -> Iterator[str]:
+    yield "gpu"
+    driver = find_library("cuda")
+    yield f"  CUDA driver        {driver or 'missing: without libcuda no NVIDIA GPU can be used'}"
+    known = "cupy" in backends.available()
+    yield f"  cupy backend       {'installed' if known else 'not part of this installation'}"
+
+
+def _settings() -> Iterator[str]:
+    yield from repr(config).replace("xarr.config", "settings").splitlines()

@@ -1,0 +1,146 @@
+"""`explain`: run a function and account for every implicit broadcast that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from xarr.dtypes import xla_name
+from xarr.errors import BroadcastError, InputError
+from xarr.explanation.broadcast import BroadcastExplanation, explain_expression, explain_shapes
+from xarr.functions._core import ImplicitBroadcast, as_array, watching
+from xarr.ir.graph import Node
+from xarr.ir.source import Source, operand_names
+
+_VALUES_SHOWN = 64
+"""Values of operands up to this size are shown in the pictures, if they have been computed already."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One implicit broadcast of a program and the source line that made it."""
+
+    explanation: BroadcastExplanation
+    source: Source | None
+
+    def text(self) -> str:
+        place = f"{self.source}\n\n" if self.source else ""
+        return f"{place}{self.explanation.text()}"
+
+
+@dataclass(frozen=True)
+class ProgramExplanation:
+    """Every implicit broadcast of a program, in the order made.
+
+    `str(e)`, `e.text()`, `e.html()` and `e.svg()` show them all; `e.steps` holds one BroadcastExplanation
+    each.  `e.error` is the BroadcastError that ended the program, if one did.
+    """
+
+    steps: tuple[Step, ...]
+    error: BroadcastError | None = None
+
+    def text(self) -> str:
+        """Plain text, one part per broadcast."""
+        if not self.steps:
+            return "no implicit broadcast: every operand has the shape of its op's result, or is a scalar\n"
+        return ("\n" + "-" * 78 + "\n").join(step.text() for step in self.steps)
+
+    def html(self) -> str:
+        """A self-contained HTML fragment."""
+        if not self.steps:
+            return f"<p>{escape(self.text())}</p>"
+        return "\n".join(step.explanation.html() for step in self.steps)
+
+    def svg(self) -> str:
+        """The picture of the only broadcast; InputError if there is none, or more than one."""
+        if len(self.steps) != 1:
+            raise InputError(
+                f"svg() shows one broadcast, the program makes {len(self.steps)}; "
+                "use e.steps[i].explanation.svg()"
+            )
+        return self.steps[0].explanation.svg()
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExplanation | BroadcastExplanation:
+    """Account for the implicit broadcasts of `function(*arguments)`, e.g. `explain(lambda: x - y)`.
+
+    The function is run, its graph recorded; nothing is evaluated unless the function looks at values.
+    A broadcast that fails is explained as well, with the fixes that would work.  A string such as
+    "(5,1) - (5,)" explains bare shapes.
+
+    Scalars are not listed: they broadcast freely at every level.
+    """
+    if isinstance(function, str):
+        return explain_expression(function)
+    if not callable(function):
+        raise InputError(f"explain wants a function such as lambda: x - y, got {type(function).__name__}")
+    found: list[Step] = []
+    error: BroadcastError | None = None
+    with watching(lambda broadcast: _note(found, broadcast)):
+        try:
+            function(*arguments)
+        except BroadcastError as raised:
+            error = raised
+            explanation = getattr(raised, "explanation", None)
+            if explanation is None:
+                raise
+            found.append(Step(explanation, None))
+    return ProgramExplanation(tuple(found), error)
+
+
+def explain_broadcast(
+    *operands: Any,
+    op: str = "add",
+    names: Sequence[str] | None = None,
+    broadcast_dimensions: Sequence[int] | None = None,
+) -> BroadcastExplanation:
+    """Explain how `op` broadcasts its operands, or why it does not: a text, a page and a picture in one object.
+
+    Operands are arrays, or shapes given as tuples of ints: `explain_broadcast(x, (5,), op="-")`.  Nothing
+    is evaluated; values that are there already and few are shown.  With `broadcast_dimensions` (two
+    operands) XLA's explicit rule is explained, else NumPy's.
+
+    Raises InputError or ShapeError for malformed arguments; shapes that do not fit are no error here.
+    """
+    arrays = [None if _is_shape(operand) else as_array(operand) for operand in operands]
+    nodes = [array._node for array in arrays if array is not None]
+    return explain_shapes(
+        *(operand if a is None else a.shape for operand, a in zip(operands, arrays, strict=True)),
+        op=op,
+        names=names,
+        dtypes=[None if a is None else xla_name(a.dtype) for a in arrays],
+        values=_values(nodes) if len(nodes) == len(operands) else None,
+        broadcast_dimensions=broadcast_dimensions,
+    )
+
+
+def _is_shape(operand: object) -> bool:
+    return isinstance(operand, tuple) and all(isinstance(size, SupportsIndex) for size in operand)
+
+
+def _note(found: list[Step], broadcast: ImplicitBroadcast) -> None:
+    shapes = broadcast.alignment.operands
+    if all(not shape or shape == broadcast.alignment.result for shape in shapes):
+        return
+    names = operand_names(broadcast.source, len(shapes)) if broadcast.source else None
+    explanation = explain_shapes(
+        *shapes, op=broadcast.op, names=names, dtypes=broadcast.dtypes, values=_values(broadcast.nodes)
+    )
+    found.append(Step(explanation, broadcast.source))
+
+
+def _values(nodes: Sequence[Node]) -> list[Any] | None:
+    """The operands' values, if all are small and there already."""
+    values = [node.value for node in nodes]
+    known = [value for value in values if isinstance(value, np.ndarray) and value.size <= _VALUES_SHOWN]
+    return known if nodes and len(known) == len(nodes) else None

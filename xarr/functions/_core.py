@@ -1,0 +1,205 @@
+"""Where a NumPy-style call becomes an explicit one: promotion, then implicit broadcasting spelled out.
+
+Every function of this level prepares its operands with `promoted` and `broadcasted`.  After that all
+operands have one element type and one shape, and `xarr.lax` never has to guess.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xarr import backend as backends
+from xarr.backend import AbstractBackend
+from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
+from xarr.config import current as config
+from xarr.dtypes import default_of, promote, promote_weak, xla_name
+from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning
+from xarr.explanation.broadcast import broadcast_error, explain_shapes
+from xarr.host import SCALARS, host_array, scalar_kind
+from xarr.ir.graph import Node
+from xarr.ir.ops import Convert
+from xarr.ir.source import Source, caller, operand_names
+from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
+from xarr.lazy import Handle, common_backend, wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+DType = np.dtype[Any]
+Nodes = tuple[tuple[Node, ...], AbstractBackend | None]
+
+
+@dataclass(frozen=True)
+class ImplicitBroadcast:
+    """One broadcast that NumPy's rule made: by which function, of which shapes, at which source line."""
+
+    op: str
+    alignment: Alignment
+    dtypes: tuple[str, ...]
+    source: Source | None
+    nodes: tuple[Node, ...] = ()
+
+
+#: Called with every implicit broadcast while `watching`; empty otherwise.
+_observers: list[Callable[[ImplicitBroadcast], None]] = []
+
+
+@contextmanager
+def watching(observer: Callable[[ImplicitBroadcast], None]) -> Iterator[None]:
+    """Call `observer` with every implicit broadcast that this thread makes in the block."""
+    thread = threading.get_ident()
+
+    def own(broadcast: ImplicitBroadcast) -> None:
+        if threading.get_ident() == thread:
+            observer(broadcast)
+
+    _observers.append(own)
+    try:
+        yield
+    finally:
+        _observers.remove(own)
+
+
+def as_array(value: ArrayLike) -> Array:
+    """`value` as an Array; Python numbers take the default dtypes, NumPy arrays are copied."""
+    if isinstance(value, Handle):
+        return value  # type: ignore[return-value]
+    if isinstance(value, SCALARS) and not isinstance(value, np.generic):
+        return wrap(scalar_node(value, default_of(scalar_kind(value))), None)
+    found = host_array(value)
+    backend = backends.default() if found.shape else None
+    return wrap(host_node(found, backend), backend)
+
+
+def is_weak(value: ArrayLike) -> bool:
+    """Whether a value is a Python number, which gives way to the element types of arrays (NEP 50)."""
+    return isinstance(value, SCALARS) and not isinstance(value, np.generic)
+
+
+def common_dtype(*values: ArrayLike) -> DType:
+    """The element type that the values are promoted to, by NumPy 2's rules."""
+    strong: list[DType] = []
+    weak: list[type[Any]] = []
+    for value in values:
+        if is_weak(value):
+            weak.append(scalar_kind(value))
+        else:
+            strong.append(value.dtype if isinstance(value, Handle) else as_array(value).dtype)  # type: ignore[attr-defined]
+    weak.sort(key=SCALARS.index)
+    if not strong:
+        return default_of(weak[-1])
+    return reduce(promote_weak, weak, reduce(promote, strong))
+
+
+def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
+    """Nodes for the values, converted to `dtype` where it is given, and their backend."""
+    backend = common_backend(value for value in values if isinstance(value, Handle))
+    nodes = tuple(_node_of(value, dtype, backend) for value in values)
+    if backend is None and any(node.value is not None for node in nodes):
+        backend = backends.default()
+    return nodes, backend
+
+
+def _node_of(value: ArrayLike, dtype: DType | None, backend: AbstractBackend | None) -> Node:
+    if is_weak(value):
+        return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
+    node: Node = value._node if isinstance(value, Handle) else host_node(host_array(value), backend)
+    return node if dtype is None or node.dtype == dtype else Node(Convert(dtype), (node,))
+
+
+def promoted(name: str, *values: ArrayLike, dtype: DType | None = None) -> tuple[Array, ...]:
+    """The values as Arrays of one element type: `dtype`, or the one NumPy 2 promotes them to.
+
+    Raises DTypeError where there is no implicit promotion, ValueRangeError for a Python int that the
+    type of the arrays cannot hold, BackendError for arrays of two backends.
+    """
+    nodes, backend = nodes_of(values, common_dtype(*values) if dtype is None else dtype)
+    return tuple(wrap(node, backend) for node in nodes)
+
+
+def broadcasted(name: str, *arrays: Array) -> tuple[Array, ...]:
+    """The arrays in one shape, by NumPy's rule; an explicit broadcast_in_dim for each that changes.
+
+    Raises BroadcastError if the shapes do not fit, or if `config.broadcasting` refuses the broadcast.
+    """
+    nodes = broadcasted_nodes(name, tuple(array._node for array in arrays))
+    return tuple(
+        array if node is array._node else wrap(node, array._backend)
+        for node, array in zip(nodes, arrays, strict=True)
+    )
+
+
+def broadcasted_nodes(name: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """`broadcasted` on nodes."""
+    shapes = [node.shape for node in nodes]
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return nodes
+    alignment = aligned(name, tuple(shapes), tuple(node.dtype for node in nodes), nodes)
+    return tuple(
+        broadcast_node(node, alignment.result, dimensions)
+        for node, dimensions in zip(nodes, alignment.dimensions, strict=True)
+    )
+
+
+def aligned(
+    name: str,
+    shapes: tuple[tuple[int, ...], ...],
+    dtypes: tuple[DType, ...],
+    nodes: tuple[Node, ...] = (),
+) -> Alignment:
+    """NumPy's alignment of the shapes if it exists and `config.broadcasting` allows it."""
+    alignment = align_numpy(*shapes)
+    if isinstance(alignment, Misfit):
+        raise broadcast_error(name, shapes, names=_names(len(shapes)), dtypes=[xla_name(d) for d in dtypes])
+    mode = config.broadcasting
+    if mode != "numpy":
+        _keep_discipline(name, alignment, dtypes, mode)
+    if _observers and alignment.is_implicit:
+        found = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), _place(), nodes)
+        for observer in _observers:
+            observer(found)
+    return alignment
+
+
+def _place() -> Source | None:
+    place = caller()
+    return Source(*place) if place else None
+
+
+def _names(count: int) -> tuple[str, ...] | None:
+    """The operands as the user wrote them, where the source line can be read."""
+    place = _place()
+    return operand_names(place, count) if place else None
+
+
+def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...], mode: Any) -> None:
+    """Refuse, or under "warn" announce, what the mode does not allow."""
+    names = _names(len(alignment.operands))
+    refused = refusal(alignment, "explicit" if mode == "warn" else mode, names)
+    if refused is None:
+        return
+    shown = [xla_name(dtype) for dtype in dtypes]
+    if mode != "warn":
+        raise broadcast_error(name, alignment.operands, names, shown, problem=refused)
+    text = explain_shapes(*alignment.operands, op=name, names=names, dtypes=shown).text()
+    category = (
+        OuterBroadcastWarning
+        if alignment.is_outer
+        else AmbiguousBroadcastWarning
+        if ambiguous_alternatives(alignment)
+        else BroadcastWarning
+    )
+    place = _place()
+    if place is None:
+        warnings.warn(text, category, stacklevel=2)
+    else:
+        warnings.warn_explicit(text, category, place.filename, place.line)

@@ -1,0 +1,472 @@
+"""Element-wise functions with NumPy's promotion and broadcasting.
+
+Sections and names are the Array API standard's, with NumPy's other names beside them.  All take Arrays,
+NumPy arrays, Python numbers or nested sequences of numbers, broadcast by NumPy's rule and promote by
+NumPy 2's, and return Arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED, default_of, promote
+from xarr.errors import DTypeError, ValueRangeError
+from xarr.functions._core import DType, as_array, broadcasted, common_dtype, is_weak, promoted
+from xarr.functions._rows import (
+    UnaryFunction,
+    binary,
+    bits_type,
+    common_real_float,
+    comparison,
+    integer_type,
+    number,
+    power_type,
+    quotient_type,
+    real_number,
+    real_type,
+    same,
+    to_float,
+    to_real_float,
+    unary,
+)
+from xarr.ir import ops
+from xarr.lax.core import ArrayLike
+from xarr.lazy import wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+# --- the regular rows ------------------------------------------------------------------------------
+
+_EXACT: Final = FLOAT | COMPLEX
+
+acos = arccos = unary("acos", ops.Acos(), to_float, "Inverse cosine, in radians.")
+acosh = arccosh = unary("acosh", ops.Acosh(), to_float, "Inverse hyperbolic cosine.")
+asin = arcsin = unary("asin", ops.Asin(), to_float, "Inverse sine, in radians.")
+asinh = arcsinh = unary("asinh", ops.Asinh(), to_float, "Inverse hyperbolic sine.")
+atan = arctan = unary("atan", ops.Atan(), to_float, "Inverse tangent, in radians.")
+atanh = arctanh = unary("atanh", ops.Atanh(), to_float, "Inverse hyperbolic tangent.")
+bitwise_invert = invert = bitwise_not = unary(
+    "bitwise_invert", ops.Not(), bits_type, "Bitwise complement; not of bools."
+)
+cbrt = unary("cbrt", ops.Cbrt(), to_real_float, "Cube root.")
+cos = unary("cos", ops.Cosine(), to_float, "Cosine of an angle in radians.")
+cosh = unary("cosh", ops.Cosh(), to_float, "Hyperbolic cosine.")
+exp = unary("exp", ops.Exponential(), to_float, "e to the power x.")
+expm1 = unary("expm1", ops.ExponentialMinusOne(), to_float, "exp(x) - 1, accurate near 0.")
+log = unary("log", ops.Log(), to_float, "Natural logarithm.")
+log1p = unary("log1p", ops.LogPlusOne(), to_float, "log(1 + x), accurate near 0.")
+negative = unary("negative", ops.Negate(), number, "-x; integers wrap.")
+sin = unary("sin", ops.Sine(), to_float, "Sine of an angle in radians.")
+sinh = unary("sinh", ops.Sinh(), to_float, "Hyperbolic sine.")
+sqrt = unary("sqrt", ops.Sqrt(), to_float, "Square root.")
+tan = unary("tan", ops.Tan(), to_float, "Tangent of an angle in radians.")
+tanh = unary("tanh", ops.Tanh(), to_float, "Hyperbolic tangent.")
+
+add = binary("add", ops.Add(), same, BOOL | NUMBER, "x1 + x2; logical or of bools.")
+atan2 = arctan2 = binary("atan2", ops.Atan2(), to_real_float, FLOAT, "The angle of the point (x2, x1).")
+bitwise_and = binary("bitwise_and", ops.And(), bits_type, BOOL | INTEGER, "Bitwise and; also of bools.")
+bitwise_or = binary("bitwise_or", ops.Or(), bits_type, BOOL | INTEGER, "Bitwise or; also of bools.")
+bitwise_xor = binary("bitwise_xor", ops.Xor(), bits_type, BOOL | INTEGER, "Bitwise exclusive or.")
+divide = true_divide = binary("divide", ops.Divide(), quotient_type, _EXACT, "x1 / x2, a float for integers.")
+maximum = binary("maximum", ops.Maximum(), same, BOOL | NUMBER, "The larger; NaN if either is NaN.")
+minimum = binary("minimum", ops.Minimum(), same, BOOL | NUMBER, "The smaller; NaN if either is NaN.")
+multiply = binary("multiply", ops.Multiply(), same, BOOL | NUMBER, "x1 * x2; logical and of bools.")
+nextafter = binary("nextafter", ops.NextAfter(), to_real_float, FLOAT, "The float after x1 towards x2.")
+bitwise_left_shift = left_shift = binary(
+    "bitwise_left_shift", ops.ShiftLeft(), integer_type, INTEGER, "x1 << x2; 0 where x2 reaches the width."
+)
+subtract = binary("subtract", ops.Subtract(), number, NUMBER, "x1 - x2; not defined for bools.")
+
+equal = comparison("equal", "EQ", "x1 == x2; NaN equals nothing.")
+greater = comparison("greater", "GT", "x1 > x2.")
+greater_equal = comparison("greater_equal", "GE", "x1 >= x2.")
+less = comparison("less", "LT", "x1 < x2.")
+less_equal = comparison("less_equal", "LE", "x1 <= x2.")
+not_equal = comparison("not_equal", "NE", "x1 != x2; NaN differs from everything.")
+
+
+def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 >> x2: fills with the sign for signed types, with zeros for unsigned ones."""
+    dtype = integer_type("bitwise_right_shift", common_dtype(x1, x2))
+    x, y = broadcasted("bitwise_right_shift", *promoted("bitwise_right_shift", x1, x2, dtype=dtype))
+    return lax.shift_right_logical(x, y) if dtype in UNSIGNED else lax.shift_right_arithmetic(x, y)
+
+
+right_shift = bitwise_right_shift
+
+
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 ** x2.
+
+    Integers to a negative Python int raise ValueRangeError as in NumPy; a negative integer in an array
+    gives 0, or ±1 where |x1| is 1 (XLA's rule), since values are not looked at when the op is recorded.
+    """
+    dtype = power_type("pow", common_dtype(x1, x2))
+    if is_weak(x2) and isinstance(x2, int) and x2 < 0 and dtype in INTEGER:
+        raise ValueRangeError(f"pow: an integer to the power {x2} is no integer; convert x1 to float")
+    return _power(x1, x2)
+
+
+_power = binary("pow", ops.Power(), power_type, NUMBER, "x1 ** x2.")
+pow = power
+
+
+# --- compositions ------------------------------------------------------------------------------------
+
+
+def abs(x: ArrayLike, /) -> Array:
+    """Magnitude; a real for complex x.  Source: NumPy absolute, Array API abs."""
+    array = as_array(x)
+    return _itself(array) if array.dtype in UNSIGNED | BOOL else lax.abs(array)
+
+
+absolute = abs
+
+
+def _itself(array: Array) -> Array:
+    """A new handle on the same value."""
+    return wrap(array._node, array._backend)
+
+
+def _numeric(x: ArrayLike) -> Array:
+    """x as an Array, bools as int8: what NumPy does where it has no loop for bools."""
+    array = as_array(x)
+    return array.astype(np.int8) if array.dtype in BOOL else array
+
+
+def positive(x: ArrayLike, /) -> Array:
+    """x itself, as a new handle.  Refuses bools, as NumPy does."""
+    array = as_array(x)
+    number("positive", array.dtype)
+    return _itself(array)
+
+
+def sign(x: ArrayLike, /) -> Array:
+    """-1, 0 or 1, 0 without a sign; x / |x| for complex x.  Refuses bools, as NumPy does."""
+    array = as_array(x)
+    if number("sign", array.dtype) in UNSIGNED:
+        return lax.min(array, 1)
+    found = lax.sign(array)
+    return lax.add(found, 0) if array.dtype in FLOAT else found
+
+
+def square(x: ArrayLike, /) -> Array:
+    """x * x; int8 for bools."""
+    array = _numeric(x)
+    return multiply(array, array)
+
+
+def reciprocal(x: ArrayLike, /) -> Array:
+    """1 / x; for integers the whole part of it, and -1 (all bits set) for 0."""
+    array = _numeric(x)
+    return lax.div(1, array) if array.dtype in INTEGER else divide(1, array)
+
+
+def _whole(name: str, function: Callable[[Any], Array]) -> UnaryFunction:
+    def rounding(x: ArrayLike, /) -> Array:
+        array = as_array(x)
+        dtype = real_type(name, array.dtype)
+        return function(array) if dtype in FLOAT else _itself(array)
+
+    rounding.__name__ = rounding.__qualname__ = name
+    rounding.__doc__ = f"{name} of each element; integers stay as they are.  Source: NumPy 2, {name}."
+    return rounding
+
+
+def _truncated(x: Array) -> Array:
+    return lax.select(lax.lt(x, 0), lax.ceil(x), lax.floor(x))
+
+
+ceil = _whole("ceil", lax.ceil)
+floor = _whole("floor", lax.floor)
+trunc = fix = _whole("trunc", _truncated)
+
+
+def round(x: ArrayLike, /, decimals: int = 0) -> Array:
+    """Rounded to `decimals` places, ties to even.  Source: NumPy round."""
+    array = as_array(x)
+    if array.dtype in COMPLEX:
+        return lax.complex(round(lax.real(array), decimals), round(lax.imag(array), decimals))
+    if array.dtype in BOOL:
+        return round(array.astype(np.float16), decimals)
+    if array.dtype not in FLOAT:
+        if decimals >= 0:
+            return _itself(array)
+        return round(array.astype(np.float64), decimals).astype(array.dtype)
+    nearest = lax.RoundingMethod.TO_NEAREST_EVEN
+    if decimals == 0:
+        return lax.round(array, nearest)
+    factor = 10.0 ** math.fabs(decimals)
+    if decimals > 0:
+        return lax.div(lax.round(lax.mul(array, factor), nearest), factor)
+    return lax.mul(lax.round(lax.div(array, factor), nearest), factor)
+
+
+around = round
+
+
+def rint(x: ArrayLike, /) -> Array:
+    """The nearest integer as a float, ties to even; both parts of a complex number."""
+    array = as_array(x)
+    return round(array.astype(to_float("rint", array.dtype)))
+
+
+def real(x: ArrayLike, /) -> Array:
+    """Real part; x itself for a real type."""
+    array = as_array(x)
+    return lax.real(array) if array.dtype in COMPLEX else _itself(array)
+
+
+def imag(x: ArrayLike, /) -> Array:
+    """Imaginary part; zeros for a real type."""
+    array = as_array(x)
+    return lax.imag(array) if array.dtype in COMPLEX else lax.full_like(array, 0)
+
+
+def conj(x: ArrayLike, /) -> Array:
+    """Complex conjugate; x itself for a real type, int8 for bools."""
+    array = _numeric(x)
+    return lax.conj(array) if array.dtype in COMPLEX else _itself(array)
+
+
+conjugate = conj
+
+
+def isfinite(x: ArrayLike, /) -> Array:
+    """Neither infinite nor NaN, in both parts of a complex number."""
+    array = as_array(x)
+    if array.dtype in COMPLEX:
+        return lax.bitwise_and(lax.is_finite(lax.real(array)), lax.is_finite(lax.imag(array)))
+    return lax.is_finite(array) if array.dtype in FLOAT else lax.full_like(array, True, PREDICATE)
+
+
+def isnan(x: ArrayLike, /) -> Array:
+    """Not a number, in either part of a complex number."""
+    array = as_array(x)
+    return lax.ne(array, array) if array.dtype in FLOAT | COMPLEX else lax.full_like(array, False, PREDICATE)
+
+
+def isinf(x: ArrayLike, /) -> Array:
+    """Infinite of either sign, in either part of a complex number."""
+    array = as_array(x)
+    if array.dtype in COMPLEX:
+        return lax.bitwise_or(isinf(lax.real(array)), isinf(lax.imag(array)))
+    if array.dtype in FLOAT:
+        return lax.eq(lax.abs(array), math.inf)
+    return lax.full_like(array, False, PREDICATE)
+
+
+def _bit_patterns(name: str, *arrays: Array) -> tuple[DType, tuple[Array, ...]]:
+    """The unsigned type as wide as the arrays' floats, and their bits in it."""
+    if arrays[0].dtype not in FLOAT:
+        raise DTypeError(f"{name}: wanted real floats, got {arrays[0].dtype}")
+    unsigned = np.dtype(f"u{arrays[0].dtype.itemsize}")
+    return unsigned, tuple(lax.bitcast_convert_type(array, unsigned) for array in arrays)
+
+
+def signbit(x: ArrayLike, /) -> Array:
+    """Whether the sign bit is set, of -0.0 and of negative NaN too."""
+    array = as_array(x)
+    if array.dtype in BOOL | INTEGER:
+        return less(array, 0) if array.dtype in INTEGER else lax.full_like(array, False)
+    unsigned, (bits,) = _bit_patterns("signbit", array)
+    return lax.ge(bits, 1 << (unsigned.itemsize * 8 - 1))
+
+
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The magnitude of x1 with the sign of x2, bit by bit."""
+    dtype = common_real_float("copysign", x1, x2)
+    x, y = broadcasted("copysign", *promoted("copysign", x1, x2, dtype=dtype))
+    unsigned, (magnitude, sign_of) = _bit_patterns("copysign", x, y)
+    top = 1 << (unsigned.itemsize * 8 - 1)
+    bits = lax.bitwise_or(lax.bitwise_and(magnitude, top - 1), lax.bitwise_and(sign_of, top))
+    return lax.bitcast_convert_type(bits, dtype)
+
+
+def _logical(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
+    def logical(*values: ArrayLike) -> Array:
+        arrays = broadcasted(name, *(_truth(value) for value in values))
+        return function(*arrays)
+
+    logical.__name__ = logical.__qualname__ = name
+    logical.__doc__ = f"{name} of the truth of each element (anything but 0 is true).  Source: NumPy {name}."
+    return logical
+
+
+def _truth(value: ArrayLike) -> Array:
+    array = as_array(value)
+    return array if array.dtype in BOOL else lax.convert_element_type(array, PREDICATE)
+
+
+logical_and = _logical("logical_and", lax.bitwise_and)
+logical_or = _logical("logical_or", lax.bitwise_or)
+logical_xor = _logical("logical_xor", lax.bitwise_xor)
+logical_not = _logical("logical_not", lax.bitwise_not)
+
+
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Python's modulo: the sign of the divisor; 0 for an integer zero divisor.  Source: NumPy remainder."""
+    dtype = real_number("remainder", common_dtype(x1, x2))
+    x, y = broadcasted("remainder", *promoted("remainder", x1, x2, dtype=dtype))
+    return _divmod(x, y)[1]
+
+
+mod = remainder
+
+
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Remainder with the sign of the dividend; 0 for an integer zero divisor.  Source: NumPy fmod."""
+    dtype = real_number("fmod", common_dtype(x1, x2))
+    x, y = broadcasted("fmod", *promoted("fmod", x1, x2, dtype=dtype))
+    rest = lax.rem(x, y)
+    return rest if dtype in FLOAT else lax.select(lax.eq(y, 0), lax.full_like(x, 0), rest)
+
+
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The floor of the quotient; 0 for an integer zero divisor.  Source: NumPy floor_divide."""
+    dtype = real_number("floor_divide", common_dtype(x1, x2))
+    x, y = broadcasted("floor_divide", *promoted("floor_divide", x1, x2, dtype=dtype))
+    return _divmod(x, y)[0]
+
+
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
+    """(floor_divide, remainder)."""
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
+    return _float_divmod(x, y) if x.dtype in FLOAT else _integer_divmod(x, y)
+
+
+def _integer_divmod(x: Array, y: Array) -> tuple[Array, Array]:
+    quotient, rest = lax.div(x, y), lax.rem(x, y)
+    zero = lax.eq(y, 0)
+    if x.dtype not in UNSIGNED:
+        wrong = lax.bitwise_and(lax.ne(rest, 0), lax.ne(lax.lt(rest, 0), lax.lt(y, 0)))
+        quotient = lax.sub(quotient, lax.convert_element_type(wrong, x.dtype))
+        rest = lax.select(wrong, lax.add(rest, y), rest)
+    nothing = lax.full_like(x, 0)
+    return lax.select(zero, nothing, quotient), lax.select(zero, nothing, rest)
+
+
+def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
+    """CPython's float divmod, as NumPy has it: exact remainder, quotient snapped to an integer."""
+    rest = lax.rem(x, y)
+    quotient = lax.div(lax.sub(x, rest), y)
+    wrong = lax.bitwise_and(lax.ne(rest, 0), lax.ne(lax.lt(y, 0), lax.lt(rest, 0)))
+    quotient = lax.select(wrong, lax.sub(quotient, 1), quotient)
+    rest = lax.select(wrong, lax.add(rest, y), rest)
+    rest = lax.select(lax.eq(rest, 0), copysign(lax.full_like(y, 0), y), rest)
+    floored = lax.floor(quotient)
+    snapped = lax.select(lax.gt(lax.sub(quotient, floored), 0.5), lax.add(floored, 1), floored)
+    ratio = lax.div(x, y)
+    whole = lax.select(lax.eq(quotient, 0), copysign(lax.full_like(ratio, 0), ratio), snapped)
+    by_zero = lax.eq(y, 0)
+    return lax.select(by_zero, ratio, whole), lax.select(by_zero, lax.full_like(x, math.nan), rest)
+
+
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """sqrt(x1**2 + x2**2) without overflow in between."""
+    dtype = common_real_float("hypot", x1, x2)
+    x, y = (lax.abs(a) for a in broadcasted("hypot", *promoted("hypot", x1, x2, dtype=dtype)))
+    large, small = lax.max(x, y), lax.min(x, y)
+    ratio = lax.div(small, lax.select(lax.eq(large, 0), lax.full_like(large, 1), large))
+    result = lax.mul(large, lax.sqrt(lax.add(lax.mul(ratio, ratio), 1)))
+    infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))
+    return lax.select(infinite, lax.full_like(result, math.inf), result)
+
+
+def _log_base(name: str, base: float) -> UnaryFunction:
+    def function(x: ArrayLike, /) -> Array:
+        natural = log(x)
+        if natural.dtype in FLOAT:
+            return lax.div(natural, math.log(base))
+        return _scaled(natural, 1 / math.log(base))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Logarithm to base {base:g}: log(x) / log({base:g}), in 2 ULP.  Source: NumPy {name}."
+    return function
+
+
+log2 = _log_base("log2", 2)
+log10 = _log_base("log10", 10)
+
+
+def _scaled(z: Array, factor: float) -> Array:
+    """Both parts of a complex z times a real factor, so that infinities and NaN stay in their part."""
+    return lax.complex(lax.mul(lax.real(z), factor), lax.mul(lax.imag(z), factor))
+
+
+def exp2(x: ArrayLike, /) -> Array:
+    """2 to the power x."""
+    array = as_array(x)
+    exponent = array.astype(to_float("exp2", array.dtype))
+    return exp(_scaled(exponent, math.log(2))) if exponent.dtype in COMPLEX else pow(2.0, exponent)
+
+
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """log(exp(x1) + exp(x2)) without overflow."""
+    dtype = common_real_float("logaddexp", x1, x2)
+    x, y = broadcasted("logaddexp", *promoted("logaddexp", x1, x2, dtype=dtype))
+    top, gap = lax.max(x, y), lax.sub(x, y)
+    rest = lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(gap)))))
+    # For two equal infinities the gap is NaN, and for a NaN operand so is everything.
+    return lax.select(lax.ne(gap, gap), lax.add(x, y), rest)
+
+
+def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The larger, ignoring a NaN beside a number."""
+    return _ignoring_nan("fmax", lax.max, x1, x2)
+
+
+def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The smaller, ignoring a NaN beside a number."""
+    return _ignoring_nan("fmin", lax.min, x1, x2)
+
+
+def _ignoring_nan(name: str, function: Callable[..., Array], x1: ArrayLike, x2: ArrayLike) -> Array:
+    x, y = broadcasted(name, *promoted(name, x1, x2))
+    return lax.select(isnan(x), y, lax.select(isnan(y), x, function(x, y)))
+
+
+def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+    """x, but not below `min` nor above `max`; either may be None.  `max` wins where min > max.
+
+    The bounds broadcast with x and take part in promotion, as in NumPy.
+    """
+    array = as_array(x)
+    if min is not None:
+        array = maximum(array, min)
+    return _itself(array) if max is None else minimum(array, max)
+
+
+def degrees(x: ArrayLike, /) -> Array:
+    """Radians to degrees."""
+    array = as_array(x)
+    return multiply(array.astype(to_real_float("degrees", array.dtype)), 180.0 / math.pi)
+
+
+def radians(x: ArrayLike, /) -> Array:
+    """Degrees to radians."""
+    array = as_array(x)
+    return multiply(array.astype(to_real_float("radians", array.dtype)), math.pi / 180.0)
+
+
+rad2deg, deg2rad = degrees, radians
+
+
+def fabs(x: ArrayLike, /) -> Array:
+    """|x| as a float."""
+    array = as_array(x)
+    return lax.abs(lax.convert_element_type(array, to_real_float("fabs", array.dtype)))
+
+
+def result_float(x: Array) -> DType:
+    """The float type that statistics of x have: its own, or the default float for integers."""
+    return x.dtype if x.dtype in FLOAT | COMPLEX else promote(x.dtype, default_of(float))

@@ -1,0 +1,174 @@
+"""Element-wise operations of two operands: (x, y) -> f(x, y)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xarr.dtypes import ANY, BOOL, FLOAT, INTEGER, NUMBER, complex_of
+from xarr.ir.op import operation
+from xarr.ir.ops.elementwise import Binary
+
+if TYPE_CHECKING:
+    from xarr.ir.graph import Node
+    from xarr.ir.stablehlo.printer import Printer
+
+
+@operation
+class Add(Binary):
+    """x + y; logical or of bools; integers wrap."""
+
+    name = "stablehlo.add"
+    lax_name = "add"
+    accepts = ANY
+
+
+@operation
+class And(Binary):
+    """Logical and of bools, bitwise and of integers."""
+
+    name = "stablehlo.and"
+    lax_name = "bitwise_and"
+    accepts = BOOL | INTEGER
+
+
+@operation
+class Atan2(Binary):
+    """The angle of the point (y, x) = (lhs, rhs), in radians, in [-pi, pi]."""
+
+    name = "stablehlo.atan2"
+    lax_name = "atan2"
+    accepts = FLOAT
+
+
+@operation
+class Complex(Binary):
+    """lhs + i rhs, from two float32 or two float64 arrays."""
+
+    name = "stablehlo.complex"
+    lax_name = "complex"
+    accepts = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+
+    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return complex_of(dtype)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return f"{self.name} {printer.names(node.operands)} : {node.type}"
+
+
+@operation
+class Divide(Binary):
+    """x / y.  Integers round towards zero; x / 0 is -1 (all bits set), MIN / -1 is MIN."""
+
+    name = "stablehlo.divide"
+    lax_name = "div"
+    accepts = NUMBER
+
+
+@operation
+class Maximum(Binary):
+    """The larger; NaN if either is NaN; logical or of bools; complex numbers in lexicographic order."""
+
+    name = "stablehlo.maximum"
+    lax_name = "max"
+    accepts = ANY
+
+
+@operation
+class Minimum(Binary):
+    """The smaller; NaN if either is NaN; logical and of bools; complex numbers in lexicographic order."""
+
+    name = "stablehlo.minimum"
+    lax_name = "min"
+    accepts = ANY
+
+
+@operation
+class Multiply(Binary):
+    """x * y; logical and of bools; integers wrap."""
+
+    name = "stablehlo.multiply"
+    lax_name = "mul"
+    accepts = ANY
+
+
+@operation
+class NextAfter(Binary):
+    """The float next to lhs in the direction of rhs."""
+
+    name = "chlo.next_after"
+    lax_name = "nextafter"
+    accepts = FLOAT
+
+
+@operation
+class Or(Binary):
+    """Logical or of bools, bitwise or of integers."""
+
+    name = "stablehlo.or"
+    lax_name = "bitwise_or"
+    accepts = BOOL | INTEGER
+
+
+@operation
+class Power(Binary):
+    """x to the power y.  Integers wrap; a negative integer exponent gives 0, but 1 and -1 keep their size."""
+
+    name = "stablehlo.power"
+    lax_name = "pow"
+    accepts = NUMBER
+
+
+@operation
+class Remainder(Binary):
+    """Remainder of the division that rounds towards zero: the sign of the dividend.  x rem 0 is x for integers."""
+
+    name = "stablehlo.remainder"
+    lax_name = "rem"
+    accepts = INTEGER | FLOAT
+
+
+@operation
+class ShiftLeft(Binary):
+    """x << y; 0 where y is negative or not less than the width."""
+
+    name = "stablehlo.shift_left"
+    lax_name = "shift_left"
+    accepts = INTEGER
+
+
+@operation
+class ShiftRightArithmetic(Binary):
+    """x >> y filling with the sign bit; all sign where y is negative or not less than the width."""
+
+    name = "stablehlo.shift_right_arithmetic"
+    lax_name = "shift_right_arithmetic"
+    accepts = INTEGER
+
+
+@operation
+class ShiftRightLogical(Binary):
+    """x >> y filling with zeros; 0 where y is negative or not less than the width."""
+
+    name = "stablehlo.shift_right_logical"
+    lax_name = "shift_right_logical"
+    accepts = INTEGER
+
+
+@operation
+class Subtract(Binary):
+    """x - y; integers wrap."""
+
+    name = "stablehlo.subtract"
+    lax_name = "sub"
+    accepts = NUMBER
+
+
+@operation
+class Xor(Binary):
+    """Logical exclusive or of bools, bitwise of integers."""
+
+    name = "stablehlo.xor"
+    lax_name = "bitwise_xor"
+    accepts = BOOL | INTEGER

@@ -1,0 +1,323 @@
+"""Element-wise operations of one operand: x -> f(x)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, SIGNED, real_part_of
+from xarr.ir.op import operation
+from xarr.ir.ops.elementwise import Unary
+
+
+@operation
+class Abs(Unary):
+    """|x|; the magnitude, a real, for complex x.  The least integer of a signed type stays itself."""
+
+    name = "stablehlo.abs"
+    lax_name = "abs"
+    accepts = SIGNED | FLOAT | COMPLEX
+
+    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return real_part_of(dtype)
+
+
+@operation
+class Cbrt(Unary):
+    """Real cube root, of negative x too."""
+
+    name = "stablehlo.cbrt"
+    lax_name = "cbrt"
+    accepts = FLOAT
+
+
+@operation
+class Ceil(Unary):
+    """The least integer not below x."""
+
+    name = "stablehlo.ceil"
+    lax_name = "ceil"
+    accepts = FLOAT
+
+
+@operation
+class CountLeadingZeros(Unary):
+    """Number of zero bits above the highest set bit; the width of the type for 0."""
+
+    name = "stablehlo.count_leading_zeros"
+    lax_name = "clz"
+    accepts = INTEGER
+
+
+@operation
+class Cosine(Unary):
+    """cos x, x in radians."""
+
+    name = "stablehlo.cosine"
+    lax_name = "cos"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Exponential(Unary):
+    """e to the power x."""
+
+    name = "stablehlo.exponential"
+    lax_name = "exp"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class ExponentialMinusOne(Unary):
+    """exp(x) - 1, accurate near 0."""
+
+    name = "stablehlo.exponential_minus_one"
+    lax_name = "expm1"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Floor(Unary):
+    """The greatest integer not above x."""
+
+    name = "stablehlo.floor"
+    lax_name = "floor"
+    accepts = FLOAT
+
+
+@operation
+class Imag(Unary):
+    """Imaginary part; 0 for a real x."""
+
+    name = "stablehlo.imag"
+    lax_name = "imag"
+    accepts = FLOAT | COMPLEX
+
+    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return real_part_of(dtype)
+
+
+@operation
+class IsFinite(Unary):
+    """Whether x is neither infinite nor NaN."""
+
+    name = "stablehlo.is_finite"
+    lax_name = "is_finite"
+    accepts = FLOAT
+
+    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return PREDICATE
+
+
+@operation
+class Log(Unary):
+    """Natural logarithm; -inf at 0, NaN below for reals."""
+
+    name = "stablehlo.log"
+    lax_name = "log"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class LogPlusOne(Unary):
+    """log(1 + x), accurate near 0."""
+
+    name = "stablehlo.log_plus_one"
+    lax_name = "log1p"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Logistic(Unary):
+    """1 / (1 + exp(-x))."""
+
+    name = "stablehlo.logistic"
+    lax_name = "logistic"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Negate(Unary):
+    """-x; wraps for integers, unsigned included."""
+
+    name = "stablehlo.negate"
+    lax_name = "neg"
+    accepts = NUMBER
+
+
+@operation
+class Not(Unary):
+    """Logical not of bools, bitwise complement of integers."""
+
+    name = "stablehlo.not"
+    lax_name = "bitwise_not"
+    accepts = BOOL | INTEGER
+
+
+@operation
+class Popcnt(Unary):
+    """Number of set bits."""
+
+    name = "stablehlo.popcnt"
+    lax_name = "population_count"
+    accepts = INTEGER
+
+
+@operation
+class Real(Unary):
+    """Real part; x itself for a real x."""
+
+    name = "stablehlo.real"
+    lax_name = "real"
+    accepts = FLOAT | COMPLEX
+
+    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return real_part_of(dtype)
+
+
+@operation
+class RoundNearestAfz(Unary):
+    """The nearest integer, ties away from zero."""
+
+    name = "stablehlo.round_nearest_afz"
+    lax_name = "round"
+    accepts = FLOAT
+
+
+@operation
+class RoundNearestEven(Unary):
+    """The nearest integer, ties to even."""
+
+    name = "stablehlo.round_nearest_even"
+    lax_name = "round"
+    accepts = FLOAT
+
+
+@operation
+class Rsqrt(Unary):
+    """1 / sqrt(x)."""
+
+    name = "stablehlo.rsqrt"
+    lax_name = "rsqrt"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Sign(Unary):
+    """-1, -0.0, +0.0, 1 or NaN; x / |x| for complex x, 0 at 0."""
+
+    name = "stablehlo.sign"
+    lax_name = "sign"
+    accepts = SIGNED | FLOAT | COMPLEX
+
+
+@operation
+class Sine(Unary):
+    """sin x, x in radians."""
+
+    name = "stablehlo.sine"
+    lax_name = "sin"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Sqrt(Unary):
+    """Square root; NaN below 0 for reals, the principal root for complex x."""
+
+    name = "stablehlo.sqrt"
+    lax_name = "sqrt"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Tan(Unary):
+    """tan x, x in radians."""
+
+    name = "stablehlo.tan"
+    lax_name = "tan"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Tanh(Unary):
+    """Hyperbolic tangent."""
+
+    name = "stablehlo.tanh"
+    lax_name = "tanh"
+    accepts = FLOAT | COMPLEX
+
+
+# --- CHLO: what JAX emits for functions that StableHLO lacks ----------------------------------------
+
+
+@operation
+class Acos(Unary):
+    """Inverse cosine, in radians."""
+
+    name = "chlo.acos"
+    lax_name = "acos"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Acosh(Unary):
+    """Inverse hyperbolic cosine."""
+
+    name = "chlo.acosh"
+    lax_name = "acosh"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Asin(Unary):
+    """Inverse sine, in radians."""
+
+    name = "chlo.asin"
+    lax_name = "asin"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Asinh(Unary):
+    """Inverse hyperbolic sine."""
+
+    name = "chlo.asinh"
+    lax_name = "asinh"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Atan(Unary):
+    """Inverse tangent, in radians."""
+
+    name = "chlo.atan"
+    lax_name = "atan"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Atanh(Unary):
+    """Inverse hyperbolic tangent."""
+
+    name = "chlo.atanh"
+    lax_name = "atanh"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Cosh(Unary):
+    """Hyperbolic cosine."""
+
+    name = "chlo.cosh"
+    lax_name = "cosh"
+    accepts = FLOAT | COMPLEX
+
+
+@operation
+class Sinh(Unary):
+    """Hyperbolic sine."""
+
+    name = "chlo.sinh"
+    lax_name = "sinh"
+    accepts = FLOAT | COMPLEX

@@ -1,0 +1,289 @@
+"""Graphs as modules of StableHLO, letter for letter as MLIR prints them, names of values included.
+
+MLIR numbers all values of a block before those of the regions inside it, names constants `%c` and
+`%cst` and loop variables `%iterArg`, and tells equal names apart by one counter; so does this.
+
+Each op writes its own assembly (`Op.assembly`) with the help of a Printer: what stands here is common to
+all of them.  A node's operands have names before the node is written, so nothing here recurses over nodes;
+only computations inside computations nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from xarr.ir.stablehlo.literals import quoted, symbol
+from xarr.ir.types import Type
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from xarr.ir.graph import Graph, Node
+
+_STEP: Final = "  "
+
+
+def print_module(graph: Graph, locations: bool = False) -> str:
+    """`graph` as a module whose function `main` it is.
+
+    Leaves that hold data, and stray parameters of other graphs, become arguments of `main` after those of
+    the graph.  With `locations`, every operation says where in the user's program it was built.
+    """
+    module = Module(locations)
+    functions = [module.function("public @main", graph)]
+    functions += [module.function(f"private @{name}", body) for name, body in module.pending()]
+    return f"module @{symbol(graph.name)} {{\n{''.join(functions)}}}"
+
+
+class Module:
+    """What the functions of a module share: symbol names, and which leaves each computation captures."""
+
+    def __init__(self, locations: bool) -> None:
+        self._locations: dict[tuple[int, int], str] | None = {} if locations else None
+        self._code: list[CodeType] = []
+        self._symbols: dict[Graph | int, str] = {}
+        self._taken = {"main"}
+        self._counters: dict[str, Iterator[int]] = {}
+        self._queue: list[tuple[str, Graph]] = []
+        self._captures: dict[int, tuple[Node, ...]] = {}
+
+    def symbol(self, graph: Graph) -> str:
+        """The name of the function that holds `graph`; equal graphs share one."""
+        # Graphs that capture leaves can be equal and yet differ in how many distinct ones they capture.
+        key = id(graph) if self.captures(graph) else graph
+        if key not in self._symbols:
+            self._symbols[key] = self._unique(symbol(graph.name))
+            self._queue.append((self._symbols[key], graph))
+        return self._symbols[key]
+
+    def _unique(self, base: str) -> str:
+        name = base
+        while name in self._taken:
+            name = f"{base}_{next(self._counters.setdefault(base, count()))}"
+        self._taken.add(name)
+        return name
+
+    def pending(self) -> Iterator[tuple[str, Graph]]:
+        """The functions called so far, those included that are called for the first time meanwhile."""
+        index = 0
+        while index < len(self._queue):
+            yield self._queue[index]
+            index += 1
+
+    def captures(self, graph: Graph) -> tuple[Node, ...]:
+        """The leaves that `graph` and the computations inside it use but do not have as parameters."""
+        found = self._captures.get(id(graph))
+        if found is None:
+            leaves: dict[Node, None] = {}
+            for node in graph.nodes:
+                if node.op.is_leaf:
+                    leaves[node] = None
+                for inner in node.op.graphs:
+                    leaves.update(dict.fromkeys(self.captures(inner)))
+            for own in graph.parameters:
+                leaves.pop(own, None)
+            found = self._captures[id(graph)] = tuple(leaves)
+        return found
+
+    def location(self, node: Node) -> str:
+        """` loc("file.py":12:5)`, columns counted from 1 and 0 if unknown; nothing if not asked for."""
+        if self._locations is None or node.source is None:
+            return ""
+        source = node.source
+        key = (id(source.code), source.offset)
+        if key not in self._locations:
+            self._code.append(source.code)  # alive, so that no other code gets its id
+            line, column, _ = source.position
+            shown = 0 if column is None else column + 1
+            self._locations[key] = f" loc({quoted(source.filename)}:{line}:{shown})"
+        return self._locations[key]
+
+    def function(self, header: str, graph: Graph) -> str:
+        """The text of one function."""
+        arguments = graph.parameters + self.captures(graph)
+        body = Printer(self, _STEP * 2, is_function=True)
+        names = body.bind(arguments)
+        typed = (f"{name}: {node.type}{self.location(node)}" for name, node in zip(names, arguments, strict=True))
+        results = f" -> {_listed(graph.result_types)}" if graph.results else ""
+        text = body.block(graph, "return")
+        return f"{_STEP}func.func {header}({', '.join(typed)}){results} {{\n{text}{_STEP}}}\n"
+
+
+class Printer:
+    """Writes one block: the body of a function, or a region of an op.
+
+    `indent` is what stands before each line of the block.
+    """
+
+    def __init__(self, module: Module, indent: str, outer: Printer | None = None, is_function: bool = False) -> None:
+        self.module = module
+        self.indent = indent
+        self.is_function = is_function
+        self._names: dict[Node, str] = {}
+        # Nodes with several results: the name that `#0`, `#1` … are appended to.
+        self._packs: dict[Node, str] = {}
+        self._values: int = outer._values if outer else 0
+        self._arguments: int = outer._arguments if outer else 0
+        self._conflicts: int = outer._conflicts if outer else 0
+        self._hints: set[str] = set(outer._hints) if outer else set()
+
+    # --- what ops use ---
+
+    def name(self, node: Node) -> str:
+        """The name of a node's value."""
+        return self._names[node]
+
+    def names(self, nodes: Iterable[Node]) -> str:
+        """The names of several values with commas between."""
+        return ", ".join([self._names[node] for node in nodes])
+
+    def regular(self, node: Node, attributes: str = "") -> str:
+        """`name %a, %b, attributes : type` where all types are one, else with all of them."""
+        types = [operand.type for operand in node.operands]
+        same = all(type is node.type for type in types)
+        if node.op.name.startswith("chlo."):
+            tail = f"{joined(types)} -> {node.type}"
+        else:
+            tail = str(node.type) if same else function_type(types, (node.type,))
+        return f"{self._head(node, attributes)} : {tail}"
+
+    def functional(self, node: Node, attributes: str = "") -> str:
+        """`name %a, %b, attributes : (types) -> type`."""
+        return f"{self._head(node, attributes)} : {self.signature(node)}"
+
+    def _head(self, node: Node, attributes: str) -> str:
+        return ", ".join(filter(None, [f"{node.op.name} {self.names(node.operands)}".rstrip(), attributes]))
+
+    def signature(self, node: Node) -> str:
+        """`(types) -> type`, with every result of an op that has several."""
+        return function_type([operand.type for operand in node.operands], node.op.results(node))
+
+    def region(
+        self, graph: Graph, hint: str | None = None, operands: Sequence[Node] | None = None
+    ) -> tuple[list[str], str]:
+        """The names of a computation's parameters, and its body as an indented block.
+
+        The parameters are new arguments of the block, called after `hint`; given `operands`, they are
+        these, for the ops whose regions have no arguments but see the values around.
+        """
+        inner = Printer(self.module, self.indent + _STEP, self)
+        for leaf in self.module.captures(graph):
+            inner._names[leaf] = self._names[leaf]
+        if operands is None:
+            names = inner.bind(graph.parameters, hint)
+        else:
+            names = [self._names[operand] for operand in operands]
+            inner._names.update(zip(graph.parameters, names, strict=True))
+        return names, inner.block(graph, "stablehlo.return")
+
+    def generic(self, node: Node, attributes: str, regions: Iterable[str], operands: Sequence[Node]) -> str:
+        """`"name"(%a) <{attributes}> ({ region }, { region }) : (types) -> type`."""
+        bodies = ", ".join(f"{{\n{region}{self.indent}}}" for region in regions)
+        properties = f" <{{{attributes}}}>" if attributes else ""
+        types = function_type([operand.type for operand in operands], node.op.results(node))
+        return f'"{node.op.name}"({self.names(operands)}){properties} ({bodies}) : {types}'
+
+    def labelled(self, graph: Graph) -> str:
+        """A computation as a region that starts with `^bb0(%arg0: type):`."""
+        names, body = self.region(graph)
+        return f"{self.indent}^bb0({typed(names, graph.parameters)}):\n{body}"
+
+    def call(self, node: Node, graph: Graph) -> str:
+        """A call of `graph`, which the module then holds as a private function."""
+        operands = node.operands + self.module.captures(graph)
+        types = function_type([operand.type for operand in operands], node.op.results(node))
+        # Directly inside a function the prefix of the dialect `func` is understood.
+        verb = "call" if self.is_function else "func.call"
+        return f"{verb} @{self.module.symbol(graph)}({self.names(operands)}) : {types}"
+
+    # --- the block itself ---
+
+    def bind(self, arguments: Sequence[Node], hint: str | None = None) -> list[str]:
+        """Name the arguments of the block."""
+        for node in arguments:
+            if hint is None:
+                self._names[node] = f"%arg{self._arguments}"
+                self._arguments += 1
+            else:
+                self._names[node] = self._unique(hint)
+        return [self._names[node] for node in arguments]
+
+    def block(self, graph: Graph, terminator: str) -> str:
+        """The lines of the block, whose arguments are bound."""
+        tuples = _used_whole(graph)
+        nodes = [node for node in graph.nodes if node not in self._names]
+        for node in nodes:
+            self._number(node, node in tuples)
+        lines = [line for node in nodes if node.op.result_number(node) is None for line in self._lines(node)]
+        lines.append(_returned(terminator, self.names(graph.results), graph.result_types))
+        return "".join([f"{self.indent}{line}\n" for line in lines])
+
+    def _number(self, node: Node, whole: bool) -> None:
+        number = node.op.result_number(node)
+        if number is not None:
+            self._names[node] = f"{self._packs[node.operands[0]]}#{number}"
+        elif len(results := node.op.results(node)) == 1:
+            self._names[node] = self._next(node.op.value_name())
+        else:
+            self._packs[node] = self._next(None) if results else ""
+            if whole:
+                self._names[node] = self._next(None)
+
+    def _next(self, hint: str | None) -> str:
+        if hint is not None:
+            return self._unique(hint)
+        self._values += 1
+        return f"%{self._values - 1}"
+
+    def _unique(self, hint: str) -> str:
+        if hint not in self._hints:
+            self._hints.add(hint)
+            return f"%{hint}"
+        self._conflicts += 1
+        return f"%{hint}_{self._conflicts - 1}"
+
+    def _lines(self, node: Node) -> Iterator[str]:
+        text = node.op.assembly(node, self) + self.module.location(node)
+        if node not in self._packs:
+            yield f"{self._names[node]} = {text}"
+            return
+        pack, results = self._packs[node], node.op.results(node)
+        yield f"{pack}:{len(results)} = {text}" if results else text
+        if node in self._names:
+            # Somebody wants the tuple of the results; in MLIR there is none until it is made.
+            parts = ", ".join(f"{pack}#{index}" for index in range(len(results)))
+            yield " ".join(f"{self._names[node]} = stablehlo.tuple {parts} : {node.type}".split())
+
+
+def _used_whole(graph: Graph) -> set[Node]:
+    """The nodes whose value is used other than by taking one result of it."""
+    used = set(graph.results)
+    for node in graph.nodes:
+        if node.op.result_number(node) is None:
+            used.update(node.operands)
+    return used
+
+
+def _returned(terminator: str, names: str, types: Sequence[Type]) -> str:
+    return f"{terminator} {names} : {joined(types)}" if types else terminator
+
+
+def joined(types: Iterable[Type]) -> str:
+    """`type, type`."""
+    return ", ".join(map(str, types))
+
+
+def _listed(types: Sequence[Type]) -> str:
+    return str(types[0]) if len(types) == 1 else f"({joined(types)})"
+
+
+def function_type(operands: Sequence[Type], results: Sequence[Type]) -> str:
+    """`(types) -> type`, with parentheses on the right unless there is one result."""
+    return f"({joined(operands)}) -> {_listed(results)}"
+
+
+def typed(names: Iterable[str], nodes: Iterable[Node]) -> str:
+    """`%a: type, %b: type`."""
+    return ", ".join(f"{name}: {node.type}" for name, node in zip(names, nodes, strict=True))

@@ -1,0 +1,72 @@
+"""`lower`: a function as a graph, printable after every stage up to the program that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xarr import backend as backends
+from xarr.backend import AbstractBackend, Program
+from xarr.compiler import pipeline
+from xarr.errors import InputError
+from xarr.functions._core import as_array, is_weak
+from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType, Type
+from xarr.lazy import Handle, trace
+from xarr.shapes import Shape
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A traced function on its way to a backend.  `captured` are the outside values it closes over."""
+
+    graph: Graph
+    backend: AbstractBackend
+    captured: tuple[Node, ...] = ()
+
+    def stage(self, name: str) -> Graph | Program:
+        """What the function has become after a stage: traced, simplified, decomposed or program."""
+        return pipeline.lower(self.graph, self.backend, name)
+
+    def __str__(self) -> str:
+        return str(self.graph)
+
+
+def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
+    """Trace `function` on arguments: arrays, whose values are not looked at, or shapes such as "f32[2,3]".
+
+    Python numbers are no parameters of the graph but literals in it: they give way to the element types
+    of arrays, as they do outside.
+    The function returns an Array or a tuple or list of Arrays.  Raises InputError for anything else.
+    """
+    numbers = {place: value for place, value in enumerate(arguments) if is_weak(value)}
+    types = [argument_type(value) for place, value in enumerate(arguments) if place not in numbers]
+    backend = next((a._backend for a in arguments if isinstance(a, Handle) and a._backend), None)
+    chosen = backend or backends.default()
+
+    def body(*parameters: Any) -> tuple[Handle, ...]:
+        given = iter(parameters)
+        both = [numbers[place] if place in numbers else next(given) for place in range(len(arguments))]
+        return _results(function(*both))
+
+    graph, captured = trace(body, types, chosen, getattr(function, "__name__", "main"))
+    return Lowered(graph, chosen, captured)
+
+
+def argument_type(argument: Any) -> Type:
+    """The type of a parameter that stands for `argument`."""
+    if isinstance(argument, str):
+        argument = Shape.parse(argument)
+    if isinstance(argument, Shape):
+        return TensorType(tuple(argument.dimensions), argument.dtype)
+    return as_array(argument)._node.type
+
+
+def _results(value: Any) -> tuple[Handle, ...]:
+    values = tuple(value) if isinstance(value, tuple | list) else (value,)
+    if not all(isinstance(v, Handle | int | float | complex) for v in values):
+        kinds = ", ".join(type(v).__name__ for v in values)
+        raise InputError(f"a traced function returns an Array or a tuple or list of Arrays, got {kinds}")
+    return tuple(as_array(v) for v in values)
+

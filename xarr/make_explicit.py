@@ -1,0 +1,270 @@
+"""`make_explicit`: the same program as runnable Python in which every broadcast is spelled out.
+
+The function is traced and its graph written in `xarr.lax`, one line per node.  Since no node of a graph
+relies on implicit broadcasting, neither does the text: it runs under `config.broadcasting = "explicit"`
+and gives the same bits.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from keyword import iskeyword
+from typing import Any, Final
+
+import numpy as np
+
+from xarr import backend as backends
+from xarr import lax
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
+from xarr.errors import InputError
+from xarr.functions._core import is_weak
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import Op
+from xarr.ir.types import TupleType
+from xarr.lax.core import ArrayLike
+from xarr.lazy import Handle, wrap
+from xarr.lowering import lower
+
+
+@dataclass(frozen=True)
+class ExplicitProgram:
+    """A function rewritten without implicit broadcasts.
+
+    `print(p)` or `p.text` shows it; `p(*arguments)` runs exactly that text.  Values from outside that
+    the function used are its last parameters, `captured_0` …, and are passed by the call.  A Python number
+    among the arguments is written into the text; the call refuses another one.
+    """
+
+    text: str
+    name: str
+    constants: dict[str, np.ndarray[Any, Any]]
+    captured: tuple[Handle, ...] = ()
+    backend: str = "numpy"
+    numbers: tuple[Any, ...] = ()
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The function that the text defines."""
+        scope: dict[str, Any] = {"lax": lax, "np": np, **self.constants}
+        exec(compile(self.text, "<explicit program>", "exec"), scope)
+        return scope[self.name]  # type: ignore[no-any-return]
+
+    def __call__(self, *arguments: ArrayLike) -> Any:
+        if len(arguments) != len(self.numbers):
+            raise InputError(f"{self.name} takes {len(self.numbers)} arguments, got {len(arguments)}")
+        for wanted, given in zip(self.numbers, arguments, strict=True):
+            if wanted is not None and (type(given) is not type(wanted) or repr(given) != repr(wanted)):
+                raise InputError(
+                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make it again for another one"
+                )
+        arrays = [given for wanted, given in zip(self.numbers, arguments, strict=True) if wanted is None]
+        with backends.use_backend(self.backend):
+            return self.function(*arrays, *self.captured)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class ExplicitFunction:
+    """`make_explicit(f)` of a function that takes arguments: call it with them to get its program."""
+
+    original: Callable[..., Any]
+
+    def __call__(self, *arguments: ArrayLike) -> ExplicitProgram:
+        return _program(self.original, arguments)
+
+
+def make_explicit(function: Callable[..., Any], *arguments: Any) -> ExplicitProgram | ExplicitFunction:
+    """`function` as an ExplicitProgram for arguments of these shapes: arrays, or text like "f32[2,3]".
+
+    Without arguments, a function that needs some gives an ExplicitFunction, which makes the program
+    when it is called with them.  Raises InputError for what does not return Arrays.
+    """
+    if not callable(function):
+        raise InputError(f"make_explicit wants a function, got {type(function).__name__}")
+    if not arguments and _parameter_names(function):
+        return ExplicitFunction(function)
+    return _program(function, arguments)
+
+
+def _parameter_names(function: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
+
+
+def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> ExplicitProgram:
+    lowered = lower(function, *arguments)
+    numbers = tuple(argument if is_weak(argument) else None for argument in arguments)
+    written = _parameter_names(function)[: len(arguments)]
+    written += [f"x{i}" for i in range(len(written), len(arguments))]
+    names: list[str] = []
+    for number, name in zip(numbers, written, strict=True):
+        if number is None:
+            names.append(_safe(name, names))
+    names += [f"captured_{i}" for i in range(len(lowered.captured))]
+    called = getattr(function, "__name__", "")
+    name = _safe(called, names) if called.isidentifier() and not iskeyword(called) else "program"
+    writer = _Writer()
+    lines = writer.define(name, lowered.graph, names)
+    captured = tuple(wrap(node, lowered.backend) for node in lowered.captured)
+    text = "\n".join(lines) + "\n"
+    return ExplicitProgram(text, name, writer.constants, captured, lowered.backend.name, numbers)
+
+
+def _safe(name: str, others: Sequence[str]) -> str:
+    """A name, changed as long as the program uses it for something else."""
+    while name in ("lax", "np", *others) or _USED.fullmatch(name):
+        name += "_"
+    return name
+
+
+_USED: Final = re.compile(r"[vf]\d+|f\d+_\d+|(captured|constant)_\d+")
+
+
+@dataclass
+class _Writer:
+    """Writes graphs as Python functions; large literals become names in `constants`."""
+
+    constants: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    _functions: int = 0
+
+    def define(self, name: str, graph: Graph, parameters: Sequence[str]) -> list[str]:
+        """The lines of `def name(parameters)` for a graph."""
+        names: dict[Node, str] = dict(zip(graph.parameters, parameters, strict=True))
+        body: list[str] = []
+        for node in graph.nodes:
+            inner = [self._inner(carried, body) for carried in node.op.graphs]
+            operands = [names[operand] for operand in node.operands]
+            names[node] = f"v{len(names)}"
+            body.append(f"{names[node]} = {self._expression(node, operands, inner)}")
+        results = ", ".join(names[node] for node in graph.results)
+        body.append(f"return {results}" if results else "return ()")
+        return [f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in body)]
+
+    def _inner(self, graph: Graph, body: list[str]) -> str:
+        """Define a carried graph inside the function being written; returns its name."""
+        self._functions += 1
+        name = f"f{self._functions}"
+        parameters = [f"{name}_{i}" for i in range(len(graph.parameters))]
+        body.extend(self.define(name, graph, parameters))
+        return name
+
+    def _expression(self, node: Node, operands: list[str], inner: list[str]) -> str:
+        op = node.op
+        if isinstance(op, ops.Constant):
+            return self._literal(op.array)
+        special = _SPELLINGS.get(type(op))
+        if special is not None:
+            return special(op, node, operands, inner)
+        if isinstance(op, ops.Elementwise):
+            return f"lax.{op.lax_name}({', '.join(operands)})"
+        raise InputError(f"make_explicit has no spelling for {op.name}")
+
+    def _literal(self, array: np.ndarray[Any, Any]) -> str:
+        dtype = str(array.dtype)
+        plain = array.dtype not in EXTENDED_FLOAT | COMPLEX and bool(np.isfinite(array).all())
+        if not array.shape and plain:
+            return f"lax.full((), {array.item()!r}, {dtype!r})"
+        if not array.shape and array.dtype.kind == "f":
+            spelled = str(float(array))
+            if np.array(float(spelled), array.dtype).tobytes() == array.tobytes():
+                return f"lax.full((), float({spelled!r}), {dtype!r})"
+        if array.size <= 16 and plain and array.size:
+            return f"np.array({array.tolist()}, {dtype!r})"
+        name = f"constant_{len(self.constants)}"
+        self.constants[name] = array
+        return name
+
+
+Spelling = Callable[[Any, Node, list[str], list[str]], str]
+
+
+def _variadic(operands: list[str]) -> str:
+    return operands[0] if len(operands) == 1 else f"({', '.join(operands)})"
+
+
+def _dot_general(op: ops.DotGeneral, node: Node, operands: list[str], inner: list[str]) -> str:
+    contracting = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)
+    batching = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)
+    return (
+        f"lax.dot_general({operands[0]}, {operands[1]}, ({contracting}, {batching}), "
+        f"preferred_element_type={str(op.dtype)!r})"
+    )
+
+
+def _reduce(op: ops.Reduce, node: Node, operands: list[str], inner: list[str]) -> str:
+    half = len(operands) // 2
+    arrays, initial = _variadic(operands[:half]), _variadic(operands[half:])
+    return f"lax.reduce({arrays}, {initial}, {inner[0]}, {op.dimensions})"
+
+
+def _pad(op: ops.Pad, node: Node, operands: list[str], inner: list[str]) -> str:
+    config = list(zip(op.low, op.high, op.interior, strict=True))
+    return f"lax.pad({operands[0]}, {operands[1]}, {config})"
+
+
+def _get(op: ops.GetTupleElement, node: Node, operands: list[str], inner: list[str]) -> str:
+    if isinstance(node.operands[0].op, ops.Tuple) or not node.operands[0].operands:
+        return f"lax.get_tuple_element({operands[0]}, {op.index})"
+    return f"{operands[0]}[{op.index}]"
+
+
+def _while(op: ops.While, node: Node, operands: list[str], inner: list[str]) -> str:
+    if not isinstance(node.type, TupleType):
+        return f"lax.while_loop({inner[0]}, {inner[1]}, {operands[0]})"
+    cond, body = (f"lambda carry: {name}(*carry)" for name in inner)
+    return f"lax.while_loop({cond}, {body}, ({', '.join(operands)}))"
+
+
+def _round(method: str) -> Spelling:
+    return lambda op, node, operands, inner: f"lax.round({operands[0]}, lax.RoundingMethod.{method})"
+
+
+_SPELLINGS: Final[dict[type[Op], Spelling]] = {
+    ops.RoundNearestAfz: _round("AWAY_FROM_ZERO"),
+    ops.RoundNearestEven: _round("TO_NEAREST_EVEN"),
+    ops.Iota: lambda op, node, x, f: (
+        f"lax.broadcasted_iota({str(node.dtype)!r}, {node.shape}, {op.dimension})"
+    ),
+    ops.Select: lambda op, node, x, f: f"lax.select({x[0]}, {x[1]}, {x[2]})",
+    ops.Clamp: lambda op, node, x, f: f"lax.clamp({x[0]}, {x[1]}, {x[2]})",
+    ops.Convert: lambda op, node, x, f: f"lax.convert_element_type({x[0]}, {str(op.dtype)!r})",
+    ops.BitcastConvert: lambda op, node, x, f: f"lax.bitcast_convert_type({x[0]}, {str(op.dtype)!r})",
+    ops.ReducePrecision: lambda op, node, x, f: (
+        f"lax.reduce_precision({x[0]}, {op.exponent_bits}, {op.mantissa_bits})"
+    ),
+    ops.BroadcastInDim: lambda op, node, x, f: (
+        f"lax.broadcast_in_dim({x[0]}, {op.shape}, {op.broadcast_dimensions})"
+    ),
+    ops.Reshape: lambda op, node, x, f: f"lax.reshape({x[0]}, {op.shape})",
+    ops.Transpose: lambda op, node, x, f: f"lax.transpose({x[0]}, {op.permutation})",
+    ops.Reverse: lambda op, node, x, f: f"lax.rev({x[0]}, {op.dimensions})",
+    ops.Slice: lambda op, node, x, f: (
+        f"lax.slice({x[0]}, {op.start_indices}, {op.limit_indices}, {op.strides})"
+    ),
+    ops.Pad: _pad,
+    ops.Concatenate: lambda op, node, x, f: f"lax.concatenate([{', '.join(x)}], {op.dimension})",
+    ops.DotGeneral: _dot_general,
+    ops.Reduce: _reduce,
+    ops.Sort: lambda op, node, x, f: (
+        f"lax.sort_with({_variadic(x)}, {f[0]}, dimension={op.dimension}, is_stable={op.is_stable})"
+    ),
+    ops.Tuple: lambda op, node, x, f: f"lax.tuple({', '.join(x)})",
+    ops.GetTupleElement: _get,
+    ops.OptimizationBarrier: lambda op, node, x, f: f"lax.optimization_barrier({_variadic(x)})",
+    ops.Call: lambda op, node, x, f: f"lax.call({', '.join([f[0], *x])})",
+    ops.Map: lambda op, node, x, f: f"lax.map_elements({', '.join([f[0], *x])})",
+    ops.While: _while,
+    ops.If: lambda op, node, x, f: f"lax.cond({', '.join([x[0], f[0], f[1], *x[1:]])})",
+    ops.Case: lambda op, node, x, f: f"lax.switch({', '.join([x[0], '[' + ', '.join(f) + ']', *x[1:]])})",
+}
