@@ -60,7 +60,8 @@ def test_dot_general_agrees(case: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", ["bool", "uint8", "int16", "int32", "int64", "uint64", "float16", "float32", "bfloat16", "complex64"]
+    "dtype",
+    ["bool", "uint8", "int16", "int32", "int64", "uint64", "float16", "float32", "bfloat16", "complex64"],
 )
 def test_element_types_agree(dtype: str) -> None:
     a, b = values((3, 40), np.dtype(dtype)), values((40, 2), np.dtype(dtype))
@@ -84,7 +85,14 @@ def test_integers_wrap_even_where_float64_is_not_exact() -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "preferred"),
-    [("int8", "int32"), ("int8", "float32"), ("float32", "float64"), ("bfloat16", "float32"), ("bool", "int32"), ("int32", "complex64")],
+    [
+        ("int8", "int32"),
+        ("int8", "float32"),
+        ("float32", "float64"),
+        ("bfloat16", "float32"),
+        ("bool", "int32"),
+        ("int32", "complex64"),
+    ],
 )
 def test_preferred_element_type_agrees(dtype: str, preferred: str) -> None:
     a, b = values((2, 9), np.dtype(dtype)), values((9, 3), np.dtype(dtype))
@@ -98,7 +106,9 @@ def test_narrow_floats_accumulate_in_float32_and_round_once() -> None:
     rhs = np.full((4096, 1), 0.125, ml_dtypes.float8_e4m3fn)
     assert np.asarray(lax.dot(lhs, rhs)).astype(float) == 256
     assert np.asarray(lax.dot(lhs, rhs, preferred_element_type=np.float16)).astype(float) == 256
-    scalar = lax.dot_general(np.float16(3), np.float16(0.5), (((), ()), ((), ())), preferred_element_type=np.float64)
+    scalar = lax.dot_general(
+        np.float16(3), np.float16(0.5), (((), ()), ((), ())), preferred_element_type=np.float64
+    )
     same(scalar, np.float64(1.5))
 
 
@@ -116,7 +126,9 @@ def test_infinities_and_nan_spread() -> None:
 
 def test_operands_that_are_views_and_broadcasts() -> None:
     base = values((6, 8), float)
-    np.testing.assert_array_equal(np.asarray(lax.dot(base[::2, ::-2], base[:4, ::3])), base[::2, ::-2] @ base[:4, ::3])
+    np.testing.assert_array_equal(
+        np.asarray(lax.dot(base[::2, ::-2], base[:4, ::3])), base[::2, ::-2] @ base[:4, ::3]
+    )
     wide = lax.broadcast_in_dim(np.array([1.0, 2.0]), (3, 2), (1,))
     np.testing.assert_array_equal(np.asarray(lax.dot(wide, np.ones(2))), [3.0, 3.0, 3.0])
 
@@ -128,7 +140,15 @@ def test_batch_matmul_agrees() -> None:
 
 @pytest.mark.parametrize(
     "precision",
-    [None, "default", "HIGH", "highest", ("default", "highest"), jax.lax.Precision.HIGHEST, (jax.lax.Precision.HIGH, None)],
+    [
+        None,
+        "default",
+        "HIGH",
+        "highest",
+        ("default", "highest"),
+        jax.lax.Precision.HIGHEST,
+        (jax.lax.Precision.HIGH, None),
+    ],
 )
 def test_precision_is_accepted_in_every_spelling(precision: Any) -> None:
     np.testing.assert_array_equal(np.asarray(lax.dot(np.ones(2), np.ones(2), precision=precision)), 2.0)
@@ -171,7 +191,10 @@ def test_dot_general_c5_element_types() -> None:
 
 
 def test_other_ranks_are_refused_with_what_to_write() -> None:
-    with pytest.raises(ShapeError, match=r"dot: wanted vectors or matrices, got f64\[2,2,2\] and f64\[2\].*dimension_numbers="):
+    with pytest.raises(
+        ShapeError,
+        match=r"dot: wanted vectors or matrices, got f64\[2,2,2\] and f64\[2\].*dimension_numbers=",
+    ):
         lax.dot(np.ones((2, 2, 2)), np.ones(2))
     cube = values((2, 2, 2), float)
     same(lax.dot(cube, cube, dimension_numbers=(((2,), (0,)), ((), ()))), np.tensordot(cube, cube, 1))

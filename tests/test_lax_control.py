@@ -51,9 +51,14 @@ def collatz(module: Any, start: Any) -> Any:
         n, steps = carry["n"], carry["steps"]
         odd = module.eq(module.rem(n, np.int64(2)), np.int64(1))
         grown = module.add(module.mul(n, np.int64(3)), np.int64(1))
-        return {"n": module.select(odd, grown, module.div(n, np.int64(2))), "steps": module.add(steps, np.int64(1))}
+        return {
+            "n": module.select(odd, grown, module.div(n, np.int64(2))),
+            "steps": module.add(steps, np.int64(1)),
+        }
 
-    return module.while_loop(lambda c: module.gt(c["n"], np.int64(1)), step, {"n": np.int64(start), "steps": np.int64(0)})
+    return module.while_loop(
+        lambda c: module.gt(c["n"], np.int64(1)), step, {"n": np.int64(start), "steps": np.int64(0)}
+    )
 
 
 def test_while_loop_agrees_on_a_pytree() -> None:
@@ -67,13 +72,19 @@ def test_while_loop_of_one_array_of_none_and_of_no_iterations() -> None:
     assert int(value(lax.while_loop(below(10), lambda c: lax.add(c, 3), 0))) == 12
     assert int(value(lax.while_loop(below(10), lambda c: lax.add(c, 3), 50))) == 50
     assert lax.while_loop(lambda c: False, lambda c: c, None) is None
-    found = lax.while_loop(lambda c: lax.lt(c.count, 2), lambda c: State(lax.add(c.count, 1), [c.rest[0]]), State(0, [np.zeros((0, 3))]))
+    found = lax.while_loop(
+        lambda c: lax.lt(c.count, 2),
+        lambda c: State(lax.add(c.count, 1), [c.rest[0]]),
+        State(0, [np.zeros((0, 3))]),
+    )
     assert isinstance(found, State)
     assert value(found.rest[0]).shape == (0, 3)
 
 
 def test_body_may_return_python_scalars_of_a_kind_that_fits() -> None:
-    found = lax.while_loop(lambda c: lax.gt(c[0], 0.5), lambda c: (0, lax.add(c[1], 1)), (np.float32(1), np.int8(3)))
+    found = lax.while_loop(
+        lambda c: lax.gt(c[0], 0.5), lambda c: (0, lax.add(c[1], 1)), (np.float32(1), np.int8(3))
+    )
     same(found[0], np.float32(0))
     same(found[1], np.int8(4))
 
@@ -105,13 +116,17 @@ def test_condition_and_body_capture_different_values() -> None:
     limit, step = lax.add(np.int64(20), 1), lax.reduce_sum(np.array([3, 4]), (0,))
     limits = lax.add(np.full(1, 20), 1)
     found = lax.while_loop(
-        lambda c: lax.lt(c, lax.reshape(limits, ())), lambda c: lax.add(lax.add(c, step), lax.sub(limit, limit)), 0
+        lambda c: lax.lt(c, lax.reshape(limits, ())),
+        lambda c: lax.add(lax.add(c, step), lax.sub(limit, limit)),
+        0,
     )
     assert int(value(found)) == 21
 
 
 def test_evaluating_one_result_keeps_the_others() -> None:
-    runs = lax.while_loop(lambda c: lax.lt(c[0], 3), lambda c: (lax.add(c[0], 1), lax.mul(c[1], 2.0)), (0, np.ones(2)))
+    runs = lax.while_loop(
+        lambda c: lax.lt(c[0], 3), lambda c: (lax.add(c[0], 1), lax.mul(c[1], 2.0)), (0, np.ones(2))
+    )
     first, second = runs
     assert int(value(first)) == 3
     assert second._node.operands[0].value is not None
@@ -121,7 +136,10 @@ def test_evaluating_one_result_keeps_the_others() -> None:
 def test_fori_loop_agrees() -> None:
     def run(module: Any, lower: Any, upper: Any) -> Any:
         return module.fori_loop(
-            lower, upper, lambda i, v: (module.add(v[0], i), module.mul(v[1], np.float32(2))), (np.int64(0), np.ones(2, np.float32))
+            lower,
+            upper,
+            lambda i, v: (module.add(v[0], i), module.mul(v[1], np.float32(2))),
+            (np.int64(0), np.ones(2, np.float32)),
         )
 
     for bounds in ((2, 6), (3, 3), (5, 1), (np.int64(-2), 2)):
@@ -132,7 +150,9 @@ def test_fori_loop_agrees() -> None:
 
 
 def test_fori_loop_refuses_bounds_that_are_no_integers() -> None:
-    with pytest.raises(DTypeError, match=r"two integer scalars of one element type .* got f64\[\] and f64\[\]"):
+    with pytest.raises(
+        DTypeError, match=r"two integer scalars of one element type .* got f64\[\] and f64\[\]"
+    ):
         lax.fori_loop(0, 2.5, lambda i, v: v, 0)
     with pytest.raises(DTypeError, match=r"got s32\[\] and s64\[\]"):
         lax.fori_loop(np.int32(0), np.int64(2), lambda i, v: v, 0)
@@ -141,7 +161,9 @@ def test_fori_loop_refuses_bounds_that_are_no_integers() -> None:
 
 
 def test_while_c1_condition() -> None:
-    with pytest.raises(ShapeError, match=r"while_loop \[C1\]: wanted a bool scalar from cond_fun, got pred\[2\]"):
+    with pytest.raises(
+        ShapeError, match=r"while_loop \[C1\]: wanted a bool scalar from cond_fun, got pred\[2\]"
+    ):
         lax.while_loop(below(3.0), lambda c: c, np.ones(2))
     with pytest.raises(ShapeError, match=r"while_loop \[C1\].*got s64\[\]"):
         lax.while_loop(lambda c: c, lambda c: c, 0)
@@ -150,16 +172,26 @@ def test_while_c1_condition() -> None:
 
 
 def test_while_c2_python_scalar_that_becomes_another_type() -> None:
-    message = r"while_loop \[C2\].*at \['x'\] is s64\[\] in init_val and f64\[\] after.*start from np.float64\(0\)"
+    message = (
+        r"while_loop \[C2\].*at \['x'\] is s64\[\] in init_val and f64\[\] after.*start from np.float64\(0\)"
+    )
     with pytest.raises(ShapeError, match=message):
-        lax.while_loop(lambda c: True, lambda c: {"x": lax.add(lax.convert_element_type(c["x"], float), 0.5)}, {"x": 0})
+        lax.while_loop(
+            lambda c: True, lambda c: {"x": lax.add(lax.convert_element_type(c["x"], float), 0.5)}, {"x": 0}
+        )
 
 
 def test_while_c2_shape_dtype_and_structure() -> None:
-    with pytest.raises(ShapeError, match=r"while_loop \[C2\].*f64\[2\] in init_val and f64\[1,2\].*shape \(1, 2\)"):
+    with pytest.raises(
+        ShapeError, match=r"while_loop \[C2\].*f64\[2\] in init_val and f64\[1,2\].*shape \(1, 2\)"
+    ):
         lax.while_loop(lambda c: True, lambda c: lax.broadcast(c, (1,)), np.ones(2))
-    with pytest.raises(ShapeError, match=r"\[C2\].*end the body with convert_element_type\(result, np.float32\)"):
-        lax.while_loop(lambda c: True, lambda c: lax.convert_element_type(c, np.float64), np.ones(2, np.float32))
+    with pytest.raises(
+        ShapeError, match=r"\[C2\].*end the body with convert_element_type\(result, np.float32\)"
+    ):
+        lax.while_loop(
+            lambda c: True, lambda c: lax.convert_element_type(c, np.float64), np.ones(2, np.float32)
+        )
     with pytest.raises(ShapeError, match=r"while_loop \[C2\].*wanted 2 elements, got 1"):
         lax.while_loop(lambda c: True, lambda c: (c[0],), (0, 1))
 
@@ -179,7 +211,9 @@ def test_reading_a_traced_value_is_refused() -> None:
 @pytest.mark.parametrize("pred", [True, False, 0, 2, 0.0, -0.5, np.nan, np.bool_(True), np.int8(0)])
 def test_cond_agrees_for_bools_and_numbers(pred: Any) -> None:
     def run(module: Any) -> Any:
-        return module.cond(pred, lambda x, y: (module.add(x, y), [x]), lambda x, y: (module.sub(x, y), [y]), *operands)
+        return module.cond(
+            pred, lambda x, y: (module.add(x, y), [x]), lambda x, y: (module.sub(x, y), [y]), *operands
+        )
 
     operands = (np.arange(3.0), np.full(3, 2.0))
     mine, theirs = run(lax), run(jax.lax)
@@ -193,7 +227,9 @@ def test_cond_captures_and_runs_one_branch_only() -> None:
     def forever() -> Any:
         return lax.while_loop(lambda c: True, lambda c: c, other)
 
-    np.testing.assert_array_equal(value(lax.cond(True, lambda: lax.mul(outer, 2.0), forever)), [2.0, 4.0, 6.0])
+    np.testing.assert_array_equal(
+        value(lax.cond(True, lambda: lax.mul(outer, 2.0), forever)), [2.0, 4.0, 6.0]
+    )
     pred = lax.gt(lax.reduce_max(outer, (0,)), 100.0)
     np.testing.assert_array_equal(value(lax.cond(pred, forever, lambda: outer)), [1.0, 2.0, 3.0])
 
@@ -219,7 +255,9 @@ def test_conditional_by_index_takes_the_last_branch_out_of_range(index: Any) -> 
 
 def test_conditional_by_predicate_gives_each_branch_its_own_operand() -> None:
     for pred, wanted in ((True, 4.0), (False, 2.0)):
-        found = lax.conditional(pred, np.full(4, 1.0), lambda x: lax.reduce_sum(x, (0,)), {"a": 2.0}, lambda x: x["a"])
+        found = lax.conditional(
+            pred, np.full(4, 1.0), lambda x: lax.reduce_sum(x, (0,)), {"a": 2.0}, lambda x: x["a"]
+        )
         assert value(found) == wanted
     with pytest.raises(InputError, match="conditional: wanted"):
         lax.conditional(True, 1, 2, 3)
@@ -233,7 +271,9 @@ def test_cond_c1_predicate() -> None:
 
 
 def test_cond_c3_branches_that_differ() -> None:
-    with pytest.raises(ShapeError, match=r"cond \[C3\].*true_fun gives f32\[\] and false_fun gives f64\[\] at \[0\]"):
+    with pytest.raises(
+        ShapeError, match=r"cond \[C3\].*true_fun gives f32\[\] and false_fun gives f64\[\] at \[0\]"
+    ):
         lax.cond(True, lambda x: (x,), lambda x: (lax.convert_element_type(x, np.float64),), np.float32(1))
     with pytest.raises(ShapeError, match=r"cond \[C3\].*same structure: wanted \*, got \(\*, \*\)"):
         lax.cond(True, lambda x: x, lambda x: (x, x), 1)
@@ -248,7 +288,9 @@ def test_switch_c1_index_and_c3_branches() -> None:
         lax.switch(0.5, [lambda: 1])
     with pytest.raises(ShapeError, match=r"switch \[C3\]: wanted at least one branch"):
         lax.switch(0, [])
-    with pytest.raises(ShapeError, match=r"switch \[C3\].*branch 0 gives s64\[\] and branch 2 gives s64\[1\]"):
+    with pytest.raises(
+        ShapeError, match=r"switch \[C3\].*branch 0 gives s64\[\] and branch 2 gives s64\[1\]"
+    ):
         lax.switch(0, [lambda x: x, lambda x: x, lambda x: lax.broadcast(x, (1,))], 1)
 
 
@@ -257,7 +299,9 @@ def test_switch_c1_index_and_c3_branches() -> None:
 
 def test_call_keeps_the_function_as_one_computation() -> None:
     outer = np.array([5.0, 6.0])
-    found = lax.call(lambda x, y: {"sum": lax.add(x, y), "other": lax.mul(x, outer)}, np.ones(2), np.full(2, 2.0))
+    found = lax.call(
+        lambda x, y: {"sum": lax.add(x, y), "other": lax.mul(x, outer)}, np.ones(2), np.full(2, 2.0)
+    )
     np.testing.assert_array_equal(value(found["sum"]), [3.0, 3.0])
     np.testing.assert_array_equal(value(found["other"]), outer)
     node = found["sum"]._node
@@ -270,10 +314,14 @@ def test_map_elements_with_branches_and_loops() -> None:
     def safe_root(x: Any) -> Any:
         return lax.cond(lax.ge(x, 0.0), lambda: lax.sqrt(x), lambda: 0.0)
 
-    np.testing.assert_array_equal(value(lax.map_elements(safe_root, operand)), np.sqrt(np.where(operand >= 0, operand, 0)))
+    np.testing.assert_array_equal(
+        value(lax.map_elements(safe_root, operand)), np.sqrt(np.where(operand >= 0, operand, 0))
+    )
 
     def halvings(n: Any, limit: Any) -> Any:
-        return lax.while_loop(lambda c: lax.gt(c[0], limit), lambda c: (lax.div(c[0], 2), lax.add(c[1], 1)), (n, 0))[1]
+        return lax.while_loop(
+            lambda c: lax.gt(c[0], limit), lambda c: (lax.div(c[0], 2), lax.add(c[1], 1)), (n, 0)
+        )[1]
 
     counts = lax.map_elements(halvings, np.array([[1, 8, 100], [0, 3, 17]]), np.full((2, 3), 1))
     np.testing.assert_array_equal(value(counts), [[0, 3, 6], [0, 1, 4]])
@@ -281,7 +329,9 @@ def test_map_elements_with_branches_and_loops() -> None:
 
 def test_a_branch_that_never_ends_harms_no_lane_that_takes_the_other() -> None:
     def wait_if_negative(x: Any) -> Any:
-        return lax.cond(lax.lt(x, 0), lambda: lax.while_loop(lambda c: lax.lt(c, 0), lambda c: c, x), lambda: lax.neg(x))
+        return lax.cond(
+            lax.lt(x, 0), lambda: lax.while_loop(lambda c: lax.lt(c, 0), lambda c: c, x), lambda: lax.neg(x)
+        )
 
     np.testing.assert_array_equal(value(lax.map_elements(wait_if_negative, np.array([1, 0, 5]))), [-1, 0, -5])
 
@@ -295,7 +345,9 @@ def test_map_elements_with_a_switch_constants_tuples_and_scalars() -> None:
     np.testing.assert_array_equal(value(lax.map_elements(lambda x: 3, np.zeros((2, 2)))), np.full((2, 2), 3))
     pair = lax.map_elements(lambda x: lax.get_tuple_element(lax.tuple(x, lax.neg(x)), 1), np.arange(3))
     np.testing.assert_array_equal(value(pair), [0, -1, -2])
-    summed = lax.map_elements(lambda x, y: lax.dot_general(x, y, (((), ()), ((), ()))), np.arange(3), np.arange(3))
+    summed = lax.map_elements(
+        lambda x, y: lax.dot_general(x, y, (((), ()), ((), ()))), np.arange(3), np.arange(3)
+    )
     np.testing.assert_array_equal(value(summed), [0, 1, 4])
     assert value(lax.map_elements(lax.exp, np.zeros((0, 2)))).shape == (0, 2)
     same(lax.map_elements(lax.exp, 0.0), np.float64(1))
@@ -305,11 +357,15 @@ branches_of_one = [lambda x: x, lambda x: lax.neg(x)]
 
 
 def test_map_c1_shapes_and_c3_computation() -> None:
-    with pytest.raises(ShapeError, match=r"map_elements \[C1\]: wanted arrays of one shape, got f64\[2\], f64\[3\]"):
+    with pytest.raises(
+        ShapeError, match=r"map_elements \[C1\]: wanted arrays of one shape, got f64\[2\], f64\[3\]"
+    ):
         lax.map_elements(lax.add, np.ones(2), np.ones(3))
     with pytest.raises(ShapeError, match=r"map_elements \[C1\]"):
         lax.map_elements(lambda: 1)
-    with pytest.raises(ShapeError, match=r"map_elements \[C3\]: wanted one scalar from the computation, got \(\*, \*\)"):
+    with pytest.raises(
+        ShapeError, match=r"map_elements \[C3\]: wanted one scalar from the computation, got \(\*, \*\)"
+    ):
         lax.map_elements(lambda x: (x, x), np.ones(2))
     with pytest.raises(ShapeError, match=r"map_elements \[C3\].*one scalar result, got f64\[2\]"):
         lax.map_elements(lambda x: lax.broadcast(x, (2,)), np.ones(2))
@@ -330,7 +386,8 @@ def test_barrier_keeps_equal_work_apart() -> None:
     np.testing.assert_array_equal(value(found["b"][0]), np.exp(x))
     assert lax.optimization_barrier(()) == ()
     (graph, _) = lazy.trace(
-        lambda p: [lax.add(lax.exp(lax.optimization_barrier(p)), lax.exp(lax.optimization_barrier(p)))], [f64(3)]
+        lambda p: [lax.add(lax.exp(lax.optimization_barrier(p)), lax.exp(lax.optimization_barrier(p)))],
+        [f64(3)],
     )
     assert sum(isinstance(node.op, ops.Exponential) for node in simplify(graph)) == 2
 
@@ -368,7 +425,9 @@ def f64(*shape: int) -> TensorType:
 
 
 def loop_graph(body: Any) -> Graph:
-    graph, _ = lazy.trace(lambda x: [lax.while_loop(lambda c: lax.lt(lax.reduce_sum(c, (0,)), 9.0), body, x)], [f64(2)])
+    graph, _ = lazy.trace(
+        lambda x: [lax.while_loop(lambda c: lax.lt(lax.reduce_sum(c, (0,)), 9.0), body, x)], [f64(2)]
+    )
     return graph
 
 

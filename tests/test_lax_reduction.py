@@ -23,7 +23,9 @@ jax.config.update("jax_enable_x64", True)
 
 RNG = np.random.default_rng(7)
 SPECIAL = np.array([[1.5, np.nan, -0.0, 0.0], [-np.inf, np.inf, 2.0, 2.0], [-3.0, 0.5, -np.inf, -np.inf]])
-EXTREMES = [(d, np.array([[np.iinfo(d).min, -1, 0], [np.iinfo(d).max, 7, 7]]).astype(d)) for d in ("int8", "int64")]
+EXTREMES = [
+    (d, np.array([[np.iinfo(d).min, -1, 0], [np.iinfo(d).max, 7, 7]]).astype(d)) for d in ("int8", "int64")
+]
 CASES: list[tuple[Any, tuple[int, ...]]] = [
     (np.float64(2.5), ()),
     (np.zeros((0, 3), np.float32), (0,)),
@@ -47,7 +49,9 @@ def same(mine: Any, theirs: Any, ulps: int = 0) -> None:
     assert got.shape == wanted.shape
     if ulps:
         eps = float(ml_dtypes.finfo(wanted.dtype).eps)
-        np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), rtol=ulps * eps, atol=ulps * eps)
+        np.testing.assert_allclose(
+            got.astype(np.float64), wanted.astype(np.float64), rtol=ulps * eps, atol=ulps * eps
+        )
     else:
         np.testing.assert_array_equal(got.astype(np.float64), wanted.astype(np.float64))
 
@@ -62,7 +66,13 @@ def test_numeric_reductions_agree(name: str) -> None:
 @pytest.mark.parametrize("name", ["reduce_and", "reduce_or", "reduce_xor"])
 def test_bitwise_reductions_agree(name: str) -> None:
     bools = np.array([[True, False, True], [True, True, True]])
-    for operand in (bools, EXTREMES[0][1], EXTREMES[1][1], np.zeros((2, 0), np.bool_), np.zeros((2, 0), np.uint32)):
+    for operand in (
+        bools,
+        EXTREMES[0][1],
+        EXTREMES[1][1],
+        np.zeros((2, 0), np.bool_),
+        np.zeros((2, 0), np.uint32),
+    ):
         same(getattr(lax, name)(operand, (1,)), getattr(jax.lax, name)(operand, (1,)))
 
 
@@ -78,7 +88,10 @@ def test_complex_sums_and_bool_extremes() -> None:
 def test_narrow_sums_accumulate_in_float32(dtype: Any) -> None:
     # One by one in the narrow type the sum would stop growing after a few elements.
     operand = np.full((1000, 2), 0.25).astype(dtype)
-    np.testing.assert_array_equal(np.asarray(lax.reduce_sum(operand, (0,))).astype(float), np.array([250.0, 250.0]).astype(dtype).astype(float))
+    np.testing.assert_array_equal(
+        np.asarray(lax.reduce_sum(operand, (0,))).astype(float),
+        np.array([250.0, 250.0]).astype(dtype).astype(float),
+    )
 
 
 def test_float8_without_infinity_starts_from_its_extremes() -> None:
@@ -92,7 +105,14 @@ def test_float8_without_infinity_starts_from_its_extremes() -> None:
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_places_of_extremes_agree(name: str) -> None:
     rank5 = RNG.integers(0, 3, (2, 3, 2, 1, 4))
-    arrays = [SPECIAL, SPECIAL.astype(np.float32).T, rank5, EXTREMES[0][1], SPECIAL > 0, np.full((2, 2), -np.inf)]
+    arrays = [
+        SPECIAL,
+        SPECIAL.astype(np.float32).T,
+        rank5,
+        EXTREMES[0][1],
+        SPECIAL > 0,
+        np.full((2, 2), -np.inf),
+    ]
     for operand in (*arrays, SPECIAL.astype(ml_dtypes.bfloat16)):
         for axis, index in ((0, np.int32), (operand.ndim - 1, np.uint8)):
             same(getattr(lax, name)(operand, axis, index), getattr(jax.lax, name)(operand, axis, index))
@@ -117,7 +137,9 @@ def test_argmax_is_found_by_its_computation_and_any_other_index_array_still_work
     values, found = lax.reduce((operand, places), (-np.inf, 0), later, (1,))
     np.testing.assert_array_equal(np.asarray(found), [3, 5])
     np.testing.assert_array_equal(np.asarray(values), [7, np.nan])
-    text = program_text(ops.Reduce((1,), arg_extremum("GT", np.dtype(float), np.dtype(np.int64))), operand, iota=True)
+    text = program_text(
+        ops.Reduce((1,), arg_extremum("GT", np.dtype(float), np.dtype(np.int64))), operand, iota=True
+    )
     assert "reduce_argument(np.argmax" in text
 
 
@@ -194,7 +216,9 @@ def test_computation_with_a_branch_and_a_loop_runs_on_lanes() -> None:
     def gcd(a: Any, b: Any) -> Any:
         return lax.while_loop(lambda c: lax.ne(c[1], 0), lambda c: (c[1], lax.rem(c[0], c[1])), (a, b))[0]
 
-    np.testing.assert_array_equal(np.asarray(lax.reduce(operand, 0, gcd, (1,))), np.gcd.reduce(operand, axis=1))
+    np.testing.assert_array_equal(
+        np.asarray(lax.reduce(operand, 0, gcd, (1,))), np.gcd.reduce(operand, axis=1)
+    )
 
     def larger(a: Any, b: Any) -> Any:
         return lax.cond(lax.gt(a, b), lambda x, y: x, lambda x, y: y, a, b)
@@ -203,8 +227,12 @@ def test_computation_with_a_branch_and_a_loop_runs_on_lanes() -> None:
 
 
 def test_constant_computation_and_empty_dimensions() -> None:
-    np.testing.assert_array_equal(np.asarray(lax.reduce(np.ones((2, 3)), 5.0, lambda a, b: 1.0, (1,))), [1.0, 1.0])
-    np.testing.assert_array_equal(np.asarray(lax.reduce(np.ones((2, 0)), 5.0, logaddexp(lax), (1,))), [5.0, 5.0])
+    np.testing.assert_array_equal(
+        np.asarray(lax.reduce(np.ones((2, 3)), 5.0, lambda a, b: 1.0, (1,))), [1.0, 1.0]
+    )
+    np.testing.assert_array_equal(
+        np.asarray(lax.reduce(np.ones((2, 0)), 5.0, logaddexp(lax), (1,))), [5.0, 5.0]
+    )
     assert np.asarray(lax.reduce(np.ones((0, 3)), 5.0, logaddexp(lax), (1,))).shape == (0,)
 
 
@@ -258,8 +286,17 @@ def test_reduce_c4_number_shape_and_dtype_of_results() -> None:
 
 def test_reduce_c4_captured_value() -> None:
     outer = lax.add(np.ones(2), 1.0)
-    with pytest.raises(ShapeError, match=r"reduce \[C4\]: .*outer value f64\[\](.|\n)*built at .*test_lax_reduction"):
+    with pytest.raises(
+        ShapeError, match=r"reduce \[C4\]: .*outer value f64\[2\](.|\n)*built at .*test_lax_reduction"
+    ):
         lax.reduce(np.ones(3), 0.0, lambda a, b: lax.add(a, lax.reduce_sum(outer, (0,))), (0,))
+
+
+def test_constants_may_be_used_whether_or_not_somebody_looked_at_them() -> None:
+    floor = lax.full((), 2.5)
+    for _ in range(2):
+        found = lax.reduce(np.array([1.0, 2.0]), 0.0, lambda a, b: lax.max(lax.max(a, b), floor), (0,))
+        assert np.asarray(found) == np.asarray(floor)
 
 
 def test_reduce_refuses_what_is_not_a_function() -> None:

@@ -23,8 +23,12 @@ jax.config.update("jax_enable_x64", True)
 
 RNG = np.random.default_rng(11)
 NAN = np.nan
-SPECIAL = np.array([[0.0, -0.0, NAN, -1.0, -NAN, np.inf, -0.0, 0.0], [NAN, -np.inf, 3.0, 3.0, -0.0, 1.0, NAN, 0.0]])
-COMPLEX = np.array([1 + 2j, 1 - 1j, complex(NAN, 1), 0, complex(1, NAN), complex(-0.0, 1), -1j, complex(5, NAN), 2])
+SPECIAL = np.array(
+    [[0.0, -0.0, NAN, -1.0, -NAN, np.inf, -0.0, 0.0], [NAN, -np.inf, 3.0, 3.0, -0.0, 1.0, NAN, 0.0]]
+)
+COMPLEX = np.array(
+    [1 + 2j, 1 - 1j, complex(NAN, 1), 0, complex(1, NAN), complex(-0.0, 1), -1j, complex(5, NAN), 2]
+)
 ARRAYS: list[Any] = [
     SPECIAL,
     SPECIAL.astype(np.float32).T,
@@ -56,7 +60,9 @@ def test_sort_agrees_bit_for_bit() -> None:
 def test_sort_key_val_keeps_the_order_of_equal_keys() -> None:
     for keys in ARRAYS[:6]:
         values = np.arange(keys.size, dtype=np.int16).reshape(keys.shape)
-        for mine, theirs in zip(lax.sort_key_val(keys, values), jax.lax.sort_key_val(keys, values), strict=True):
+        for mine, theirs in zip(
+            lax.sort_key_val(keys, values), jax.lax.sort_key_val(keys, values), strict=True
+        ):
             same_bits(mine, theirs)
 
 
@@ -82,7 +88,9 @@ def test_complex_key_carries_others_along() -> None:
 
 def test_float8_sorts_with_nan_last() -> None:
     operand = np.array([1, NAN, -2, 0.5, -0.0, 448]).astype(ml_dtypes.float8_e4m3fnuz)
-    np.testing.assert_array_equal(np.asarray(lax.sort(operand)).astype(float), [-2, 0, 0.5, 1, 240, NAN][:4] + [NAN, NAN])
+    np.testing.assert_array_equal(
+        np.asarray(lax.sort(operand)).astype(float), [-2, 0, 0.5, 1, 240, NAN][:4] + [NAN, NAN]
+    )
     unsigned = np.array([4, 0.5, NAN, 2.0**100]).astype(ml_dtypes.float8_e8m0fnu)
     np.testing.assert_array_equal(np.asarray(lax.sort(unsigned)).astype(float), [0.5, 4, 2.0**100, NAN])
 
@@ -196,7 +204,9 @@ def test_sort_c2_dimension() -> None:
 
 def test_sort_c3_comparator() -> None:
     operand = np.ones(3, np.float32)
-    with pytest.raises(ShapeError, match=r"sort \[C3\]: wanted a comparator \(f32\[\], f32\[\]\) -> \(pred\[\]\)"):
+    with pytest.raises(
+        ShapeError, match=r"sort \[C3\]: wanted a comparator \(f32\[\], f32\[\]\) -> \(pred\[\]\)"
+    ):
         lax.sort_with(operand, lambda a, b: lax.sub(a, b))
     with pytest.raises(ShapeError, match=r"sort \[C3\]: .* one bool result, got \(\*, \*\)"):
         lax.sort_with(operand, lambda a, b: (lax.lt(a, b), True))
@@ -207,7 +217,9 @@ def test_sort_c3_comparator() -> None:
 
 def test_sort_refuses_bad_arguments() -> None:
     for count in (0, 3):
-        with pytest.raises(ValueRangeError, match=rf"num_keys in \[1, 2\], one for each key array, got {count}"):
+        with pytest.raises(
+            ValueRangeError, match=rf"num_keys in \[1, 2\], one for each key array, got {count}"
+        ):
             lax.sort((np.ones(2), np.ones(2)), num_keys=count)
     with pytest.raises(InputError, match="wanted a function for comparator"):
         lax.sort_with(np.ones(2), None)  # type: ignore[arg-type]
