@@ -20,7 +20,9 @@ Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
 
 
-def dot_general(lhs: Array, rhs: Array, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints], dtype: Any) -> Array:
+def dot_general(
+    lhs: Array, rhs: Array, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints], dtype: Any
+) -> Array:
     """Sums of products in `dtype`: 16- and 8-bit floats accumulate in float32 and round once, integers wrap."""
     left, left_shape = _as_matrices(lhs, batch[0], contract[0], contracted_last=True)
     right, right_shape = _as_matrices(rhs, batch[1], contract[1], contracted_last=False)

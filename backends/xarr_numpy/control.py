@@ -115,7 +115,9 @@ def _map(emitter: Emitter, node: Node) -> str:
 def _while(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.While)
     loop = "while_lanes" if emitter.lanes and node.operands else "while_loop"
-    parts = [emitter.function(graph) for graph in node.op.graphs] + [emitter.full(operand) for operand in node.operands]
+    parts = [emitter.function(graph) for graph in node.op.graphs] + [
+        emitter.full(operand) for operand in node.operands
+    ]
     return _packed(node, f"{loop}({', '.join(parts)})")
 
 
@@ -139,7 +141,9 @@ def _lanes_call(emitter: Emitter, node: Node, index: str, functions: Sequence[st
     types = element_types(node.type)
     dtypes = [emitter.constant(each.dtype) for each in types if isinstance(each, TensorType)]
     operands = "".join(f", {emitter.full(operand)}" for operand in node.operands[1:])
-    return f"branch_lanes({index}, ({', '.join(functions)},), ({''.join(f'{d}, ' for d in dtypes)}){operands})"
+    return (
+        f"branch_lanes({index}, ({', '.join(functions)},), ({''.join(f'{d}, ' for d in dtypes)}){operands})"
+    )
 
 
 SCOPE: Final[dict[str, Any]] = {

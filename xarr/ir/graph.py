@@ -122,7 +122,8 @@ class Node:
         """Attach the value that the backend `owner` computed and drop the operands."""
         self.value = value
         self.owner = owner
-        self.op = Data(self.type)
+        if self.operands:  # A constant stays one: a computation may use it, but no outside data.
+            self.op = Data(self.type)
         self.operands = ()
         self.depth = 0
 

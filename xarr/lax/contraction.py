@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 #: ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
-DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+DotDimensionNumbers: TypeAlias = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
 
 #: Everything that jax.lax takes for one of XLA's three precisions.
 _PRECISIONS: Final = {
