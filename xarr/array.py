@@ -353,7 +353,7 @@ class Array(Handle):
     def __imatmul__(self, other: ArrayLike) -> Array:
         return self._become(linear_algebra.matmul(self, other))
 
-    # --- methods: each is the function of the same name ------------------------------------------------------
+    # --- methods: each is the function of the same name ------------------------------------------------
 
     @property
     def T(self) -> Array:
@@ -471,7 +471,7 @@ class Array(Handle):
 
 _UFUNCS = {
     name: function
-    for name, function in (vars(elementwise) | {"matmul": linear_algebra.matmul}).items()
+    for name, function in (vars(elementwise) | vars(linear_algebra)).items()
     if isinstance(getattr(np, name, None), np.ufunc) and callable(function)
 }
 
