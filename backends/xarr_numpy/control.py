@@ -13,6 +13,7 @@ import numpy as np
 
 from xarr.ir import ops
 from xarr.ir.graph import Node, element_types
+from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ SCOPE: Final[dict[str, Any]] = {
     f.__name__: f for f in (while_loop, branch, map_lanes, while_lanes, branch_lanes)
 }
 
-ROWS: Final = {
+ROWS: Final[dict[type[Op], Callable[[Emitter, Node], str]]] = {
     ops.Call: _call,
     ops.Case: _case,
     ops.GetTupleElement: _get_tuple_element,

@@ -278,7 +278,7 @@ def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:
     if not op.graphs:
         return op
     changed = {name: _changed(value, change) for name, value in op.attributes().items()}
-    return replace(op, **changed) if changed != op.attributes() else op  # type: ignore[type-var]
+    return replace(op, **changed) if changed != op.attributes() else op
 
 
 def _changed(value: Any, change: Callable[[Graph], Graph]) -> Any:
