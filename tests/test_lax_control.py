@@ -197,7 +197,7 @@ def test_while_c2_shape_dtype_and_structure() -> None:
 
 
 def test_reading_a_traced_value_is_refused() -> None:
-    with pytest.raises(TracedValueError, match="use lax.cond, lax.select or lax.while_loop"):
+    with pytest.raises(TracedValueError, match=r"use lax\.cond, lax\.select or lax\.while_loop"):
         lax.while_loop(below(3), lambda c: lax.add(c, int(value(c))), 0)
     leaked: list[Any] = []
     lax.cond(True, lambda x: leaked.append(x) or x, lambda x: x, 1.0)
@@ -261,6 +261,8 @@ def test_conditional_by_predicate_gives_each_branch_its_own_operand() -> None:
         assert value(found) == wanted
     with pytest.raises(InputError, match="conditional: wanted"):
         lax.conditional(True, 1, 2, 3)
+    with pytest.raises(InputError, match="wanted a function for computation 1, got 3"):
+        lax.conditional(True, 1, lambda x: x, 2, 3)
 
 
 def test_cond_c1_predicate() -> None:
@@ -409,7 +411,7 @@ def test_tuple_errors() -> None:
     pair = lax.tuple(1, 2)
     with pytest.raises(ShapeError, match=r"get_tuple_element \[C2\]: wanted an index in \[0, 2\), got 2"):
         lax.get_tuple_element(pair, 2)
-    with pytest.raises(InputError, match="wanted a value made by lax.tuple, got ndarray"):
+    with pytest.raises(InputError, match=r"wanted a value made by lax\.tuple, got ndarray"):
         lax.get_tuple_element(np.ones(2), 0)  # type: ignore[arg-type]
     with pytest.raises(IndexError):
         pair[2]

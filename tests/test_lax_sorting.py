@@ -16,7 +16,7 @@ from xarr.compiler.pipeline import lower
 from xarr.compiler.simplify import simplify
 from xarr.errors import AxisError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.ir.computations import arg_extremum, lexicographic
-from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType
 from xarr.lazy import trace
 
 jax.config.update("jax_enable_x64", True)
@@ -88,9 +88,7 @@ def test_complex_key_carries_others_along() -> None:
 
 def test_float8_sorts_with_nan_last() -> None:
     operand = np.array([1, NAN, -2, 0.5, -0.0, 448]).astype(ml_dtypes.float8_e4m3fnuz)
-    np.testing.assert_array_equal(
-        np.asarray(lax.sort(operand)).astype(float), [-2, 0, 0.5, 1, 240, NAN][:4] + [NAN, NAN]
-    )
+    np.testing.assert_array_equal(np.asarray(lax.sort(operand)).astype(float), [-2, 0, 0.5, 1, NAN, NAN])
     unsigned = np.array([4, 0.5, NAN, 2.0**100]).astype(ml_dtypes.float8_e8m0fnu)
     np.testing.assert_array_equal(np.asarray(lax.sort(unsigned)).astype(float), [0.5, 4, 2.0**100, NAN])
 
@@ -167,7 +165,7 @@ def test_comparator_with_a_branch_runs_on_lanes() -> None:
 
 def test_known_comparators_become_numpy_sorts_and_survive_simplification() -> None:
     def text(function: Any) -> str:
-        graph, _ = trace(function, [Node_type(np.ones((4, 5)))])
+        graph, _ = trace(function, [type_of(np.ones((4, 5)))])
         program: Any = lower(graph, get("numpy"), "program")
         return str(program.text)
 
@@ -179,9 +177,7 @@ def test_known_comparators_become_numpy_sorts_and_survive_simplification() -> No
         assert simplify(graph) == graph.verify()
 
 
-def Node_type(array: Any) -> Any:
-    from xarr.ir.types import TensorType
-
+def type_of(array: Any) -> TensorType:
     return TensorType(array.shape, array.dtype)
 
 

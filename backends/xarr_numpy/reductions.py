@@ -37,7 +37,7 @@ _UFUNCS: Final[dict[type[Op], str]] = {
 
 
 def reduce_ufunc(ufunc: np.ufunc, x: Array, initial: Any, axes: Ints) -> Any:
-    """`ufunc` over `axes`, starting from `initial`, in the type of x; 16- and 8-bit floats go through float32.
+    """`ufunc` over `axes`, starting from `initial`, in the type of x; narrow floats go through float32.
 
     The ufunc's own accuracy is kept: NumPy adds in pairs along a contiguous last axis, one by one along
     the others.
@@ -132,7 +132,7 @@ def _reduce(emitter: Emitter, node: Node) -> str:
 
 
 def _finder(node: Node, op: ops.Reduce) -> str | None:
-    """`np.argmax` or `np.argmin` if the node is one of them: the right computation over counted-up indices."""
+    """`np.argmax` or `np.argmin` if the node is one of them: its computation over counted-up indices."""
     if len(node.operands) != 4 or len(op.dimensions) != 1:
         return None
     values, indices = node.operands[:2]

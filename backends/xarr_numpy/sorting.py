@@ -104,8 +104,8 @@ def _merged_places(before: Callable[..., tuple[Any, ...]], rows: Arrays, count: 
         ahead = np.equal(before(*[side for pair in pairs for side in pair])[0], in_left)
         searching = low < high
         low, high = np.where(searching & ahead, probe + 1, low), np.where(searching & ~ahead, probe, high)
-    merged: Array = place + low - first - np.where(in_left, 0, width)
-    return merged
+    places: Array = place + low - first - np.where(in_left, 0, width)
+    return places
 
 
 # --- rows --------------------------------------------------------------------------------------------
