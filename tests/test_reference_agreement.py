@@ -9,16 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xarr_reference.interpreter import TABLE as REFERENCE
 
 from tests.compare import assert_same
-from tests.programs import run
+from tests.programs import graph, run, type_of
+from xarr import lax
+from xarr.backend import get
+from xarr.compiler.pipeline import compile_graph
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, TABLE, info
 from xarr.ir import ops
 from xarr.ir.op import Op
-from xarr_reference.interpreter import TABLE as REFERENCE
 
 Shape = tuple[int, ...]
 DTYPES = [row.dtype for row in TABLE]
+NAN = np.nan
 #: Floats without sign and zero: most functions have no value there, and NumPy's are accidents.
 POWERS_OF_TWO = np.dtype(ml_dtypes.float8_e8m0fnu)
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.5, 3.0, 100.25, 1e-30, 1e30, 5e-324, np.inf, -np.inf, np.nan)
@@ -105,6 +109,17 @@ def test_the_signs_of_zeros(dtype: Any) -> None:
     x, y = np.array([0.0, 0.0, -0.0, -0.0], dtype), np.array([0.0, -0.0, 0.0, -0.0], dtype)
     for op in (ops.NextAfter(), ops.Add(), ops.Subtract(), ops.Multiply(), ops.Atan2()):
         agree(op, x, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 2, -1, 0, 3, NAN])
+def test_powers_with_one_exponent(dtype: Any, exponent: float) -> None:
+    """NumPy has shortcuts for some exponents that are one number for all elements."""
+    x = np.array([-np.inf, -2.0, -0.0, 0.0, 3.0, np.inf, NAN], dtype)
+    program = graph(lambda a: [lax.pow(a, exponent)], type_of(x))
+    actual, expected = (compile_graph(program, get(name))(x)[0] for name in ("numpy", "reference"))
+    assert_same(actual, expected)
+    agree(ops.Power(), dtype(-np.inf), dtype(exponent))
 
 
 @settings(max_examples=150, deadline=None)

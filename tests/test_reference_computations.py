@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from xarr_reference import interpreter
 
 from tests.compare import assert_same
 from tests.programs import graph, run, scalar
@@ -17,7 +18,6 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, data, parameter
 from xarr.ir.op import operation
 from xarr.ir.types import TensorType, TupleType
-from xarr_reference import interpreter
 
 F32, I32, PRED = scalar(np.float32), scalar(np.int32), scalar(bool)
 bf16 = ml_dtypes.bfloat16
@@ -280,6 +280,6 @@ def test_evaluation_on_the_reference_backend_is_a_flag_away() -> None:
 
 
 def test_a_leaf_with_a_value_is_no_op_of_a_program() -> None:
-    leaf = data(F32, np.float32(1))
+    leaf = data(F32, np.float32(1), get("reference"))
     with pytest.raises(BackendError, match="'reference' has no data"):
         get("reference").compile(Graph([], [leaf]))

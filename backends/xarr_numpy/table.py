@@ -170,7 +170,7 @@ TABLE: Final[Rows] = {
     ops.Multiply: elementwise("np.multiply({0}, {1})"),
     ops.NextAfter: elementwise("next_after({0}, {1})"),
     ops.Or: elementwise("np.bitwise_or({0}, {1})"),
-    ops.Power: elementwise("np.power({0}, {1})", integer="integer_power({0}, {1})"),
+    ops.Power: elementwise("power({0}, {1})", integer="integer_power({0}, {1})"),
     ops.Remainder: elementwise("np.fmod({0}, {1})", integer="integer_remainder({0}, {1})"),
     ops.ShiftLeft: elementwise("shift_left({0}, {1})"),
     ops.ShiftRightArithmetic: elementwise("shift_right_arithmetic({0}, {1})"),

@@ -124,7 +124,10 @@ def power(x: Scalar, y: Scalar) -> Scalar:
     """x to the power y; modulo 2**width for integers"""
     if is_integer(x):
         return integer_power(int(x), int(y), x.dtype)
-    return rounded(np.power(wide(x), wide(y)), x.dtype)
+    if is_complex(x):
+        return rounded(np.power(wide(x), wide(y)), x.dtype)
+    # Never in float64: there NumPy takes the square root for y = 0.5, which is wrong for -0 and -infinity.
+    return rounded(np.power(np.longdouble(x), np.longdouble(y)), x.dtype)
 
 
 def integer_power(x: int, y: int, dtype: DType) -> Scalar:
