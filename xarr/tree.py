@@ -39,7 +39,9 @@ class Structure:
 
     def step(self, key: Any) -> str:
         """How the child called `key` is reached."""
-        by_name = self.container is not None and (is_dataclass(self.container) or _is_namedtuple(self.container))
+        by_name = self.container is not None and (
+            is_dataclass(self.container) or _is_namedtuple(self.container)
+        )
         return f".{key}" if by_name else f"[{key!r}]"
 
     def __str__(self) -> str:

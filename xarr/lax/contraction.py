@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 #: ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
-DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+DotDimensionNumbers: TypeAlias = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
 
 #: Everything that jax.lax takes for one of XLA's three precisions.
 _PRECISIONS: Final = {
@@ -82,7 +84,8 @@ def dot_general(
     contracting, batching = _pairs(dimension_numbers)
     (left, right), backend = operands("dot_general", lhs, rhs)
     dtype = left.dtype if preferred_element_type is None else canonical(preferred_element_type)
-    op = ops.DotGeneral(*batching, *contracting, dtype, _precision(precision))
+    (lhs_batch, rhs_batch), (lhs_contract, rhs_contract) = batching, contracting
+    op = ops.DotGeneral(lhs_batch, rhs_batch, lhs_contract, rhs_contract, dtype, _precision(precision))
     return wrap(Node(op, (left, right)), backend)
 
 

@@ -77,7 +77,9 @@ def _check_condition(cond: Computation) -> None:
         )
 
 
-def _check_carry(body: Computation, structure: Structure, types: Sequence[Type], leaves: Sequence[Any]) -> None:
+def _check_carry(
+    body: Computation, structure: Structure, types: Sequence[Type], leaves: Sequence[Any]
+) -> None:
     if body.structure != structure:
         raise ShapeError(
             "while_loop [C2]: body_fun must return what it is given: "
@@ -155,7 +157,9 @@ def _predicate(pred: ArrayLike) -> tuple[Node, AbstractBackend | None]:
             "of it, select chooses element by element"
         )
     if node.dtype in COMPLEX:
-        raise DTypeError(f"cond [C1]: wanted a bool or a real number, got {node.tensor_type.short()}; compare it")
+        raise DTypeError(
+            f"cond [C1]: wanted a bool or a real number, got {node.tensor_type.short()}; compare it"
+        )
     return (node if node.dtype in BOOL else ne(wrap(node, backend), 0)._node), backend
 
 
@@ -182,7 +186,11 @@ def _branch_index(name: str, index: ArrayLike) -> tuple[Node, AbstractBackend | 
 
 
 def _switch(
-    name: str, index: Array, owner: AbstractBackend | None, functions: Sequence[Function], arguments: Sequence[Any]
+    name: str,
+    index: Array,
+    owner: AbstractBackend | None,
+    functions: Sequence[Function],
+    arguments: Sequence[Any],
 ) -> Any:
     if not functions:
         raise ShapeError(f"{name} [C3]: wanted at least one branch, got none")
@@ -226,8 +234,8 @@ def _outside_to_last(index: Array, count: int) -> Array:
     return select(inside, index, max(count - 1, 0))
 
 
-def _only(function: Function, place: int) -> Function:
-    """`function` of the argument at `place` alone."""
+def _only(function: Any, place: int) -> Any:
+    """`function` of the argument at `place` alone; what is no function stays, to be refused later."""
     if not callable(function):
         return function
 
@@ -253,7 +261,9 @@ def _branches(
         backend = merged(name, backend, each.backend)
     agreed = _agreed(name, [role for role, _ in roles], found)
     graphs, captured = close(*agreed)
-    results = results_of(op(graphs), (selector, *nodes, *captured), found[0].structure.count, merged(name, owner, backend))
+    results = results_of(
+        op(graphs), (selector, *nodes, *captured), found[0].structure.count, merged(name, owner, backend)
+    )
     return tree.unflatten(found[0].structure, results)
 
 
@@ -269,7 +279,9 @@ def _agreed(name: str, roles: Sequence[str], found: Sequence[Computation]) -> li
     dtypes = [_strong_dtype(found, place) for place in range(first.structure.count)]
     agreed = [each.with_dtypes(dtypes) for each in found]
     for role, each in zip(roles, agreed, strict=True):
-        pairs = zip(first.structure.paths(), agreed[0].graph.result_types, each.graph.result_types, strict=True)
+        pairs = zip(
+            first.structure.paths(), agreed[0].graph.result_types, each.graph.result_types, strict=True
+        )
         for path, wanted, got in pairs:
             if wanted is not got:
                 raise ShapeError(

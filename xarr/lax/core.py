@@ -37,7 +37,7 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
     found = common_backend(handles) if len(handles) > 1 else handles[0]._backend if handles else None
     if len(handles) == len(values):
         return tuple([handle._node for handle in handles]), found
-    if found is None and any(not isinstance(value, SCALARS) for value in values):
+    if found is None and any(not isinstance(value, (*SCALARS, Handle)) for value in values):
         found = backends.default()
     strong = {i: _strong_node(value, found) for i, value in enumerate(values) if not _is_weak(value)}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
@@ -109,7 +109,7 @@ def _broadcast(
 
 def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
     """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold."""
-    kind = type(value) if type(value) in SCALARS else scalar_kind(value)
+    kind: Any = type(value) if type(value) in SCALARS else scalar_kind(value)
     # The text tells apart what compares equal: -0.0 and 0.0, True and 1.
     op = _scalar_constant(repr(kind(value)), kind, dtype)
     return Node(op, (), op.type)

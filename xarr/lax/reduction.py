@@ -80,7 +80,9 @@ def _combiner_graph(computation: Callable[..., Any], structure: Structure, dtype
     return found.with_dtypes(dtypes).graph
 
 
-def _reduce_by(name: str, op: Op, operand: ArrayLike, axes: Sequence[int], neutral: Callable[[DType], Any]) -> Array:
+def _reduce_by(
+    name: str, op: Op, operand: ArrayLike, axes: Sequence[int], neutral: Callable[[DType], Any]
+) -> Array:
     (node,), backend = operands(name, operand)
     start = Node(ops.Constant.of(np.array(neutral(node.dtype), node.dtype)))
     reduction = ops.Reduce(integers(name, "axes", axes), combiner(op, node.dtype))
@@ -178,9 +180,13 @@ def _arg_extremum(name: str, direction: str, operand: ArrayLike, axis: int, inde
     if indices not in INTEGER:
         raise DTypeError(f"{name}: wanted an integer index_dtype, got {indices}")
     if node.dtype not in FLOAT | INTEGER | BOOL:
-        raise DTypeError(f"{name}: complex numbers have no order, got {node.tensor_type.short()}; take abs or real")
+        raise DTypeError(
+            f"{name}: complex numbers have no order, got {node.tensor_type.short()}; take abs or real"
+        )
     if not node.shape[dim]:
-        raise ShapeError(f"{name}: dimension {dim} of {node.tensor_type.short()} is empty and has no extreme element")
+        raise ShapeError(
+            f"{name}: dimension {dim} of {node.tensor_type.short()} is empty and has no extreme element"
+        )
     positions = Node(ops.Iota(TensorType(node.shape, indices), dim))
     neutral = (lowest if direction == "GT" else highest)(node.dtype)
     starts = [Node(ops.Constant.of(np.array(v, t))) for v, t in ((neutral, node.dtype), (0, indices))]

@@ -35,7 +35,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     nodes, backend, dim = _sorted_nodes(arrays, dimension)
     count = integer("sort", "num_keys", num_keys)
     if not 1 <= count <= len(nodes):
-        raise ValueRangeError(f"sort: wanted num_keys in [1, {len(nodes)}], one for each key array, got {count}")
+        raise ValueRangeError(
+            f"sort: wanted num_keys in [1, {len(nodes)}], one for each key array, got {count}"
+        )
     comparator = lexicographic([node.dtype for node in nodes], count)
     found = results_of(ops.Sort(dim, bool(is_stable), comparator), nodes, len(nodes), backend)
     return tuple(found) if several else found[0]
