@@ -178,17 +178,20 @@ def test_data_leaves_inside_computations() -> None:
 
 
 def test_equal_graphs_with_different_leaves() -> None:
-    first, second = (data(V, ROW), data(V, -ROW))
-    shared = graph(lambda x: add(add(x, first), first), V)
-    apart = graph(lambda x: add(add(x, first), second), V)
+    """One uses a single leaf twice, at two levels; the other one uses two: they need different functions."""
+    first, second = data(V, ROW), data(V, -ROW)
+    inner, other = (graph(lambda x, leaf=leaf: add(x, leaf), V, name="inner") for leaf in (first, second))
+    shared = graph(lambda x: node(ops.Call(inner), add(x, first)), V)
+    apart = graph(lambda x: node(ops.Call(other), add(x, first)), V)
+    assert shared == apart
     x = parameter(V)
     text = str(Graph((x,), (node(ops.Call(shared), x), node(ops.Call(apart), x))))
     got = run_stablehlo(text, ROW, ROW, -ROW)
     assert [value.tolist() for value in got] == [(ROW * 3).tolist(), ROW.tolist()]
 
 
-def test_a_result_of_results_of_a_tuple_typed_call() -> None:
-    """One result that is a tuple is not the same as several results."""
+def test_one_result_that_is_a_tuple() -> None:
+    """It is taken apart by an op, unlike several results."""
     pair = graph(lambda v: node(ops.Tuple(), v, node(ops.Negate(), v)), V, name="pair")
     taken = graph(lambda v: part(1, node(ops.Call(pair), v)), V)
     assert "stablehlo.get_tuple_element %0[1]" in str(taken)
