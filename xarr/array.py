@@ -37,7 +37,7 @@ def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
     def method(self: Array, other: ArrayLike) -> Array:
         if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return function(self, other)
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
 
     return method
 
@@ -46,7 +46,7 @@ def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], 
     def method(self: Array, other: ArrayLike) -> Array:
         if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return function(other, self)
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
 
     return method
 
@@ -55,7 +55,7 @@ def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
     def method(self: Array, other: ArrayLike) -> Array:
         if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return self._become(function(self, other))
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
 
     return method
 

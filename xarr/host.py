@@ -70,12 +70,23 @@ def _default_typed(found: HostArray, wanted: np.dtype[Any] | None, value: Any) -
     """Lists of Python numbers get xarr's default dtypes, lists of arrays keep theirs."""
     if wanted is None and found.dtype in _DEFAULTS:
         return found.astype(default_of(_DEFAULTS[found.dtype])) if _only_python_numbers(value) else found
+    if wanted is not None and wanted in INTEGER and found.dtype == np.float64 and found.size:
+        return _as_integers(value, wanted)
     if wanted is not None and wanted in INTEGER and found.dtype.kind in "iu" and found.size:
         limits = info(wanted)
         if int(found.min()) < limits.min or int(found.max()) > limits.max:
             check_fits(int(found.min()), wanted)
             check_fits(int(found.max()), wanted)
     return found
+
+
+def _as_integers(value: Any, wanted: np.dtype[Any]) -> HostArray:
+    """A list with floats, or with ints that only float64 holds in common; fractions are dropped."""
+    try:
+        with np.errstate(invalid="raise"):
+            return np.array(value, wanted)
+    except (ArithmeticError, ValueError) as error:
+        raise ValueRangeError(f"a number in {_shown(value)} is out of bounds for {wanted}: {error}") from error
 
 
 def _only_python_numbers(value: Any) -> bool:

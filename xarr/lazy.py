@@ -147,7 +147,7 @@ def mixed(first: AbstractBackend, second: AbstractBackend) -> BackendError:
 
 def from_host(array: np.ndarray[Any, Any], backend: AbstractBackend) -> Array:
     """An Array of the values of `array` on `backend`."""
-    return wrap(data(TensorType(array.shape, array.dtype), backend.from_host(array)), backend)
+    return wrap(data(TensorType(array.shape, array.dtype), backend.from_host(array), backend), backend)
 
 
 # --- evaluation ----------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def evaluate(*handles: Handle) -> None:
 
 
 def value_of(handle: Handle) -> Any:
-    """The backend's buffer with the value of `handle`, computed if need be."""
+    """The buffer with the value of `handle`, computed if need be; its backend is the node's owner."""
     if handle._node.value is None:
         evaluate(handle)
     return handle._node.value
@@ -179,8 +179,7 @@ def value_of(handle: Handle) -> Any:
 def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     """The value as a read-only NumPy array, computed if need be."""
     value = value_of(handle)
-    assert handle._backend is not None
-    view = handle._backend.to_host(value).view()
+    view: np.ndarray[Any, Any] = handle._node.owner.to_host(value).view()
     view.flags.writeable = False
     return view
 
@@ -241,7 +240,7 @@ def _run_part(order: list[Node], roots: list[Node], backend: AbstractBackend) ->
     with _lock:
         for node, value in zip(outputs, values, strict=True):
             if node.value is None:  # another thread may have been faster
-                node.settle(value)
+                node.settle(value, backend)
 
 
 def _parts(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[Node]]]:
@@ -332,7 +331,10 @@ def _linearise(
 
 
 def _buffer(leaf: Node, backend: AbstractBackend) -> Any:
-    return backend.from_host(leaf.op.array) if isinstance(leaf.op, Constant) else leaf.value
+    if isinstance(leaf.op, Constant):
+        return backend.from_host(leaf.op.array)
+    # A value made of constants alone may have been computed by another backend: it belongs to none.
+    return leaf.value if leaf.owner is backend else backend.from_host(leaf.owner.to_host(leaf.value))
 
 
 def _is_kept(node: Node) -> bool:

@@ -165,6 +165,20 @@ def rsqrt(x: Array) -> Array:
     return np.true_divide(x.dtype.type(1), np.sqrt(x))
 
 
+def power(x: Array, y: Array) -> Array:
+    """x ** y."""
+    if np.size(y) == 1 and x.dtype in (np.float32, np.float64) and np.all(np.equal(y, 0.5)):
+        # np.power takes the square root of all, but (-0)**0.5 is 0 and (-inf)**0.5 is inf.
+        return np.where((x == 0) | (x == -np.inf), np.abs(x), np.sqrt(x))
+    return np.power(x, y)
+
+
+def next_after(x: Array, y: Array) -> Array:
+    """The float next to x in the direction of y, and y itself if they are equal, as C has it."""
+    # NumPy's float16 gives x, which differs for zeros.
+    return np.where(x == y, y, np.nextafter(x, y))
+
+
 def sign(x: Array) -> Array:
     """-1, 0, 1 with the sign of zero kept; x / |x| for complex numbers."""
     return np.where(x == 0, x, np.sign(x)) if x.dtype in FLOAT else np.sign(x)
@@ -294,7 +308,8 @@ SCOPE: Final[dict[str, Any]] = {
     **{
         function.__name__: function
         for function in (
-            finish, iota, pad, bitcast, convert, make_complex, imag, log1p, logistic, rsqrt, sign, round_away, total_order,
+            finish, iota, pad, bitcast, convert, make_complex, imag, logistic, sign, round_away, total_order,
+            log1p, next_after, power, rsqrt,
             reduce_precision, integer_divide, integer_remainder, integer_power, shift_left, shift_right_logical,
             shift_right_arithmetic, popcnt, count_leading_zeros,
         )

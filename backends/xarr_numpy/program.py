@@ -65,6 +65,8 @@ class Emitter:
         self.name = name
         self.names: dict[Node, str] = {}
         self.thin: set[Node] = set()
+        #: Thin values of arrays that have no dimension at all: a scalar broadcast, and what came of it.
+        self.points: set[Node] = set()
         self.body: list[tuple[str, Node | None]] = []
         self.nested: list[str] = []
         self.scope: dict[str, Any] = dict(SCOPE)

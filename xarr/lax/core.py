@@ -73,7 +73,7 @@ def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> N
     if not array.shape:
         return Node(Constant.of(array))
     owner = backends.default() if backend is None else backend
-    return data(TensorType(array.shape, array.dtype), owner.from_host(array))
+    return data(TensorType(array.shape, array.dtype), owner.from_host(array), owner)
 
 
 def _weak_node(name: str, value: complex, dtype: np.dtype[Any]) -> Node:
@@ -109,7 +109,7 @@ def _broadcast(
 
 def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
     """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold."""
-    kind = type(value) if type(value) in SCALARS else scalar_kind(value)
+    kind: Any = type(value) if type(value) in SCALARS else scalar_kind(value)
     # The text tells apart what compares equal: -0.0 and 0.0, True and 1.
     op = _scalar_constant(repr(kind(value)), kind, dtype)
     return Node(op, (), op.type)

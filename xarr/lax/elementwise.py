@@ -189,13 +189,13 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
         return reciprocal(integer_pow(x, -exponent))
     if exponent == 0:
         return pow(x, 0)
-    result, base = None, x
-    while exponent:
-        if exponent & 1:
-            result = base if result is None else mul(result, base)
-        exponent >>= 1
-        base = mul(base, base) if exponent else base
-    return apply(ops.Reshape(operands("integer_pow", x)[0][0].shape), x) if result is x else result
+    (node,), backend = operands("integer_pow", x)
+    base = result = wrap(node, backend)
+    # The highest bit of the exponent is `result` itself; every further bit squares, and multiplies if set.
+    for bit in bin(exponent)[3:]:
+        result = mul(result, result)
+        result = mul(result, base) if bit == "1" else result
+    return result
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
