@@ -94,6 +94,13 @@ class _Orphans:
 _orphans: Final = _Orphans()
 
 
+def unowned(node: Node) -> Node:
+    """Count a leaf that no Array shows, only the op it is made for, as data that this op keeps alive."""
+    if node.value is not None:
+        _orphans.add(node)
+    return node
+
+
 def _bound_growth(handle: Handle) -> None:
     """Evaluate a chain that grew too long, or that keeps too much otherwise dead data alive."""
     node = handle._node

@@ -18,7 +18,7 @@ from xarr.ir.graph import Node, data
 from xarr.ir.op import Op
 from xarr.ir.ops import BroadcastInDim, Constant
 from xarr.ir.types import TensorType, Type
-from xarr.lazy import Handle, common_backend, mixed, wrap
+from xarr.lazy import Handle, common_backend, mixed, unowned, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -65,7 +65,7 @@ def _default_dtype(scalars: Sequence[Any]) -> np.dtype[Any]:
 def _strong_node(value: ArrayLike, backend: AbstractBackend | None) -> Node:
     if isinstance(value, Handle):
         return value._node
-    return host_node(host_array(value), backend)
+    return unowned(host_node(host_array(value), backend))
 
 
 def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> Node:
