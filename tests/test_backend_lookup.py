@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xarr_numpy.backend import NumpyBackend
 
 import xarr
 from tests.compare import assert_same
@@ -16,7 +17,6 @@ from tests.test_strictness import run
 from xarr import backend as backends
 from xarr import doctor
 from xarr.errors import BackendError, ConfigError
-from xarr_numpy.backend import NumpyBackend
 
 
 class Twin(NumpyBackend):
@@ -47,7 +47,9 @@ def entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
     def chosen(**wanted: str) -> list[EntryPoint]:
-        return [entry for entry in found if all(getattr(entry, key) == value for key, value in wanted.items())]
+        return [
+            entry for entry in found if all(getattr(entry, key) == value for key, value in wanted.items())
+        ]
 
     monkeypatch.setattr(backends, "_entry_points", chosen)
     monkeypatch.setattr(EntryPoint, "load", _load)
@@ -66,7 +68,9 @@ def _load(entry: EntryPoint) -> Any:
 
 
 def test_unknown_backend() -> None:
-    with pytest.raises(BackendError, match=r"no backend called 'warp': .*xarr_warp.*Available: numpy, reference"):
+    with pytest.raises(
+        BackendError, match=r"no backend called 'warp': .*xarr_warp.*Available: numpy, reference"
+    ):
         xarr.get_backend("warp")
     with pytest.raises(BackendError, match="'warp'"):
         xarr.set_backend("warp")
@@ -95,14 +99,18 @@ def test_entry_points() -> None:
     x = xarr.asarray([1.0, 2.0]).to("twin")
     assert x.backend == "twin"
     assert_same(x + 1, np.array([2.0, 3.0]))
-    with pytest.raises(BackendError, match="backend 'broken' is there but cannot be imported: No module named"):
+    with pytest.raises(
+        BackendError, match="backend 'broken' is there but cannot be imported: No module named"
+    ):
         xarr.get_backend("broken")
     for name in ("liar", "thing"):
-        with pytest.raises(BackendError, match=f"registered as backend '{name}' is no AbstractBackend of that name"):
+        with pytest.raises(
+            BackendError, match=f"registered as backend '{name}' is no AbstractBackend of that name"
+        ):
             xarr.get_backend(name)
 
 
-GPU = '''
+GPU = """
 from xarr.errors import BackendError
 from xarr_numpy.backend import NumpyBackend
 
@@ -110,7 +118,7 @@ class Backend(NumpyBackend):
     name = "gpu"
     def __init__(self):
         raise BackendError("backend 'gpu' needs an NVIDIA GPU: cudaErrorNoDevice; use the numpy backend")
-'''
+"""
 
 
 @pytest.fixture
@@ -125,7 +133,9 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_gpu_backend_without_gpu() -> None:
     before = xarr.config.backend
     for _ in range(2):
-        with pytest.raises(BackendError, match="needs an NVIDIA GPU: cudaErrorNoDevice; use the numpy backend"):
+        with pytest.raises(
+            BackendError, match="needs an NVIDIA GPU: cudaErrorNoDevice; use the numpy backend"
+        ):
             xarr.set_backend("gpu")
     with pytest.raises(BackendError, match="NVIDIA"):
         xarr.asarray([1.0]).to("gpu")

@@ -33,7 +33,9 @@ def test_malformed(text: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("style", "start"), [("text", "a - b"), ("html", "<"), ("svg", "<svg")])
-def test_formats_and_output(style: str, start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_formats_and_output(
+    style: str, start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     target = tmp_path / f"explained.{style}"
     assert main(["explain", "(5,1) - (5,)", "--format", style, "--output", str(target)]) == 0
     assert capsys.readouterr().out == ""

@@ -103,7 +103,7 @@ def test_other_errors_pass_through(image: xarr.Array) -> None:
     with pytest.raises(ZeroDivisionError):
         xarr.explain(lambda: 1 // 0)
     with pytest.raises(TracedValueError):
-        xarr.explain(lambda: xarr.lower(lambda x: x if x > 0 else x, 1.0 * image[0, 0]))
+        xarr.explain(lambda: xarr.lower(lambda x: x if x > 0 else -x, 1.0 * image[0, 0]))
 
 
 def test_a_string_is_bare_shapes() -> None:

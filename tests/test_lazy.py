@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xarr_numpy.backend import NumpyBackend
 
 import xarr
 from tests.compare import assert_same
@@ -18,7 +19,6 @@ from xarr import backend as backends
 from xarr import lazy
 from xarr.errors import TracedValueError
 from xarr.ir.graph import Graph
-from xarr_numpy.backend import NumpyBackend
 
 HostArray = np.ndarray[Any, Any]
 
@@ -318,9 +318,9 @@ def test_looking_at_a_traced_value(look: Callable[[Any], Any]) -> None:
     def function(x: xarr.Array) -> xarr.Array:
         doubled = x * 2
         if look is str.format:
-            "{:.2f}".format(doubled)
+            f"{doubled:.2f}"
         elif look is list:
-            np.asarray(list(doubled[None])[0])
+            np.asarray(next(iter(doubled[None])))
         else:
             look(doubled)
         return doubled
@@ -367,7 +367,9 @@ def test_four_threads_evaluate_one_graph() -> None:
         wanted = np.arange(100.0) + np.cumsum(np.arange(60.0))[:, None]
         barrier = threading.Barrier(4)
 
-        def work(order: range, barrier: threading.Barrier = barrier, chain: Any = chain, wanted: Any = wanted) -> None:
+        def work(
+            order: range, barrier: threading.Barrier = barrier, chain: Any = chain, wanted: Any = wanted
+        ) -> None:
             try:
                 barrier.wait()
                 for index in order:

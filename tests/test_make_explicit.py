@@ -43,7 +43,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "indexing": (lambda x: x[:, ::-2] - x[-1, None, :1] + x[..., 1:2], (CUBE,)),
     "update": (lambda x: x.at[1:, ::2].set(7).at[0].add(x[1]), (MATRIX,)),
     "sum": (lambda x: x - x.sum(axis=0) / x.shape[0], (MATRIX,)),
-    "mean and variance": (lambda x: (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True), (MATRIX,)),
+    "mean and variance": (
+        lambda x: (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True),
+        (MATRIX,),
+    ),
     "max and any": (lambda x: (x.max(axis=(0, 2)), (x > 2).any(), x.argmin(axis=1)), (CUBE,)),
     "matmul": (lambda x, y: x @ y.T + 1, (MATRIX, CUBE[0])),
     "batched matmul": (lambda x, y: x @ y, (CUBE, MATRIX.T)),

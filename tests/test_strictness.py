@@ -58,7 +58,7 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "new and stretched": (lambda: ones(2, 3) - ones(1), {"rank", "explicit"}),
     "comparison": (lambda: ones(2, 3) < ones(3), {"rank", "explicit"}),
     "NumPy operand": (lambda: ones(2, 3) + np.ones(3), {"rank", "explicit"}),
-    "list operand": (lambda: ones(2, 3) + [1.0, 2.0, 3.0], {"rank", "explicit"}),
+    "list operand": (lambda: ones(2, 3) * [1.0, 2.0, 3.0], {"rank", "explicit"}),
     "floor_divide": (lambda: ones(2, 3) // ones(3), {"rank", "explicit"}),
     "hypot": (lambda: xarr.hypot(ones(2, 3), ones(3)), {"rank", "explicit"}),
     "logical": (lambda: xarr.logical_and(ones(2, 3), ones(2, 1)), {"explicit"}),
@@ -165,11 +165,17 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("XARR_")}
     clean["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     return subprocess.run(
-        [sys.executable, "-c", code], env={**clean, **environment}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        env={**clean, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
-PROGRAM = "import xarr, numpy as np; print(xarr.config.broadcasting); xarr.asarray(np.ones((2, 3))) + np.ones(3)"
+PROGRAM = (
+    "import xarr, numpy as np; print(xarr.config.broadcasting); xarr.asarray(np.ones((2, 3))) + np.ones(3)"
+)
 
 
 @pytest.mark.parametrize(("mode", "status"), [("numpy", 0), ("rank", 1)])
@@ -188,7 +194,7 @@ def test_a_bad_environment_variable_is_named() -> None:
 
 
 def test_an_unknown_mode_is_refused() -> None:
-    with pytest.raises(ConfigError, match="config.broadcasting: wanted one of .*, got 'loose'"):
+    with pytest.raises(ConfigError, match=r"config\.broadcasting: wanted one of .*, got 'loose'"):
         xarr.config.broadcasting = "loose"
     with pytest.raises(ConfigError), xarr.config(broadcasting=None):
         pass

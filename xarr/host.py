@@ -86,7 +86,7 @@ def _as_integers(value: Any, wanted: np.dtype[Any]) -> HostArray:
         with np.errstate(invalid="raise"):
             return np.array(value, wanted)
     except (ArithmeticError, ValueError) as error:
-        raise ValueRangeError(f"a number in {_shown(value)} is out of bounds for {wanted}: {error}") from error
+        raise ValueRangeError(f"a number in {_shown(value)} is out of bounds for {wanted}") from error
 
 
 def _only_python_numbers(value: Any) -> bool:

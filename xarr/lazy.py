@@ -355,7 +355,7 @@ def _refuse_parameter(node: Node) -> None:
     if not node.operands and node.traced:
         place = f"\nIt became an argument at {node.source}" if node.source else ""
         raise TracedValueError(
-            "the value of a traced array was asked for (by print, float, bool, int, np.asarray …), but inside "
+            "the value of a traced array was asked for (by float, bool, int, list, np.asarray …), but inside "
             "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
             f"control flow that depends on values, or look at the value outside{place}"
         )

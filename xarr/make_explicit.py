@@ -60,7 +60,7 @@ class ExplicitProgram:
         for wanted, given in zip(self.numbers, arguments, strict=True):
             if wanted is not None and (type(given) is not type(wanted) or repr(given) != repr(wanted)):
                 raise InputError(
-                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make another one for that"
+                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make another one for it"
                 )
         arrays = [given for wanted, given in zip(self.numbers, arguments, strict=True) if wanted is None]
         with backends.use_backend(self.backend):
