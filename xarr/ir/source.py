@@ -103,3 +103,15 @@ def caller() -> tuple[CodeType, int] | None:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+def here() -> Source | None:
+    """The user's line that is running."""
+    place = caller()
+    return Source(*place) if place else None
+
+
+def written_operands(count: int) -> tuple[str, ...] | None:
+    """The `count` operands of the running expression as the user wrote them, where they can be read."""
+    place = here()
+    return operand_names(place, count) if place else None
