@@ -21,6 +21,7 @@ from xarr.explanation.broadcast import broadcast_error
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
+from xarr.ir.source import written_operands
 from xarr.lax.core import ArrayLike, apply, broadcast_node, integer, integers, merged, operands
 from xarr.lazy import wrap
 
@@ -80,7 +81,7 @@ def _aligned(op: Op, lhs: Node, rhs: Node, dimensions: Sequence[int] | None) -> 
     except BroadcastError:
         dtypes = (xla_name(lhs.dtype), xla_name(rhs.dtype))
         raise broadcast_error(
-            op.lax_name, (lhs.shape, rhs.shape), None, dtypes, dims, explicit=True
+            op.lax_name, (lhs.shape, rhs.shape), written_operands(2), dtypes, dims, explicit=True
         ) from None
     left, right = alignment.dimensions
     return broadcast_node(lhs, alignment.result, left), broadcast_node(rhs, alignment.result, right)
