@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.checkout import CHECKOUT
+from xarr.__main__ import main
 
 DOCUMENTS = sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
 
@@ -72,3 +73,16 @@ def test_missing_path_is_found(tmp_path: Path) -> None:
     (tmp_path / "xarr" / "array.py").touch()
     text = "`xarr/array.py`, `xarr/gone.py`, `text/html` and `python -m xarr/other`"
     assert missing_paths(text, tmp_path) == ["xarr/gone.py"]
+
+
+def test_the_explanations_in_the_readme_are_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    for expression in ("(5,1) - (5,)", "(3,4) + (3,)"):
+        main(["explain", expression])
+        assert capsys.readouterr().out.strip() in text
+
+
+def test_the_picture_in_the_readme_is_what_the_command_draws(tmp_path: Path) -> None:
+    main(["explain", "(4,1) + (3,)", "--format", "svg", "--output", str(tmp_path / "explain.svg")])
+    kept = CHECKOUT / "docs" / "images" / "explain.svg"
+    assert (tmp_path / "explain.svg").read_text(encoding="utf-8") == kept.read_text(encoding="utf-8")

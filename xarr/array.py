@@ -13,6 +13,11 @@ from xarr import indexing, lazy
 from xarr.dtypes import COMPLEX, INTEGER, canonical, xla_name
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import elementwise_functions as elementwise
+from xarr.functions import linear_algebra_functions as linear_algebra
+from xarr.functions import manipulation_functions as manipulation
+from xarr.functions import searching_functions as searching
+from xarr.functions import sorting_functions as sorting
+from xarr.functions import statistical_functions as statistical
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.lax.core import ArrayLike
@@ -21,6 +26,8 @@ from xarr.shapes import Layout
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+
+Axis = int | tuple[int, ...] | None
 
 #: What an operator computes with; anything else gets NotImplemented, so that its own operator is asked.
 _KNOWN = (Handle, int, float, complex, bool, list, tuple, np.ndarray, np.generic)
@@ -333,6 +340,120 @@ class Array(Handle):
     def __invert__(self) -> Array:
         return elementwise.bitwise_invert(self)
 
+    def __matmul__(self, other: ArrayLike) -> Array:
+        return linear_algebra.matmul(self, other)
+
+    def __rmatmul__(self, other: ArrayLike) -> Array:
+        return linear_algebra.matmul(other, self)
+
+    def __imatmul__(self, other: ArrayLike) -> Array:
+        return self._become(linear_algebra.matmul(self, other))
+
+    # --- methods: each is the function of the same name ------------------------------------------------------
+
+    @property
+    def T(self) -> Array:
+        """The dimensions in reverse order."""
+        return manipulation.transpose(self)
+
+    @property
+    def mT(self) -> Array:
+        """The last two dimensions exchanged."""
+        return manipulation.matrix_transpose(self)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Array:
+        """The elements under another shape; one size may be -1."""
+        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
+    def transpose(self, *axes: Any) -> Array:
+        """The dimensions in the order `axes`, reversed by default."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return manipulation.transpose(self, given)
+
+    def ravel(self, order: str = "C") -> Array:
+        """All elements in one dimension."""
+        return manipulation.ravel(self, order)
+
+    flatten = ravel
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        """Two dimensions exchanged."""
+        return manipulation.swapaxes(self, axis1, axis2)
+
+    def squeeze(self, axis: Axis = None) -> Array:
+        """Without dimensions of size 1."""
+        return manipulation.squeeze(self, axis)
+
+    def repeat(self, repeats: int, axis: int | None = None) -> Array:
+        """Each element `repeats` times."""
+        return manipulation.repeat(self, repeats, axis)
+
+    def sum(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Sum over `axis`."""
+        return statistical.sum(self, axis, dtype, **options)
+
+    def prod(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Product over `axis`."""
+        return statistical.prod(self, axis, dtype, **options)
+
+    def mean(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Mean over `axis`."""
+        return statistical.mean(self, axis, dtype, **options)
+
+    def var(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Variance over `axis`."""
+        return statistical.var(self, axis, dtype, **options)
+
+    def std(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
+        """Standard deviation over `axis`."""
+        return statistical.std(self, axis, dtype, **options)
+
+    def max(self, axis: Axis = None, **options: Any) -> Array:
+        """Largest element over `axis`."""
+        return statistical.max(self, axis, **options)
+
+    def min(self, axis: Axis = None, **options: Any) -> Array:
+        """Smallest element over `axis`."""
+        return statistical.min(self, axis, **options)
+
+    def all(self, axis: Axis = None, **options: Any) -> Array:
+        """Whether all elements over `axis` are true."""
+        return statistical.all(self, axis, **options)
+
+    def any(self, axis: Axis = None, **options: Any) -> Array:
+        """Whether any element over `axis` is true."""
+        return statistical.any(self, axis, **options)
+
+    def argmax(self, axis: int | None = None, **options: Any) -> Array:
+        """Index of the first largest element along `axis`."""
+        return searching.argmax(self, axis, **options)
+
+    def argmin(self, axis: int | None = None, **options: Any) -> Array:
+        """Index of the first smallest element along `axis`."""
+        return searching.argmin(self, axis, **options)
+
+    def argsort(self, axis: int | None = -1, **options: Any) -> Array:
+        """Indices that sort along `axis`."""
+        return sorting.argsort(self, axis, **options)
+
+    def dot(self, other: ArrayLike) -> Array:
+        """NumPy's dot product."""
+        return linear_algebra.dot(self, other)
+
+    def round(self, decimals: int = 0) -> Array:
+        """Rounded to `decimals` places, ties to even."""
+        return elementwise.round(self, decimals)
+
+    def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+        """Not below `min` nor above `max`."""
+        return elementwise.clip(self, min, max)
+
+    def conj(self) -> Array:
+        """Complex conjugate."""
+        return elementwise.conj(self)
+
+    conjugate = conj
+
     @property
     def real(self) -> Array:
         """Real part."""
@@ -346,7 +467,7 @@ class Array(Handle):
 
 _UFUNCS = {
     name: function
-    for name, function in vars(elementwise).items()
+    for name, function in (vars(elementwise) | {"matmul": linear_algebra.matmul}).items()
     if isinstance(getattr(np, name, None), np.ufunc) and callable(function)
 }
 

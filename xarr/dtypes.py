@@ -101,7 +101,8 @@ NUMBER: Final = INTEGER | FLOAT | COMPLEX
 ANY: Final = NUMBER | BOOL
 
 #: Floats that NumPy itself does not know; they have no NumPy promotion rules with most types.
-EXTENDED_FLOAT: Final = frozenset(row.dtype for row in TABLE if row.kind == "float" and row.dtype.kind == "V")
+#: `dtype.kind` does not tell: it is "f" for float8_e5m2 and "V" for the others.
+EXTENDED_FLOAT: Final = frozenset(dtype for dtype in FLOAT if not issubclass(dtype.type, np.floating))
 
 PREDICATE: Final = np.dtype(np.bool_)
 
@@ -121,8 +122,7 @@ def element_type(dtype: np.dtype[Any]) -> ElementType:
     return row
 
 
-@lru_cache(maxsize=256)
-def canonical(dtype: DTypeLike) -> np.dtype[Any]:
+def canonical(dtype: DTypeLike | None) -> np.dtype[Any]:
     """`dtype` as a native-endian element type; accepts whatever `np.dtype` accepts.
 
     Raises DTypeError for everything that is not in the table (object, str, datetime64, longdouble).
@@ -130,10 +130,16 @@ def canonical(dtype: DTypeLike) -> np.dtype[Any]:
     if dtype is None:
         return default_float()
     try:
-        found = np.dtype(dtype)
+        return _canonical(dtype)  # type: ignore[arg-type]
     except TypeError as error:
+        if isinstance(error, DTypeError):
+            raise
         raise DTypeError(f"{dtype!r} is not a dtype; wanted one of {_names(TABLE)}") from error
-    return element_type(found.newbyteorder("=")).dtype
+
+
+@lru_cache(maxsize=256)
+def _canonical(dtype: DTypeLike) -> np.dtype[Any]:
+    return element_type(np.dtype(dtype).newbyteorder("=")).dtype
 
 
 def xla_name(dtype: np.dtype[Any]) -> str:

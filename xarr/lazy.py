@@ -19,7 +19,7 @@ from xarr.compiler.pipeline import compile_graph
 from xarr.config import current as config
 from xarr.errors import BackendError, TracedValueError, ValueRangeError
 from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder, substitute
-from xarr.ir.ops import Constant, Iota
+from xarr.ir.ops import Constant, Iota, Tuple
 from xarr.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
@@ -232,11 +232,18 @@ def _linearise(
         else:
             _refuse_parameter(node)
             rows.append((node.op, *[number[operand] for operand in node.operands]))
-        if node.handles and type(node.type) is TensorType:
+        if _is_kept(node):
             outputs.append(node)
-    outputs += [root for root in dict.fromkeys(roots) if not root.handles or type(root.type) is not TensorType]
+    outputs += [root for root in dict.fromkeys(roots) if not _is_kept(root)]
     rows.append(tuple([number[node] for node in outputs]))
     return tuple(rows), arguments, outputs
+
+
+def _is_kept(node: Node) -> bool:
+    """Whether somebody may look at the value later: an Array, or an element of a tuple not yet taken out of it."""
+    if type(node.type) is TensorType:
+        return node.handles > 0
+    return type(node.op) is not Tuple
 
 
 def _refuse_parameter(node: Node) -> None:

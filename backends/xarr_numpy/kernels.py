@@ -10,7 +10,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -19,8 +19,10 @@ _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIGNED: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
-def finish(value: Any) -> Array:
-    """A program's result as an array that nothing writes to and that keeps no larger one alive."""
+def finish(value: Any) -> Any:
+    """A program's result as an array that nothing writes to and that keeps no larger one alive; tuples of them."""
+    if isinstance(value, tuple):
+        return tuple([finish(element) for element in value])
     array = np.asarray(value)
     base = array.base
     wasteful = base is not None and getattr(base, "nbytes", 0) > 2 * array.nbytes
@@ -87,9 +89,29 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
         return _saturated(x, dtype)
     if x.dtype in EXTENDED_FLOAT and (dtype in COMPLEX or dtype in EXTENDED_FLOAT):
         return x.astype(np.float32).astype(dtype)
-    if dtype in EXTENDED_FLOAT and x.dtype in INTEGER | COMPLEX:
-        return x.astype(np.float64).astype(np.float32).astype(dtype)
+    if dtype in EXTENDED_FLOAT:
+        return _odd_float32(x).astype(dtype)
     return x.astype(dtype)
+
+
+def _odd_float32(x: Array) -> Array:
+    """x as float32, an inexact one rounded to the neighbour whose last bit is set.
+
+    ml_dtypes converts everything by way of float32, and two roundings to nearest are not one.  After this
+    one they are.  Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums (2008).
+    """
+    if x.dtype in FLOAT | BOOL and x.dtype != np.float64:
+        return x.astype(np.float32)
+    if x.dtype in INTEGER and x.dtype.itemsize == 8:
+        # float64 has no place for the last 11 bits; one bit tells whether any of the last 12 is set.
+        last = x.dtype.type(0xFFF)
+        large = (x > 2**53) if x.dtype.kind == "u" else (x > 2**53) | (x < -(2**53))
+        x = np.where(large, (x & ~last) | (((x & last) != 0).astype(x.dtype) << x.dtype.type(11)), x)
+    wide = x.astype(np.float64)
+    narrow = wide.astype(np.float32)
+    inexact_even = ((narrow < wide) | (narrow > wide)) & (unsigned(narrow) & 1 == 0)
+    other = np.nextafter(narrow, np.where(wide > narrow, np.float32(np.inf), np.float32(-np.inf)))
+    return np.where(inexact_even, other, narrow)
 
 
 def _saturated(x: Array, dtype: np.dtype[Any]) -> Array:
@@ -119,10 +141,14 @@ def imag(x: Array) -> Array:
 
 
 def logistic(x: Array) -> Array:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)), as exp(x) / (1 + exp(x)) below 0, where exp(-x) might overflow."""
+    if x.dtype in EXTENDED_FLOAT:
+        return logistic(x.astype(np.float32)).astype(x.dtype)
     one = x.dtype.type(1)
-    grown = np.add(one, np.exp(np.negative(x)))
-    return complex_divide(one, grown) if x.dtype in COMPLEX else np.true_divide(one, grown)
+    if x.dtype in COMPLEX:
+        return complex_divide(one, np.add(one, np.exp(np.negative(x))))
+    small = np.exp(np.negative(np.abs(x)))
+    return np.true_divide(np.where(x < 0, small, one), np.add(one, small))
 
 
 def sign(x: Array) -> Array:
@@ -151,6 +177,8 @@ def next_after(x: Array, y: Array) -> Array:
 
 def round_away(x: Array) -> Array:
     """The nearest integer, ties away from zero."""
+    if x.dtype in EXTENDED_FLOAT:
+        return round_away(x.astype(np.float32)).astype(x.dtype)
     whole = np.trunc(x)
     bump = (np.abs(np.subtract(x, whole)) >= x.dtype.type(0.5)).astype(x.dtype)
     return np.where(np.isfinite(x), np.copysign(np.add(np.abs(whole), bump), x), x)
@@ -158,6 +186,8 @@ def round_away(x: Array) -> Array:
 
 def total_order(x: Array) -> Array:
     """Signed integers that are ordered as the floats are: -NaN < -inf < … < -0 < +0 < … < inf < NaN."""
+    if x.dtype == float8_e8m0fnu:
+        return unsigned(x)
     bits = np.asarray(x).view(_SIGNED[x.dtype.itemsize])
     return np.where(bits < 0, np.bitwise_xor(bits, np.iinfo(bits.dtype).max), bits)
 
@@ -165,6 +195,8 @@ def total_order(x: Array) -> Array:
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round to nearest even in a format with these exponent and mantissa bits; overflow to infinity,
     underflow to zero (no subnormals), NaN kept.  Source: XLA's ReducePrecision."""
+    if x.dtype.itemsize == 1:
+        return reduce_precision(x.astype(np.float16), exponent_bits, mantissa_bits).astype(x.dtype)
     width = x.dtype.itemsize * 8
     limits = ml_dtypes.finfo(x.dtype)
     mantissa, exponent = int(limits.nmant), width - 1 - int(limits.nmant)
@@ -324,7 +356,8 @@ SCOPE: Final[dict[str, Any]] = {
         for function in (
             finish, iota, pad, bitcast, convert, make_complex, imag, logistic, sign, maximum, minimum,
             next_after, round_away, total_order, reduce_precision, complex_sign, complex_expm1, complex_log1p,
-            complex_divide, complex_rsqrt, integer_divide, integer_remainder, integer_power, shift_left, shift_right_logical,
+            complex_divide, complex_rsqrt, integer_divide, integer_remainder, integer_power, shift_left,
+            shift_right_logical,
             shift_right_arithmetic, popcnt, count_leading_zeros,
         )
     },

@@ -21,8 +21,7 @@ import numpy as np
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
-from xarr_numpy import kernels
-from xarr_numpy.table import TABLE
+from xarr_numpy.table import SCOPE, TABLE
 
 
 @dataclass(frozen=True)
@@ -59,13 +58,15 @@ class Emitter:
     runs on whole arrays, one lane for each element.
     """
 
-    def __init__(self, graph: Graph, lanes: bool = False) -> None:
+    def __init__(self, graph: Graph, lanes: bool = False, name: str = "program") -> None:
         self.graph = graph
         self.lanes = lanes
+        self.name = name
         self.names: dict[Node, str] = {}
         self.thin: set[Node] = set()
         self.body: list[tuple[str, Node | None]] = []
-        self.scope: dict[str, Any] = dict(kernels.SCOPE)
+        self.nested: list[str] = []
+        self.scope: dict[str, Any] = dict(SCOPE)
         self._last_use = _last_uses(graph)
 
     def constant(self, value: Any, prefix: str = "c") -> str:
@@ -75,8 +76,13 @@ class Emitter:
         return name
 
     def function(self, graph: Graph, lanes: bool = False) -> str:
-        """A name for the program of a graph that an op carries."""
-        return self.constant(compile_program(graph, lanes or self.lanes).function, "f")
+        """A name for the program of a graph that an op carries; its source follows that of this program."""
+        prefix = "f" if self.name == "program" else f"{self.name}_"
+        name = self.constant(None, prefix)
+        inner = Emitter(graph, lanes or self.lanes, name).run()
+        self.scope[name] = inner.function
+        self.nested.append(inner.text)
+        return name
 
     def mark_thin(self, node: Node) -> None:
         """Say that the value has size 1 where the node's type repeats it.  Lanes have no shape to repeat."""
@@ -119,12 +125,12 @@ class Emitter:
             self.body.append((f"del {', '.join(self.names[operand] for operand in dead)}", None))
 
     def _compiled(self) -> NumpyProgram:
-        header = f"def program({', '.join(self.names[node] for node in self.graph.parameters)}):"
+        header = f"def {self.name}({', '.join(self.names[node] for node in self.graph.parameters)}):"
         text = "\n".join([header, *[f"    {line}" for line, _ in self.body]]) + "\n"
         lines = {number: node for number, (_, node) in enumerate(self.body, 2) if node is not None}
         exec(compile(text, "<xarr program>", "exec"), self.scope)
-        function = self.scope["program"]
-        return NumpyProgram(text, function, function.__code__, lines)
+        function = self.scope[self.name]
+        return NumpyProgram("\n".join([text, *self.nested]), function, function.__code__, lines)
 
 
 def _last_uses(graph: Graph) -> dict[Node, Node | None]:

@@ -11,6 +11,7 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
+from xarr_numpy import contraction, control, kernels, reductions, sorting
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -105,7 +106,7 @@ def _convert(emitter: Emitter, node: Node) -> str:
     old, new = node.operands[0].dtype, node.dtype
     if (old in FLOAT | COMPLEX and new not in FLOAT | COMPLEX) or (old in COMPLEX and new not in COMPLEX):
         return f"convert({name}, {emitter.constant(new)})"
-    if old in EXTENDED_FLOAT | INTEGER | BOOL and new in EXTENDED_FLOAT:
+    if new in EXTENDED_FLOAT:
         return f"convert({name}, {emitter.constant(new)})"
     return f"{name}.astype({emitter.constant(new)})"
 
@@ -198,4 +199,17 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Reverse: plain("np.flip({0}, {op.dimensions})"),
     ops.Slice: _slice,
     ops.Transpose: plain("np.transpose({0}, {op.permutation})"),
+    **reductions.ROWS,
+    **contraction.ROWS,
+    **sorting.ROWS,
+    **control.ROWS,
+}
+
+#: What the written expressions can call.
+SCOPE: Final[dict[str, Any]] = {
+    **kernels.SCOPE,
+    **reductions.SCOPE,
+    **contraction.SCOPE,
+    **sorting.SCOPE,
+    **control.SCOPE,
 }

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from xarr.backend import AbstractBackend
 from xarr.errors import BackendError
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph, Node, map_graphs
 
 
 def decompose(graph: Graph, backend: AbstractBackend) -> Graph:
-    """`graph` in ops of `backend` only.
+    """`graph`, and every computation that its ops carry, in ops of `backend` only.
 
     Raises BackendError, naming op, backend and source line, for an op that the backend lacks and that is
     not defined in terms of others.
     """
-    if all(backend.supports(type(node.op)) for node in graph.nodes):
+    if _is_ready(graph, backend):
         return graph
     new: dict[Node, Node] = {node: node for node in graph.parameters}
     for node in graph.nodes:
@@ -22,9 +22,17 @@ def decompose(graph: Graph, backend: AbstractBackend) -> Graph:
     return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
 
 
+def _is_ready(graph: Graph, backend: AbstractBackend) -> bool:
+    return all(
+        backend.supports(type(node.op)) and all(_is_ready(inner, backend) for inner in node.op.graphs)
+        for node in graph.nodes
+    )
+
+
 def _supported(node: Node, backend: AbstractBackend) -> Node:
     if backend.supports(type(node.op)):
-        return node
+        op = map_graphs(node.op, lambda graph: decompose(graph, backend))
+        return node if op is node.op else node.rebuilt(node.operands, op)
     parts = node.op.decompose(*node.operands)
     if parts is None:
         place = f"\nbuilt at {node.source}" if node.source else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.ops import BroadcastInDim, Convert, GetTupleElement, OptimizationBarrier, Reshape, Slice, Transpose, Tuple
 
 
@@ -10,6 +10,7 @@ def simplify(graph: Graph) -> Graph:
     """An equal graph without duplicate nodes and without nodes that return their operand unchanged.
 
     Optimization barriers are kept apart: two of them never merge, and nothing moves across one.
+    Computations that ops carry are simplified too.
     """
     new: dict[Node, Node] = {node: node for node in graph.parameters}
     known: dict[object, Node] = {}
@@ -17,11 +18,12 @@ def simplify(graph: Graph) -> Graph:
         operands = tuple([new[operand] for operand in node.operands])
         kept = _forwarded(node, operands)
         if kept is None:
-            key = (node.op, operands)
-            kept = None if isinstance(node.op, OptimizationBarrier) else known.get(key)
+            op = map_graphs(node.op, simplify)
+            key = (op, operands)
+            kept = None if isinstance(op, OptimizationBarrier) else known.get(key)
             if kept is None:
-                unchanged = all(a is b for a, b in zip(operands, node.operands, strict=True))
-                kept = known[key] = node if unchanged else node.rebuilt(operands)
+                unchanged = op is node.op and all(a is b for a, b in zip(operands, node.operands, strict=True))
+                kept = known[key] = node if unchanged else node.rebuilt(operands, None if op is node.op else op)
         new[node] = kept
     return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
+from xarr.dtypes import xla_name
 from xarr.errors import BroadcastError, InputError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_expression, explain_shapes
-from xarr.functions._core import ImplicitBroadcast, watching
+from xarr.functions._core import ImplicitBroadcast, as_array, watching
 from xarr.ir.graph import Node
 from xarr.ir.source import Source, operand_names
 
@@ -94,6 +95,36 @@ def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExpla
                 raise
             found.append(Step(explanation, None))
     return ProgramExplanation(tuple(found), error)
+
+
+def explain_broadcast(
+    *operands: Any,
+    op: str = "add",
+    names: Sequence[str] | None = None,
+    broadcast_dimensions: Sequence[int] | None = None,
+) -> BroadcastExplanation:
+    """Explain how `op` broadcasts its operands, or why it does not: a text, a page and a picture in one object.
+
+    Operands are arrays, or shapes given as tuples of ints: `explain_broadcast(x, (5,), op="-")`.  Nothing
+    is evaluated; values that are there already and few are shown.  With `broadcast_dimensions` (two
+    operands) XLA's explicit rule is explained, else NumPy's.
+
+    Raises InputError or ShapeError for malformed arguments; shapes that do not fit are no error here.
+    """
+    arrays = [None if _is_shape(operand) else as_array(operand) for operand in operands]
+    nodes = [array._node for array in arrays if array is not None]
+    return explain_shapes(
+        *(operand if a is None else a.shape for operand, a in zip(operands, arrays, strict=True)),
+        op=op,
+        names=names,
+        dtypes=[None if a is None else xla_name(a.dtype) for a in arrays],
+        values=_values(nodes) if len(nodes) == len(operands) else None,
+        broadcast_dimensions=broadcast_dimensions,
+    )
+
+
+def _is_shape(operand: object) -> bool:
+    return isinstance(operand, tuple) and all(isinstance(size, SupportsIndex) for size in operand)
 
 
 def _note(found: list[Step], broadcast: ImplicitBroadcast) -> None:

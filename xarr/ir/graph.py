@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from typing import Any, Final
@@ -116,10 +117,11 @@ class Node:
         self.operands = ()
         self.depth = 0
 
-    def rebuilt(self, operands: tuple[Node, ...]) -> Node:
-        """The same op at the same source line over other operands."""
+    def rebuilt(self, operands: tuple[Node, ...], op: Op | None = None) -> Node:
+        """The same op, or `op` in its place, at the same source line over other operands."""
         same_types = all(new.type is old.type for new, old in zip(operands, self.operands, strict=True))
-        node = Node(self.op, operands, self.type if same_types else None)
+        keep_type = op is None and same_types
+        node = Node(self.op if op is None else op, operands, self.type if keep_type else None)
         node._place = self._place
         return node
 
@@ -263,6 +265,20 @@ class Graph:
         if len(parameters) != len(self.parameters):
             raise GraphError(f"graph {self.name}: a parameter is listed twice", self.parameters[0])
         return self
+
+
+def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:
+    """`op` with `change` applied to every computation that it carries; `op` itself if none became another."""
+    if not op.graphs:
+        return op
+    changed = {name: _changed(value, change) for name, value in op.attributes().items()}
+    return replace(op, **changed) if changed != op.attributes() else op  # type: ignore[type-var]
+
+
+def _changed(value: Any, change: Callable[[Graph], Graph]) -> Any:
+    if isinstance(value, Graph):
+        return change(value)
+    return tuple([_changed(item, change) for item in value]) if isinstance(value, tuple) else value
 
 
 class GraphError(XarrError):

@@ -3,6 +3,21 @@
 Binary functions also take XLA's `broadcast_dimensions=`.
 """
 
+from xarr.lax.contraction import (
+    batch_matmul as batch_matmul,
+    dot as dot,
+    dot_general as dot_general,
+)
+from xarr.lax.control import (
+    call as call,
+    cond as cond,
+    conditional as conditional,
+    fori_loop as fori_loop,
+    map_elements as map_elements,
+    optimization_barrier as optimization_barrier,
+    switch as switch,
+    while_loop as while_loop,
+)
 from xarr.lax.creation import (
     broadcasted_iota as broadcasted_iota,
     full as full,
@@ -98,4 +113,26 @@ from xarr.lax.movement import (
     split as split,
     squeeze as squeeze,
     transpose as transpose,
+)
+from xarr.lax.reduction import (
+    argmax as argmax,
+    argmin as argmin,
+    reduce as reduce,
+    reduce_and as reduce_and,
+    reduce_max as reduce_max,
+    reduce_min as reduce_min,
+    reduce_or as reduce_or,
+    reduce_prod as reduce_prod,
+    reduce_sum as reduce_sum,
+    reduce_xor as reduce_xor,
+)
+from xarr.lax.sorting import (
+    sort as sort,
+    sort_key_val as sort_key_val,
+    sort_with as sort_with,
+)
+from xarr.lax.tuples import (
+    TupleValue as TupleValue,
+    get_tuple_element as get_tuple_element,
+    tuple as tuple,
 )

@@ -1,0 +1,142 @@
+"""Reduce: ufunc reductions for the combiners that NumPy has, a tree of whole arrays for any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr.dtypes import EXTENDED_FLOAT, INTEGER
+from xarr.ir import ops
+from xarr.ir.computations import arg_extremum
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import Op
+
+if TYPE_CHECKING:
+    from xarr_numpy.program import Emitter
+
+Array = np.ndarray[Any, Any]
+Ints = tuple[int, ...]
+Function = Callable[..., tuple[Any, ...]]
+
+_UFUNCS: Final[dict[type[Op], str]] = {
+    ops.Add: "np.add",
+    ops.Multiply: "np.multiply",
+    ops.Maximum: "np.maximum",
+    ops.Minimum: "np.minimum",
+    ops.And: "np.bitwise_and",
+    ops.Or: "np.bitwise_or",
+    ops.Xor: "np.bitwise_xor",
+}
+
+
+# --- kernels -----------------------------------------------------------------------------------------
+
+
+def reduce_ufunc(ufunc: np.ufunc, x: Array, initial: Any, axes: Ints) -> Any:
+    """`ufunc` over `axes`, starting from `initial`, in the type of x; 16- and 8-bit floats go through float32.
+
+    The ufunc's own accuracy is kept: NumPy adds in pairs along a contiguous last axis, one by one along
+    the others.
+    """
+    dtype = x.dtype
+    if dtype in EXTENDED_FLOAT or dtype == np.float16:
+        wide = np.asarray(initial).astype(np.float32)
+        return ufunc.reduce(x.astype(np.float32), axis=axes, initial=wide[()]).astype(dtype)
+    return ufunc.reduce(x, axis=axes, dtype=dtype, initial=np.asarray(initial)[()])
+
+
+def reduce_any(combine: Function, arrays: tuple[Array, ...], initial: tuple[Any, ...], axes: Ints) -> tuple[Any, ...]:
+    """Arrays reduced together by an associative computation on lanes, in row-major order of the elements.
+
+    Neighbours are combined in pairs, so the computation runs about log2(n) times, on whole arrays.
+    """
+    shape = np.shape(arrays[0])
+    kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    order = (*sorted(axes), *[axis for axis in range(len(shape)) if axis not in axes])
+    count = prod(shape[axis] for axis in axes)
+    if not count:
+        return tuple(np.broadcast_to(value, kept) for value in initial)
+    if axes:
+        arrays = tuple(np.transpose(x, order).reshape((count, *kept)) for x in arrays)
+        arrays = tuple(x[0] for x in _tree(combine, arrays, count))
+    return _shaped(combine(*initial, *arrays), np.shape(arrays[0]))
+
+
+def _tree(combine: Function, arrays: tuple[Array, ...], count: int) -> tuple[Array, ...]:
+    while count > 1:
+        even = count - count % 2
+        left, right = [x[0:even:2] for x in arrays], [x[1:even:2] for x in arrays]
+        found = _shaped(combine(*left, *right), left[0].shape)
+        if even < count:
+            found = tuple(np.concatenate([x, rest[even:]]) for x, rest in zip(found, arrays, strict=True))
+        arrays, count = found, (count + 1) // 2
+    return arrays
+
+
+def _shaped(values: tuple[Any, ...], shape: Ints) -> tuple[Array, ...]:
+    """Results of a lanes program in full: one that does not depend on the lanes has no shape of its own."""
+    return tuple(np.broadcast_to(value, shape) for value in values)
+
+
+def reduce_argument(
+    find: Callable[..., Any], combine: Function, x: Array, initial: tuple[Any, ...], axis: int, dtype: np.dtype[Any]
+) -> tuple[Any, ...]:
+    """The extreme values along `axis` and their indices as `dtype`, where `combine` is their computation and
+    `find` is np.argmax or np.argmin; both take the first NaN, else the first of equal elements."""
+    places = find(x.astype(np.float32) if x.dtype in EXTENDED_FLOAT else x, axis=axis, keepdims=True)
+    values = np.take_along_axis(x, places, axis).squeeze(axis)
+    return _shaped(combine(*initial, values, places.squeeze(axis).astype(dtype)), values.shape)
+
+
+# --- rows --------------------------------------------------------------------------------------------
+
+
+def ufunc_of(graph: Graph) -> str | None:
+    """The NumPy ufunc that a combiner is, if it is one operation on its two parameters."""
+    if len(graph.nodes) != 1 or graph.results != graph.nodes:
+        return None
+    (node,) = graph.nodes
+    return _UFUNCS.get(type(node.op)) if set(node.operands) == set(graph.parameters) else None
+
+
+def _reduce(emitter: Emitter, node: Node) -> str:
+    op = node.op
+    assert isinstance(op, ops.Reduce)
+    names = [emitter.full(operand) for operand in node.operands]
+    count = len(names) // 2
+    ufunc = ufunc_of(op.computation)
+    if count == 1 and ufunc is not None and op.dimensions:
+        return f"reduce_ufunc({ufunc}, {names[0]}, {names[1]}, {op.dimensions})"
+    combine = emitter.function(op.computation, lanes=True)
+    find = _finder(node, op)
+    if find is not None:
+        dtype = emitter.constant(node.operands[1].dtype)
+        start = f"({names[2]}, {names[3]})"
+        return f"reduce_argument({find}, {combine}, {names[0]}, {start}, {op.dimensions[0]}, {dtype})"
+    arrays, initial = (f"({''.join(f'{name}, ' for name in half)})" for half in (names[:count], names[count:]))
+    call = f"reduce_any({combine}, {arrays}, {initial}, {op.dimensions})"
+    return call if count > 1 else f"{call}[0]"
+
+
+def _finder(node: Node, op: ops.Reduce) -> str | None:
+    """`np.argmax` or `np.argmin` if the node is one of them: the right computation over counted-up indices."""
+    if len(node.operands) != 4 or len(op.dimensions) != 1:
+        return None
+    values, indices = node.operands[:2]
+    counter, axis = indices.op, op.dimensions[0]
+    if not isinstance(counter, ops.Iota) or counter.dimension != axis or not values.shape[axis]:
+        return None
+    if indices.dtype not in INTEGER or values.shape[axis] - 1 > np.iinfo(indices.dtype).max:
+        return None
+    for direction, find in (("GT", "np.argmax"), ("LT", "np.argmin")):
+        if op.computation == arg_extremum(direction, values.dtype, indices.dtype):
+            return find
+    return None
+
+
+SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (reduce_ufunc, reduce_any, reduce_argument)}
+
+ROWS: Final = {ops.Reduce: _reduce}

@@ -1,0 +1,53 @@
+"""The backend object: a program is the graph itself, interpreted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xarr.backend import AbstractBackend, Program
+from xarr.errors import BackendError
+from xarr.ir.graph import Graph
+from xarr.ir.op import Op
+from xarr_reference.interpreter import TABLE, run
+from xarr_reference.listing import listing
+from xarr_reference.values import Array, Value
+
+
+@dataclass(frozen=True)
+class ReferenceProgram:
+    """A graph that is interpreted when called."""
+
+    graph: Graph
+
+    @property
+    def text(self) -> str:
+        return listing(self.graph)
+
+    def __call__(self, *arguments: Value) -> tuple[Value, ...]:
+        with np.errstate(all="ignore"):
+            return run(self.graph, *arguments)
+
+
+class ReferenceBackend(AbstractBackend):
+    """Slow, and right by being its own definition.  Buffers are read-only NumPy arrays."""
+
+    name: ClassVar[str] = "reference"
+
+    def supports(self, op: type[Op]) -> bool:
+        return op in TABLE
+
+    def compile(self, graph: Graph) -> Program:
+        """The graph as a program.  BackendError for an op that has no rule."""
+        for node in graph.nodes:
+            if type(node.op) not in TABLE:
+                raise BackendError(f"backend 'reference' has no {node.op.name}")
+        return ReferenceProgram(graph)
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        return array
+
+    def to_host(self, buffer: Array) -> np.ndarray[Any, Any]:
+        return buffer

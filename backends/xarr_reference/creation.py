@@ -1,0 +1,31 @@
+"""Arrays out of nothing: result[index] depends on the index alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+from xarr_reference.elementwise import convert
+from xarr_reference.values import Array, Rule, empty, indices
+
+
+def constant(node: Node) -> Array:
+    """result[i] = the literal's element i"""
+    assert isinstance(node.op, ops.Constant)
+    return node.op.array
+
+
+def iota(node: Node) -> Array:
+    """result[i] = i[dimension], converted to the element type"""
+    assert isinstance(node.op, ops.Iota)
+    result = empty(node.type)
+    for index in indices(result.shape):
+        result[index] = convert(np.int64(index[node.op.dimension]), result.dtype)
+    return result
+
+
+TABLE: Final[dict[type[Op], Rule]] = {ops.Constant: constant, ops.Iota: iota}

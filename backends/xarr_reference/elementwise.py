@@ -1,0 +1,552 @@
+"""Element-wise operations: result[i] = f(operand[i], …), one function of single elements for each op.
+
+Arithmetic of floats is that of IEEE 754 in the element type.  Functions whose exact value is seldom a
+float are computed in a wider type and rounded once.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.dtypes import BOOL, COMPLEX, INTEGER, complex_of, info, real_part_of
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+from xarr_reference.scalars import (
+    DType,
+    Scalar,
+    bit_order,
+    bits_of,
+    exact,
+    exponent,
+    from_bits,
+    is_bool,
+    is_complex,
+    is_integer,
+    is_nan,
+    on_grid,
+    pair,
+    parts,
+    rounded,
+    signed,
+    wide,
+    width,
+    wrapped,
+)
+from xarr_reference.values import Array, Rule, empty, indices
+
+
+def pointwise(function: Any) -> Rule:
+    """The rule result[i] = function(operand[i], …, **attributes of the op)."""
+
+    def rule(node: Node, *operands: Array) -> Array:
+        """result[i] = f(operand[i], …)"""
+        attributes, result = node.op.attributes(), empty(node.type)
+        for index in indices(result.shape):
+            result[index] = function(*[operand[index] for operand in operands], **attributes)
+        return result
+
+    rule.__name__ = function.__name__
+    return rule
+
+
+# --- arithmetic -------------------------------------------------------------------------------------
+
+
+def negate(x: Scalar) -> Scalar:
+    """-x; modulo 2**width for integers"""
+    return wrapped(-int(x), x.dtype) if is_integer(x) else -x
+
+
+def add(x: Scalar, y: Scalar) -> Scalar:
+    """x + y; modulo 2**width for integers; x or y for bools"""
+    if is_bool(x):
+        return x | y
+    return wrapped(int(x) + int(y), x.dtype) if is_integer(x) else x + y
+
+
+def subtract(x: Scalar, y: Scalar) -> Scalar:
+    """x - y; modulo 2**width for integers"""
+    return wrapped(int(x) - int(y), x.dtype) if is_integer(x) else x - y
+
+
+def multiply(x: Scalar, y: Scalar) -> Scalar:
+    """x y; modulo 2**width for integers; x and y for bools; (a c - b d) + (a d + b c) i if complex"""
+    if is_bool(x):
+        return x & y
+    if is_integer(x):
+        return wrapped(int(x) * int(y), x.dtype)
+    if is_complex(x):
+        (a, b), (c, d) = parts(x), parts(y)
+        return pair(a * c - b * d, a * d + b * c, x.dtype)
+    return x * y
+
+
+def divide(x: Scalar, y: Scalar) -> Scalar:
+    """x / y; for integers rounded towards zero, all bits set for y = 0, modulo 2**width"""
+    if is_integer(x):
+        return wrapped(quotient(int(x), int(y)) if y != 0 else -1, x.dtype)
+    return divide_complex(x, y) if is_complex(x) else x / y
+
+
+def quotient(x: int, y: int) -> int:
+    """x / y with the fraction dropped, for y other than 0"""
+    magnitude = abs(x) // abs(y)
+    return magnitude if (x < 0) == (y < 0) else -magnitude
+
+
+def divide_complex(x: Scalar, y: Scalar) -> Scalar:
+    """(a + b i) / (c + d i) = ((a c + b d) + (b c - a d) i) / (c² + d²)
+
+    (a / 0) + (b / 0) i for y = 0, and 0 for finite x and infinite y.
+    """
+    (a, b), (c, d) = parts(x), parts(y)
+    norm = c * c + d * d
+    if norm == 0:
+        return pair(a / norm, b / norm, x.dtype)
+    if np.isfinite(x) and np.isinf(y):
+        return pair(0.0, 0.0, x.dtype)
+    return pair((a * c + b * d) / norm, (b * c - a * d) / norm, x.dtype)
+
+
+def remainder(x: Scalar, y: Scalar) -> Scalar:
+    """x - y q, q being x / y with the fraction dropped: it has the sign of x; x for integers and y = 0"""
+    if is_integer(x):
+        return wrapped(int(x) - int(y) * quotient(int(x), int(y)), x.dtype) if y != 0 else x
+    return rounded(np.fmod(exact(x), exact(y)), x.dtype)
+
+
+def power(x: Scalar, y: Scalar) -> Scalar:
+    """x to the power y; modulo 2**width for integers"""
+    if is_integer(x):
+        return integer_power(int(x), int(y), x.dtype)
+    return rounded(np.power(wide(x), wide(y)), x.dtype)
+
+
+def integer_power(x: int, y: int, dtype: DType) -> Scalar:
+    """x**y; for y < 0 that is 1 / x**-y with the fraction dropped, and 0 for x = 0"""
+    if y >= 0:
+        return wrapped(pow(x, y, 2 ** width(dtype)), dtype)
+    return wrapped((1 if y % 2 == 0 else x) if abs(x) == 1 else 0, dtype)
+
+
+def absolute(x: Scalar) -> Scalar:
+    """|x|; modulo 2**width for integers; √(a² + b²) for complex numbers"""
+    if is_complex(x):
+        return rounded(np.hypot(*parts(x)), real_part_of(x.dtype))
+    return wrapped(abs(int(x)), x.dtype) if is_integer(x) else abs(x)
+
+
+def sign(x: Scalar) -> Scalar:
+    """-1 for x < 0, 1 for x > 0; ±0 and NaN stay themselves; x / |x| for complex numbers, 0 for 0"""
+    if is_complex(x):
+        (a, b), magnitude = parts(x), np.hypot(*parts(x))
+        return x.dtype.type(0) if x == 0 else pair(a / magnitude, b / magnitude, x.dtype)
+    if is_nan(x) or x == 0:
+        return x
+    return x.dtype.type(-1 if x < 0 else 1)
+
+
+def maximum(x: Scalar, y: Scalar) -> Scalar:
+    """The larger, -0 being less than +0; NaN if either is NaN; (real, imaginary) compared as pairs"""
+    if is_nan(x) or is_nan(y):
+        return x if is_nan(x) else y
+    return y if rank(x) < rank(y) else x
+
+
+def minimum(x: Scalar, y: Scalar) -> Scalar:
+    """The smaller, -0 being less than +0; NaN if either is NaN; (real, imaginary) compared as pairs"""
+    if is_nan(x) or is_nan(y):
+        return x if is_nan(x) else y
+    return y if rank(y) < rank(x) else x
+
+
+def rank(x: Scalar) -> Any:
+    """Something that is ordered as maximum and minimum order elements"""
+    if is_complex(x):
+        return x.real, x.imag
+    return int(x) if is_bool(x) or is_integer(x) else bit_order(x)
+
+
+def clamp(low: Scalar, x: Scalar, high: Scalar) -> Scalar:
+    """min(max(x, low), high)"""
+    return minimum(maximum(x, low), high)
+
+
+def next_after(x: Scalar, y: Scalar) -> Scalar:
+    """The float next to x in the direction of y: its bits count one more away from 0, one less towards it"""
+    if is_nan(x) or is_nan(y):
+        return x + y
+    if x == y:
+        return y
+    if x == 0:
+        least = from_bits(1, x.dtype)
+        return least if y > 0 else -least
+    found = from_bits(bits_of(x) + (1 if (x < y) == (not x < 0) else -1), x.dtype)
+    # The formats without -0 keep NaN in its place.
+    return x.dtype.type(0) if is_nan(found) else found
+
+
+# --- rounding to integers ---------------------------------------------------------------------------
+
+
+def floor(x: Scalar) -> Scalar:
+    """The greatest integer not above x"""
+    return rounded(np.floor(exact(x)), x.dtype)
+
+
+def ceil(x: Scalar) -> Scalar:
+    """The least integer not below x"""
+    return rounded(np.ceil(exact(x)), x.dtype)
+
+
+def round_nearest_even(x: Scalar) -> Scalar:
+    """The nearest integer, the even one of two"""
+    return rounded(np.rint(exact(x)), x.dtype)
+
+
+def round_nearest_afz(x: Scalar) -> Scalar:
+    """The nearest integer, of two the one farther from zero"""
+    whole = np.trunc(exact(x))
+    away = np.copysign(1.0, exact(x)) if abs(exact(x) - whole) >= 0.5 else 0.0
+    return rounded(whole + away if away else whole, x.dtype)
+
+
+# --- functions of real and complex numbers ------------------------------------------------------------
+
+
+def sqrt(x: Scalar) -> Scalar:
+    """√x, correctly rounded for floats; for complex x the root whose real part is not negative"""
+    return rounded(np.sqrt(wide(x) if is_complex(x) else exact(x)), x.dtype)
+
+
+def rsqrt(x: Scalar) -> Scalar:
+    """1 / √x"""
+    return rounded(1 / np.sqrt(wide(x)), x.dtype)
+
+
+def cbrt(x: Scalar) -> Scalar:
+    """The real y with y³ = x"""
+    return rounded(np.cbrt(wide(x)), x.dtype)
+
+
+def exponential(x: Scalar) -> Scalar:
+    """e to the power x"""
+    return rounded(np.exp(wide(x)), x.dtype)
+
+
+def exponential_minus_one(x: Scalar) -> Scalar:
+    """(e to the power x) - 1"""
+    return rounded(np.expm1(wide(x)), x.dtype)
+
+
+def log(x: Scalar) -> Scalar:
+    """The y with e**y = x; for complex x the one with an imaginary part in [-π, π]"""
+    return rounded(np.log(wide(x)), x.dtype)
+
+
+def log_plus_one(x: Scalar) -> Scalar:
+    """log(1 + x); for complex x = a + b i that is ½ log(1 + (2 a + a² + b²)) + atan2(b, 1 + a) i"""
+    if is_complex(x):
+        a, b = parts(x)
+        return pair(np.log1p(a * (2 + a) + b * b) / 2, np.arctan2(b, 1 + a), x.dtype)
+    return rounded(np.log1p(wide(x)), x.dtype)
+
+
+def logistic(x: Scalar) -> Scalar:
+    """1 / (1 + e**-x)"""
+    return rounded(1 / (1 + np.exp(-wide(x))), x.dtype)
+
+
+def sine(x: Scalar) -> Scalar:
+    """sin x"""
+    return rounded(np.sin(wide(x)), x.dtype)
+
+
+def cosine(x: Scalar) -> Scalar:
+    """cos x"""
+    return rounded(np.cos(wide(x)), x.dtype)
+
+
+def tan(x: Scalar) -> Scalar:
+    """sin x / cos x"""
+    return rounded(np.tan(wide(x)), x.dtype)
+
+
+def asin(x: Scalar) -> Scalar:
+    """The y in [-π/2, π/2] with sin y = x"""
+    return rounded(np.arcsin(wide(x)), x.dtype)
+
+
+def acos(x: Scalar) -> Scalar:
+    """The y in [0, π] with cos y = x"""
+    return rounded(np.arccos(wide(x)), x.dtype)
+
+
+def atan(x: Scalar) -> Scalar:
+    """The y in [-π/2, π/2] with tan y = x"""
+    return rounded(np.arctan(wide(x)), x.dtype)
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """The angle in [-π, π] from the positive first axis to the point (x, y)"""
+    return rounded(np.arctan2(wide(y), wide(x)), y.dtype)
+
+
+def sinh(x: Scalar) -> Scalar:
+    """(e**x - e**-x) / 2"""
+    return rounded(np.sinh(wide(x)), x.dtype)
+
+
+def cosh(x: Scalar) -> Scalar:
+    """(e**x + e**-x) / 2"""
+    return rounded(np.cosh(wide(x)), x.dtype)
+
+
+def tanh(x: Scalar) -> Scalar:
+    """sinh x / cosh x"""
+    return rounded(np.tanh(wide(x)), x.dtype)
+
+
+def asinh(x: Scalar) -> Scalar:
+    """The y with sinh y = x"""
+    return rounded(np.arcsinh(wide(x)), x.dtype)
+
+
+def acosh(x: Scalar) -> Scalar:
+    """The y >= 0 with cosh y = x"""
+    return rounded(np.arccosh(wide(x)), x.dtype)
+
+
+def atanh(x: Scalar) -> Scalar:
+    """The y with tanh y = x"""
+    return rounded(np.arctanh(wide(x)), x.dtype)
+
+
+def real(x: Scalar) -> Scalar:
+    """a of a + b i"""
+    return x.real if is_complex(x) else x
+
+
+def imag(x: Scalar) -> Scalar:
+    """b of a + b i, +0 for real numbers"""
+    return x.imag if is_complex(x) else x.dtype.type(0)
+
+
+def make_complex(x: Scalar, y: Scalar) -> Scalar:
+    """x + y i"""
+    return pair(x, y, complex_of(x.dtype))
+
+
+def is_finite(x: Scalar) -> Scalar:
+    """Whether x is neither NaN nor infinite"""
+    return np.isfinite(exact(x))
+
+
+# --- bits -------------------------------------------------------------------------------------------
+
+
+def not_(x: Scalar) -> Scalar:
+    """Each bit inverted; not x for bools"""
+    return ~x
+
+
+def and_(x: Scalar, y: Scalar) -> Scalar:
+    """Bits that are set in both; x and y for bools"""
+    return x & y
+
+
+def or_(x: Scalar, y: Scalar) -> Scalar:
+    """Bits that are set in either; x or y for bools"""
+    return x | y
+
+
+def xor(x: Scalar, y: Scalar) -> Scalar:
+    """Bits that are set in one only; x differs from y for bools"""
+    return x ^ y
+
+
+def popcnt(x: Scalar) -> Scalar:
+    """Number of set bits"""
+    return wrapped(bits_of(x).bit_count(), x.dtype)
+
+
+def count_leading_zeros(x: Scalar) -> Scalar:
+    """Number of zero bits above the highest set one"""
+    return wrapped(width(x.dtype) - bits_of(x).bit_length(), x.dtype)
+
+
+def shift_left(x: Scalar, y: Scalar) -> Scalar:
+    """x 2**y modulo 2**width for 0 <= y < width, else 0"""
+    return wrapped(int(x) << int(y) if 0 <= y < width(x.dtype) else 0, x.dtype)
+
+
+def shift_right_logical(x: Scalar, y: Scalar) -> Scalar:
+    """The bits of x, read as unsigned, over 2**y with the fraction dropped; 0 unless 0 <= y < width"""
+    return wrapped(bits_of(x) >> int(y) if 0 <= y < width(x.dtype) else 0, x.dtype)
+
+
+def shift_right_arithmetic(x: Scalar, y: Scalar) -> Scalar:
+    """The bits of x, read as signed, over 2**y rounded down; all of them shifted out unless 0 <= y < width"""
+    value = bits_of(x) - (bits_of(x) >> (width(x.dtype) - 1) << width(x.dtype))
+    return wrapped(value >> (int(y) if 0 <= y < width(x.dtype) else width(x.dtype)), x.dtype)
+
+
+# --- choosing, comparing, converting ------------------------------------------------------------------
+
+
+def select(pred: Scalar, on_true: Scalar, on_false: Scalar) -> Scalar:
+    """on_true if pred holds, else on_false"""
+    return on_true if pred else on_false
+
+
+def compare(x: Scalar, y: Scalar, direction: str, total_order: bool) -> Scalar:
+    """x direction y; by the order of the bits if `total_order`"""
+    a, b = (bit_order(x), bit_order(y)) if total_order else (x, y)
+    relations = {
+        "EQ": lambda: a == b,
+        "NE": lambda: a != b,
+        "GE": lambda: a >= b,
+        "GT": lambda: a > b,
+        "LE": lambda: a <= b,
+        "LT": lambda: a < b,
+    }
+    return np.bool_(relations[direction]())
+
+
+def convert(x: Scalar, dtype: DType) -> Scalar:
+    """x as an element of type `dtype`
+
+    to bool: whether x is other than 0; complex to real: the real part; to an integer type: modulo 2**width;
+    to a float: the nearest.
+    """
+    if dtype in BOOL:
+        return np.bool_(x != 0)
+    if is_complex(x) and dtype not in COMPLEX:
+        return convert(x.real, dtype)
+    if dtype in INTEGER:
+        return wrapped(int(x), dtype) if is_bool(x) or is_integer(x) else saturated(exact(x), dtype)
+    if is_bool(x) or is_integer(x):
+        return rounded(int(x), dtype)
+    return rounded(x if is_complex(x) else exact(x), dtype)
+
+
+def saturated(x: np.float64, dtype: DType) -> Scalar:
+    """x with the fraction dropped, or the nearest end of the integer type; 0 for NaN"""
+    if np.isnan(x):
+        return dtype.type(0)
+    limits = info(dtype)
+    if np.isinf(x):
+        return dtype.type(limits.max if x > 0 else limits.min)
+    return dtype.type(min(max(int(x), int(limits.min)), int(limits.max)))
+
+
+def reduce_precision(x: Scalar, exponent_bits: int, mantissa_bits: int) -> Scalar:
+    """x rounded to `mantissa_bits` binary digits after the first, ties to even, within narrower exponents
+
+    What lies beyond the largest exponent becomes infinite (NaN in a type without infinity), what lies
+    below the least one becomes 0: the narrower format has no subnormal numbers.  Without any digit all
+    numbers are powers of two, of which those with an odd exponent count as even: their bits are.  A float8
+    is rounded as the equal float16.  Source: XLA's ReducePrecision.
+    """
+    if x.dtype.itemsize == 1:
+        return convert(reduce_precision(np.float16(x), exponent_bits, mantissa_bits), x.dtype)
+    if not is_finite(x) or x == 0:
+        return x
+    limits, value = info(x.dtype), Fraction(float(x))
+    magnitude: Fraction | float = abs(on_grid(value, min(mantissa_bits, int(limits.nmant)), int(limits.minexp)))
+    tie_of_normals = magnitude / abs(value) == Fraction(4, 3) and exponent(value) >= int(limits.minexp)
+    if mantissa_bits == 0 and tie_of_normals and exponent(value) % 2:
+        magnitude /= 2
+    if exponent_bits < int(limits.nexp):
+        largest = 2 ** (exponent_bits - 1) - 1
+        if magnitude >= Fraction(2) ** (largest + 1):
+            magnitude = inf
+        elif magnitude < Fraction(2) ** (1 - largest):
+            magnitude = 0.0
+    return signed(magnitude, value < 0, x.dtype)
+
+
+def bitcast_convert(node: Node, operand: Array) -> Array:
+    """The bits of result[i] are those of operand[i]
+
+    narrower: those of result[i, 0], result[i, 1] … are those of operand[i] from the lowest up;
+    wider: those of result[i] are those of operand[i, 0], operand[i, 1] … from the lowest up.
+    """
+    result = empty(node.type)
+    old, new = width(operand.dtype), width(result.dtype)
+    for index in indices(operand.shape if old >= new else result.shape):
+        if old == new:
+            result[index] = from_bits(bits_of(operand[index]), result.dtype)
+        elif old > new:
+            bits = bits_of(operand[index])
+            for k in range(old // new):
+                result[(*index, k)] = from_bits(bits >> (k * new) & (2**new - 1), result.dtype)
+        else:
+            bits = sum(bits_of(operand[(*index, k)]) << (k * old) for k in range(new // old))
+            result[index] = from_bits(bits, result.dtype)
+    return result
+
+
+TABLE: Final[dict[type[Op], Rule]] = {
+    ops.Abs: pointwise(absolute),
+    ops.Acos: pointwise(acos),
+    ops.Acosh: pointwise(acosh),
+    ops.Add: pointwise(add),
+    ops.And: pointwise(and_),
+    ops.Asin: pointwise(asin),
+    ops.Asinh: pointwise(asinh),
+    ops.Atan: pointwise(atan),
+    ops.Atan2: pointwise(atan2),
+    ops.Atanh: pointwise(atanh),
+    ops.BitcastConvert: bitcast_convert,
+    ops.Cbrt: pointwise(cbrt),
+    ops.Ceil: pointwise(ceil),
+    ops.Clamp: pointwise(clamp),
+    ops.Compare: pointwise(compare),
+    ops.Complex: pointwise(make_complex),
+    ops.Convert: pointwise(convert),
+    ops.Cosh: pointwise(cosh),
+    ops.Cosine: pointwise(cosine),
+    ops.CountLeadingZeros: pointwise(count_leading_zeros),
+    ops.Divide: pointwise(divide),
+    ops.Exponential: pointwise(exponential),
+    ops.ExponentialMinusOne: pointwise(exponential_minus_one),
+    ops.Floor: pointwise(floor),
+    ops.Imag: pointwise(imag),
+    ops.IsFinite: pointwise(is_finite),
+    ops.Log: pointwise(log),
+    ops.LogPlusOne: pointwise(log_plus_one),
+    ops.Logistic: pointwise(logistic),
+    ops.Maximum: pointwise(maximum),
+    ops.Minimum: pointwise(minimum),
+    ops.Multiply: pointwise(multiply),
+    ops.Negate: pointwise(negate),
+    ops.NextAfter: pointwise(next_after),
+    ops.Not: pointwise(not_),
+    ops.Or: pointwise(or_),
+    ops.Popcnt: pointwise(popcnt),
+    ops.Power: pointwise(power),
+    ops.Real: pointwise(real),
+    ops.ReducePrecision: pointwise(reduce_precision),
+    ops.Remainder: pointwise(remainder),
+    ops.RoundNearestAfz: pointwise(round_nearest_afz),
+    ops.RoundNearestEven: pointwise(round_nearest_even),
+    ops.Rsqrt: pointwise(rsqrt),
+    ops.Select: pointwise(select),
+    ops.ShiftLeft: pointwise(shift_left),
+    ops.ShiftRightArithmetic: pointwise(shift_right_arithmetic),
+    ops.ShiftRightLogical: pointwise(shift_right_logical),
+    ops.Sign: pointwise(sign),
+    ops.Sine: pointwise(sine),
+    ops.Sinh: pointwise(sinh),
+    ops.Sqrt: pointwise(sqrt),
+    ops.Subtract: pointwise(subtract),
+    ops.Tan: pointwise(tan),
+    ops.Tanh: pointwise(tanh),
+    ops.Xor: pointwise(xor),
+}

@@ -1,0 +1,42 @@
+"""Runs a graph: node after node, each by its rule."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from xarr.errors import BackendError
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import Op
+from xarr_reference import control, creation, elementwise, movement, reduction
+from xarr_reference.values import Rule, Value
+
+#: The rule of every operation.
+TABLE: Final[dict[type[Op], Rule]] = {
+    **elementwise.TABLE,
+    **creation.TABLE,
+    **movement.TABLE,
+    **reduction.TABLE,
+    **control.TABLE,
+}
+
+
+def run(graph: Graph, *arguments: Value) -> tuple[Value, ...]:
+    """The values of the graph's results for these values of its parameters."""
+    values: dict[Node, Value] = dict(zip(graph.parameters, arguments, strict=True))
+    for node in graph.nodes:
+        values[node] = evaluate(node, [values[operand] for operand in node.operands])
+    return tuple(values[node] for node in graph.results)
+
+
+def evaluate(node: Node, operands: list[Value]) -> Value:
+    """The value of one node; an error that arises names the node's op and source line."""
+    rule = TABLE.get(type(node.op))
+    if rule is None:
+        raise BackendError(f"backend 'reference' has no {node.op.name}")
+    computations = [partial(run, graph) for graph in node.op.graphs]
+    try:
+        return rule(node, *computations, *operands)
+    except BaseException as error:
+        error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+        raise

@@ -1,0 +1,135 @@
+"""What small operations cost: µs to record an op, to add two 4×4 arrays, and to import the library.
+
+    python benchmarks/overhead.py            # beside NumPy, and JAX where it is installed
+    python benchmarks/overhead.py --json overhead.json
+
+All contenders are measured in one run, in turn, and reported as medians with their ratio to NumPy:
+machines drift, ratios within a run do not.  Imports are timed in fresh interpreters, also in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+# These slow NumPy down where they are set, and must be gone before it is imported.
+for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+    os.environ.pop(variable, None)
+
+import numpy as np
+
+import xarr
+
+Case = Callable[[], object]
+Rows = dict[str, dict[str, float]]
+
+ROUNDS = 31
+CALLS = 2000
+
+
+def cases() -> dict[str, dict[str, Case]]:
+    """What is timed: row -> contender -> one call."""
+    shape = (4, 4)
+    host, row = np.ones(shape, np.float32), np.ones(4, np.float32)
+    lazy, lazy_row = xarr.asarray(host).evaluate(), xarr.asarray(row).evaluate()
+    table: dict[str, dict[str, Case]] = {
+        "record x + y": {"xarr": lambda: lazy + lazy},
+        "record x + 1.5": {"xarr": lambda: lazy + 1.5},
+        "record x + v (broadcast)": {"xarr": lambda: lazy + lazy_row},
+        "add 4×4, evaluated": {"numpy": lambda: host + host, "xarr": lambda: (lazy + lazy).evaluate()},
+        "add 4×4 and 4, evaluated": {"numpy": lambda: host + row, "xarr": lambda: (lazy + lazy_row).evaluate()},
+        "sin(x) * y + 1, evaluated": {
+            "numpy": lambda: np.sin(host) * host + 1,
+            "xarr": lambda: (xarr.sin(lazy) * lazy + 1).evaluate(),
+        },
+        "x[0], evaluated": {"numpy": lambda: host[0], "xarr": lambda: lazy[0].evaluate()},
+    }
+    if find_spec("jax"):
+        _add_jax(table, host, row)
+    return table
+
+
+def _add_jax(table: dict[str, dict[str, Case]], host: np.ndarray, row: np.ndarray) -> None:
+    import jax
+    import jax.numpy as jnp
+
+    x, v = jnp.asarray(host), jnp.asarray(row)
+    jitted = jax.jit(lambda x: jnp.sin(x) * x + 1)
+    table["add 4×4, evaluated"]["jax"] = lambda: (x + x).block_until_ready()
+    table["add 4×4 and 4, evaluated"]["jax"] = lambda: (x + v).block_until_ready()
+    table["sin(x) * y + 1, evaluated"]["jax"] = lambda: (jnp.sin(x) * x + 1).block_until_ready()
+    table["sin(x) * y + 1, evaluated"]["jax, jit"] = lambda: jitted(x).block_until_ready()
+    table["x[0], evaluated"]["jax"] = lambda: x[0].block_until_ready()
+
+
+def time_calls(table: dict[str, dict[str, Case]], rounds: int, calls: int) -> Rows:
+    """Median µs per call of each case; one round runs every case once, in turn."""
+    samples: dict[tuple[str, str], list[float]] = {}
+    gc.disable()
+    for round_ in range(rounds + 1):
+        for row, contenders in table.items():
+            for name, call in contenders.items():
+                started = time.perf_counter()
+                for _ in range(calls):
+                    call()
+                if round_:  # the first round warms up
+                    samples.setdefault((row, name), []).append((time.perf_counter() - started) / calls * 1e6)
+        print(f"\rround {round_}/{rounds}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    gc.enable()
+    rows: Rows = {}
+    for (row, name), values in samples.items():
+        rows.setdefault(row, {})[name] = statistics.median(values)
+    return rows
+
+
+def time_imports(rounds: int) -> dict[str, float]:
+    """Median milliseconds that `import NAME` takes in a fresh interpreter; xarr's includes NumPy's."""
+    names = ["numpy", "xarr", *(["jax"] if find_spec("jax") else [])]
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(rounds + 1):
+        for name in names:
+            code = f"import time; t = time.perf_counter(); import {name}; print(time.perf_counter() - t)"
+            output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            samples[name].append(float(output.stdout) * 1e3)
+    return {name: statistics.median(values[1:]) for name, values in samples.items()}
+
+
+def shown(rows: Rows) -> str:
+    """The table: µs, and the ratio to NumPy where NumPy takes part."""
+    lines = [f"{'':28}{'contender':12}{'µs':>8}{'× numpy':>10}"]
+    for row, contenders in rows.items():
+        for index, (name, micros) in enumerate(contenders.items()):
+            ratio = f"{micros / contenders['numpy']:10.1f}" if "numpy" in contenders else ""
+            lines.append(f"{row if not index else '':28}{name:12}{micros:8.2f}{ratio}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--calls", type=int, default=CALLS)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args()
+    rows = time_calls(cases(), options.rounds, options.calls)
+    imports = time_imports(max(5, options.rounds // 3))
+    print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores\n")
+    print(shown(rows))
+    print("\nimport, ms: " + ", ".join(f"{name} {value:.0f}" for name, value in imports.items()))
+    print(f"xarr takes {imports['xarr'] - imports['numpy']:.0f} ms beyond NumPy (wanted: at most 80)")
+    if options.json:
+        options.json.write_text(json.dumps({"µs": rows, "import ms": imports}, indent=2, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()

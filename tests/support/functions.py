@@ -1,0 +1,105 @@
+"""What the tests of `xarr.functions` share: one namespace, sample values, comparison with NumPy."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xarr.array import Array
+from xarr.errors import XarrError
+from xarr.functions import (
+    creation_functions,
+    data_type_functions,
+    linear_algebra_functions,
+    manipulation_functions,
+    searching_functions,
+    sorting_functions,
+    statistical_functions,
+    utility_functions,
+)
+
+SECTIONS = (
+    creation_functions,
+    data_type_functions,
+    linear_algebra_functions,
+    manipulation_functions,
+    searching_functions,
+    sorting_functions,
+    statistical_functions,
+    utility_functions,
+)
+
+#: The functions of all sections by name, as `numpy` has them.
+XP = SimpleNamespace(
+    **{
+        name: function
+        for section in SECTIONS
+        for name, function in vars(section).items()
+        if callable(function) and not name.startswith("_") and function.__module__ == section.__name__
+    }
+)
+
+SHAPES = [(), (0,), (1,), (5,), (3, 4), (2, 0, 3), (2, 3, 1, 4)]
+FLOATS = ["float16", "float32", "float64"]
+DTYPES = ["bool", "int8", "uint8", "int64", "uint64", *FLOATS, "complex64"]
+
+_SPECIAL = [0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0]
+
+
+def sample(shape: tuple[int, ...], dtype: str, special: bool = True, seed: int = 0) -> np.ndarray[Any, Any]:
+    """Values of any size and sign, with NaN, infinities, zeros of both signs and extremes among them."""
+    generator = np.random.default_rng([seed, *shape])
+    kind, size = np.dtype(dtype), math.prod(shape)
+    if kind.kind in "iu":
+        limits = np.iinfo(kind)
+        values = generator.integers(limits.min, limits.max, size, dtype=kind, endpoint=True)
+        values[: 2 if special else 0] = [limits.min, limits.max][: len(values[:2])] if special else []
+    elif kind.kind == "b":
+        values = generator.integers(0, 2, size).astype(bool)
+    else:
+        values = np.round(generator.normal(size=size) * 8, 2).astype(kind)
+        if kind.kind == "c":
+            values = values + 1j * np.round(generator.normal(size=size), 2).astype(kind)
+        if special:
+            places = generator.permutation(size)[: len(_SPECIAL)]
+            values[places] = np.array(_SPECIAL, kind)[: len(places)]
+    return values.astype(kind).reshape(shape)
+
+
+def same(found: Any, wanted: Any, rtol: float | None = None) -> None:
+    """Assert one structure, shape and dtype, and equal bits, or values within `rtol`; zeros of any sign match
+    and NaN matches NaN in the latter case."""
+    if isinstance(wanted, list | tuple):
+        assert type(found) is type(wanted)
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            same(one, other, rtol)
+        return
+    assert isinstance(found, Array)
+    values, expected = np.asarray(found), np.asarray(wanted)
+    assert (values.shape, values.dtype) == (expected.shape, expected.dtype)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    if rtol is None:
+        assert values.tobytes() == expected.tobytes(), f"{values}\n{expected}"
+    else:
+        np.testing.assert_allclose(values, expected, rtol, atol=rtol, equal_nan=True)
+
+
+def against_numpy(call: Any, *inputs: Any, rtol: float | None = None) -> None:
+    """Assert that `call(xp, *inputs)` gives with xarr what it gives with NumPy: the result, or an error.
+
+    The inputs are handed over once as NumPy arrays and once as Arrays.
+    """
+    with np.errstate(all="ignore"):
+        try:
+            wanted = call(np, *inputs)
+        except (ValueError, TypeError, IndexError) as error:
+            with pytest.raises(XarrError) as caught:
+                call(XP, *inputs)
+            kinds = tuple(kind for kind in (ValueError, TypeError, IndexError) if isinstance(error, kind))
+            assert isinstance(caught.value, kinds)
+            return
+    same(call(XP, *inputs), wanted, rtol)
+    same(call(XP, *map(XP.asarray, inputs)), wanted, rtol)

@@ -1,0 +1,126 @@
+"""Arguments that NumPy's signatures have in common: out, order, device, mask, initial value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xarr import backend as backends
+from xarr import lax
+from xarr.backend import AbstractBackend
+from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
+from xarr.host import scalar
+from xarr.ir.graph import Node
+from xarr.ir.ops import Constant
+from xarr.lax.core import ArrayLike, broadcast_node
+from xarr.lazy import from_host, to_host, wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+#: A device as the Array API passes it: None, "cpu", a backend's name, or a backend.
+Device = str | AbstractBackend | None
+Axes = int | tuple[int, ...] | None
+
+
+def refuse_out(name: str, out: object) -> None:
+    """InputError for an `out=` argument."""
+    if out is not None:
+        raise InputError(
+            f"{name}: out= cannot be kept, as xarr's arrays are values that are never written to; "
+            f"wanted out=None, as in `y = xarr.{name}(...)`"
+        )
+
+
+def check_order(name: str, order: str | None) -> None:
+    """InputError for a memory order that only memory could show."""
+    if order not in ("C", "K", "A", None):
+        raise InputError(
+            f"{name}: wanted order 'C', 'K' or 'A', got {order!r}; the order in memory is the "
+            "backend's affair, and xarr.permute_dims is how to reorder dimensions"
+        )
+
+
+def backend_of(device: Device) -> AbstractBackend:
+    """The backend that `device` means; BackendError for an unknown name."""
+    if device is None:
+        return backends.default()
+    if isinstance(device, AbstractBackend):
+        return device
+    if not isinstance(device, str):
+        raise InputError(f'device: wanted None, "cpu" or the name of a backend, got {device!r}')
+    if device == "cpu":
+        default = backends.default()
+        return default if "cpu" in default.devices() else backends.get("numpy")
+    return backends.get(device)
+
+
+def fresh(array: Array) -> Array:
+    """Another handle on the same value, so that writing to the one leaves the other alone."""
+    return wrap(array._node, array._backend)
+
+
+def moved(array: Array, device: Device) -> Array:
+    """`array` on `device`, itself if it is there or `device` is None."""
+    if device is None:
+        return array
+    backend = backend_of(device)
+    if array._backend is None:
+        return wrap(array._node, backend)
+    return array if array._backend is backend else from_host(to_host(array), backend)
+
+
+def filled(shape: tuple[int, ...], value: complex, dtype: DType, backend: AbstractBackend | None) -> Array:
+    """A constant laid into `shape`; it takes no memory until something looks."""
+    return wrap(broadcast_node(Node(Constant.of(scalar(value, dtype))), shape, ()), backend)
+
+
+def converted(array: Array, dtype: DType) -> Array:
+    """`array` with elements of `dtype`; itself if it has them."""
+    return array if array.dtype == dtype else lax.convert_element_type(array, dtype)
+
+
+def truth(value: ArrayLike) -> Array:
+    """Bools: whether each element differs from 0.  NaN does."""
+    array = as_array(value)
+    return array if array.dtype == bool else lax.ne(array, filled((), 0, array.dtype, array._backend))
+
+
+def laid(array: Array, shape: tuple[int, ...]) -> Array:
+    """A scalar, or an array with size 1 wherever it differs from `shape`, spelled out to `shape`."""
+    if array.shape == shape:
+        return array
+    return lax.broadcast_in_dim(array, shape, range(len(shape)) if array.shape else ())
+
+
+def mask_for(name: str, x: Array, where: ArrayLike) -> Array | None:
+    """The mask of a reduction in the shape of x; None if every element takes part."""
+    if where is True or where is None:
+        return None
+    mask = truth(where)
+    _, spread = broadcasted(name, x, mask)
+    if spread.shape != x.shape:
+        raise ShapeError(
+            f"{name}: where must broadcast to the shape {x.shape} of the array, got {mask.shape}, with which "
+            f"it would grow to {spread.shape}"
+        )
+    return spread
+
+
+def masked(x: Array, mask: Array | None, other: Array) -> Array:
+    """x where the mask holds, else the scalar `other`."""
+    return x if mask is None else lax.select(mask, x, laid(other, x.shape))
+
+
+def initial_value(name: str, initial: ArrayLike, dtype: DType) -> Array:
+    """`initial` as a scalar of `dtype`; DTypeError if it does not fit there."""
+    value = as_array(initial)
+    if value.shape:
+        raise ShapeError(f"{name}: initial must be a scalar, got shape {value.shape}")
+    probe = filled((), 0, dtype, None)
+    if common_dtype(probe, initial) != dtype:
+        raise DTypeError(
+            f"{name}: initial {initial!r} does not fit an accumulator of {dtype}; give dtype= "
+            "or convert the array"
+        )
+    return promoted(name, initial, dtype=dtype)[0]

@@ -1,0 +1,133 @@
+"""The counters under `arange` and `linspace`, rounding for rounding as NumPy's."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xarr import lax
+from xarr.backend import AbstractBackend
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, check_fits, info
+from xarr.errors import DTypeError, ValueRangeError
+from xarr.functions._arguments import converted, filled
+from xarr.functions._core import DType
+from xarr.ir.graph import Node
+from xarr.ir.ops import Iota
+from xarr.ir.types import TensorType
+from xarr.lazy import wrap
+from xarr.shapes import check_sizes
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+INT64 = np.dtype(np.int64)
+
+
+def _counter(size: int, dtype: DType, backend: AbstractBackend | None) -> Array:
+    """0, 1 … size - 1; in the type of XLA's iota where it holds them, else wrapped or rounded from int64."""
+    exact = 2 ** (info(dtype).nmant + 1) if dtype not in INTEGER else int(info(dtype).max) + 1
+    counted = wrap(Node(Iota(TensorType((size,), dtype if size <= exact else INT64), 0)), backend)
+    return converted(counted, dtype)
+
+
+def range_length(start: Any, stop: Any, step: Any) -> int:
+    """How many elements `arange` has: NumPy's ceil((stop - start) / step) in floating point."""
+    if step == 0:
+        raise ValueRangeError("arange: wanted a step other than 0, got 0; xarr.full repeats one value")
+    try:
+        quotient = (stop - start) / step
+    except OverflowError:
+        quotient = math.inf
+    if not math.isfinite(quotient):
+        raise ValueRangeError(
+            f"arange: no finite length follows from start {start}, stop {stop}, step {step}"
+        )
+    if quotient == 0 and stop != start:
+        return int((stop > start) == (step > 0))
+    (size,) = check_sizes(max(math.ceil(quotient), 0), name="arange: the length")
+    return size
+
+
+def unusual_range(start: Any, step: Any, size: int, dtype: DType, backend: AbstractBackend) -> Array:
+    """A range of bools or complexes."""
+    if dtype in COMPLEX:
+        return converted(float_range(start, step, size, np.dtype(f"f{dtype.itemsize // 2}"), backend), dtype)
+    if size > 2:
+        raise DTypeError(f"arange: bools count 0 and 1 only, got a range of {size}; wanted another dtype")
+    return lax.ne(float_range(start, step, size, np.dtype(np.float64), backend), 0.0)
+
+
+def integer_range(start: Any, step: Any, size: int, dtype: DType, backend: AbstractBackend) -> Array:
+    """start + i * step of an integer type, wrapping."""
+    first, second = int(start), int(start + step)
+    for value in (first, second)[:size]:
+        check_fits(value, dtype)
+    if (first, second) == (0, 1) or size == 0:
+        return _counter(size, dtype, backend)
+    counted = _counter(size, INT64, backend)
+    # Products and sums wrap, so int64 serves every integer type.
+    values = lax.add(lax.mul(counted, _wrapped(second - first)), _wrapped(first))
+    return converted(values, dtype)
+
+
+def _wrapped(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def float_range(start: Any, step: Any, size: int, dtype: DType, backend: AbstractBackend) -> Array:
+    """start + i * delta of a float type, delta being (start + step) - start in that type."""
+    narrow = dtype in EXTENDED_FLOAT or dtype.itemsize == 2
+    computed = np.dtype(np.float32) if narrow else dtype
+    ends = np.array([start, start + step], np.float64).astype(dtype).astype(computed)
+    with np.errstate(all="ignore"):
+        delta = ends[1] - ends[0]
+        ramp = ends[0] + np.arange(2, dtype=computed) * delta
+    if ends.tobytes() == np.array([0, 1], computed).tobytes():
+        return converted(_counter(size, computed, backend), dtype)
+    counted = _counter(size, computed, backend)
+    values = lax.add(lax.mul(counted, float(delta)), float(ends[0]))
+    for index in range(2):
+        # NumPy writes the first two elements as they are and extends them; rounding may tell the difference.
+        if ramp[index].tobytes() != ends[index].tobytes():
+            here = lax.eq(counted, float(index))
+            values = lax.select(here, filled((size,), float(ends[index]), computed, backend), values)
+    return converted(values, dtype)
+
+
+def spaced(
+    first: Array, last: Array, count: int, endpoint: bool, known: bool, backend: AbstractBackend
+) -> tuple[Array, Array]:
+    """NumPy's formula, rounding for rounding."""
+    shape, element, parts = (count, *first.shape), first.dtype, count - 1 if endpoint else count
+    real = converted(wrap(Node(Iota(TensorType(shape, INT64), 0)), backend), element)
+    delta = lax.sub(last, first)
+    if parts > 0:
+        step = lax.div(delta, parts)
+        values = _multiples(real, delta, step, parts, known)
+    else:
+        step = filled((), math.nan, element, backend)
+        values = lax.mul(real, _under(delta, shape))
+    values = lax.add(values, _under(first, shape))
+    if endpoint and count > 1:
+        index = wrap(Node(Iota(TensorType(shape, INT64), 0)), backend)
+        values = lax.select(lax.eq(index, count - 1), _under(last, shape), values)
+    return wrap(values._node, backend), step
+
+
+def _multiples(index: Array, delta: Array, step: Array, parts: int, known: bool) -> Array:
+    """index * step, or (index / parts) * delta if a step underflowed to 0."""
+    usual = lax.mul(index, _under(step, index.shape))
+    vanished = lax.eq(step, filled((), 0, step.dtype, None))
+    if known and not np.asarray(vanished).any():
+        return usual
+    if vanished.shape:
+        vanished = lax.reduce_or(vanished, tuple(range(len(vanished.shape))))
+    rare = lax.mul(lax.div(index, parts), _under(delta, index.shape))
+    return lax.select(vanished, rare, usual)
+
+
+def _under(array: Array, shape: tuple[int, ...]) -> Array:
+    """`array` repeated along a new first dimension."""
+    return lax.broadcast_in_dim(array, shape, range(1, len(shape)))

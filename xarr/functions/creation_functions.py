@@ -1,0 +1,520 @@
+"""Functions that make arrays: from data, from a fill value, from a counter.
+
+Nothing here fills memory before somebody looks: fill values are constants laid into a shape and ranges
+are counters.  `dtype=None` means NumPy's default, which `config.default_dtype` can narrow to float32.
+`device` is None (the default backend), "cpu", or the name of a backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.backend import AbstractBackend
+from xarr.broadcasting import Misfit, align_numpy
+from xarr.dtypes import (
+    COMPLEX,
+    INTEGER,
+    PREDICATE,
+    canonical,
+    default_float,
+    default_of,
+    promote_weak,
+)
+from xarr.errors import BackendError, DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.explanation.broadcast import broadcast_error
+from xarr.functions._arguments import (
+    Device,
+    backend_of,
+    check_order,
+    converted,
+    filled,
+    fresh,
+    laid,
+    moved,
+)
+from xarr.functions._core import as_array, broadcasted, is_weak, promoted
+from xarr.functions._ranges import float_range, integer_range, range_length, spaced, unusual_range
+from xarr.host import SCALARS, host_array
+from xarr.ir.graph import Node
+from xarr.ir.ops import Iota
+from xarr.ir.types import TensorType
+from xarr.lax.core import ArrayLike, host_node, integer
+from xarr.lazy import Handle, from_host, wrap
+from xarr.shapes import check_sizes, normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Shape = int | Sequence[int]
+INT64 = np.dtype(np.int64)
+
+
+# --- from data ------------------------------------------------------------------------------------
+
+
+def asarray(
+    obj: ArrayLike,
+    /,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    device: Device = None,
+    copy: bool | None = None,
+) -> Array:
+    """`obj` as an Array: an Array, a NumPy array, a number, nested sequences of numbers and Arrays.
+
+    An Array is returned itself if neither element type nor device changes.  The values of a NumPy array
+    are copied, since ops recorded now are computed later and must not see what is written into it
+    meanwhile; `copy=False` shares its memory instead, and then writing to it is the caller's risk.
+
+    Raises ValueError if `copy=False` cannot be kept, InputError for ragged lists, strings and objects,
+    DTypeError for an element type that xarr has not.  Source: Array API, `asarray`.
+    """
+    check_order("asarray", order)
+    if isinstance(obj, Handle):
+        return _of_array(obj, dtype, device, copy)
+    if _holds_arrays(obj):
+        if copy is False:
+            raise ValueError(
+                "asarray: a sequence of Arrays has no memory to share, so copy=False cannot be kept"
+            )
+        return moved(_stacked(obj, dtype), device)
+    backend = backend_of(device)
+    if copy is False:
+        return from_host(host_array(obj, dtype, copy=False), backend)
+    values = host_array(obj, dtype)
+    if not isinstance(obj, (np.ndarray, np.generic, list, tuple, *SCALARS)):
+        values = values.copy()  # what a buffer or `__array__` gave may still be its owner's memory
+    return wrap(host_node(values, backend), backend)
+
+
+def _of_array(array: Any, dtype: DTypeLike | None, device: Device, copy: bool | None) -> Array:
+    result: Array = moved(array if dtype is None else converted(array, canonical(dtype)), device)
+    if copy is False and result is not array:
+        raise ValueError(
+            f"asarray: copy=False cannot be kept: an Array of {array.dtype} must be converted to "
+            f"{result.dtype} or moved"
+        )
+    return fresh(result) if copy and result is array else result
+
+
+def _holds_arrays(obj: object) -> bool:
+    stack = [obj]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Handle):
+            return True
+        if isinstance(item, list | tuple):
+            stack.extend(item)
+    return False
+
+
+def _stacked(obj: Any, dtype: DTypeLike | None) -> Array:
+    """Nested sequences with Arrays among the leaves, joined without looking at a value."""
+    parts = [_stacked(item, None) if isinstance(item, list | tuple) else item for item in obj]
+    arrays = promoted("asarray", *parts, dtype=None if dtype is None else canonical(dtype))
+    shapes = {array.shape for array in arrays}
+    if len(shapes) > 1:
+        raise InputError(
+            f"a ragged list is no array: wanted items of equal shape at each level, got {sorted(shapes)}"
+        )
+    return lax.concatenate([lax.expand_dims(array, (0,)) for array in arrays], 0)
+
+
+def array(
+    object: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    copy: bool | None = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Device = None,
+) -> Array:
+    """`asarray`, but a new Array by default, with at least `ndmin` dimensions (new ones come first).
+
+    Source: NumPy, `array`.
+    """
+    result = asarray(object, dtype, order, device=device, copy=copy)
+    missing = integer("array", "ndmin", ndmin) - len(result.shape)
+    return lax.expand_dims(result, range(missing)) if missing > 0 else result
+
+
+def copy(a: ArrayLike, order: str | None = "K") -> Array:
+    """An Array that keeps its value when `a` is written to.  Source: NumPy, `copy`."""
+    return array(a, order=order)
+
+
+def from_dlpack(x: Any, /, *, device: Device = None, copy: bool | None = None) -> Array:
+    """An Array of what any object with `__dlpack__` holds on the CPU.
+
+    The values are copied unless `copy=False`.  Raises InputError if `x` has no `__dlpack__`, BackendError
+    if its memory cannot be read from the CPU.  Source: Array API, `from_dlpack`.
+    """
+    if isinstance(x, Handle):
+        return _of_array(x, None, device, copy)
+    if not hasattr(x, "__dlpack__"):
+        raise InputError(
+            f"from_dlpack: wanted an object with __dlpack__, got {type(x).__name__}; see xarr.asarray"
+        )
+    try:
+        values = np.from_dlpack(x)
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise BackendError(
+            f"from_dlpack: the memory of {type(x).__name__} cannot be read: {error}"
+        ) from error
+    return asarray(values, device=device, copy=copy)
+
+
+# --- from a fill value ----------------------------------------------------------------------------
+
+
+def zeros(
+    shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: Device = None
+) -> Array:
+    """Zeros (False for bool) of `shape`.  Raises ShapeError for negative sizes.  Source: NumPy, `zeros`."""
+    return full(shape, 0, canonical(dtype), order, device=device)
+
+
+def ones(
+    shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: Device = None
+) -> Array:
+    """Ones (True for bool) of `shape`.  Raises ShapeError for negative sizes.  Source: NumPy, `ones`."""
+    return full(shape, 1, canonical(dtype), order, device=device)
+
+
+def empty(
+    shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: Device = None
+) -> Array:
+    """`zeros`: an Array is a value, so there is nothing that could be left to be filled in later."""
+    return zeros(shape, dtype, order, device=device)
+
+
+def full(
+    shape: Shape,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    order: str | None = "C",
+    *,
+    device: Device = None,
+) -> Array:
+    """`fill_value`, a scalar or an array that broadcasts to `shape`, in every place.
+
+    The element type is that of `fill_value` unless given.  Raises ShapeError for negative sizes,
+    BroadcastError if `fill_value` does not broadcast, ValueRangeError for a Python int that `dtype` cannot
+    hold.  Source: NumPy, `full`.
+    """
+    check_order("full", order)
+    sizes = check_sizes(shape)
+    wanted = None if dtype is None else canonical(dtype)
+    if is_weak(fill_value):
+        element = default_of(type(fill_value)) if wanted is None else wanted
+        return filled(sizes, fill_value, element, backend_of(device))
+    value = asarray(fill_value, device=device)
+    value = value if wanted is None else converted(value, wanted)
+    return wrap(broadcast_array("full", value, sizes)._node, value._backend or backend_of(device))
+
+
+def broadcast_array(name: str, array: Array, shape: tuple[int, ...]) -> Array:
+    """`array` laid into `shape` by NumPy's rule, because the caller asked for it."""
+    alignment = align_numpy(array.shape, shape)
+    if isinstance(alignment, Misfit):
+        raise broadcast_error(name, (array.shape, shape), names=("array", "shape"))
+    if alignment.result != shape:
+        problem = f"{name}: an array of shape {array.shape} has no place in the shape {shape}"
+        raise broadcast_error(name, (array.shape, shape), names=("array", "shape"), problem=problem)
+    return lax.broadcast_in_dim(array, shape, alignment.dimensions[0])
+
+
+def _like(
+    a: ArrayLike,
+    fill_value: complex,
+    dtype: DTypeLike | None,
+    order: str | None,
+    shape: Shape | None,
+    device: Device,
+) -> Array:
+    check_order("full_like", order)
+    model = as_array(a)
+    backend = model._backend if device is None else backend_of(device)
+    sizes = model.shape if shape is None else check_sizes(shape)
+    return filled(sizes, fill_value, model.dtype if dtype is None else canonical(dtype), backend)
+
+
+def zeros_like(
+    a: ArrayLike,
+    /,
+    dtype: DTypeLike | None = None,
+    order: str | None = "K",
+    *,
+    shape: Shape | None = None,
+    device: Device = None,
+) -> Array:
+    """`zeros` with the shape, element type and device of `a` where they are not given.  Source: NumPy."""
+    return _like(a, 0, dtype, order, shape, device)
+
+
+def ones_like(
+    a: ArrayLike,
+    /,
+    dtype: DTypeLike | None = None,
+    order: str | None = "K",
+    *,
+    shape: Shape | None = None,
+    device: Device = None,
+) -> Array:
+    """`ones` with the shape, element type and device of `a` where they are not given.  Source: NumPy."""
+    return _like(a, 1, dtype, order, shape, device)
+
+
+def empty_like(
+    a: ArrayLike,
+    /,
+    dtype: DTypeLike | None = None,
+    order: str | None = "K",
+    *,
+    shape: Shape | None = None,
+    device: Device = None,
+) -> Array:
+    """`zeros_like`; see `empty`."""
+    return _like(a, 0, dtype, order, shape, device)
+
+
+def full_like(
+    a: ArrayLike,
+    /,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    order: str | None = "K",
+    *,
+    shape: Shape | None = None,
+    device: Device = None,
+) -> Array:
+    """`full` with the shape, element type and device of `a` where they are not given.
+
+    Raises ValueRangeError for a Python int that the element type cannot hold.  Source: NumPy, `full_like`.
+    """
+    check_order("full_like", order)
+    model = as_array(a)
+    sizes = model.shape if shape is None else check_sizes(shape)
+    element = model.dtype if dtype is None else canonical(dtype)
+    return full(sizes, fill_value, element, device=model._backend if device is None else device)
+
+
+# --- from a counter -------------------------------------------------------------------------------
+
+
+def _number(argument: str, value: ArrayLike) -> complex:
+    """A Python number from a number or a 0-d array."""
+    if isinstance(value, Handle | np.ndarray | np.generic):
+        value = np.asarray(value)
+        if value.shape:
+            raise InputError(f"arange: wanted a number for {argument}, got an array of shape {value.shape}")
+        value = value.item()
+    if isinstance(value, complex):
+        raise DTypeError(
+            f"arange: wanted a real number for {argument}, got {value!r}; complex numbers have no order"
+        )
+    if not isinstance(value, int | float):
+        raise InputError(f"arange: wanted a number for {argument}, got {value!r}")
+    return int(value) if isinstance(value, bool) else value
+
+
+def arange(
+    start: ArrayLike,
+    /,
+    stop: ArrayLike | None = None,
+    step: ArrayLike = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device = None,
+) -> Array:
+    """start, start + step … up to but without `stop`; with one argument 0, 1 … start - 1.
+
+    The length is ceil((stop - start) / step), 0 if that is negative; element i is start + i * delta, where
+    delta is (start + step) - start in the element type.  That is int64 for integers and the default float
+    for floats unless given.  Raises ValueRangeError for step 0, a length that is NaN, or a start that the
+    element type cannot hold; DTypeError for complex numbers.  Source: NumPy, `arange`.
+    """
+    first, last = (
+        (0, _number("stop", start)) if stop is None else (_number("start", start), _number("stop", stop))
+    )
+    delta = _number("step", step)
+    found = default_float() if any(isinstance(v, float) for v in (first, last, delta)) else INT64
+    element = found if dtype is None else canonical(dtype)
+    size = range_length(first, last, delta)
+    backend = backend_of(device)
+    if element in COMPLEX or element == PREDICATE:
+        return unusual_range(first, delta, size, element, backend)
+    values = integer_range if element in INTEGER else float_range
+    return values(first, delta, size, element, backend)
+
+
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Device = None,
+) -> Any:
+    """`num` evenly spaced values from `start` to `stop`, which is the last one if `endpoint`.
+
+    start, stop: scalars or arrays that broadcast to a shape S; the result has S with a dimension of size
+    `num` at `axis`, and a float type (integers are rounded down to an integer `dtype`).  With `retstep` also
+    the step, NaN where there is none.  Raises ValueRangeError for a negative num.  Source: NumPy, `linspace`.
+    """
+    count = integer("linspace", "num", num)
+    if count < 0:
+        raise ValueRangeError(f"linspace: wanted num >= 0, got {count}")
+    known = all(is_weak(end) or isinstance(end, np.generic) for end in (start, stop))
+    low, high = promoted("linspace", start, stop)
+    element = promote_weak(low.dtype, float)
+    first, last = broadcasted("linspace", converted(low, element), converted(high, element))
+    backend = first._backend or last._backend or backend_of(device)
+    values, step = spaced(first, last, count, endpoint, known, backend)
+    wanted = element if dtype is None else canonical(dtype)
+    values = converted(lax.floor(values) if wanted in INTEGER and element not in COMPLEX else values, wanted)
+    rank = len(values.shape)
+    place = normalize_axis(axis, rank)
+    order = [*range(1, place + 1), 0, *range(place + 1, rank)]
+    values = moved(values if place == 0 else lax.transpose(values, order), device)
+    return (values, moved(step, device)) if retstep else values
+
+
+# --- matrices -------------------------------------------------------------------------------------
+
+
+def _diagonal_number(shape: tuple[int, ...], k: int, backend: AbstractBackend | None) -> tuple[Array, Array]:
+    """(column numbers, row numbers + k) of matrices of `shape`."""
+    rank, type = len(shape), TensorType(shape, INT64)
+    rows, columns = (wrap(Node(Iota(type, axis)), backend) for axis in (rank - 2, rank - 1))
+    return columns, lax.add(rows, integer("eye", "k", k))
+
+
+def eye(
+    N: int,
+    M: int | None = None,
+    /,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    order: str | None = "C",
+    *,
+    device: Device = None,
+) -> Array:
+    """An N by M matrix with ones on diagonal k (above the main one for k > 0).  Source: NumPy, `eye`."""
+    check_order("eye", order)
+    shape = check_sizes((N, N if M is None else M))
+    return converted(lax.eq(*_diagonal_number(shape, k, backend_of(device))), canonical(dtype))
+
+
+def identity(n: int, dtype: DTypeLike | None = None, *, device: Device = None) -> Array:
+    """The n by n identity matrix.  Source: NumPy, `identity`."""
+    return eye(n, dtype=dtype, device=device)
+
+
+def tri(
+    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *, device: Device = None
+) -> Array:
+    """An N by M matrix with ones at and below diagonal k.  Source: NumPy, `tri`."""
+    shape = check_sizes((N, N if M is None else M))
+    return converted(lax.le(*_diagonal_number(shape, k, backend_of(device))), canonical(dtype))
+
+
+def _triangle(name: str, m: ArrayLike, k: int, upper: bool) -> Array:
+    matrix = as_array(m)
+    if not matrix.shape:
+        raise ShapeError(f"{name}: wanted an array of rank 1 or more, got a scalar")
+    if len(matrix.shape) == 1:
+        matrix = lax.broadcast_in_dim(matrix, matrix.shape * 2, (1,))
+    place = _diagonal_number(matrix.shape, k, matrix._backend)
+    zero = laid(filled((), 0, matrix.dtype, None), matrix.shape)
+    return lax.select(lax.ge(*place) if upper else lax.le(*place), matrix, zero)
+
+
+def tril(m: ArrayLike, k: int = 0) -> Array:
+    """Matrices (…, N, M) with zeros above diagonal k; a vector counts as a matrix of equal rows.
+
+    Raises ShapeError for a scalar.  Source: NumPy, `tril`.
+    """
+    return _triangle("tril", m, k, upper=False)
+
+
+def triu(m: ArrayLike, k: int = 0) -> Array:
+    """Matrices (…, N, M) with zeros below diagonal k; a vector counts as a matrix of equal rows.
+
+    Raises ShapeError for a scalar.  Source: NumPy, `triu`.
+    """
+    return _triangle("triu", m, k, upper=True)
+
+
+def diag(v: ArrayLike, k: int = 0) -> Array:
+    """A vector as diagonal k of a square matrix of zeros, or diagonal k of a matrix as a vector.
+
+    Raises ShapeError for any other rank than 1 and 2.  Source: NumPy, `diag`.
+    """
+    array, offset = as_array(v), integer("diag", "k", k)
+    if len(array.shape) == 2:
+        return _diagonal(array, offset)
+    if len(array.shape) != 1:
+        raise ShapeError(f"diag: wanted a vector or a matrix, got shape {array.shape}")
+    size = array.shape[0] + abs(offset)
+    zero = filled((), 0, array.dtype, None)
+    padded = lax.pad(array, zero, [(0, abs(offset), 0)])
+    # Above the main diagonal the row number counts the elements, below it the column number.
+    spread = lax.broadcast_in_dim(padded, (size, size), (0 if offset >= 0 else 1,))
+    here = lax.eq(*_diagonal_number((size, size), offset, array._backend))
+    return lax.select(here, spread, laid(zero, (size, size)))
+
+
+def _diagonal(matrix: Array, offset: int) -> Array:
+    """A diagonal is every (n + 1)-th element of the n by n block that it divides."""
+    rows, columns = matrix.shape
+    top, left = max(-offset, 0), max(offset, 0)
+    size = max(min(rows - top, columns - left), 0)
+    if not size:
+        return filled((0,), 0, matrix.dtype, matrix._backend)
+    block = lax.slice(matrix, (top, left), (top + size, left + size))
+    return lax.slice(lax.reshape(block, (size * size,)), (0,), (size * size,), (size + 1,))
+
+
+def meshgrid(
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Array, ...]:
+    """Coordinate arrays from coordinate vectors (or scalars), one for each, each with its own element type.
+
+    All have the shape of the vectors' lengths, the first two swapped for indexing "xy"; with `sparse` each
+    has its length in its own dimension and 1 elsewhere.  Arrays are values, so `copy` changes nothing.
+    Raises ValueRangeError for another indexing, ShapeError for an array of rank 2 or more.
+    Source: NumPy, `meshgrid`.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueRangeError(f"meshgrid: wanted indexing 'xy' or 'ij', got {indexing!r}")
+    vectors = [as_array(x) for x in xi]
+    for number, vector in enumerate(vectors):
+        if len(vector.shape) > 1:
+            raise ShapeError(
+                f"meshgrid: wanted vectors, got shape {vector.shape} for argument {number}; ravel it"
+            )
+    vectors = [vector if vector.shape else lax.reshape(vector, (1,)) for vector in vectors]
+    places = list(range(len(vectors)))
+    if indexing == "xy" and len(places) > 1:
+        places[:2] = [1, 0]
+    shape = [0] * len(places)
+    for vector, place in zip(vectors, places, strict=True):
+        shape[place] = vector.shape[0]
+    return tuple(
+        lax.broadcast_in_dim(vector, _alone(shape, place) if sparse else shape, (place,))
+        for vector, place in zip(vectors, places, strict=True)
+    )
+
+
+def _alone(shape: list[int], place: int) -> list[int]:
+    return [size if axis == place else 1 for axis, size in enumerate(shape)]

@@ -1,0 +1,136 @@
+"""Questions about element types and shapes, and conversion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr.broadcasting import Misfit, align_numpy
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, SIGNED, UNSIGNED, canonical, info, promote
+from xarr.errors import DTypeError, InputError, ValueRangeError
+from xarr.explanation.broadcast import broadcast_error
+from xarr.functions._arguments import Device, converted, fresh, moved
+from xarr.functions._core import DType, as_array, common_dtype, is_weak
+from xarr.lax.core import ArrayLike
+from xarr.shapes import check_sizes
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Device = None) -> Array:
+    """The elements as `dtype`, see `lax.convert_element_type`; `x` itself if `copy` is false and it fits.
+
+    Raises DTypeError for an element type that xarr has not.  Source: Array API, `astype`.
+    """
+    array = as_array(x)
+    result = moved(converted(array, canonical(dtype)), device)
+    return fresh(result) if copy and result is array else result
+
+
+def _dtype_of(value: Any) -> DType:
+    """The element type of an array, or the one that a dtype names."""
+    return canonical(value.dtype if hasattr(value, "shape") and hasattr(value, "dtype") else value)
+
+
+def can_cast(from_: Any, to: DTypeLike, casting: str = "safe") -> bool:
+    """Whether an array or dtype can become `to` by the rule "no", "equiv", "safe", "same_kind" or "unsafe".
+
+    Raises ValueRangeError for another rule, DTypeError for what is no dtype.  Source: NumPy, `can_cast`.
+    """
+    rules = ("no", "equiv", "safe", "same_kind", "unsafe")
+    if casting not in rules:
+        raise ValueRangeError(f"can_cast: wanted a casting of {', '.join(rules)}, got {casting!r}")
+    if is_weak(from_):
+        raise InputError(f"can_cast: a Python number has no dtype, got {from_!r}; wanted an array or a dtype")
+    return bool(np.can_cast(_dtype_of(from_), canonical(to), casting))  # type: ignore[arg-type]
+
+
+def promote_types(type1: DTypeLike, type2: DTypeLike) -> DType:
+    """The smallest element type that both can become.  DTypeError where there is none.  Source: NumPy."""
+    return promote(canonical(type1), canonical(type2))
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The element type of an operation on these arrays, dtypes and Python numbers, which give way.
+
+    Raises InputError for no argument, DTypeError where there is no promotion.  Source: NumPy and Array API.
+    """
+    if not arrays_and_dtypes:
+        raise InputError("result_type: wanted at least one array, dtype or number, got none")
+    return common_dtype(*[_Typed.of(value) for value in arrays_and_dtypes])
+
+
+class _Typed:
+    """Something with an element type, which is all that promotion asks for."""
+
+    def __init__(self, dtype: DType) -> None:
+        self.dtype = dtype
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        if is_weak(value):
+            return value
+        return cls(as_array(value).dtype if isinstance(value, list | tuple) else _dtype_of(value))
+
+
+def finfo(type: Any, /) -> Any:
+    """Limits of a float type, or of the parts of a complex one: bits, eps, max, min, smallest_normal, dtype.
+
+    Raises DTypeError for any other.  Source: NumPy and Array API, `finfo`.
+    """
+    dtype = _dtype_of(type)
+    if dtype not in FLOAT | COMPLEX:
+        raise DTypeError(f"finfo: wanted a float or complex type, got {dtype}; iinfo knows integers")
+    return info(dtype)
+
+
+def iinfo(type: Any, /) -> Any:
+    """Limits of an integer type: bits, max, min, dtype.  Raises DTypeError for any other.  Source: NumPy."""
+    dtype = _dtype_of(type)
+    if dtype not in INTEGER:
+        raise DTypeError(f"iinfo: wanted an integer type, got {dtype}; finfo knows floats")
+    return info(dtype)
+
+
+_KINDS: Final = {
+    "bool": BOOL,
+    "signed integer": SIGNED,
+    "unsigned integer": UNSIGNED,
+    "integral": INTEGER,
+    "real floating": FLOAT,
+    "complex floating": COMPLEX,
+    "numeric": NUMBER,
+}
+
+
+def isdtype(dtype: DTypeLike, kind: Any) -> bool:
+    """Whether `dtype` is of a kind: a dtype, "bool", "signed integer", "unsigned integer", "integral",
+    "real floating", "complex floating", "numeric", or a tuple of these, any of which will do.
+
+    Raises ValueRangeError for an unknown kind.  Source: NumPy and Array API, `isdtype`.
+    """
+    found = canonical(dtype)
+    if isinstance(kind, tuple):
+        return any(isdtype(found, one) for one in kind)
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise ValueRangeError(
+                f"isdtype: wanted a kind of {', '.join(map(repr, _KINDS))} or a dtype, got {kind!r}"
+            )
+        return found in _KINDS[kind]
+    return found == canonical(kind)
+
+
+def broadcast_shapes(*shapes: int | tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that shapes broadcast to by NumPy's rule; an int n means (n,).
+
+    Raises BroadcastError, with the fixes that would work.  Source: NumPy, `broadcast_shapes`.
+    """
+    sizes = tuple(check_sizes(shape) for shape in shapes)
+    alignment = align_numpy(*sizes)
+    if isinstance(alignment, Misfit):
+        raise broadcast_error("broadcast_shapes", sizes)
+    return alignment.result

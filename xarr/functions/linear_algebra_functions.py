@@ -1,0 +1,261 @@
+"""Products of matrices and vectors, all of them one `dot_general`.
+
+Products of bools are logical: or of ands.  Floats narrower than 32 bits are multiplied and summed as float32
+and rounded once; integers wrap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xarr import lax
+from xarr.broadcasting import Misfit, align_numpy
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
+from xarr.errors import InputError, ShapeError
+from xarr.explanation.broadcast import broadcast_error
+from xarr.functions._arguments import converted, refuse_out
+from xarr.functions._core import aligned, promoted
+from xarr.lax.core import ArrayLike, integer
+from xarr.shapes import normalize_axes, normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Axes = int | Sequence[int]
+Contraction = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def _product(a: Array, b: Array, contracting: Contraction, batch: Contraction = ((), ())) -> Array:
+    """dot_general with NumPy's element types."""
+    dtype = a.dtype
+    if dtype in BOOL:
+        counts = _product(
+            converted(a, np.dtype(np.int64)), converted(b, np.dtype(np.int64)), contracting, batch
+        )
+        return converted(counts, PREDICATE)
+    wide = np.dtype(np.float32) if dtype in FLOAT and dtype.itemsize < 4 else dtype
+    return converted(lax.dot_general(a, b, (contracting, batch), preferred_element_type=wide), dtype)
+
+
+def _conjugate(x: Array) -> Array:
+    return lax.conj(x) if x.dtype in COMPLEX else x
+
+
+def _scaled(a: Array, b: Array) -> Array:
+    """The product with a scalar."""
+    multiply = lax.bitwise_and if a.dtype in BOOL else lax.mul
+    return multiply(a, b)
+
+
+# --- matmul ---------------------------------------------------------------------------------------
+
+
+def matmul(x1: ArrayLike, x2: ArrayLike, /, out: None = None) -> Array:
+    """Matrix product over the last dimension of x1 and the last but one of x2.
+
+    x1: (…, m, k) or (k,); x2: (…, k, n) or (k,); the result is (…, m, n) without the dimensions that a vector
+    lacks.  The leading dimensions broadcast, within what `config.broadcasting` allows.  Raises ShapeError for
+    scalars and for contracted sizes that differ, with the transposes that would fit; BroadcastError.
+    Source: NumPy and Array API, `matmul`.
+    """
+    refuse_out("matmul", out)
+    a, b = promoted("matmul", x1, x2)
+    for place, array in enumerate((a, b), 1):
+        if not array.shape:
+            raise ShapeError(
+                f"matmul: x{place} is a scalar; wanted rank 1 or more, `*` multiplies by scalars"
+            )
+    inner = max(len(b.shape) - 2, 0)
+    if a.shape[-1] != b.shape[inner]:
+        raise ShapeError(_mismatch(a.shape, b.shape))
+    last = len(a.shape) - 1
+    if len(b.shape) <= 2:
+        return _product(a, b, ((last,), (inner,)))
+    if len(a.shape) <= 2:
+        found = _product(a, b, ((last,), (inner,)))
+        return found if len(a.shape) == 1 else _first_to_last_but_one(found)
+    return _batched(a, b)
+
+
+def _first_to_last_but_one(array: Array) -> Array:
+    """(m, …, n) as (…, m, n)."""
+    rank = len(array.shape)
+    return lax.transpose(array, [*range(1, rank - 1), 0, rank - 1])
+
+
+def _batched(a: Array, b: Array) -> Array:
+    batch = _common_batch(a, b)
+    count = len(batch)
+    a, b = _with_batch(a, batch, 2), _with_batch(b, batch, 2)
+    own = tuple(range(count))
+    return _product(a, b, ((count + 1,), (count,)), (own, own))
+
+
+def _common_batch(a: Array, b: Array) -> tuple[int, ...]:
+    """What the dimensions before the matrices broadcast to."""
+    first, second = a.shape[:-2], b.shape[:-2]
+    if isinstance(align_numpy(first, second), Misfit):
+        raise broadcast_error("matmul_batch", (first, second), names=("x1_batch", "x2_batch"))
+    return aligned("matmul_batch", (first, second), (a.dtype, b.dtype)).result
+
+
+def _with_batch(array: Array, batch: tuple[int, ...], core: int) -> Array:
+    """`array` with its leading dimensions repeated to `batch`; the last `core` ones stay."""
+    shape = batch + array.shape[len(array.shape) - core :]
+    if array.shape == shape:
+        return array
+    missing = len(shape) - len(array.shape)
+    return lax.broadcast_in_dim(array, shape, range(missing, len(shape)))
+
+
+def _mismatch(a: tuple[int, ...], b: tuple[int, ...]) -> str:
+    """Why two shapes have no matrix product, and every transpose or exchange that has one."""
+    inner = max(len(b) - 2, 0)
+    text = (
+        f"matmul: the contracted sizes differ: axis {len(a) - 1} of x1 {a} has {a[-1]} elements, "
+        f"axis {inner} of x2 {b} has {b[inner]}"
+    )
+    turned = [
+        (_spelled("x1", a, left), _spelled("x2", b, right))
+        for left in ((False, True) if len(a) > 1 else (False,))
+        for right in ((False, True) if len(b) > 1 else (False,))
+        if _multiplies(_turned(a, left), _turned(b, right))
+    ]
+    fixes = [f"{left} @ {right}" for left, right in turned]
+    if _multiplies(b, a):
+        fixes.append("x2 @ x1")
+    return f"{text}; these would work: {', '.join(fixes)}" if fixes else f"{text}; no transpose of them fits"
+
+
+def _spelled(name: str, shape: tuple[int, ...], is_turned: bool) -> str:
+    return name if not is_turned else f"{name}.T" if len(shape) == 2 else f"{name}.mT"
+
+
+def _turned(shape: tuple[int, ...], is_turned: bool) -> tuple[int, ...]:
+    return (*shape[:-2], shape[-1], shape[-2]) if is_turned else shape
+
+
+def _multiplies(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    batches = align_numpy(a[:-2], b[:-2])
+    return a[-1] == b[max(len(b) - 2, 0)] and not isinstance(batches, Misfit)
+
+
+# --- products of vectors and tensors --------------------------------------------------------------
+
+
+def dot(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+    """Sum of products over the last dimension of a and the last but one of b, for all pairs of the others.
+
+    Unlike `matmul`, leading dimensions do not broadcast but combine, and scalars multiply.  Raises
+    ShapeError.  Source: NumPy, `dot`.
+    """
+    refuse_out("dot", out)
+    x, y = promoted("dot", a, b)
+    if not x.shape or not y.shape:
+        return _scaled(x, y)
+    return _contracted("dot", x, y, (len(x.shape) - 1,), (max(len(y.shape) - 2, 0),))
+
+
+def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
+    """Sum of products over the last dimension of both, for all pairs of the others; scalars multiply.
+
+    Raises ShapeError for different sizes.  Source: NumPy, `inner`.
+    """
+    x, y = promoted("inner", a, b)
+    if not x.shape or not y.shape:
+        return _scaled(x, y)
+    return _contracted("inner", x, y, (len(x.shape) - 1,), (len(y.shape) - 1,))
+
+
+def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tuple[int, ...]) -> Array:
+    for i, j in zip(left, right, strict=True):
+        if a.shape[i] != b.shape[j]:
+            raise ShapeError(
+                f"{name}: the contracted sizes differ: axis {i} of a {a.shape} has {a.shape[i]} elements, "
+                f"axis {j} of b {b.shape} has {b.shape[j]}; {_possible_pairs(a.shape, b.shape)}"
+            )
+    return _product(a, b, (left, right))
+
+
+def _possible_pairs(a: tuple[int, ...], b: tuple[int, ...]) -> str:
+    pairs = [f"axes=([{i}], [{j}])" for i, size in enumerate(a) for j, other in enumerate(b) if size == other]
+    if not pairs:
+        return "no axis of one has the size of an axis of the other"
+    return f"tensordot with {' or '.join(pairs[:8])} would fit"
+
+
+def tensordot(a: ArrayLike, b: ArrayLike, /, axes: int | tuple[Axes, Axes] = 2) -> Array:
+    """Sum of products over pairs of dimensions; the others follow, those of a before those of b.
+
+    axes: n for the last n dimensions of a with the first n of b, or (axes of a, axes of b).  Raises
+    ShapeError for sizes or counts that differ, AxisError.  Source: NumPy and Array API, `tensordot`.
+    """
+    x, y = promoted("tensordot", a, b)
+    left, right = _paired(axes, len(x.shape), len(y.shape))
+    if len(left) != len(right):
+        raise ShapeError(f"tensordot: wanted as many axes of a as of b, got {left} and {right}")
+    return _contracted("tensordot", x, y, left, right)
+
+
+def _paired(axes: int | tuple[Axes, Axes], rank: int, other: int) -> Contraction:
+    if isinstance(axes, Sequence | np.ndarray):
+        if len(axes) != 2:
+            raise InputError(f"tensordot: wanted axes as an int or as (axes of a, axes of b), got {axes!r}")
+        return normalize_axes(axes[0], rank, name="axes[0]"), normalize_axes(axes[1], other, name="axes[1]")
+    count = integer("tensordot", "axes", axes)
+    if not 0 <= count <= min(rank, other):
+        raise ShapeError(
+            f"tensordot: wanted axes between 0 and {min(rank, other)}, the lower rank of the two, got {count}"
+        )
+    return tuple(range(rank - count, rank)), tuple(range(count))
+
+
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
+    """Sum of conj(x1) * x2 over `axis` of each; the other dimensions broadcast.
+
+    Raises ShapeError for scalars and for sizes along `axis` that differ, BroadcastError.
+    Source: NumPy and Array API, `vecdot`.
+    """
+    a, b = promoted("vecdot", x1, x2)
+    a, b = (_axis_last(array, integer("vecdot", "axis", axis)) for array in (a, b))
+    if a.shape[-1] != b.shape[-1]:
+        raise ShapeError(
+            f"vecdot: wanted as many elements along axis {axis}, got {a.shape[-1]} and {b.shape[-1]}"
+        )
+    batch = aligned("vecdot", (a.shape[:-1], b.shape[:-1]), (a.dtype, b.dtype)).result
+    a, b = _with_batch(_conjugate(a), batch, 1), _with_batch(b, batch, 1)
+    own = tuple(range(len(batch)))
+    return _product(a, b, ((len(batch),), (len(batch),)), (own, own))
+
+
+def _axis_last(array: Array, axis: int) -> Array:
+    place = normalize_axis(axis, len(array.shape))
+    order = [number for number in range(len(array.shape)) if number != place]
+    return lax.transpose(array, [*order, place])
+
+
+def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
+    """Sum of conj(a) * b over all elements in row-major order.
+
+    Raises ShapeError for different numbers of elements.  Source: NumPy, `vdot`.
+    """
+    x, y = (_flat(array) for array in promoted("vdot", a, b))
+    if x.shape != y.shape:
+        raise ShapeError(f"vdot: wanted as many elements in a as in b, got {x.shape[0]} and {y.shape[0]}")
+    return _product(_conjugate(x), y, ((0,), (0,)))
+
+
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+    """result[i, j] = a[i] * b[j], of arrays flattened in row-major order.  Source: NumPy, `outer`."""
+    refuse_out("outer", out)
+    x, y = (_flat(array) for array in promoted("outer", a, b))
+    shape = (x.shape[0], y.shape[0])
+    return _scaled(lax.broadcast_in_dim(x, shape, (0,)), lax.broadcast_in_dim(y, shape, (1,)))
+
+
+def _flat(array: Array) -> Array:
+    return lax.reshape(array, (math.prod(array.shape),))

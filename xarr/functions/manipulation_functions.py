@@ -1,0 +1,551 @@
+"""Functions that move elements about: shapes, joining, splitting, reordering, padding.
+
+None of them looks at a value or changes one; results have the element type of the operand, or, where
+several arrays are joined, the one that NumPy 2 promotes them to.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.broadcasting import Misfit, align_numpy
+from xarr.dtypes import canonical
+from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.explanation.broadcast import broadcast_error
+from xarr.functions._arguments import fresh, refuse_out
+from xarr.functions._core import DType, as_array, promoted
+from xarr.functions._padding import PAD_MODES, padded_by_constants, padded_by_own, pairs, widths
+from xarr.functions.creation_functions import asarray, broadcast_array
+from xarr.lax.core import ArrayLike, integer, integers
+from xarr.lazy import Handle
+from xarr.shapes import check_sizes, normalize_axes, normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Shape = int | Sequence[int]
+Axes = int | Sequence[int]
+Arrays = Sequence[ArrayLike] | ArrayLike
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+
+def reshape(a: ArrayLike, /, shape: Shape, order: str = "C", *, copy: bool | None = None) -> Array:
+    """The elements in row-major order (column-major for order "F") under another shape.
+
+    One size may be -1: it is what the number of elements leaves.  Arrays are values, so `copy` changes
+    nothing.  Raises ShapeError if the sizes do not fit.  Source: NumPy, `reshape`.
+    """
+    array = as_array(a)
+    sizes = _open_size(array.shape, shape)
+    if not _is_column_major("reshape", order):
+        return lax.reshape(array, sizes)
+    rank = len(sizes)
+    backwards = lax.reshape(lax.reshape(_reversed(array), (array.size,)), sizes[::-1])
+    return lax.transpose(backwards, range(rank)[::-1])
+
+
+def _reversed(array: Array) -> Array:
+    return lax.transpose(array, range(len(array.shape))[::-1])
+
+
+def _is_column_major(name: str, order: str) -> bool:
+    if order not in ("C", "F", "A", "K"):
+        raise InputError(f"{name}: wanted order 'C' (row-major) or 'F' (column-major), got {order!r}")
+    return order == "F"
+
+
+def _open_size(old: tuple[int, ...], new: Shape) -> tuple[int, ...]:
+    """`new` with its -1, if it has one, replaced by the size that is left."""
+    sizes = list(integers("reshape", "shape", new if isinstance(new, Sequence | np.ndarray) else (new,)))
+    count = prod(old)
+    if sizes.count(-1) > 1:
+        raise ShapeError(f"reshape: only one size may be -1, got {tuple(sizes)}")
+    if -1 in sizes:
+        place = sizes.index(-1)
+        rest = prod(sizes[:place] + sizes[place + 1 :])
+        if rest <= 0 or count % rest:
+            raise ShapeError(
+                f"reshape: the {count} elements of shape {old} cannot be divided among {tuple(sizes)}: "
+                f"wanted sizes whose product divides {count}"
+            )
+        sizes[place] = count // rest
+    checked = check_sizes(sizes)
+    if prod(checked) != count:
+        raise ShapeError(f"reshape: shape {old} has {count} elements, shape {checked} wants {prod(checked)}")
+    return checked
+
+
+def ravel(a: ArrayLike, order: str = "C") -> Array:
+    """All elements in one dimension, row-major or (order "F") column-major.  Source: NumPy, `ravel`."""
+    return reshape(a, (-1,) if as_array(a).size else (0,), order)
+
+
+def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
+    """Dimensions of size 1 removed: those of `axis`, or all.
+
+    Raises ShapeError for an axis of another size, AxisError for none at all.  Source: NumPy, `squeeze`.
+    """
+    array = as_array(a)
+    return lax.squeeze(array, None if axis is None else normalize_axes(axis, len(array.shape)))
+
+
+def expand_dims(a: ArrayLike, axis: Axes) -> Array:
+    """New dimensions of size 1 that have the numbers `axis` in the result.
+
+    Raises AxisError for numbers out of the result's rank or named twice.  Source: NumPy, `expand_dims`.
+    """
+    array = as_array(a)
+    count = len(axis) if isinstance(axis, Sequence) else 1
+    return lax.expand_dims(array, normalize_axes(axis, len(array.shape) + count))
+
+
+def atleast_1d(*arys: ArrayLike) -> Any:
+    """Scalars become vectors of one element; a tuple of arrays for several.  Source: NumPy."""
+    return _at_least(arys, lambda shape: shape if shape else (1,))
+
+
+def atleast_2d(*arys: ArrayLike) -> Any:
+    """A vector of n elements becomes (1, n); a tuple of arrays for several.  Source: NumPy."""
+    return _at_least(arys, lambda shape: (1,) * (2 - len(shape)) + shape)
+
+
+def atleast_3d(*arys: ArrayLike) -> Any:
+    """(n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1); a tuple for several arrays.  Source: NumPy."""
+    return _at_least(arys, _in_three)
+
+
+def _in_three(shape: tuple[int, ...]) -> tuple[int, ...]:
+    if len(shape) >= 3:
+        return shape
+    return (*shape, 1) if len(shape) == 2 else (1, *(shape or (1,)), 1)
+
+
+def _at_least(arys: tuple[ArrayLike, ...], rule: Any) -> Any:
+    found = [as_array(ary) for ary in arys]
+    results = tuple(lax.reshape(array, rule(array.shape)) for array in found)
+    return results[0] if len(results) == 1 else results
+
+
+# --- order of dimensions --------------------------------------------------------------------------
+
+
+def transpose(a: ArrayLike, /, axes: Sequence[int] | None = None) -> Array:
+    """Dimension i of the result is dimension axes[i] of `a`; by default in reverse order.
+
+    Raises ShapeError if `axes` is no permutation, AxisError if one is out of range.  Source: NumPy.
+    """
+    array = as_array(a)
+    rank = len(array.shape)
+    order = range(rank)[::-1] if axes is None else normalize_axes(axes, rank, name="axes")
+    if len(order) != rank:
+        raise ShapeError(f"transpose: wanted {rank} axes for shape {array.shape}, got {tuple(order)}")
+    return lax.transpose(array, order)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: ArrayLike, /) -> Array:
+    """The last two dimensions exchanged.  Raises ShapeError below rank 2.  Source: Array API."""
+    array = as_array(x)
+    if len(array.shape) < 2:
+        raise ShapeError(f"matrix_transpose: wanted an array of rank 2 or more, got shape {array.shape}")
+    return swapaxes(array, -1, -2)
+
+
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
+    """Two dimensions exchanged.  Raises AxisError.  Source: NumPy, `swapaxes`."""
+    array = as_array(a)
+    order = list(range(len(array.shape)))
+    one, two = (normalize_axis(axis, len(order)) for axis in (axis1, axis2))
+    order[one], order[two] = two, one
+    return lax.transpose(array, order)
+
+
+def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
+    """Dimensions `source` moved to the places `destination`; the others keep their order.
+
+    Raises AxisError for numbers out of range or named twice, ShapeError for different counts.
+    Source: NumPy, `moveaxis`.
+    """
+    array = as_array(a)
+    rank = len(array.shape)
+    origins, places = (
+        normalize_axes(source, rank, name="source"),
+        normalize_axes(destination, rank, name="destination"),
+    )
+    if len(origins) != len(places):
+        raise ShapeError(f"moveaxis: wanted as many destinations as sources, got {places} for {origins}")
+    order = [axis for axis in range(rank) if axis not in origins]
+    for place, origin in sorted(zip(places, origins, strict=True)):
+        order.insert(place, origin)
+    return lax.transpose(array, order)
+
+
+def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
+    """Elements in reverse order along `axis` (all by default).  Raises AxisError.  Source: NumPy."""
+    array = as_array(m)
+    return lax.rev(array, normalize_axes(axis, len(array.shape)))
+
+
+def flipud(m: ArrayLike) -> Array:
+    """`flip` along the first dimension.  Raises ShapeError for a scalar.  Source: NumPy."""
+    return flip(_of_rank("flipud", m, 1), 0)
+
+
+def fliplr(m: ArrayLike) -> Array:
+    """`flip` along the second dimension.  Raises ShapeError below rank 2.  Source: NumPy."""
+    return flip(_of_rank("fliplr", m, 2), 1)
+
+
+def _of_rank(name: str, a: ArrayLike, rank: int) -> Array:
+    array = as_array(a)
+    if len(array.shape) < rank:
+        raise ShapeError(f"{name}: wanted an array of rank {rank} or more, got shape {array.shape}")
+    return array
+
+
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """k quarter turns from the first of `axes` towards the second.
+
+    Raises ShapeError unless there are two axes, AxisError if they are the same.  Source: NumPy, `rot90`.
+    """
+    array = as_array(m)
+    plane = normalize_axes(axes, len(array.shape), name="axes")
+    if len(plane) != 2:
+        raise ShapeError(f"rot90: wanted two axes, got {plane}")
+    turns = integer("rot90", "k", k) % 4
+    if turns in (0, 2):
+        return lax.rev(array, plane if turns else ())
+    return swapaxes(flip(array, plane[1]), *plane) if turns == 1 else flip(swapaxes(array, *plane), plane[1])
+
+
+def roll(a: ArrayLike, shift: Axes, axis: Axes | None = None) -> Array:
+    """Elements moved `shift` places on; what leaves at the end enters at the start.
+
+    Without `axis` over the flattened array.  A tuple of shifts goes with a tuple of axes, which may name
+    a dimension twice; one of them may be a single number for all.  Raises AxisError, ShapeError for
+    different counts.  Source: NumPy, `roll`.
+    """
+    array = as_array(a)
+    if axis is None:
+        return reshape(roll(ravel(array), sum(_ints("roll", "shift", shift)), 0), array.shape)
+    shifts = _ints("roll", "shift", shift)
+    axes = tuple(normalize_axis(one, len(array.shape)) for one in _ints("roll", "axis", axis))
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        raise ShapeError(f"roll: wanted one shift for each axis, got {shifts} for {axes}")
+    count = builtins.max(len(shifts), len(axes)) if shifts and axes else 0
+    for one, place in zip(_repeated(shifts, count), _repeated(axes, count), strict=True):
+        array = _rolled(array, one, place)
+    return fresh(array)
+
+
+def _ints(name: str, argument: str, value: Axes) -> tuple[int, ...]:
+    return integers(
+        name, argument, value if isinstance(value, Sequence | np.ndarray) and np.ndim(value) else (value,)
+    )
+
+
+def _repeated(values: tuple[int, ...], count: int) -> tuple[int, ...]:
+    return values * count if len(values) == 1 else values
+
+
+def _rolled(array: Array, shift: int, axis: int) -> Array:
+    size = array.shape[axis]
+    cut = -shift % size if size else 0
+    if not cut:
+        return array
+    tail, head = (lax.slice_in_dim(array, *ends, axis=axis) for ends in ((cut, size), (0, cut)))
+    return lax.concatenate([tail, head], axis)
+
+
+# --- repeating ------------------------------------------------------------------------------------
+
+
+def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
+    """`array` repeated to `shape` by NumPy's rule; allowed in every mode of `config.broadcasting`.
+
+    Raises BroadcastError, with every alignment that would work, if it does not fit.  Source: NumPy.
+    """
+    return broadcast_array("broadcast_to", as_array(array), check_sizes(shape))
+
+
+def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
+    """The arrays in their common shape; allowed in every mode of `config.broadcasting`.
+
+    Raises BroadcastError if they have none.  Source: NumPy, `broadcast_arrays`.
+    """
+    found = [as_array(array) for array in arrays]
+    shapes = tuple(array.shape for array in found)
+    alignment = align_numpy(*shapes)
+    if isinstance(alignment, Misfit):
+        raise broadcast_error("broadcast_arrays", shapes)
+    return tuple(
+        lax.broadcast_in_dim(array, alignment.result, dimensions)
+        for array, dimensions in zip(found, alignment.dimensions, strict=True)
+    )
+
+
+def tile(A: ArrayLike, reps: Axes) -> Array:
+    """`A` repeated reps[i] times along dimension i; the shorter of shape and reps gets ones in
+    front.
+
+    Raises ShapeError for negative counts.  Source: NumPy, `tile`.
+    """
+    array = as_array(A)
+    counts = check_sizes(reps, name="reps")
+    rank = builtins.max(len(counts), len(array.shape))
+    counts = (1,) * (rank - len(counts)) + counts
+    sizes = (1,) * (rank - len(array.shape)) + array.shape
+    between = [size for pair in zip(counts, sizes, strict=True) for size in pair]
+    odd = range(2 * rank)[1::2]
+    spread = lax.broadcast_in_dim(lax.reshape(array, sizes), between, odd)
+    return lax.reshape(spread, [count * size for count, size in zip(counts, sizes, strict=True)])
+
+
+def repeat(a: ArrayLike, repeats: int, axis: int | None = None) -> Array:
+    """Each element `repeats` times, next to each other, along `axis` (of the flattened array without one).
+
+    Raises InputError for one count per element, ShapeError for a negative count.  Source: NumPy, `repeat`.
+    """
+    array = as_array(a)
+    array, place = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
+    (count,) = _ints("repeat", "repeats", repeats) if np.size(repeats) == 1 else (None,)
+    if count is None:
+        raise InputError(
+            f"repeat: wanted one int for all elements, got {repeats!r}; concatenate pieces for "
+            "different counts"
+        )
+    (count,) = check_sizes(count, name="repeats")
+    shape = array.shape
+    spread = lax.broadcast_in_dim(
+        array,
+        (*shape[: place + 1], count, *shape[place + 1 :]),
+        [axis for axis in range(len(shape) + 1) if axis != place + 1],
+    )
+    return lax.reshape(spread, (*shape[:place], shape[place] * count, *shape[place + 1 :]))
+
+
+# --- joining --------------------------------------------------------------------------------------
+
+
+def _several(name: str, arrays: Arrays) -> list[Array]:
+    """The arrays of a sequence, or those along the first dimension of one array."""
+    if isinstance(arrays, Handle | np.ndarray):
+        return list(unstack(arrays))
+    try:
+        found = [asarray(array) for array in arrays]
+    except TypeError as error:
+        if isinstance(arrays, Sequence):
+            raise
+        raise InputError(f"{name}: wanted a sequence of arrays, got {arrays!r}") from error
+    return found
+
+
+def _joined(name: str, arrays: list[Array], axis: int, dtype: DTypeLike | None, casting: str) -> Array:
+    if not arrays:
+        raise ShapeError(f"{name}: wanted at least one array, got none")
+    first = arrays[0].shape
+    if not first:
+        raise ShapeError(
+            f"{name}: scalars have no dimension to be joined along; wanted rank 1 or more, or stack"
+        )
+    place = normalize_axis(axis, len(first))
+    for number, array in enumerate(arrays):
+        if len(array.shape) != len(first) or _without(array.shape, place) != _without(first, place):
+            raise ShapeError(
+                f"{name}: wanted arrays that differ in size along axis {place} only, got shape {first} "
+                f"for array 0 and {array.shape} for array {number}"
+            )
+    wanted = None if dtype is None else canonical(dtype)
+    if wanted is not None:
+        _check_casting(name, arrays, wanted, casting)
+    return lax.concatenate(promoted(name, *arrays, dtype=wanted), place)
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def _check_casting(name: str, arrays: list[Array], dtype: DType, casting: Any) -> None:
+    for array in arrays:
+        if not np.can_cast(array.dtype, dtype, casting):
+            raise DTypeError(
+                f"{name}: casting={casting!r} does not allow {array.dtype} to become {dtype}; "
+                'casting="unsafe" allows everything'
+            )
+
+
+def concatenate(
+    arrays: Arrays,
+    /,
+    axis: int | None = 0,
+    out: None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: str = "same_kind",
+) -> Array:
+    """Arrays one after the other along `axis`, or flattened and then one after the other for axis None.
+
+    They have one rank and equal sizes but along `axis`; the element types promote unless `dtype` is given.
+    Raises ShapeError, AxisError, DTypeError.  Source: NumPy, `concatenate`; Array API, `concat`.
+    """
+    refuse_out("concatenate", out)
+    found = _several("concatenate", arrays)
+    if axis is None:
+        found, axis = [ravel(array) for array in found], 0
+    return _joined("concatenate", found, axis, dtype, casting)
+
+
+concat = concatenate
+
+
+def stack(
+    arrays: Arrays,
+    axis: int = 0,
+    out: None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: str = "same_kind",
+) -> Array:
+    """Arrays of one shape along a new dimension that has the number `axis` in the result.
+
+    Raises ShapeError, AxisError, DTypeError.  Source: NumPy and Array API, `stack`.
+    """
+    refuse_out("stack", out)
+    found = _several("stack", arrays)
+    shapes = sorted({array.shape for array in found})
+    if len(shapes) > 1:
+        raise ShapeError(f"stack: wanted arrays of one shape, got {', '.join(map(str, shapes))}")
+    place = normalize_axis(axis, len(shapes[0]) + 1) if shapes else 0
+    return _joined("stack", [lax.expand_dims(array, (place,)) for array in found], place, dtype, casting)
+
+
+def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
+    """Arrays joined along the second dimension, vectors along their only one.  Source: NumPy."""
+    found = [atleast_1d(array) for array in _several("hstack", tup)]
+    axis = 0 if found and len(found[0].shape) == 1 else 1
+    return _joined("hstack", found, axis, dtype, casting)
+
+
+def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
+    """Arrays joined along the first dimension; vectors count as rows.  Source: NumPy."""
+    return _joined("vstack", [atleast_2d(array) for array in _several("vstack", tup)], 0, dtype, casting)
+
+
+def dstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
+    """Arrays joined along the third dimension, see `atleast_3d`.  Source: NumPy."""
+    return _joined("dstack", [atleast_3d(array) for array in _several("dstack", tup)], 2, dtype, casting)
+
+
+def column_stack(tup: Arrays) -> Array:
+    """Vectors as columns, and matrices, side by side.  Source: NumPy, `column_stack`."""
+    found = [
+        lax.reshape(array, (array.size, 1)) if len(array.shape) < 2 else array
+        for array in _several("column_stack", tup)
+    ]
+    return _joined("column_stack", found, 1, None, "same_kind")
+
+
+# --- splitting ------------------------------------------------------------------------------------
+
+
+def array_split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Array]:
+    """Parts along `axis`: that many, the first ones larger by 1 if need be, or cut before each index.
+
+    Indices mean what they mean in a slice.  Raises ShapeError for fewer than one part, AxisError.
+    Source: NumPy, `array_split`.
+    """
+    array = as_array(ary)
+    place = normalize_axis(axis, len(array.shape))
+    size = array.shape[place]
+    parts = []
+    for start, stop in pairwise([0, *_cuts("array_split", indices_or_sections, size), size]):
+        low, high, _ = slice(start, stop).indices(size)
+        parts.append(lax.slice_in_dim(array, low, builtins.max(low, high), axis=place))
+    return parts
+
+
+def _cuts(name: str, indices_or_sections: Axes, size: int) -> tuple[int, ...]:
+    if isinstance(indices_or_sections, Sequence | np.ndarray) and np.ndim(indices_or_sections):
+        return integers(name, "indices_or_sections", indices_or_sections)
+    sections = integer(name, "indices_or_sections", indices_or_sections)
+    if sections < 1:
+        raise ShapeError(f"{name}: wanted at least one part, got {sections}")
+    each, larger = divmod(size, sections)
+    return tuple(number * each + builtins.min(number, larger) for number in range(1, sections))
+
+
+def split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Array]:
+    """`array_split` into equal parts, or before each index.
+
+    Raises ShapeError if a number of parts does not divide the size.  Source: NumPy, `split`.
+    """
+    array = as_array(ary)
+    size = array.shape[normalize_axis(axis, len(array.shape))]
+    if np.ndim(indices_or_sections) == 0:
+        sections = integer("split", "indices_or_sections", indices_or_sections)
+        if sections > 0 and size % sections:
+            raise ShapeError(
+                f"split: {size} elements along axis {axis} make no {sections} equal parts; array_split "
+                "allows others"
+            )
+    return array_split(array, indices_or_sections, axis)
+
+
+def hsplit(ary: ArrayLike, indices_or_sections: Axes) -> list[Array]:
+    """`split` along the second dimension, of vectors along their only one.  Source: NumPy."""
+    array = _of_rank("hsplit", ary, 1)
+    return split(array, indices_or_sections, 1 if len(array.shape) > 1 else 0)
+
+
+def vsplit(ary: ArrayLike, indices_or_sections: Axes) -> list[Array]:
+    """`split` along the first dimension.  Raises ShapeError below rank 2.  Source: NumPy."""
+    return split(_of_rank("vsplit", ary, 2), indices_or_sections, 0)
+
+
+def dsplit(ary: ArrayLike, indices_or_sections: Axes) -> list[Array]:
+    """`split` along the third dimension.  Raises ShapeError below rank 3.  Source: NumPy."""
+    return split(_of_rank("dsplit", ary, 3), indices_or_sections, 2)
+
+
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The arrays that `stack` along `axis` would join to `x`.
+
+    Raises AxisError for a scalar.  Source: Array API, `unstack`.
+    """
+    array = as_array(x)
+    place = normalize_axis(axis, len(array.shape))
+    return tuple(lax.index_in_dim(array, index, place, keepdims=False) for index in range(array.shape[place]))
+
+
+def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Array:
+    """`pad_width` more elements before and after each dimension.
+
+    pad_width, constant_values: one number, (before, after), or that for each dimension; pad_width also a
+    dict from axes.  Modes: "constant"; "edge" repeats the outermost element; "reflect" and "symmetric"
+    mirror, without and with the outermost; "wrap" goes on at the other end.  Raises ValueRangeError for
+    another mode or a negative width, ShapeError for an empty dimension that is to be padded from its own
+    elements.  Source: NumPy, `pad`.
+    """
+    padded = as_array(array)
+    if mode not in PAD_MODES:
+        raise ValueRangeError(f"pad: wanted a mode of {', '.join(PAD_MODES)}, got {mode!r}")
+    wanted = widths(pad_width, len(padded.shape))
+    values = pairs("constant_values", constant_values, len(padded.shape)) if mode == "constant" else ()
+    for axis, width in enumerate(wanted):
+        if mode == "constant":
+            padded = padded_by_constants(padded, axis, width, values[axis])
+        elif width != (0, 0):
+            padded = padded_by_own(padded, axis, width, mode)
+    return fresh(padded)

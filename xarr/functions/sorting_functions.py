@@ -1,0 +1,76 @@
+"""Sorting.  NaN comes last, as in NumPy; -0.0 and 0.0 are equal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xarr import lax
+from xarr.errors import InputError, ValueRangeError
+from xarr.functions._core import as_array
+from xarr.lax.core import ArrayLike
+from xarr.shapes import normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+_KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
+
+
+def _prepared(
+    name: str, a: ArrayLike, axis: int | None, kind: str | None, order: object, descending: bool
+) -> tuple[Array, int]:
+    """The array, backwards if the sorted one is to be turned round, and the dimension to sort."""
+    if kind not in _KINDS:
+        raise ValueRangeError(f"{name}: wanted a kind of {', '.join(map(repr, _KINDS))}, got {kind!r}")
+    if order is not None:
+        raise InputError(
+            f"{name}: order= names fields of a structured array, and xarr has none; got {order!r}"
+        )
+    array = as_array(a)
+    if axis is None:
+        array, axis = lax.reshape(array, (array.size,)), 0
+    dimension = normalize_axis(axis, len(array.shape))
+    # Reversing before and after keeps equal elements in their order.
+    return (lax.rev(array, (dimension,)) if descending else array), dimension
+
+
+def sort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+) -> Array:
+    """The elements in order along `axis`, or flattened and in order for axis None.
+
+    Every sort is stable, so `kind` and `stable` change nothing.  `descending` puts NaN first.  Raises
+    AxisError, also for a scalar, ValueRangeError for an unknown kind.  Source: NumPy and Array API, `sort`.
+    """
+    array, dimension = _prepared("sort", a, axis, kind, order, descending)
+    found: Array = lax.sort(array, dimension, is_stable=True, num_keys=1)
+    return lax.rev(found, (dimension,)) if descending else found
+
+
+def argsort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+) -> Array:
+    """The int64 indices that put the elements in order along `axis`; equal ones stay in theirs.
+
+    Arguments and errors as `sort`.  Source: NumPy and Array API, `argsort`.
+    """
+    array, dimension = _prepared("argsort", a, axis, kind, order, descending)
+    places = lax.broadcasted_iota(np.int64, array.shape, dimension)
+    if descending:
+        places = lax.rev(places, (dimension,))
+    _, found = lax.sort((array, places), dimension, is_stable=True, num_keys=1)
+    return lax.rev(found, (dimension,)) if descending else found

@@ -1,0 +1,439 @@
+"""Reductions: sums, products, extremes, means, variances, truth.
+
+`axis` is None (all dimensions), an int, or a tuple of ints; negative ones count from the end, and () reduces
+nothing.  With `keepdims` reduced dimensions stay with size 1.  `where`, a mask that broadcasts to the
+array's shape, says which elements take part.  A scalar has no axis, not even 0: AxisError.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.broadcasting import Misfit, align_numpy
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, SIGNED, UNSIGNED, canonical, default_float, promote
+from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.explanation.broadcast import broadcast_error
+from xarr.functions._arguments import (
+    converted,
+    filled,
+    initial_value,
+    laid,
+    mask_for,
+    masked,
+    refuse_out,
+    truth,
+)
+from xarr.functions._core import DType, as_array
+from xarr.lax.core import ArrayLike
+from xarr.shapes import normalize_axes
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Axis = int | Sequence[int] | None
+INT64 = np.dtype(np.int64)
+
+
+def _axes(array: Array, axis: Axis) -> tuple[int, ...]:
+    return normalize_axes(axis, len(array.shape))
+
+
+def _shaped(reduced: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    return lax.expand_dims(reduced, axes) if keepdims and axes else reduced
+
+
+def _count(array: Array, axes: tuple[int, ...]) -> int:
+    return math.prod(array.shape[axis] for axis in axes)
+
+
+# --- sums and products ----------------------------------------------------------------------------
+
+
+def _total_dtype(dtype: DType) -> DType:
+    """NumPy's: sums of bools and narrow integers are int64, of unsigned ones uint64."""
+    if dtype in SIGNED or dtype in BOOL:
+        return INT64
+    return np.dtype(np.uint64) if dtype in UNSIGNED else dtype
+
+
+def _total(
+    name: str,
+    a: ArrayLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike,
+) -> Array:
+    array = as_array(a)
+    axes = _axes(array, axis)
+    mask = mask_for(name, array, where)
+    element = _total_dtype(array.dtype) if dtype is None else canonical(dtype)
+    reduce, combine, neutral = _TOTALS[name, element in BOOL]
+    array = truth(array) if element in BOOL else converted(array, element)
+    found = reduce(masked(array, mask, filled((), neutral, element, None)), axes)
+    if initial is not None:
+        start = initial_value(name, initial, element)
+        found = combine(laid(start, found.shape), found)
+    return _shaped(found, axes, keepdims)
+
+
+_Total = tuple[Callable[..., "Array"], Callable[..., "Array"], int]
+#: (function, whether of bools) -> reduction, its combiner, its neutral element.
+_TOTALS: dict[tuple[str, bool], _Total] = {
+    ("sum", False): (lax.reduce_sum, lax.add, 0),
+    ("sum", True): (lax.reduce_or, lax.bitwise_or, 0),
+    ("prod", False): (lax.reduce_prod, lax.mul, 1),
+    ("prod", True): (lax.reduce_and, lax.bitwise_and, 1),
+}
+
+
+def sum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
+) -> Array:
+    """Sum over `axis`, plus `initial`; 0 for no elements.
+
+    Bools and integers narrower than 64 bits are summed as int64 or uint64 unless `dtype` is given, and wrap;
+    floats narrower than 32 bits are summed as float32 and rounded once.  Raises AxisError, BroadcastError for
+    `where`.  Source: NumPy, `sum`.
+    """
+    refuse_out("sum", out)
+    return _total("sum", a, axis, dtype, keepdims, initial, where)
+
+
+def prod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
+) -> Array:
+    """Product over `axis`, times `initial`; 1 for no elements.  Element types and errors as `sum`."""
+    refuse_out("prod", out)
+    return _total("prod", a, axis, dtype, keepdims, initial, where)
+
+
+def count_nonzero(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array:
+    """How many elements differ from 0 (NaN does), as int64.  Source: NumPy, `count_nonzero`."""
+    return sum(truth(a), axis, np.int64, keepdims=keepdims)
+
+
+# --- truth ----------------------------------------------------------------------------------------
+
+
+def all(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike = True
+) -> Array:
+    """Whether all elements differ from 0 (NaN does); True for no elements.  Source: NumPy, `all`."""
+    refuse_out("all", out)
+    return _total("prod", truth(a), axis, PREDICATE, keepdims, None, where)
+
+
+def any(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike = True
+) -> Array:
+    """Whether any element differs from 0 (NaN does); False for no elements.  Source: NumPy, `any`."""
+    refuse_out("any", out)
+    return _total("sum", truth(a), axis, PREDICATE, keepdims, None, where)
+
+
+# --- extremes -------------------------------------------------------------------------------------
+
+
+def _extreme(
+    name: str, a: ArrayLike, axis: Axis, keepdims: bool, initial: ArrayLike | None, where: ArrayLike
+) -> Array:
+    array = as_array(a)
+    axes = _axes(array, axis)
+    mask = mask_for(name, array, where)
+    largest = name == "max"
+    if initial is None:
+        _refuse_nothing(name, array, axes, mask)
+        return _shaped((lax.reduce_max if largest else lax.reduce_min)(array, axes), axes, keepdims)
+    start = initial_value(name, initial, array.dtype)
+    found = (lax.reduce_max if largest else lax.reduce_min)(masked(array, mask, start), axes)
+    return _shaped((lax.max if largest else lax.min)(laid(start, found.shape), found), axes, keepdims)
+
+
+def _refuse_nothing(name: str, array: Array, axes: tuple[int, ...], mask: Array | None) -> None:
+    """An extreme of no elements exists only if something is there to begin with."""
+    if mask is not None:
+        raise ShapeError(
+            f"{name}: where= may leave no element, and {name} of none has no value; give initial="
+        )
+    if 0 in array.shape and not _count(array, axes):
+        raise ShapeError(
+            f"{name}: no elements along axes {axes} of shape {array.shape}, and {name} of none has no value; "
+            "give initial="
+        )
+
+
+def max(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
+) -> Array:
+    """The largest element over `axis`, NaN if there is one, at least `initial`.
+
+    Raises ShapeError, a ValueError, for no elements, or `where`, without `initial`.  Source: NumPy, `max`.
+    """
+    refuse_out("max", out)
+    return _extreme("max", a, axis, keepdims, initial, where)
+
+
+def min(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
+) -> Array:
+    """The smallest element over `axis`, NaN if there is one, at most `initial`.
+
+    Raises ShapeError, a ValueError, for no elements, or `where`, without `initial`.  Source: NumPy, `min`.
+    """
+    refuse_out("min", out)
+    return _extreme("min", a, axis, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """The largest element minus the smallest; integers wrap.
+
+    Raises DTypeError for bools, ShapeError for no elements.  Source: NumPy, `ptp`.
+    """
+    array = as_array(a)
+    if array.dtype in BOOL:
+        raise DTypeError("ptp: bools have no difference; wanted numbers, e.g. x.astype('int64')")
+    return lax.sub(max(array, axis, out, keepdims), min(array, axis, out, keepdims))
+
+
+# --- means ----------------------------------------------------------------------------------------
+
+
+def _wide(dtype: DType) -> DType:
+    """The type that means and variances of floats of `dtype` are computed in."""
+    return np.dtype(np.float32) if dtype in FLOAT and dtype.itemsize < 4 else dtype
+
+
+def _mean_dtype(array: Array, dtype: DTypeLike | None) -> DType:
+    if dtype is not None:
+        return canonical(dtype)
+    return array.dtype if array.dtype in FLOAT | COMPLEX else default_float()
+
+
+def _number_of(array: Array, axes: tuple[int, ...], mask: Array | None, dtype: DType) -> Array:
+    """How many elements take part, as `dtype`: a scalar, or with a mask one number for each result."""
+    if mask is None:
+        return filled((), _count(array, axes), dtype, None)
+    return converted(lax.reduce_sum(converted(mask, INT64), axes), dtype)
+
+
+def _divided(total: Array, number: Array) -> Array:
+    """total / number, in the type of `number`; an integer type divides as float and drops the fraction."""
+    if number.dtype in FLOAT | COMPLEX:
+        return lax.div(converted(total, number.dtype), number)
+    quotient = lax.div(converted(total, default_float()), converted(number, default_float()))
+    return converted(quotient, number.dtype)
+
+
+def mean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike = True,
+) -> Array:
+    """Arithmetic mean over `axis`; NaN for no elements.
+
+    Bools and integers give the default float; floats narrower than 32 bits are summed as float32.  Raises
+    AxisError, BroadcastError for `where`.  Source: NumPy, `mean`.
+    """
+    refuse_out("mean", out)
+    array = as_array(a)
+    axes = _axes(array, axis)
+    element = _mean_dtype(array, dtype)
+    mask = mask_for("mean", array, where)
+    array = converted(array, _wide(element))
+    total = _sum_of(array, axes, mask)
+    found = _divided(total, _number_of(array, axes, mask, array.dtype))
+    return _shaped(converted(found, element), axes, keepdims)
+
+
+def _sum_of(array: Array, axes: tuple[int, ...], mask: Array | None) -> Array:
+    total: Array = lax.reduce_sum(masked(array, mask, filled((), 0, array.dtype, None)), axes)
+    return total
+
+
+def _variance(
+    name: str,
+    array: Array,
+    axes: tuple[int, ...],
+    element: DType,
+    degrees: float,
+    where: ArrayLike,
+    given: ArrayLike | None,
+) -> Array:
+    """Mean squared distance from the mean, in a type wide enough to be summed in."""
+    mask = mask_for(name, array, where)
+    array = converted(array, _wide(element))
+    if given is None:
+        total = _sum_of(array, axes, mask)
+        centre = lax.expand_dims(lax.div(total, _number_of(array, axes, mask, array.dtype)), axes)
+    else:
+        centre = converted(as_array(given), array.dtype)
+    squares = _squared(lax.sub(array, _spread(name, centre, array.shape)))
+    number = _number_of(array, axes, mask, squares.dtype)
+    least = filled(number.shape, 0, squares.dtype, None)
+    left = lax.max(lax.sub(number, float(degrees)), least)
+    return lax.div(_sum_of(squares, axes, mask), left)
+
+
+def _squared(x: Array) -> Array:
+    """|x|²."""
+    if x.dtype not in COMPLEX:
+        return lax.mul(x, x)
+    return lax.add(lax.square(lax.real(x)), lax.square(lax.imag(x)))
+
+
+def _spread(name: str, centre: Array, shape: tuple[int, ...]) -> Array:
+    """A mean with size 1 in the reduced dimensions, repeated along them as its meaning demands."""
+    alignment = align_numpy(centre.shape, shape)
+    if isinstance(alignment, Misfit) or alignment.result != shape:
+        problem = f"{name}: a mean of shape {centre.shape} has no place in an array of shape {shape}"
+        raise broadcast_error(name, (centre.shape, shape), names=("mean", "array"), problem=problem)
+    return lax.broadcast_in_dim(centre, shape, alignment.dimensions[0])
+
+
+def _degrees(name: str, ddof: float, correction: float | None) -> float:
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise InputError(
+            f"{name}: ddof and correction mean the same; wanted one of them, got {ddof} and {correction}"
+        )
+    return correction
+
+
+def _deviation(
+    name: str,
+    a: ArrayLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    degrees: float,
+    where: ArrayLike,
+    given: ArrayLike | None,
+) -> Array:
+    array = as_array(a)
+    axes = _axes(array, axis)
+    element = _mean_dtype(array, dtype)
+    if element not in FLOAT | COMPLEX:
+        raise DTypeError(f"{name}: wanted a float or complex dtype to compute in, got {element}")
+    found = _variance(name, array, axes, element, degrees, where, given)
+    result = np.dtype(f"f{element.itemsize // 2}") if element in COMPLEX else element
+    return _shaped(converted(lax.sqrt(found) if name == "std" else found, result), axes, keepdims)
+
+
+def var(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """Mean of |x - mean|² over `axis`, with n - ddof in place of the number n; NaN or inf if that is 0.
+
+    `correction` is the Array API's name of `ddof`; `mean`, if it is known, has the shape that
+    `mean(keepdims=True)` gives.  Bools and integers give the default float, complexes their real type.
+    Raises AxisError, BroadcastError, DTypeError for an integer dtype.  Source: NumPy, `var`.
+    """
+    refuse_out("var", out)
+    return _deviation("var", a, axis, dtype, keepdims, _degrees("var", ddof, correction), where, mean)
+
+
+def std(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """Square root of `var`, with the same arguments.  Source: NumPy, `std`."""
+    refuse_out("std", out)
+    return _deviation("std", a, axis, dtype, keepdims, _degrees("std", ddof, correction), where, mean)
+
+
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """Weighted mean over `axis`: sum(a * weights) / sum(weights); the mean without weights.
+
+    weights: the shape of `a`, or the sizes of `a` along `axis`, in its order.  With `returned` also the sums
+    of the weights.  Weights that add up to 0 give NaN or inf, where NumPy, which looks at values, raises.
+    Raises ShapeError for weights of another shape.  Source: NumPy, `average`.
+    """
+    array = as_array(a)
+    axes = _axes(array, axis)
+    if weights is None:
+        found = mean(array, axes, keepdims=keepdims)
+        number = filled(found.shape, _count(array, axes), found.dtype, found._backend)
+        return (found, number) if returned else found
+    given = as_array(weights)
+    spread = _weights(given, array.shape, axes, axis is not None)
+    element = promote(array.dtype, given.dtype)
+    if array.dtype not in FLOAT | COMPLEX:
+        element = promote(element, default_float())
+    spread = converted(spread, element)
+    total = lax.reduce_sum(spread, axes)
+    found = lax.div(lax.reduce_sum(lax.mul(converted(array, element), spread), axes), total)
+    found, total = _shaped(found, axes, keepdims), _shaped(total, axes, keepdims)
+    return (found, total) if returned else found
+
+
+def _weights(weights: Array, shape: tuple[int, ...], axes: tuple[int, ...], by_axis: bool) -> Array:
+    if weights.shape == shape:
+        return weights
+    wanted = tuple(shape[axis] for axis in axes)
+    if not by_axis or weights.shape != wanted:
+        other = f" or, along axes {axes}, {wanted}" if by_axis else "; others need axis="
+        raise ShapeError(f"average: wanted weights of shape {shape}{other}, got {weights.shape}")
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    return lax.broadcast_in_dim(lax.transpose(weights, order), shape, sorted(axes))

@@ -1,0 +1,73 @@
+"""Comparison of whole arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xarr import lax
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
+from xarr.errors import InputError
+from xarr.functions._arguments import converted, filled
+from xarr.functions._core import as_array, broadcasted, promoted
+from xarr.functions.statistical_functions import all as all_of
+from xarr.lax.core import ArrayLike
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def _tolerance(name: str, value: float) -> float:
+    try:
+        return float(value)
+    except TypeError:
+        raise InputError(f"isclose: wanted a number for {name}, got {value!r}") from None
+
+
+def _is_nan(x: Array) -> Array:
+    return lax.ne(x, x)
+
+
+def _is_finite(x: Array) -> Array:
+    if x.dtype in COMPLEX:
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+    return lax.is_finite(x)
+
+
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Array:
+    """Whether |a - b| <= atol + rtol * |b|, element by element; equal infinities are close.
+
+    NaN is close to nothing, or with `equal_nan` to NaN.  Bools and integers are compared as floats.  Raises
+    BroadcastError.  Source: NumPy, `isclose`.
+    """
+    x, y = broadcasted("isclose", *promoted("isclose", a, b))
+    if x.dtype in INTEGER | BOOL:
+        x, y = (converted(one, promote_weak(one.dtype, float)) for one in (x, y))
+    distance, size = lax.abs(lax.sub(x, y)), lax.abs(y)
+    limit = lax.add(lax.mul(size, _tolerance("rtol", rtol)), _tolerance("atol", atol))
+    near = lax.bitwise_and(lax.le(distance, limit), _is_finite(y))
+    found = lax.bitwise_or(near, lax.eq(x, y))
+    return lax.bitwise_or(found, lax.bitwise_and(_is_nan(x), _is_nan(y))) if equal_nan else found
+
+
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Array:
+    """Whether `isclose` holds everywhere, as a bool Array without dimensions.  Source: NumPy, `allclose`."""
+    return all_of(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
+    """Whether two arrays have one shape and equal elements, as a bool Array without dimensions.
+
+    With `equal_nan` NaN equals NaN.  Source: NumPy, `array_equal`.
+    """
+    first, second = as_array(a1), as_array(a2)
+    if first.shape != second.shape:
+        return filled((), False, PREDICATE, first._backend)
+    x, y = promoted("array_equal", first, second)
+    same = lax.eq(x, y)
+    if equal_nan and x.dtype in FLOAT | COMPLEX:
+        same = lax.bitwise_or(same, lax.bitwise_and(_is_nan(x), _is_nan(y)))
+    return all_of(same)

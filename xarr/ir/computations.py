@@ -1,0 +1,86 @@
+"""Scalar computations that ops carry, in the one form that backends recognise.
+
+Built without repeated subexpressions, so that simplifying one changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from xarr.dtypes import COMPLEX, FLOAT
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.ops import And, Compare, Constant, Imag, Or, Real, Select
+from xarr.ir.types import TensorType
+
+DType = np.dtype[Any]
+Constants = dict[DType, tuple[Node, Node]]
+
+_WITHOUT_ZERO: Final = np.dtype(ml_dtypes.float8_e8m0fnu)
+
+
+def scalars(*dtypes: DType) -> tuple[Node, ...]:
+    """New scalar parameters."""
+    return tuple(parameter(TensorType((), dtype)) for dtype in dtypes)
+
+
+def combiner(op: Op, dtype: DType) -> Graph:
+    """(a, b) -> op(a, b)."""
+    a, b = scalars(dtype, dtype)
+    return Graph((a, b), [Node(op, (a, b))], "combiner")
+
+
+def arg_extremum(direction: str, dtype: DType, index_dtype: DType) -> Graph:
+    """(value a, index a, value b, index b) -> the pair whose value is ahead in `direction`, "GT" or "LT".
+
+    NaN is ahead of everything and the first NaN of all; of equal values the lesser index counts.
+    Source: jax.lax.argmax.
+    """
+    a, i, b, j = scalars(dtype, index_dtype, dtype, index_dtype)
+    pick = Node(Or(), (Node(Compare(direction), (a, b)), Node(Compare("NE"), (a, a))))
+    first = Node(And(), (Node(Compare("EQ"), (a, b)), Node(Compare("LT"), (i, j))))
+    value = Node(Select(), (pick, a, b))
+    index = Node(Select(), (Node(Or(), (pick, first)), i, j))
+    return Graph((a, i, b, j), (value, index), "arg_extremum")
+
+
+def lexicographic(dtypes: Sequence[DType], num_keys: int) -> Graph:
+    """(a0, b0, a1, b1 …) -> whether a goes before b by the first `num_keys` pairs, ascending.
+
+    Floats are in total order but for -0 = +0 and for all NaNs, which are equal and last; complex
+    numbers go by real part, then imaginary part.  Source: jax.lax.sort.
+    """
+    parameters = scalars(*[dtype for dtype in dtypes for _ in range(2)])
+    constants: Constants = {}
+    pairs = zip(parameters[: 2 * num_keys : 2], parameters[1 : 2 * num_keys : 2], strict=True)
+    keys = [key for a, b in pairs for key in zip(_parts(a), _parts(b), strict=True)]
+    result: Node | None = None
+    for x, y in reversed([(_canonical(x, constants), _canonical(y, constants)) for x, y in keys]):
+        total = x.dtype in FLOAT
+        before = Node(Compare("LT", total), (x, y))
+        if result is not None:
+            before = Node(Or(), (before, Node(And(), (Node(Compare("EQ", total), (x, y)), result))))
+        result = before
+    assert result is not None
+    return Graph(parameters, [result], "comparator")
+
+
+def _parts(x: Node) -> tuple[Node, ...]:
+    return (Node(Real(), (x,)), Node(Imag(), (x,))) if x.dtype in COMPLEX else (x,)
+
+
+def _canonical(x: Node, constants: Constants) -> Node:
+    """`x` with one representation of zero and one of NaN, if it is a float."""
+    if x.dtype not in FLOAT:
+        return x
+    if x.dtype not in constants:
+        zero, nan = (Node(Constant.of(np.array(value, x.dtype))) for value in (0.0, np.nan))
+        constants[x.dtype] = zero, nan
+    zero, nan = constants[x.dtype]
+    if x.dtype != _WITHOUT_ZERO:
+        x = Node(Select(), (Node(Compare("EQ"), (x, zero)), zero, x))
+    return Node(Select(), (Node(Compare("NE"), (x, x)), nan, x))

@@ -1,0 +1,329 @@
+"""Control flow that depends on values: loops, branches, calls, maps, and the barrier.
+
+Functions given here are called once, on arguments without values, to record what they do.  They take and
+return pytrees, and may use outer arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xarr import tree
+from xarr.backend import AbstractBackend
+from xarr.dtypes import BOOL, COMPLEX, INTEGER, PREDICATE
+from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.host import scalar
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType, Type
+from xarr.lax.core import ArrayLike, merged, operands
+from xarr.lax.elementwise import add, bitwise_and, clamp, convert_element_type, ge, lt, ne, select
+from xarr.lax.tracing import (
+    Computation,
+    argument_nodes,
+    close,
+    is_weak,
+    record,
+    record_scalar,
+    results_of,
+    tuple_of,
+)
+from xarr.lazy import wrap
+from xarr.tree import LEAF, Structure
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Function = Callable[..., Any]
+
+
+# --- loops -----------------------------------------------------------------------------------------
+
+
+def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+    """Apply `body_fun` as long as `cond_fun` holds, starting from `init_val`.
+
+    init_val: pytree of arrays, the carried value; cond_fun: carried value -> bool scalar;
+    body_fun: carried value -> carried value of the same structure, shapes and element types.
+
+    Raises ShapeError [C1] for the condition, [C2] for a body that changes the carried type (both are shown).
+    Source: XLA's While, with jax.lax's arguments.
+    """
+    leaves, structure = tree.flatten(init_val)
+    nodes, backend = argument_nodes("while_loop", leaves)
+    types, arguments = tuple(node.type for node in nodes), tuple_of(structure)
+    cond = record("while_loop", "cond_fun", cond_fun, arguments, types, backend)
+    _check_condition(cond)
+    body = record("while_loop", "body_fun", body_fun, arguments, types, backend)
+    body = body.with_dtypes([node.dtype for node in nodes]) if body.structure == structure else body
+    _check_carry(body, structure, types, leaves)
+    (cond_graph, body_graph), captured = close(cond, body)
+    extra = body_graph.parameters[len(nodes) :]
+    loop = ops.While(cond_graph, Graph(body_graph.parameters, (*body_graph.results, *extra), body_graph.name))
+    owner = merged("while_loop", backend, merged("while_loop", cond.backend, body.backend))
+    return tree.unflatten(structure, results_of(loop, (*nodes, *captured), len(nodes), owner))
+
+
+def _check_condition(cond: Computation) -> None:
+    types = cond.graph.result_types
+    if cond.structure != LEAF or types[0] is not TensorType((), PREDICATE):
+        got = cond.structure if cond.structure != LEAF else types[0].short()
+        raise ShapeError(
+            f"while_loop [C1]: wanted a bool scalar from cond_fun, got {got}; compare with lt, ne …, and join "
+            "several bools with reduce_and or reduce_or"
+        )
+
+
+def _check_carry(body: Computation, structure: Structure, types: Sequence[Type], leaves: Sequence[Any]) -> None:
+    if body.structure != structure:
+        raise ShapeError(
+            "while_loop [C2]: body_fun must return what it is given: "
+            f"{tree.difference(structure, body.structure)}; init_val is {structure}, the body gives {body.structure}"
+        )
+    for path, old, new, leaf in zip(structure.paths(), types, body.graph.result_types, leaves, strict=True):
+        if old is not new:
+            place = f"the carried value{path and f' at {path}'}"
+            raise ShapeError(
+                f"while_loop [C2]: body_fun must return what it is given: {place} is {old.short()} in init_val "
+                f"and {new.short()} after the body; {_carry_fix(old, new, leaf)}"
+            )
+
+
+def _carry_fix(old: Type, new: Type, leaf: Any) -> str:
+    assert isinstance(old, TensorType) and isinstance(new, TensorType)
+    if old.shape != new.shape:
+        return f"start from an array of shape {new.shape} (broadcast_in_dim), or reshape the body's result"
+    if is_weak(leaf):
+        return f"the Python {type(leaf).__name__} {leaf!r} became {old.dtype}; start from np.{new.dtype}({leaf!r})"
+    return (
+        f"start from convert_element_type(init, np.{new.dtype}), or end the body with "
+        f"convert_element_type(result, np.{old.dtype})"
+    )
+
+
+def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Function, init_val: Any) -> Any:
+    """`for i in range(lower, upper): val = body_fun(i, val)`, starting from `init_val`.
+
+    lower, upper: integer scalars of one element type; a Python int takes that of the other, or int64.
+    Errors as while_loop, and DTypeError for bounds that are no integers.
+    """
+    (start, stop), backend = operands("fori_loop", lower, upper)
+    if start.type is not stop.type or start.shape or start.dtype not in INTEGER:
+        raise DTypeError(
+            "fori_loop: wanted two integer scalars of one element type for lower and upper, got "
+            f"{start.tensor_type.short()} and {stop.tensor_type.short()}"
+        )
+    one = scalar(1, start.dtype)
+
+    def cond(carry: tuple[Array, Array, Any]) -> Array:
+        return lt(carry[0], carry[1])
+
+    def body(carry: tuple[Array, Array, Any]) -> tuple[Array, Array, Any]:
+        index, end, value = carry
+        return add(index, one), end, body_fun(index, value)
+
+    if not callable(body_fun):
+        raise InputError(f"fori_loop: wanted a function for body_fun, got {body_fun!r}")
+    return while_loop(cond, body, (wrap(start, backend), wrap(stop, backend), init_val))[2]
+
+
+# --- branches --------------------------------------------------------------------------------------
+
+
+def cond(pred: ArrayLike, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
+    """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
+
+    pred: bool scalar, or a real number that counts as true unless it is 0.
+    true_fun, false_fun: give the same structure, shapes and element types.
+
+    Raises ShapeError [C1] for a predicate that is not a scalar, DTypeError [C1] for a complex one, ShapeError
+    [C3] for branches that differ (both results are shown).  Source: XLA's Conditional, with jax.lax's arguments.
+    """
+    predicate, owner = _predicate(pred)
+    roles = (("true_fun", true_fun), ("false_fun", false_fun))
+    return _branches("cond", roles, operands, predicate, owner, lambda graphs: ops.If(*graphs))
+
+
+def _predicate(pred: ArrayLike) -> tuple[Node, AbstractBackend | None]:
+    (node,), backend = operands("cond", pred)
+    if node.shape:
+        raise ShapeError(
+            f"cond [C1]: wanted a scalar predicate, got {node.tensor_type.short()}; reduce_and or reduce_or makes one "
+            "of it, select chooses element by element"
+        )
+    if node.dtype in COMPLEX:
+        raise DTypeError(f"cond [C1]: wanted a bool or a real number, got {node.tensor_type.short()}; compare it")
+    return (node if node.dtype in BOOL else ne(wrap(node, backend), 0)._node), backend
+
+
+def switch(index: ArrayLike, branches: Sequence[Function], *operands: Any) -> Any:
+    """`branches[index](*operands)`, with `index` moved to the nearest branch if it is out of range.
+
+    index: integer scalar.  Raises ShapeError or DTypeError [C1] for another index, ShapeError [C3] without
+    branches or for branches that differ.  Source: jax.lax.switch.
+    """
+    functions = tuple(branches)
+    node, owner = _branch_index("switch", index)
+    last = min(max(len(functions) - 1, 0), int(np.iinfo(node.dtype).max))
+    clamped = clamp(0, wrap(node, owner), last)
+    return _switch("switch", clamped, owner, functions, operands)
+
+
+def _branch_index(name: str, index: ArrayLike) -> tuple[Node, AbstractBackend | None]:
+    (node,), owner = operands(name, index)
+    if node.shape:
+        raise ShapeError(f"{name} [C1]: wanted a scalar index, got {node.tensor_type.short()}")
+    if node.dtype not in INTEGER:
+        raise DTypeError(f"{name} [C1]: wanted an integer index, got {node.tensor_type.short()}")
+    return node, owner
+
+
+def _switch(
+    name: str, index: Array, owner: AbstractBackend | None, functions: Sequence[Function], arguments: Sequence[Any]
+) -> Any:
+    if not functions:
+        raise ShapeError(f"{name} [C3]: wanted at least one branch, got none")
+    selector = convert_element_type(index, np.int32)._node
+    roles = [(f"branch {number}", function) for number, function in enumerate(functions)]
+    return _branches(name, roles, arguments, selector, owner, lambda graphs: ops.Case(graphs))
+
+
+def conditional(selector: ArrayLike, *arguments: Any) -> Any:
+    """XLA's Conditional in its two forms.
+
+    conditional(pred, true_operand, true_computation, false_operand, false_computation): a computation of its
+    own operand, by a predicate as in `cond`.
+
+    conditional(branch_index, branch_computations, branch_operands): one of N, each of its own operand; an
+    int32 index out of range takes the last one.
+
+    Raises InputError for another number of arguments, and the errors of `cond` and `switch`.
+    """
+    if len(arguments) == 4:
+        true_operand, true_computation, false_operand, false_computation = arguments
+        return cond(
+            selector, _only(true_computation, 0), _only(false_computation, 1), true_operand, false_operand
+        )
+    if len(arguments) != 2 or len(arguments[0]) != len(arguments[1]):
+        raise InputError(
+            "conditional: wanted (pred, true_operand, true_computation, false_operand, false_computation) or "
+            f"(branch_index, branch_computations, branch_operands) of one length, got {len(arguments)} after the first"
+        )
+    node, owner = _branch_index("conditional", selector)
+    functions = [_only(function, place) for place, function in enumerate(arguments[0])]
+    index = _outside_to_last(wrap(node, owner), len(functions))
+    return _switch("conditional", index, owner, functions, arguments[1])
+
+
+def _outside_to_last(index: Array, count: int) -> Array:
+    """An index that is out of range as the last one, where the conversion to int32 would lose that it is."""
+    if index.dtype.itemsize < 4 or index.dtype == np.int32:
+        return index
+    inside = bitwise_and(ge(index, 0), lt(index, count))
+    return select(inside, index, max(count - 1, 0))
+
+
+def _only(function: Function, place: int) -> Function:
+    """`function` of the argument at `place` alone."""
+    if not callable(function):
+        return function
+
+    def chosen(*operands: Any) -> Any:
+        return function(operands[place])
+
+    return chosen
+
+
+def _branches(
+    name: str,
+    roles: Sequence[tuple[str, Function]],
+    arguments: Sequence[Any],
+    selector: Node,
+    owner: AbstractBackend | None,
+    op: Callable[[tuple[Graph, ...]], ops.If | ops.Case],
+) -> Any:
+    leaves, structure = tree.flatten(tuple(arguments))
+    nodes, backend = argument_nodes(name, leaves)
+    types = [node.type for node in nodes]
+    found = [record(name, role, function, structure, types, backend) for role, function in roles]
+    for each in found:
+        backend = merged(name, backend, each.backend)
+    agreed = _agreed(name, [role for role, _ in roles], found)
+    graphs, captured = close(*agreed)
+    results = results_of(op(graphs), (selector, *nodes, *captured), found[0].structure.count, merged(name, owner, backend))
+    return tree.unflatten(found[0].structure, results)
+
+
+def _agreed(name: str, roles: Sequence[str], found: Sequence[Computation]) -> list[Computation]:
+    """The branches with Python scalars in the element type that another branch has there; [C3] if they differ."""
+    first = found[0]
+    for role, each in zip(roles, found, strict=True):
+        if each.structure != first.structure:
+            raise ShapeError(
+                f"{name} [C3]: {roles[0]} and {role} must give the same structure: "
+                f"{tree.difference(first.structure, each.structure)}"
+            )
+    dtypes = [_strong_dtype(found, place) for place in range(first.structure.count)]
+    agreed = [each.with_dtypes(dtypes) for each in found]
+    for role, each in zip(roles, agreed, strict=True):
+        pairs = zip(first.structure.paths(), agreed[0].graph.result_types, each.graph.result_types, strict=True)
+        for path, wanted, got in pairs:
+            if wanted is not got:
+                raise ShapeError(
+                    f"{name} [C3]: the branches must give the same types, but {roles[0]} gives {wanted.short()} and "
+                    f"{role} gives {got.short()}{path and f' at {path}'}; convert_element_type or broadcast_in_dim one"
+                )
+    return agreed
+
+
+def _strong_dtype(found: Sequence[Computation], place: int) -> np.dtype[Any] | None:
+    return next((each.graph.results[place].dtype for each in found if each.weak[place] is None), None)
+
+
+# --- calls, maps, barrier ---------------------------------------------------------------------------
+
+
+def call(function: Function, *operands: Any) -> Any:
+    """`function(*operands)`, kept as one computation of its own in the graph.  Source: XLA's Call."""
+    leaves, structure = tree.flatten(operands)
+    nodes, backend = argument_nodes("call", leaves)
+    found = record("call", "function", function, structure, [node.type for node in nodes], backend)
+    results = results_of(
+        ops.Call(found.graph),
+        (*nodes, *found.captured),
+        found.structure.count,
+        merged("call", backend, found.backend),
+    )
+    return tree.unflatten(found.structure, results)
+
+
+def map_elements(computation: Function, *operands: ArrayLike) -> Array:
+    """`computation`, a function of N scalars that gives one, applied to the elements of N arrays of one shape.
+
+    The computation may use nothing but its arguments.  Raises ShapeError [C1] for arrays of several shapes, [C3]
+    for the computation.  Source: XLA's Map.
+    """
+    nodes, backend = argument_nodes("map_elements", operands)
+    if not nodes:
+        raise ShapeError("map_elements [C1]: wanted at least one array, got none")
+    dtypes = [node.dtype for node in nodes]
+    found = record_scalar("map_elements", "C3", computation, tuple_of(*[LEAF] * len(nodes)), dtypes)
+    if found.structure != LEAF:
+        raise ShapeError(f"map_elements [C3]: wanted one scalar from the computation, got {found.structure}")
+    op = ops.Map(tuple(range(len(nodes[0].shape))), found.graph)
+    return wrap(Node(op, nodes), backend)
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """A pytree of the same values, which no rewriting looks through: work on its two sides is never merged.
+
+    Source: XLA's OptimizationBarrier.
+    """
+    leaves, structure = tree.flatten(operand)
+    nodes, backend = argument_nodes("optimization_barrier", leaves)
+    if not nodes:
+        return operand
+    return tree.unflatten(structure, results_of(ops.OptimizationBarrier(), nodes, len(nodes), backend))

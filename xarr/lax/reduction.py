@@ -1,0 +1,188 @@
+"""Reductions of the explicit level: by any computation, by the common ones, and the places of extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import tree
+from xarr.backend import AbstractBackend
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, canonical, info
+from xarr.errors import DTypeError, ShapeError
+from xarr.ir import ops
+from xarr.ir.computations import arg_extremum, combiner
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import Op
+from xarr.ir.types import TensorType
+from xarr.lax.core import ArrayLike, integer, integers, merged, operands
+from xarr.lax.tracing import record_scalar, results_of, tuple_of
+from xarr.lazy import wrap
+from xarr.shapes import normalize_axis
+from xarr.tree import Structure
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+DType = np.dtype[Any]
+
+
+def reduce(
+    operands: Any, init_values: Any, computation: Callable[..., Any], dimensions: Sequence[int]
+) -> Any:
+    """Combine the elements along `dimensions` by `computation`, for one array or a pytree of N at once.
+
+    operands: array, or pytree of arrays, of one shape S.
+    init_values: a scalar for each, in the same structure; a Python scalar takes its array's element type.
+    computation: (accumulators, elements) -> accumulators, on scalars, in the structure of `operands`; it
+        should be associative, with `init_values` neutral, and may use nothing but its arguments.
+    dimensions: non-negative dimension numbers.
+
+    Returns arrays of shape S without `dimensions`; `init_values` where a dimension has size 0.
+    Raises ShapeError [C1]-[C4], DTypeError for a Python scalar that the element type cannot hold.
+    Source: XLA's Reduce, with jax.lax's arguments.
+    """
+    arrays, structure = tree.flatten(operands)
+    initial, its = tree.flatten(init_values)
+    if its != structure or not arrays:
+        raise ShapeError(
+            f"reduce [C1]: wanted N >= 1 arrays and N initial values in one structure, got {structure} and {its}"
+        )
+    nodes, starts, backend = _with_initial(arrays, initial)
+    axes = integers("reduce", "dimensions", dimensions)
+    graph = _combiner_graph(computation, structure, [node.dtype for node in nodes])
+    found = results_of(ops.Reduce(axes, graph), (*nodes, *starts), len(nodes), backend)
+    return tree.unflatten(structure, found)
+
+
+def _with_initial(
+    arrays: Sequence[Any], initial: Sequence[Any]
+) -> tuple[list[Node], list[Node], AbstractBackend | None]:
+    nodes, starts = [], []
+    backend: AbstractBackend | None = None
+    for array, value in zip(arrays, initial, strict=True):
+        (node, start), its = operands("reduce", array, value)
+        backend = merged("reduce", backend, its)
+        nodes.append(node)
+        starts.append(start)
+    return nodes, starts, backend
+
+
+def _combiner_graph(computation: Callable[..., Any], structure: Structure, dtypes: Sequence[DType]) -> Graph:
+    found = record_scalar("reduce", "C4", computation, tuple_of(structure, structure), [*dtypes, *dtypes])
+    if found.structure != structure:
+        raise ShapeError(
+            f"reduce [C4]: the computation must give what it accumulates: {tree.difference(structure, found.structure)}"
+        )
+    return found.with_dtypes(dtypes).graph
+
+
+def _reduce_by(name: str, op: Op, operand: ArrayLike, axes: Sequence[int], neutral: Callable[[DType], Any]) -> Array:
+    (node,), backend = operands(name, operand)
+    start = Node(ops.Constant.of(np.array(neutral(node.dtype), node.dtype)))
+    reduction = ops.Reduce(integers(name, "axes", axes), combiner(op, node.dtype))
+    return wrap(Node(reduction, (node, start)), backend)
+
+
+def _refuse_bool(name: str, operand: ArrayLike, instead: str) -> None:
+    (node,), _ = operands(name, operand)
+    if node.dtype in BOOL:
+        raise DTypeError(
+            f"{name}: wanted numbers, got {node.tensor_type.short()}; use {instead}, or convert_element_type first"
+        )
+
+
+def reduce_sum(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Sum over `axes`, in the operand's element type; integers wrap; 0 for no elements.
+
+    Narrow floats accumulate in float32 and round once.  Raises ShapeError [C3] for axes that are not distinct
+    and in range, DTypeError for bools.
+    """
+    _refuse_bool("reduce_sum", operand, "reduce_or")
+    return _reduce_by("reduce_sum", ops.Add(), operand, axes, lambda dtype: 0)
+
+
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Product over `axes`, in the operand's element type; 1 for no elements.  Errors as reduce_sum."""
+    _refuse_bool("reduce_prod", operand, "reduce_and")
+    return _reduce_by("reduce_prod", ops.Multiply(), operand, axes, lambda dtype: 1)
+
+
+def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The largest over `axes`, NaN if there is one; -inf or the least value of the type for no elements."""
+    return _reduce_by("reduce_max", ops.Maximum(), operand, axes, lowest)
+
+
+def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The smallest over `axes`, NaN if there is one; inf or the greatest value of the type for no elements."""
+    return _reduce_by("reduce_min", ops.Minimum(), operand, axes, highest)
+
+
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Logical and of bools, bitwise and of integers; all bits set for no elements."""
+    return _reduce_by("reduce_and", ops.And(), operand, axes, lambda dtype: ~np.zeros((), dtype))
+
+
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Logical or of bools, bitwise or of integers; 0 for no elements."""
+    return _reduce_by("reduce_or", ops.Or(), operand, axes, lambda dtype: 0)
+
+
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Logical exclusive or of bools, bitwise of integers; 0 for no elements."""
+    return _reduce_by("reduce_xor", ops.Xor(), operand, axes, lambda dtype: 0)
+
+
+def lowest(dtype: DType) -> Any:
+    """The value of the type that is below all others: -inf where it exists."""
+    return False if dtype in BOOL else _extreme(dtype, -np.inf, "min")
+
+
+def highest(dtype: DType) -> Any:
+    """The value of the type that is above all others: inf where it exists."""
+    return True if dtype in BOOL else _extreme(dtype, np.inf, "max")
+
+
+def _extreme(dtype: DType, infinity: float, end: str) -> Any:
+    if dtype in INTEGER:
+        return getattr(info(dtype), end)
+    if dtype in COMPLEX:
+        return complex(infinity, infinity)
+    has_infinity = dtype not in EXTENDED_FLOAT or np.isinf(np.array(np.inf).astype(dtype).astype(np.float32))
+    signed = dtype != ml_dtypes.float8_e8m0fnu
+    return infinity if has_infinity and (signed or infinity > 0) else getattr(info(dtype), end)
+
+
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+    """The index, as `index_dtype`, of the largest element along `axis`: of the first NaN if there is one, else
+    the first of equal ones.
+
+    Raises ShapeError for an empty dimension, DTypeError for an index type that is no integer or for complex
+    elements.
+    """
+    return _arg_extremum("argmax", "GT", operand, axis, index_dtype)
+
+
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+    """The index of the smallest element along `axis`; NaN, ties and errors as argmax."""
+    return _arg_extremum("argmin", "LT", operand, axis, index_dtype)
+
+
+def _arg_extremum(name: str, direction: str, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+    (node,), backend = operands(name, operand)
+    dim = normalize_axis(integer(name, "axis", axis), len(node.shape))
+    indices = canonical(index_dtype)
+    if indices not in INTEGER:
+        raise DTypeError(f"{name}: wanted an integer index_dtype, got {indices}")
+    if node.dtype not in FLOAT | INTEGER | BOOL:
+        raise DTypeError(f"{name}: complex numbers have no order, got {node.tensor_type.short()}; take abs or real")
+    if not node.shape[dim]:
+        raise ShapeError(f"{name}: dimension {dim} of {node.tensor_type.short()} is empty and has no extreme element")
+    positions = Node(ops.Iota(TensorType(node.shape, indices), dim))
+    neutral = (lowest if direction == "GT" else highest)(node.dtype)
+    starts = [Node(ops.Constant.of(np.array(v, t))) for v, t in ((neutral, node.dtype), (0, indices))]
+    reduction = ops.Reduce((dim,), arg_extremum(direction, node.dtype, indices))
+    return results_of(reduction, (node, positions, *starts), 2, backend)[1]

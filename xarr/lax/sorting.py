@@ -1,0 +1,80 @@
+"""Sorting at the explicit level: in total order by keys, or by any comparator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xarr.errors import InputError, ShapeError, ValueRangeError
+from xarr.ir import ops
+from xarr.ir.computations import lexicographic
+from xarr.ir.graph import Node
+from xarr.lax.core import ArrayLike, integer, operands
+from xarr.lax.tracing import record_scalar, results_of, tuple_of
+from xarr.shapes import normalize_axis
+from xarr.tree import LEAF
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+    from xarr.backend import AbstractBackend
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Order along `dimension`, ascending, one array or a sequence of arrays together.
+
+    operand: array of shape S, or a tuple or list of arrays of shape S, of which the first `num_keys` are the
+        keys, the first the most important, and the others follow them.
+    is_stable: whether elements with equal keys keep their order.
+
+    -0 and +0 are equal, so are all NaNs, which come last; complex numbers go by real part, then imaginary part.
+    Returns what was given: an Array, or a tuple of Arrays.
+    Raises ShapeError [C1], AxisError, ValueRangeError for num_keys.  Source: XLA's Sort, with jax.lax's arguments.
+    """
+    several = isinstance(operand, tuple | list)
+    arrays = operand if several else (operand,)
+    nodes, backend, dim = _sorted_nodes(arrays, dimension)
+    count = integer("sort", "num_keys", num_keys)
+    if not 1 <= count <= len(nodes):
+        raise ValueRangeError(f"sort: wanted num_keys in [1, {len(nodes)}], one for each key array, got {count}")
+    comparator = lexicographic([node.dtype for node in nodes], count)
+    found = results_of(ops.Sort(dim, bool(is_stable), comparator), nodes, len(nodes), backend)
+    return tuple(found) if several else found[0]
+
+
+def _sorted_nodes(
+    arrays: Sequence[ArrayLike], dimension: int
+) -> tuple[tuple[Node, ...], AbstractBackend | None, int]:
+    if not arrays:
+        raise ShapeError("sort [C1]: wanted at least one array, got none")
+    nodes, backend = operands("sort", *arrays)
+    rank = len(nodes[0].shape)
+    return nodes, backend, normalize_axis(integer("sort", "dimension", dimension), rank, name="dimension")
+
+
+def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> Any:
+    """`keys` in order along `dimension`, and `values` under the same permutation."""
+    return sort((keys, values), dimension, is_stable)
+
+
+def sort_with(
+    operands: Any, comparator: Callable[..., Any], dimension: int = -1, is_stable: bool = True
+) -> Any:
+    """Order along `dimension` by `comparator(a0, b0, a1, b1, …)`: whether a comes before b.
+
+    operands: array, or tuple or list of N arrays, of one shape.
+    comparator: takes a pair of scalars for each array and gives one bool; it uses nothing but its arguments and
+        should be a strict weak order (a before b excludes b before a).
+
+    Returns what was given.  Raises ShapeError [C1] for the arrays, [C3] for the comparator.
+    Source: XLA's Sort.
+    """
+    several = isinstance(operands, tuple | list)
+    nodes, backend, dim = _sorted_nodes(operands if several else (operands,), dimension)
+    if not callable(comparator):
+        raise InputError(f"sort_with: wanted a function for comparator, got {comparator!r}")
+    dtypes = [node.dtype for node in nodes for _ in range(2)]
+    found = record_scalar("sort", "C3", comparator, tuple_of(*[LEAF] * len(dtypes)), dtypes)
+    if found.structure != LEAF:
+        raise ShapeError(f"sort [C3]: wanted a comparator with one bool result, got {found.structure}")
+    results = results_of(ops.Sort(dim, bool(is_stable), found.graph), nodes, len(nodes), backend)
+    return tuple(results) if several else results[0]

@@ -1,0 +1,165 @@
+"""Python functions on pytrees as graphs: the one place where lax calls a user's function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xarr import tree
+from xarr.backend import AbstractBackend
+from xarr.dtypes import default_of, promote_weak
+from xarr.errors import InputError, ShapeError
+from xarr.host import SCALARS, host_array, scalar
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.ops import Constant, GetTupleElement
+from xarr.ir.types import TensorType, Type
+from xarr.lax.core import host_node, merged, operands
+from xarr.lazy import Handle, trace, wrap
+from xarr.tree import Structure
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+@dataclass(frozen=True)
+class Computation:
+    """A function as a graph.
+
+    * `captured` - values from outside that the function uses, the last parameters of the graph,
+    * `structure` - that of the result, whose leaves are the graph's results,
+    * `weak` - for each leaf the Python scalar that the function returned there, or None,
+    * `backend` - where the values live that the function brought in.
+    """
+
+    graph: Graph
+    captured: tuple[Node, ...]
+    structure: Structure
+    weak: tuple[Any, ...]
+    backend: AbstractBackend | None
+
+    @property
+    def arity(self) -> int:
+        """The number of parameters without those for captured values."""
+        return len(self.graph.parameters) - len(self.captured)
+
+    def with_dtypes(self, dtypes: Sequence[np.dtype[Any] | None]) -> Computation:
+        """Python scalars among the results as these element types, where those can hold their kind."""
+        results = [
+            Node(Constant.of(scalar(value, dtype)))
+            if value is not None and dtype is not None and promote_weak(dtype, type(value)) == dtype
+            else node
+            for node, value, dtype in zip(self.graph.results, self.weak, dtypes, strict=True)
+        ]
+        return replace(self, graph=Graph(self.graph.parameters, results, self.graph.name))
+
+
+def record(
+    name: str,
+    role: str,
+    function: Callable[..., Any],
+    arguments: Structure,
+    types: Sequence[Type],
+    backend: AbstractBackend | None,
+) -> Computation:
+    """Call `function` once, on arguments of a tuple structure with leaves of these types, and record what it does.
+
+    `name` and `role` are the lax function and its argument, for messages.  Raises InputError for what cannot
+    be called or for a result that cannot become an array.
+    """
+    if not callable(function):
+        raise InputError(f"{name}: wanted a function for {role}, got {function!r}")
+    seen: dict[str, Any] = {}
+
+    def flat(*handles: Handle) -> list[Handle]:
+        leaves, seen["structure"] = tree.flatten(function(*tree.unflatten(arguments, handles)))
+        seen["weak"] = tuple(leaf if is_weak(leaf) else None for leaf in leaves)
+        results = [leaf if isinstance(leaf, Handle) else _constant(leaf, backend) for leaf in leaves]
+        found = backend
+        for result in results:
+            _refuse_tuple(name, result._node)
+            found = merged(name, found, result._backend)
+        seen["backend"] = found
+        return results
+
+    graph, captured = trace(flat, types, backend, getattr(function, "__name__", role))
+    return Computation(graph, captured, **seen)
+
+
+def record_scalar(
+    op: str, label: str, function: Callable[..., Any], arguments: Structure, dtypes: Sequence[np.dtype[Any]]
+) -> Computation:
+    """`record` for a computation on scalars, which may use nothing but its arguments.
+
+    Raises ShapeError with `label`, naming the line, if it uses an outer array.
+    """
+    types = [TensorType((), dtype) for dtype in dtypes]
+    found = record(op, "computation", function, arguments, types, None)
+    if found.captured:
+        node = found.captured[0]
+        place = f"\nIt was built at {node.source}" if node.source else ""
+        raise ShapeError(
+            f"{op} [{label}]: a computation sees its arguments only, but this one uses the outer value "
+            f"{node.type.short()}; pass it as one more operand, or apply it to the result{place}"
+        )
+    return found
+
+
+def is_weak(value: Any) -> bool:
+    """Whether `value` is a Python scalar, whose element type gives way to others."""
+    return isinstance(value, SCALARS) and not isinstance(value, np.generic)
+
+
+def _constant(value: Any, backend: AbstractBackend | None) -> Handle:
+    if is_weak(value):
+        return wrap(Node(Constant.of(scalar(value, default_of(type(value))))), None)
+    return wrap(host_node(host_array(value), backend), backend)
+
+
+def argument_nodes(name: str, leaves: Sequence[Any]) -> tuple[tuple[Node, ...], AbstractBackend | None]:
+    """A node for each leaf of a function's arguments, and their backend.  Each has its own element type."""
+    nodes = []
+    backend: AbstractBackend | None = None
+    for leaf in leaves:
+        (node,), its = operands(name, leaf)
+        _refuse_tuple(name, node)
+        backend = merged(name, backend, its)
+        nodes.append(node)
+    return tuple(nodes), backend
+
+
+def _refuse_tuple(name: str, node: Node) -> None:
+    if not isinstance(node.type, TensorType):
+        raise InputError(
+            f"{name}: wanted arrays in Python tuples, lists or dicts, got the tuple value {node.type.short()}; "
+            "take it apart with get_tuple_element"
+        )
+
+
+def close(*computations: Computation) -> tuple[tuple[Graph, ...], tuple[Node, ...]]:
+    """The graphs with one common list of captured values after their own parameters, and that list."""
+    captured = tuple(dict.fromkeys(node for each in computations for node in each.captured))
+    return tuple(_closed(each, captured) for each in computations), captured
+
+
+def _closed(computation: Computation, captured: tuple[Node, ...]) -> Graph:
+    graph, arity = computation.graph, computation.arity
+    own = dict(zip(computation.captured, graph.parameters[arity:], strict=True))
+    extra = [own.get(node) or parameter(node.type) for node in captured]
+    return Graph((*graph.parameters[:arity], *extra), graph.results, graph.name)
+
+
+def results_of(op: Op, nodes: Sequence[Node], count: int, backend: AbstractBackend | None) -> list[Array]:
+    """The first `count` results of `op` over `nodes`."""
+    node = Node(op, tuple(nodes))
+    if isinstance(node.type, TensorType):
+        return [wrap(node, backend)][:count]
+    return [wrap(Node(GetTupleElement(index), (node,)), backend) for index in range(count)]
+
+
+def tuple_of(*structures: Structure) -> Structure:
+    """The structure of a tuple of values of these structures."""
+    return Structure(tuple, tuple(range(len(structures))), structures)
