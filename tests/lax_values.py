@@ -155,3 +155,9 @@ def filled(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> Hos
     if dtype in COMPLEX:
         return (plain - 1j * plain[::-1]).astype(dtype).reshape(shape)
     return cast(plain, dtype).reshape(shape)
+
+
+def power_pairs(dtype: np.dtype[Any]) -> tuple[HostArray, HostArray]:
+    """Complex bases and exponents whose powers neither overflow nor vanish."""
+    draw = rng()
+    return parts(*draw.normal(size=(2, 600)), dtype), parts(*draw.normal(size=(2, 600)), dtype)
