@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 
 from xarr.broadcasting import align_xla
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, UNSIGNED, canonical, xla_name
-from xarr.errors import BroadcastError, InputError
+from xarr.errors import BroadcastError, DTypeError, InputError
 from xarr.explanation.broadcast import broadcast_error
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -289,11 +289,14 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """cases[which], element by element.
 
     which: bool (for at most two cases) or int32 array of the shape of the cases, or a scalar.
-    Raises InputError without cases.  An index out of range takes the nearest case, as XLA does.
+    Raises InputError without cases, DTypeError for other indices.  An index out of range takes the nearest
+    case, as XLA does.
     """
     if not cases:
         raise InputError("select_n: wanted at least one case, got none")
     (index,), _ = operands("select_n", which)
+    if index.dtype not in (PREDICATE, np.int32):
+        raise DTypeError(f"select_n: wanted which to be bool or int32, got {index.type.short()}; convert_element_type it")
     if len(cases) == 1:
         return select(True, cases[0], cases[0])
     if index.dtype == PREDICATE:
