@@ -49,7 +49,21 @@ def floats(dtype: np.dtype[Any], count: int = 400) -> HostArray:
     limits = info(dtype)
     tiny, eps = float(limits.tiny), float(limits.eps)
     positive = [
-        *(0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, np.pi / 2, np.pi, 0.49999997, 0.49999999999999994, 4.4999995),
+        *(
+            0.0,
+            0.5,
+            1.0,
+            1.5,
+            2.0,
+            2.5,
+            3.0,
+            3.5,
+            np.pi / 2,
+            np.pi,
+            0.49999997,
+            0.49999999999999994,
+            4.4999995,
+        ),
         *(float(limits.max), tiny, tiny / 2, float(limits.smallest_subnormal), eps, 1 + eps, 1 - eps / 2),
         *(1e5, 1e15, 1e22, 1e30, 8388607.5, 8388609.0, 2.0**52 - 0.5, 2.0**52, 2.0**53 + 2),
         *(1e-5, 1e-10, 20.0, 88.0, 89.0, 104.0, 710.0, 745.0),

@@ -28,7 +28,9 @@ _COMPARISONS: Final = ("eq", "ge", "gt", "le", "lt", "ne")
 
 #: Every function of two operands that broadcasts, with an element type to run it on.
 FUNCTIONS: Final[dict[str, str]] = {
-    **dict.fromkeys(("add", "div", "max", "min", "mul", "pow", "rem", "sub", "atan2", "nextafter", "complex"), "float32"),
+    **dict.fromkeys(
+        ("add", "div", "max", "min", "mul", "pow", "rem", "sub", "atan2", "nextafter", "complex"), "float32"
+    ),
     **dict.fromkeys((*_COMPARISONS, *[f"{name}_to" for name in _COMPARISONS]), "float32"),
     **dict.fromkeys((*_SHIFTS, *_BITWISE), "int32"),
 }
@@ -97,7 +99,9 @@ def test_operands_broadcast(name: str, lhs: Shape, rhs: Shape, dims: Dims, resul
     x, y = filled(lhs, dtype, 1), filled(rhs, dtype, 2)
     rank = max(len(lhs), len(rhs))
     function = getattr(lax, name)
-    wanted = function(*[np.ascontiguousarray(_by_hand(v, rank, dims, result)).reshape(result) for v in (x, y)])
+    wanted = function(
+        *[np.ascontiguousarray(_by_hand(v, rank, dims, result)).reshape(result) for v in (x, y)]
+    )
     assert_same(function(x, y, broadcast_dimensions=dims), to_host(wanted))
 
 
@@ -114,7 +118,10 @@ def test_result_against_numpy_spelled_out() -> None:
     x, y = filled((2, 1, 4), dtype_of("float32"), 1), filled((3, 4), dtype_of("float32"), 5)
     assert_same(lax.sub(x, y, broadcast_dimensions=(1, 2)), x - y)
     assert_same(lax.sub(y, x, broadcast_dimensions=(1, 2)), y - x)
-    assert_same(lax.sub(x, filled((2,), dtype_of("float32")), (0,)), x - filled((2,), dtype_of("float32"))[:, None, None])
+    assert_same(
+        lax.sub(x, filled((2,), dtype_of("float32")), (0,)),
+        x - filled((2,), dtype_of("float32"))[:, None, None],
+    )
     assert_same(lax.lt(x, y[0, 0], broadcast_dimensions=()), x < y[0, 0])
 
 

@@ -1,4 +1,4 @@
-"""Every element-wise and creating function of `xarr.lax` beside `jax.lax` on the CPU, with the same arguments."""
+"""The element-wise and creating functions of `xarr.lax` beside `jax.lax` on the CPU, same arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests import lax_values as make
 from tests.compare import assert_same
 from tests.lax_oracle import Call, Record, computed, expected, jax_function
 from tests.lax_values import BOOLS, COMPLEXES, FLOAT8, FLOATS, INTS, SHAPES, SIGNED, HostArray, dtype_of
-from tests.ulp_bounds import differences, bound_of
+from tests.ulp_bounds import ANNEX_G, bound_of, differences
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, info
 from xarr.lax import creation, elementwise
@@ -56,7 +56,12 @@ def _triples(dtype: DType) -> tuple[HostArray, HostArray, HostArray]:
 
 def _clamps(dtype: DType) -> list[Call]:
     x, y, z = _triples(dtype)
-    return [(x, z, y), (x[1:2].reshape(()), z, y), (x[0], z, x[1]), (x[:1].reshape(()), z, y[1:2].reshape(()))]
+    return [
+        (x, z, y),
+        (x[1:2].reshape(()), z, y),
+        (x[0], z, x[1]),
+        (x[:1].reshape(()), z, y[1:2].reshape(())),
+    ]
 
 
 def _selections(dtype: DType) -> list[Call]:
@@ -68,19 +73,34 @@ def _selections(dtype: DType) -> list[Call]:
 def _choices(dtype: DType) -> list[Call]:
     x, y, z = _triples(dtype)
     mask, index = np.arange(x.size) % 2 == 0, (np.arange(x.size) % 3).astype(np.int32)
-    return [(mask, x, y), (index, x, y, z), (np.array(1, np.int32), x, y, z), (np.array(True), x, y), (index * 0, x)]
+    return [
+        (mask, x, y),
+        (index, x, y, z),
+        (np.array(1, np.int32), x, y, z),
+        (np.array(True), x, y),
+        (index * 0, x),
+    ]
 
 
 def _conversions(dtype: DType) -> list[Call]:
     x = np.concatenate([make.values(dtype), _near_integer_ends(dtype)])
-    targets = ("bool", "int32", "float32") if dtype.name in FLOAT8 else ALL + (FLOAT8 if dtype == np.float32 else ())
+    targets = (
+        ("bool", "int32", "float32")
+        if dtype.name in FLOAT8
+        else ALL + (FLOAT8 if dtype == np.float32 else ())
+    )
     return [(x, dtype_of(name)) for name in targets]
 
 
 def _near_integer_ends(dtype: DType) -> HostArray:
     if dtype not in FLOAT or dtype.itemsize == 1:
         return np.zeros(0, dtype)
-    ends = [float(sign * (2**bits + step)) for bits in (7, 8, 15, 16, 31, 32, 63, 64) for sign in (1, -1) for step in (-1, 0, 1)]
+    ends = [
+        float(sign * (2**bits + step))
+        for bits in (7, 8, 15, 16, 31, 32, 63, 64)
+        for sign in (1, -1)
+        for step in (-1, 0, 1)
+    ]
     return make.cast([*ends, 300.7, -300.7, 0.9, -0.9, 1e10], dtype)
 
 
@@ -91,7 +111,12 @@ def _bitcasts(dtype: DType) -> list[Call]:
     if dtype in COMPLEX:
         return [(x, dtype)]
     rows = x[: x.size // 8 * 8].reshape(-1, 8)
-    same = {1: ("int8", "uint8", "float8_e5m2"), 2: ("int16", "float16", "bfloat16"), 4: ("uint32", "float32"), 8: ("int64", "float64")}
+    same = {
+        1: ("int8", "uint8", "float8_e5m2"),
+        2: ("int16", "float16", "bfloat16"),
+        4: ("uint32", "float32"),
+        8: ("int64", "float64"),
+    }
     wider = [(rows[:, : 2 * step // 2][:, :step], name) for step, name in _wider(width)]
     narrower = [(rows, name) for name in ("uint8", "bfloat16", "float32") if dtype_of(name).itemsize < width]
     return [(a, dtype_of(name)) for a, name in [*[(rows, n) for n in same[width]], *wider, *narrower]]
@@ -103,7 +128,20 @@ def _wider(width: int) -> list[tuple[int, str]]:
 
 
 def _reduced(dtype: DType) -> list[Call]:
-    formats = ((8, 23), (5, 10), (8, 7), (4, 3), (5, 2), (2, 1), (11, 52), (1, 0), (3, 0), (1, 5), (8, 0), (2, 30))
+    formats = (
+        (8, 23),
+        (5, 10),
+        (8, 7),
+        (4, 3),
+        (5, 2),
+        (2, 1),
+        (11, 52),
+        (1, 0),
+        (3, 0),
+        (1, 5),
+        (8, 0),
+        (2, 30),
+    )
     return [(make.values(dtype), *one) for one in formats]
 
 
@@ -132,7 +170,10 @@ RECORDS: Final = (
     *[_binary(name) for name in ("add", "div", "mul", "sub")],
     *[_binary(name, ALL) for name in ("max", "min", "eq", "ne")],
     *[_binary(name, BOOLS + INTS + FLOATS) for name in ("ge", "gt", "le", "lt")],
-    *[_binary(name, FLOATS) for name in ("eq_to", "ge_to", "gt_to", "le_to", "lt_to", "ne_to", "atan2", "nextafter")],
+    *[
+        _binary(name, FLOATS)
+        for name in ("eq_to", "ge_to", "gt_to", "le_to", "lt_to", "ne_to", "atan2", "nextafter")
+    ],
     *[_binary(name, BOOLS + INTS) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")],
     *[_binary(name, INTS) for name in ("shift_left", "shift_right_arithmetic", "shift_right_logical")],
     _binary("complex", ("float32", "float64")),
@@ -151,14 +192,21 @@ RECORDS: Final = (
     Record(
         "broadcasted_iota",
         INTS + FLOATS + COMPLEXES,
-        lambda dtype: [(dtype, (3, 4), 0), (dtype, (3, 4), 1), (dtype, (2, 0), 1), (dtype, (2, 1, 3, 1, 2), 2)],
+        lambda dtype: [
+            (dtype, (3, 4), 0),
+            (dtype, (3, 4), 1),
+            (dtype, (2, 0), 1),
+            (dtype, (2, 1, 3, 1, 2), 2),
+        ],
     ),
 )
 
 #: Functions without a record, and why.
 EXCUSED: Final[dict[str, str]] = {}
 
-_CASES: Final = [pytest.param(record, dtype, id=f"{record.name}-{dtype}") for record in RECORDS for dtype in record.dtypes]
+_CASES: Final = [
+    pytest.param(record, dtype, id=f"{record.name}-{dtype}") for record in RECORDS for dtype in record.dtypes
+]
 
 
 @pytest.mark.parametrize(("record", "dtype"), _CASES)
@@ -188,7 +236,18 @@ def _comparable(name: str, dtype: str, call: Call, got: HostArray, wanted: HostA
 
 #: These look at bits, also XLA's, so subnormal numbers are numbers like any other.
 _MOVES_BITS: Final = (
-    *("bitcast_convert_type", "bitwise_not", "complex", "conj", "full", "full_like", "imag", "neg", "real", "select"),
+    *(
+        "bitcast_convert_type",
+        "bitwise_not",
+        "complex",
+        "conj",
+        "full",
+        "full_like",
+        "imag",
+        "neg",
+        "real",
+        "select",
+    ),
     *("select_n", "abs", "eq_to", "ge_to", "gt_to", "le_to", "lt_to", "ne_to", "is_finite"),
 )
 
@@ -202,7 +261,11 @@ def _flushed(operands: list[HostArray], got: HostArray, wanted: HostArray) -> Ho
         small = [_is_subnormal(part, 4) for part in (got.real, got.imag)]
         zero = [part == 0 for part in (wanted.real, wanted.imag)]
         return lost | (small[0] & zero[0]) | (small[1] & zero[1])
-    return lost | (_is_subnormal(got, 4) & (wanted == 0) & (np.signbit(got) == np.signbit(wanted))) if got.dtype in FLOAT else lost
+    return (
+        lost | (_is_subnormal(got, 4) & (wanted == 0) & (np.signbit(got) == np.signbit(wanted)))
+        if got.dtype in FLOAT
+        else lost
+    )
 
 
 def _is_subnormal(x: HostArray, times: int) -> HostArray:
@@ -227,8 +290,35 @@ def _assert_same_zeros(got: HostArray, wanted: HostArray) -> None:
 _SPECIAL: Final = [
     Record(name, COMPLEXES, lambda dtype: [(make.special_complexes(dtype),)])
     for name in (
-        *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cos", "cosh", "exp", "expm1", "imag"),
-        *("log", "log1p", "logistic", "neg", "real", "reciprocal", "rsqrt", "sign", "sin", "sinh", "sqrt", "square"),
+        *(
+            "abs",
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atanh",
+            "conj",
+            "cos",
+            "cosh",
+            "exp",
+            "expm1",
+            "imag",
+        ),
+        *(
+            "log",
+            "log1p",
+            "logistic",
+            "neg",
+            "real",
+            "reciprocal",
+            "rsqrt",
+            "sign",
+            "sin",
+            "sinh",
+            "sqrt",
+            "square",
+        ),
         *("tan", "tanh"),
     )
 ] + [
@@ -247,7 +337,7 @@ def test_complex_special_values(record: Record, dtype: str) -> None:
         stated = np.zeros(got.shape, bool)
         for one in differences(record.name, dtype, got.dtype.name):
             places = one.where(*call)
-            assert not np.all(alike[places]), f"{record.name}: XLA agrees where {one.place}; the difference is gone"
+            assert not np.all(alike[places]), f"{record.name}: no difference where {one.place} any more"
             stated |= places
     wrong = ~alike & ~stated
     assert not wrong.any(), _shown(record.name, call, got, wanted, wrong)
@@ -269,9 +359,9 @@ def _class(x: HostArray) -> HostArray:
     return np.select(kinds, range(1, 6), 0)
 
 
-@pytest.mark.parametrize("name", "acos acosh asin asinh atan atanh cos cosh exp log sin sinh sqrt tan tanh".split())
+@pytest.mark.parametrize("name", ANNEX_G)
 def test_complex_special_values_are_those_of_c99(name: str) -> None:
-    """Python's cmath holds the tables of C99, Annex G; it raises where C99 wants a floating-point exception."""
+    """Python's cmath holds the tables of C99, Annex G; it raises where C99 wants an exception."""
     z = make.special_complexes(dtype_of("complex128"))
     got = to_host(getattr(lax, name)(z))
     reference: Callable[[complex], complex] = getattr(cmath, name)
@@ -281,11 +371,13 @@ def test_complex_special_values_are_those_of_c99(name: str) -> None:
         except ValueError:
             assert not np.isfinite(value), f"{name}({x}) is invalid or infinite, got {value}"
             continue
-        if np.isnan(x.real) or np.isnan(x.imag) or np.isinf(x).all() and np.isinf(x.imag):
-            # Annex G leaves signs open here, and for tan and tanh whether a part is NaN or 0.
-            assert np.isnan(value.real) == np.isnan(wanted.real) or name in ("tan", "tanh", "acosh"), (x, value, wanted)
+        if np.isnan(x) or (np.isinf(x.real) and np.isinf(x.imag)):
+            # Annex G leaves signs open here, and for some functions whether a part is NaN.
+            assert np.isfinite(value) == np.isfinite(wanted), (x, value, wanted)
             continue
-        assert _classes(np.array(value)) == _classes(np.array(wanted)), f"{name}({x}): {value}, C99 wants {wanted}"
+        assert _classes(np.array(value)) == _classes(np.array(wanted)), (
+            f"{name}({x}): {value}, C99 wants {wanted}"
+        )
         if np.isfinite(wanted):
             assert_same(np.array(value), np.array(wanted), ulp=8, normwise=True)
 
@@ -293,8 +385,37 @@ def test_complex_special_values_are_those_of_c99(name: str) -> None:
 # --- subnormal numbers, which XLA flushes to zero -----------------------------------------------------------
 
 _SUBNORMAL: Final = (
-    *("abs", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "exp", "expm1", "floor", "is_finite", "log"),
-    *("log1p", "neg", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "add", "atan2", "div", "eq"),
+    *(
+        "abs",
+        "asin",
+        "asinh",
+        "atan",
+        "atanh",
+        "cbrt",
+        "ceil",
+        "cos",
+        "exp",
+        "expm1",
+        "floor",
+        "is_finite",
+        "log",
+    ),
+    *(
+        "log1p",
+        "neg",
+        "rsqrt",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "square",
+        "tan",
+        "tanh",
+        "add",
+        "atan2",
+        "div",
+        "eq",
+    ),
     *("ge", "gt", "le", "lt", "max", "min", "mul", "ne", "sub"),
 )
 
@@ -306,7 +427,9 @@ def test_subnormals_are_kept(name: str, dtype: str) -> None:
     narrow = dtype_of(dtype)
     tiny = float(info(narrow).tiny)
     least = float(info(narrow).smallest_subnormal)
-    positive = make.cast([least, 2 * least, tiny / 2, tiny / 3, tiny - least, tiny, 3 * tiny, 0.0, 1.0, 0.25], narrow)
+    positive = make.cast(
+        [least, 2 * least, tiny / 2, tiny / 3, tiny - least, tiny, 3 * tiny, 0.0, 1.0, 0.25], narrow
+    )
     x = np.concatenate([positive, -positive])
     pair = [side.ravel() for side in np.meshgrid(x, x)]
     operands = [x] if name in {record.name for record in RECORDS[: _first_binary()]} else pair
@@ -348,7 +471,14 @@ def test_conversion_rounds_once(target: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "int8"])
 def test_shapes(shape: tuple[int, ...], dtype: str) -> None:
     x, y = (make.filled(shape, dtype_of(dtype), offset) for offset in (1, 4))
-    calls = [("add", x, y), ("neg", x), ("eq", x, y), ("select", x == y, x, y), ("square", x), ("integer_pow", x, 3)]
+    calls = [
+        ("add", x, y),
+        ("neg", x),
+        ("eq", x, y),
+        ("select", x == y, x, y),
+        ("square", x),
+        ("integer_pow", x, 3),
+    ]
     calls += [("convert_element_type", x, np.float64 if dtype != "complex64" else np.complex128)]
     for name, *arguments in calls:
         wanted = np.asarray(jax_function(name)(*arguments))
@@ -395,7 +525,11 @@ def functions_of(*modules: Any) -> set[str]:
 
 
 def _defined_in(value: Any, module: Any) -> bool:
-    return callable(value) and not isinstance(value, type) and getattr(value, "__module__", None) == module.__name__
+    return (
+        callable(value)
+        and not isinstance(value, type)
+        and getattr(value, "__module__", None) == module.__name__
+    )
 
 
 def missing(names: set[str], records: Sequence[Record], excused: dict[str, str]) -> set[str]:

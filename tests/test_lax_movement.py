@@ -1,4 +1,4 @@
-"""Every data-moving function of `xarr.lax` beside `jax.lax` on the CPU, with the same arguments, to the bit."""
+"""The data-moving functions of `xarr.lax` beside `jax.lax` on the CPU, same arguments, to the bit."""
 
 from __future__ import annotations
 
@@ -18,36 +18,106 @@ from xarr.lazy import to_host
 ALL: Final = BOOLS + INTS + FLOATS + COMPLEXES + FLOAT8
 DType = np.dtype[Any]
 
-#: The shape of the operand and the further arguments.  All of them run on float32, the first two on every type.
+#: The shape of the operand and the further arguments.  All run on float32, the first two on every type.
 _SHAPED: Final[dict[str, list[tuple[Any, ...]]]] = {
-    "broadcast": [((3, 4), (2,)), ((), (2, 3)), ((0, 3), (2,)), ((1,), ()), ((2, 1, 3, 1, 2), (0, 2)), ((3, 4), ())],
-    "broadcast_in_dim": [
-        *(((3,), (2, 3), (1,)), ((3, 1), (3, 4), (0, 1)), ((), (2, 3), ()), ((), (), ()), ((3,), (3, 0), (0,))),
-        *(((1, 1), (2, 3, 4), (0, 2)), ((0, 3), (2, 0, 3), (1, 2)), ((2, 1, 3, 1, 2), (2, 5, 3, 1, 2), (0, 1, 2, 3, 4))),
+    "broadcast": [
+        ((3, 4), (2,)),
+        ((), (2, 3)),
+        ((0, 3), (2,)),
+        ((1,), ()),
+        ((2, 1, 3, 1, 2), (0, 2)),
+        ((3, 4), ()),
     ],
-    "collapse": [((3, 4), 0), ((2, 1, 3, 1, 2), 1, 4), ((2, 1, 3, 1, 2), -3, -1), ((2, 3), 0, 1), ((0, 3), 0, 2)],
-    "expand_dims": [((3, 4), (0,)), ((), (0, 1)), ((3, 4), (1, 3)), ((3,), (-1,)), ((0, 3), (0, -1)), ((3,), ())],
+    "broadcast_in_dim": [
+        *(
+            ((3,), (2, 3), (1,)),
+            ((3, 1), (3, 4), (0, 1)),
+            ((), (2, 3), ()),
+            ((), (), ()),
+            ((3,), (3, 0), (0,)),
+        ),
+        *(
+            ((1, 1), (2, 3, 4), (0, 2)),
+            ((0, 3), (2, 0, 3), (1, 2)),
+            ((2, 1, 3, 1, 2), (2, 5, 3, 1, 2), (0, 1, 2, 3, 4)),
+        ),
+    ],
+    "collapse": [
+        ((3, 4), 0),
+        ((2, 1, 3, 1, 2), 1, 4),
+        ((2, 1, 3, 1, 2), -3, -1),
+        ((2, 3), 0, 1),
+        ((0, 3), 0, 2),
+    ],
+    "expand_dims": [
+        ((3, 4), (0,)),
+        ((), (0, 1)),
+        ((3, 4), (1, 3)),
+        ((3,), (-1,)),
+        ((0, 3), (0, -1)),
+        ((3,), ()),
+    ],
     "index_in_dim": [
         *(((3, 4), 1), ((3, 4), -1, 1), ((3, 4), 2, 0, False), ((3, 4), -4, -1, False), ((1,), 0, 0, False)),
         *(((2, 1, 3, 1, 2), 2, 2), ((0, 3), 1, 1)),
     ],
     "reshape": [
-        *(((3, 4), (2, 6)), ((3, 4), (12,), (1, 0)), ((), (1, 1)), ((1,), ()), ((0, 3), (5, 0)), ((3, 4), (3, 4))),
-        *(((2, 1, 3, 1, 2), (4, 3)), ((2, 1, 3, 1, 2), (3, 4), (2, 0, 4, 1, 3)), ((2, 3, 4), (24,), (2, 1, 0))),
+        *(
+            ((3, 4), (2, 6)),
+            ((3, 4), (12,), (1, 0)),
+            ((), (1, 1)),
+            ((1,), ()),
+            ((0, 3), (5, 0)),
+            ((3, 4), (3, 4)),
+        ),
+        *(
+            ((2, 1, 3, 1, 2), (4, 3)),
+            ((2, 1, 3, 1, 2), (3, 4), (2, 0, 4, 1, 3)),
+            ((2, 3, 4), (24,), (2, 1, 0)),
+        ),
     ],
-    "rev": [((3, 4), (0,)), ((3, 4), (0, 1)), ((3, 4), ()), ((), ()), ((0, 3), (0,)), ((2, 1, 3, 1, 2), (4, 2, 0))],
+    "rev": [
+        ((3, 4), (0,)),
+        ((3, 4), (0, 1)),
+        ((3, 4), ()),
+        ((), ()),
+        ((0, 3), (0,)),
+        ((2, 1, 3, 1, 2), (4, 2, 0)),
+    ],
     "slice": [
         *(((3, 4), (1, 0), (3, 3)), ((3, 4), (0, 1), (3, 4), (2, 3)), ((), (), ()), ((0, 3), (0, 1), (0, 2))),
-        *(((3, 4), (3, 4), (3, 4)), ((7,), (1,), (7,), (4,)), ((2, 1, 3, 1, 2), (0, 0, 1, 0, 1), (2, 1, 3, 1, 2))),
+        *(
+            ((3, 4), (3, 4), (3, 4)),
+            ((7,), (1,), (7,), (4,)),
+            ((2, 1, 3, 1, 2), (0, 0, 1, 0, 1), (2, 1, 3, 1, 2)),
+        ),
         ((3,), (1,), (1,), (2,)),
     ],
     "slice_in_dim": [
-        *(((3, 4), 1, 3), ((3, 4), 0, 4, 2, 1), ((3, 4), None, None), ((3, 4), -2, None), ((3, 4), 1, -1, 1, -1)),
+        *(
+            ((3, 4), 1, 3),
+            ((3, 4), 0, 4, 2, 1),
+            ((3, 4), None, None),
+            ((3, 4), -2, None),
+            ((3, 4), 1, -1, 1, -1),
+        ),
         *(((0, 3), 0, 0), ((0, 3), 1, 3, 2, 1), ((7,), None, None, 3)),
     ],
-    "split": [((3, 4), (1, 2)), ((3, 4), (1, 0, 3), 1), ((3, 4), (4,), -1), ((0, 3), (0, 0)), ((5,), (2, 2, 1))],
+    "split": [
+        ((3, 4), (1, 2)),
+        ((3, 4), (1, 0, 3), 1),
+        ((3, 4), (4,), -1),
+        ((0, 3), (0, 0)),
+        ((5,), (2, 2, 1)),
+    ],
     "squeeze": [
-        *(((1, 3), (0,)), ((2, 1, 3, 1, 2), (1, 3)), ((2, 1, 3, 1, 2), (-2,)), ((1, 1), (0, 1)), ((3, 4), ())),
+        *(
+            ((1, 3), (0,)),
+            ((2, 1, 3, 1, 2), (1, 3)),
+            ((2, 1, 3, 1, 2), (-2,)),
+            ((1, 1), (0, 1)),
+            ((3, 4), ()),
+        ),
         ((0, 1), (1,)),
     ],
     "transpose": [
@@ -88,7 +158,9 @@ def _few(dtype: DType, calls: list[Call]) -> list[Call]:
 
 def _shaped(name: str) -> Record:
     return Record(
-        name, ALL, lambda dtype: _few(dtype, [(filled(shape, dtype), *rest) for shape, *rest in _SHAPED[name]])
+        name,
+        ALL,
+        lambda dtype: _few(dtype, [(filled(shape, dtype), *rest) for shape, *rest in _SHAPED[name]]),
     )
 
 
@@ -98,12 +170,16 @@ def _paddings(dtype: DType) -> list[Call]:
 
 
 def _joined(dtype: DType) -> list[Call]:
-    return _few(dtype, [([filled(shape, dtype, k) for k, shape in enumerate(shapes)], dim) for shapes, dim in _JOINED])
+    return _few(
+        dtype, [([filled(shape, dtype, k) for k, shape in enumerate(shapes)], dim) for shapes, dim in _JOINED]
+    )
 
 
 RECORDS: Final = (*map(_shaped, _SHAPED), Record("pad", ALL, _paddings), Record("concatenate", ALL, _joined))
 
-_CASES: Final = [pytest.param(record, dtype, id=f"{record.name}-{dtype}") for record in RECORDS for dtype in record.dtypes]
+_CASES: Final = [
+    pytest.param(record, dtype, id=f"{record.name}-{dtype}") for record in RECORDS for dtype in record.dtypes
+]
 
 
 @pytest.mark.parametrize(("record", "dtype"), _CASES)
@@ -119,7 +195,7 @@ def test_agrees_with_xla(record: Record, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "complex64"])
 def test_bits_survive(dtype: str) -> None:
-    """NaN payloads, signs of zero and subnormal numbers move unchanged; XLA makes one NaN of all bfloat16 ones."""
+    """NaN payloads, signs of zero and subnormals move unchanged; XLA makes one NaN of all in bfloat16."""
     x = values(dtype_of(dtype))
     moved = {
         "rev": (movement.rev(x, (0,)), x[::-1]),
@@ -137,7 +213,10 @@ def test_bits_survive(dtype: str) -> None:
 def test_operands_that_are_not_contiguous(name: str) -> None:
     x = np.arange(48.0).reshape(4, 12)[::-1, ::3].T
     rest: dict[str, tuple[Any, ...]] = {
-        "transpose": ((1, 0),), "rev": ((1,),), "slice": ((1, 0), (3, 4), (1, 2)), "reshape": ((2, 8),),
+        "transpose": ((1, 0),),
+        "rev": ((1,),),
+        "slice": ((1, 0), (3, 4), (1, 2)),
+        "reshape": ((2, 8),),
         "pad": (0.0, [(1, 0, 1), (0, -1, 0)]),
     }
     assert_same(getattr(movement, name)(x, *rest[name]), np.asarray(getattr(jax.lax, name)(x, *rest[name])))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
@@ -24,7 +24,7 @@ def elementwise(
 ) -> Writer:
     """Rows of operations that NumPy broadcasts by itself, with templates of their own for some operands.
 
-    The result is thin if every operand is.  Otherwise some operand has the full shape and so has the result.
+    The result is thin if every operand is.  Otherwise some operand has the full shape, and so the result.
     """
 
     def write(emitter: Emitter, node: Node) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -239,7 +239,8 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     if exponent == 0:
         (node,), backend = operands("integer_pow", x)
         return wrap(broadcast_node(scalar_node(1, node.dtype), node.shape, ()), backend)
-    result, base = None, x
+    result: Any = None
+    base = x
     while exponent:
         if exponent & 1:
             result = base if result is None else mul(result, base)
@@ -288,15 +289,15 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """cases[which], element by element.
 
-    which: bool (for at most two cases) or int32 array of the shape of the cases, or a scalar.
+    which: bool (for at most two cases) or integer array of the shape of the cases, or a scalar.
     Raises InputError without cases, DTypeError for other indices.  An index out of range takes the nearest
     case, as XLA does.
     """
     if not cases:
         raise InputError("select_n: wanted at least one case, got none")
     (index,), _ = operands("select_n", which)
-    if index.dtype not in (PREDICATE, np.int32):
-        raise DTypeError(f"select_n: wanted which to be bool or int32, got {index.type.short()}; convert_element_type it")
+    if index.dtype != PREDICATE and index.dtype not in INTEGER:
+        raise DTypeError(f"select_n: wanted which to be bools or integers, got {index.type.short()}")
     if len(cases) == 1:
         return select(True, cases[0], cases[0])
     if index.dtype == PREDICATE:
