@@ -3,11 +3,12 @@
 What is not listed must agree to the bit: integers, bools, comparisons, conversions, data movement, and the
 float operations that IEEE 754 defines exactly (add, sub, mul, div, rem, sqrt, floor, ceil, round, …).
 
-Errors were measured once against a more exact computation (every value of 16-bit types; 80,000 of float32 and
-float64 against the next longer type; complex numbers against mpmath with 60 digits), in units in the last
-place of the exact result, results near or below the smallest normal number left aside.  They are those of NumPy 2.4
-with AVX2 and of jaxlib 0.10.2, both on glibc 2.36; other processors and C libraries differ a little, so the
-bounds leave room.  Errors of complex results are measured against the larger of their two parts.
+Errors were measured once against a more exact computation (every value of 16-bit types; 80,000 of float32
+and float64 against the next longer type; complex numbers against mpmath with 60 digits), in units in the
+last place of the exact result, results near or below the smallest normal number left aside. They are those
+of NumPy 2.4 with AVX2 and of jaxlib 0.10.2, both on glibc 2.36; other processors and C libraries differ a
+little, so the bounds leave room. Errors of complex results are measured against the larger of their two
+parts.
 """
 
 from __future__ import annotations
