@@ -41,7 +41,7 @@ def _powers(dtype: DType) -> list[Call]:
         return [make.power_pairs(dtype), (make.complexes(dtype), 2)]
     x, y = make.pairs(dtype)
     whole = np.resize(np.arange(-5, 6, dtype=np.int32), x.shape)
-    return [(x, y), (x, whole), (x, 3), (x, -1), (x, y[1])]
+    return [(x, y), (x, whole), (x, 3), (x, -1), *[(x, np.array(e, dtype)) for e in (0.5, -0.5, 2, 0)]]
 
 
 def _integer_powers(dtype: DType) -> list[Call]:

@@ -200,7 +200,8 @@ def info(dtype: np.dtype[Any]) -> Any:
     """`finfo` or `iinfo` of an element type, `ml_dtypes` types included."""
     if dtype in INTEGER:
         return np.iinfo(dtype)
-    return ml_dtypes.finfo(dtype) if dtype in EXTENDED_FLOAT else np.finfo(dtype)
+    # mypy: ml_dtypes leaves finfo's constructor untyped.
+    return ml_dtypes.finfo(dtype) if dtype in EXTENDED_FLOAT else np.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=1024)
@@ -242,7 +243,8 @@ def _promote_weak(dtype: np.dtype[Any], scalar: type[Any], float_: np.dtype[Any]
 
 def promote_weak(dtype: np.dtype[Any], scalar: type[Any]) -> np.dtype[Any]:
     """The type of `array op python_scalar`: the scalar gives way unless its kind is higher (NEP 50)."""
-    return _promote_weak(dtype, scalar, default_float())
+    kind: Any = scalar
+    return _promote_weak(dtype, kind, default_float())
 
 
 def check_fits(value: int, dtype: np.dtype[Any]) -> None:

@@ -151,6 +151,14 @@ def logistic(x: Array) -> Array:
     return np.true_divide(np.where(x < 0, small, one), np.add(one, small))
 
 
+def power(x: Array, y: Array) -> Array:
+    """x ** y."""
+    if np.size(y) == 1 and x.dtype in (np.float32, np.float64) and np.all(np.equal(y, 0.5)):
+        # np.power takes the square root of all, but (-0)**0.5 is 0 and (-inf)**0.5 is inf.
+        return np.where((x == 0) | (x == -np.inf), np.abs(x), np.sqrt(x))
+    return np.power(x, y)
+
+
 def sign(x: Array) -> Array:
     """-1, 0, 1 with the sign of zero kept."""
     return np.where(x == 0, x, np.sign(x))
@@ -355,7 +363,7 @@ SCOPE: Final[dict[str, Any]] = {
         function.__name__: function
         for function in (
             finish, iota, pad, bitcast, convert, make_complex, imag, logistic, sign, maximum, minimum,
-            next_after, round_away, total_order, reduce_precision, complex_sign, complex_expm1, complex_log1p,
+            next_after, power, round_away, total_order, reduce_precision, complex_sign, complex_expm1, complex_log1p,
             complex_divide, complex_rsqrt, integer_divide, integer_remainder, integer_power, shift_left,
             shift_right_logical,
             shift_right_arithmetic, popcnt, count_leading_zeros,

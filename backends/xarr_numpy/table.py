@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,13 +9,12 @@ import numpy as np
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.op import Op
 from xarr_numpy import contraction, control, kernels, reductions, sorting
+from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
-Writer = Callable[["Emitter", Node], str]
 
 
 def elementwise(
@@ -40,6 +38,8 @@ def spread(emitter: Emitter, node: Node) -> list[str]:
     thin = [operand for operand in node.operands if operand in emitter.thin]
     if len(thin) == len(node.operands) and thin:
         emitter.mark_thin(node)
+        if emitter.points.issuperset(thin):
+            emitter.points.add(node)
     return [emitter.names[operand] for operand in node.operands]
 
 
@@ -88,7 +88,10 @@ def _broadcast_in_dim(emitter: Emitter, node: Node) -> str:
     (operand,) = node.operands
     emitter.mark_thin(node)
     name, dims = emitter.names[operand], node.op.broadcast_dimensions
-    if not operand.shape or dims == tuple(range(len(node.shape))):
+    if not operand.shape or operand in emitter.points:
+        emitter.points.add(node)
+        return name
+    if dims == tuple(range(len(node.shape))):
         return name
     return f"{name}[{', '.join(':' if axis in dims else 'None' for axis in range(len(node.shape)))}]"
 
@@ -120,7 +123,7 @@ def _bitcast(emitter: Emitter, node: Node) -> str:
     return f"bitcast({emitter.full(node.operands[0])}, {emitter.constant(node.dtype)})"
 
 
-TABLE: Final[dict[type[Op], Writer]] = {
+TABLE: Final[Rows] = {
     # creation
     ops.Constant: _constant,
     ops.Iota: _iota,
@@ -176,7 +179,7 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Multiply: elementwise("np.multiply({0}, {1})"),
     ops.NextAfter: elementwise("next_after({0}, {1})"),
     ops.Or: elementwise("np.bitwise_or({0}, {1})"),
-    ops.Power: elementwise("np.power({0}, {1})", integer="integer_power({0}, {1})"),
+    ops.Power: elementwise("power({0}, {1})", integer="integer_power({0}, {1})"),
     ops.Remainder: elementwise("np.fmod({0}, {1})", integer="integer_remainder({0}, {1})"),
     ops.ShiftLeft: elementwise("shift_left({0}, {1})"),
     ops.ShiftRightArithmetic: elementwise("shift_right_arithmetic({0}, {1})"),

@@ -37,7 +37,7 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
     found = common_backend(handles) if len(handles) > 1 else handles[0]._backend if handles else None
     if len(handles) == len(values):
         return tuple([handle._node for handle in handles]), found
-    if found is None and any(not isinstance(value, SCALARS) for value in values):
+    if found is None and any(not isinstance(value, (*SCALARS, Handle)) for value in values):
         found = backends.default()
     strong = {i: _strong_node(value, found) for i, value in enumerate(values) if not _is_weak(value)}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
@@ -73,7 +73,7 @@ def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> N
     if not array.shape:
         return Node(Constant.of(array))
     owner = backends.default() if backend is None else backend
-    return data(TensorType(array.shape, array.dtype), owner.from_host(array))
+    return data(TensorType(array.shape, array.dtype), owner.from_host(array), owner)
 
 
 def _weak_node(name: str, value: complex, dtype: np.dtype[Any]) -> Node:
@@ -109,7 +109,7 @@ def _broadcast(
 
 def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
     """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold."""
-    kind = type(value) if type(value) in SCALARS else scalar_kind(value)
+    kind: Any = type(value) if type(value) in SCALARS else scalar_kind(value)
     # The text tells apart what compares equal: -0.0 and 0.0, True and 1.
     op = _scalar_constant(repr(kind(value)), kind, dtype)
     return Node(op, (), op.type)

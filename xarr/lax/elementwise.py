@@ -22,6 +22,7 @@ from xarr.explanation.broadcast import broadcast_error
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
+from xarr.ir.source import written_operands
 from xarr.lax.core import (
     ArrayLike,
     apply,
@@ -91,7 +92,7 @@ def _aligned(op: Op, lhs: Node, rhs: Node, dimensions: Sequence[int] | None) -> 
     except BroadcastError:
         dtypes = (xla_name(lhs.dtype), xla_name(rhs.dtype))
         raise broadcast_error(
-            op.lax_name, (lhs.shape, rhs.shape), None, dtypes, dims, explicit=True
+            op.lax_name, (lhs.shape, rhs.shape), written_operands(2), dtypes, dims, explicit=True
         ) from None
     left, right = alignment.dimensions
     return broadcast_node(lhs, alignment.result, left), broadcast_node(rhs, alignment.result, right)
@@ -236,17 +237,17 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     exponent = integer("integer_pow", "y", y)
     if exponent < 0:
         return reciprocal(integer_pow(x, -exponent))
+    (node,), backend = operands("integer_pow", x)
     if exponent == 0:
-        (node,), backend = operands("integer_pow", x)
         return wrap(broadcast_node(scalar_node(1, node.dtype), node.shape, ()), backend)
-    result: Any = None
-    base = x
-    while exponent:
-        if exponent & 1:
+    base, result = wrap(node, backend), None
+    # From the lowest bit of the exponent up, as jax.lax does it: the other order rounds otherwise.
+    for place, bit in enumerate(bin(exponent)[:1:-1]):
+        base = mul(base, base) if place else base
+        if bit == "1":
             result = base if result is None else mul(result, base)
-        exponent >>= 1
-        base = mul(base, base) if exponent else base
-    return apply(ops.Reshape(operands("integer_pow", x)[0][0].shape), x) if result is x else result
+    assert result is not None
+    return result
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
