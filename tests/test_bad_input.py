@@ -88,7 +88,9 @@ def test_bad_dtypes(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "look", [bool, float, int, np.asarray, lambda x: [10, 20][x], lambda x: range(3)[x]], ids=str
+    "look",
+    [bool, float, int, np.asarray, lambda x: [10, 20][x], lambda x: range(3)[x]],
+    ids=["bool", "float", "int", "asarray", "list index", "range index"],
 )
 def test_a_traced_value(look: Callable[[Any], Any]) -> None:
     with pytest.raises(TracedValueError, match="value of a traced array was asked for"):
