@@ -138,6 +138,8 @@ OTHER = ["clip"]
 #: composed; powers of float16 are rounded once more.
 #: The sum in logaddexp cancels where its result is near 0.  degrees and radians round their factor once more.
 ULP = {"log2": 2, "log10": 2, "hypot": 2, "logaddexp": 16, "exp2": 1, "degrees": 1, "radians": 1}
+# NumPy gives whichever zero comes; here 0.0 is larger than -0.0.  A bound above 0 takes both for one number.
+ULP |= dict.fromkeys(["maximum", "minimum", "fmax", "fmin"], 1)
 #: For complex numbers, in spacings of the larger part.
 COMPLEX_ULP = {**dict.fromkeys(UNARY + BINARY, 4), "pow": 8, "exp2": 8}
 

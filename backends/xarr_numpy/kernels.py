@@ -167,15 +167,21 @@ def sign(x: Array) -> Array:
 def maximum(x: Array, y: Array) -> Array:
     """The larger float, 0.0 being larger than -0.0, as IEEE 754-2019 orders them."""
     larger = np.maximum(x, y)
-    wrong = (larger == 0) & (np.signbit(x) != np.signbit(y)) & np.signbit(larger)
-    return np.where(wrong, x.dtype.type(0), larger) if wrong.any() else larger
+    zero = larger == 0
+    if not np.any(zero):
+        return larger
+    wrong = zero & (np.signbit(x) != np.signbit(y)) & np.signbit(larger)
+    return np.where(wrong, x.dtype.type(0), larger)
 
 
 def minimum(x: Array, y: Array) -> Array:
     """The smaller float, -0.0 being smaller than 0.0, as IEEE 754-2019 orders them."""
     smaller = np.minimum(x, y)
-    wrong = (smaller == 0) & (np.signbit(x) != np.signbit(y)) & ~np.signbit(smaller)
-    return np.where(wrong, -x.dtype.type(0), smaller) if wrong.any() else smaller
+    zero = smaller == 0
+    if not np.any(zero):
+        return smaller
+    wrong = zero & (np.signbit(x) != np.signbit(y)) & ~np.signbit(smaller)
+    return np.where(wrong, -x.dtype.type(0), smaller)
 
 
 def next_after(x: Array, y: Array) -> Array:
