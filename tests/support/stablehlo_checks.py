@@ -22,8 +22,9 @@ from xarr.stablehlo import Module, run
 HostArray = np.ndarray[Any, Any]
 
 SEPARATOR = "// -----"
-#: Sums in another order than the reference's may differ more: also allowed is this part of the largest value.
-RELATIVE = {np.dtype(np.float32): 1e-5, np.dtype(np.complex64): 1e-5}
+#: What these programs sum may be summed in any order: there the largest value decides what is close.
+SUMS = ("dot_general_", "conv_general_dilated_", "fft_", "triangular_solve_")
+SUM_TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-14}
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def outcome(case: Case, backend: str) -> str | None:
         if expected is None:
             expected = _array(check, actual, source)
         problem = compare(check.kind, check.tolerance, actual, expected)
-        if problem:
+        if problem and not (case.path.name.startswith(SUMS) and is_close(actual, expected)):
             return problem
     return None
 
@@ -105,11 +106,12 @@ def _agrees(kind: str, tolerance: float, actual: HostArray, expected: HostArray)
         return np.asarray(same | (finite & (np.abs(actual.astype(float) - expected.astype(float)) <= tolerance)))
 
 
-def relative_error(actual: HostArray, expected: HostArray) -> float:
-    """The largest difference over the largest expected magnitude."""
+def is_close(actual: HostArray, expected: HostArray) -> bool:
+    """Whether two results of sums in different orders are the same up to rounding."""
     wide = np.complex128 if actual.dtype in COMPLEX else np.float64
-    scale = float(np.max(np.abs(expected.astype(wide)), initial=0.0)) or 1.0
-    return float(np.max(np.abs(actual.astype(wide) - expected.astype(wide)), initial=0.0)) / scale
+    scale = float(np.max(np.abs(expected.astype(wide)), initial=0.0))
+    error = float(np.max(np.abs(actual.astype(wide) - expected.astype(wide)), initial=0.0))
+    return error <= SUM_TOLERANCE.get(real_part_of(actual.dtype), 0.0) * scale
 
 
 def _operations(function: Function) -> list[Operation]:
@@ -155,13 +157,8 @@ def _array(check: Check, actual: HostArray, source: SourceModule) -> HostArray:
 
 
 def _reason(error: XarrError) -> str:
-    lines = str(error).split("\n")
-    if "does not support" in lines[0]:
-        return "needs " + "; ".join(sorted({line.split(", at ")[0].strip() for line in lines if line.startswith("  ") and ", at " in line}))
-    return lines[0]
-
-
-def is_close(actual: HostArray, expected: HostArray) -> bool:
-    """Whether two results of sums in different orders are the same up to rounding."""
-    limit = RELATIVE.get(actual.dtype, 4 * float(np.finfo(real_part_of(actual.dtype)).eps))
-    return relative_error(actual, expected) <= limit
+    first, *others = str(error).split("\n")
+    if "does not support" not in first:
+        return first
+    found = {line.split(", at ")[0].strip() for line in others if ", at " in line}
+    return f"needs {'; '.join(sorted(found))}"

@@ -33,7 +33,7 @@ _RETURNS: Final = ("func.return", "stablehlo.return")
 _CALLS: Final = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 _MOST_REPORTED: Final = 20
 #: Operations of functions with unknown sizes, which are built anew for each call.
-_MOST_INLINED: Final = 1_000_000
+_MOST_INLINED: Final = 100_000
 
 
 def constant_only(node: Node) -> np.ndarray[Any, Any]:
@@ -77,7 +77,7 @@ class Builder:
         self.source = source
         self.fold = fold
         self._graphs: dict[str, Graph] = {}
-        self._open: list[str] = []
+        self._depth = 0
         self._inlined = 0
 
     def build(self) -> dict[str, Graph]:
@@ -99,6 +99,7 @@ class Builder:
             raise self.source.text.error(f"@{name} takes ({shown}), got ({got})", function.position)
         if name in self._graphs:
             return self._graphs[name]
+        self._inlined = 0
         return self._graph(function, types)
 
     # --- what is refused before anything is built ---
@@ -218,6 +219,9 @@ class Builder:
         self._check("argument", wanted, site.operands, f"@{name}", site.operation.position)
         if name in self._graphs:
             return unpacked(Node(Call(self._graphs[name]), site.operands), len(function.result_types))
+        self._inlined += len(function.body.operations)
+        if self._inlined > _MOST_INLINED:
+            site.fail(f"calls repeat more than {_MOST_INLINED} operations of functions of unknown sizes")
         return tuple(self.inline(function, site.operands))
 
     # --- regions ---
@@ -246,6 +250,14 @@ class Builder:
         return node
 
     def _block(self, region: Region, scope: Scope) -> list[Node]:
+        self._depth += 1
+        if self._depth > DEEPEST + 1:
+            raise self.source.text.error(f"calls and regions nest deeper than {DEEPEST} levels", region.position)
+        results = self._operations(region, scope)
+        self._depth -= 1
+        return results
+
+    def _operations(self, region: Region, scope: Scope) -> list[Node]:
         for operation in region.operations:
             operands = tuple([scope.get(value) for value in operation.operands])
             if operation.operand_types is not None:
@@ -260,9 +272,6 @@ class Builder:
 
     def _results(self, site: Site) -> tuple[Node, ...]:
         operation = site.operation
-        self._inlined += 1
-        if self._inlined > _MOST_INLINED:
-            raise self.source.text.error(f"more than {_MOST_INLINED} operations", operation.position)
         try:
             found = BUILDERS[operation.name](site)
         except ParseError as error:

@@ -177,19 +177,20 @@ class Lexer:
 
     def skip_group(self) -> str:
         """Step over the bracket that comes now and all up to the one that closes it; their text."""
-        start, expected = self.token.start, []
+        start = self.token.start
+        opened: list[Token] = []
         while True:
             token = self.token
-            if token.text in _OPENING and token.kind == "mark":
-                expected.append(_OPENING[token.text])
-            elif not expected:
+            if token.kind == "mark" and token.text in _OPENING:
+                opened.append(token)
+            elif not opened:
                 self.fail("an opening bracket")
-            elif token.text == expected[-1]:
-                expected.pop()
+            elif token.text == _OPENING[opened[-1].text]:
+                opened.pop()
             elif token.kind == "end" or token.text in _OPENING.values():
-                self.fail(repr(expected[-1]))
+                raise self.text.error(f"{opened[-1].text!r} is not closed", opened[-1].start)
             self.advance()
-            if not expected:
+            if not opened:
                 return self.text.content[start : token.start + 1]
 
 

@@ -372,7 +372,8 @@ class _Reader:
         if self.lexer.at("{"):
             operation.attributes.update(self._braces())
         self._finish(operation, unnamed)
-        if self.lexer.accept(":"):
+        if operation.operands or self.lexer.at(":"):
+            self.lexer.expect(":", f"before the types of {operation.name}")
             self._types(operation)
         if self.lexer.at("{"):
             operation.attributes.update(self._braces())
