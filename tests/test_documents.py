@@ -80,3 +80,9 @@ def test_the_explanations_in_the_readme_are_what_the_command_prints(capsys: pyte
     for expression in ("(5,1) - (5,)", "(3,4) + (3,)"):
         main(["explain", expression])
         assert capsys.readouterr().out.strip() in text
+
+
+def test_the_picture_in_the_readme_is_what_the_command_draws(tmp_path: Path) -> None:
+    main(["explain", "(4,1) + (3,)", "--format", "svg", "--output", str(tmp_path / "explain.svg")])
+    kept = CHECKOUT / "docs" / "images" / "explain.svg"
+    assert (tmp_path / "explain.svg").read_text(encoding="utf-8") == kept.read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ and gives the same bits.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,9 +17,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr import backend as backends
 from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError
+from xarr.functions._core import is_weak
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -33,13 +36,16 @@ class ExplicitProgram:
     """A function rewritten without implicit broadcasts.
 
     `print(p)` or `p.text` shows it; `p(*arguments)` runs exactly that text.  Values from outside that
-    the function used are its last parameters, `captured_0` …, and are passed by the call.
+    the function used are its last parameters, `captured_0` …, and are passed by the call.  A Python number
+    among the arguments is written into the text; the call refuses another one.
     """
 
     text: str
     name: str
     constants: dict[str, np.ndarray[Any, Any]]
     captured: tuple[Handle, ...] = ()
+    backend: str = "numpy"
+    numbers: tuple[Any, ...] = ()
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -49,7 +55,16 @@ class ExplicitProgram:
         return scope[self.name]  # type: ignore[no-any-return]
 
     def __call__(self, *arguments: ArrayLike) -> Any:
-        return self.function(*arguments, *self.captured)
+        if len(arguments) != len(self.numbers):
+            raise InputError(f"{self.name} takes {len(self.numbers)} arguments, got {len(arguments)}")
+        for wanted, given in zip(self.numbers, arguments, strict=True):
+            if wanted is not None and (type(given) is not type(wanted) or repr(given) != repr(wanted)):
+                raise InputError(
+                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make it again for another one"
+                )
+        arrays = [given for wanted, given in zip(self.numbers, arguments, strict=True) if wanted is None]
+        with backends.use_backend(self.backend):
+            return self.function(*arrays, *self.captured)
 
     def __str__(self) -> str:
         return self.text
@@ -89,21 +104,31 @@ def _parameter_names(function: Callable[..., Any]) -> list[str]:
 
 def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> ExplicitProgram:
     lowered = lower(function, *arguments)
-    names = [_safe(name) for name in _parameter_names(function)[: len(arguments)]]
-    names += [f"x{i}" for i in range(len(names), len(arguments))]
+    numbers = tuple(argument if is_weak(argument) else None for argument in arguments)
+    written = _parameter_names(function)[: len(arguments)]
+    written += [f"x{i}" for i in range(len(written), len(arguments))]
+    names: list[str] = []
+    for number, name in zip(numbers, written, strict=True):
+        if number is None:
+            names.append(_safe(name, names))
     names += [f"captured_{i}" for i in range(len(lowered.captured))]
     called = getattr(function, "__name__", "")
-    name = called if called.isidentifier() and not iskeyword(called) else "program"
+    name = _safe(called, names) if called.isidentifier() and not iskeyword(called) else "program"
     writer = _Writer()
     lines = writer.define(name, lowered.graph, names)
     captured = tuple(wrap(node, lowered.backend) for node in lowered.captured)
-    return ExplicitProgram("\n".join(lines) + "\n", name, writer.constants, captured)
+    text = "\n".join(lines) + "\n"
+    return ExplicitProgram(text, name, writer.constants, captured, lowered.backend.name, numbers)
 
 
-def _safe(name: str) -> str:
-    """A parameter's name, changed if the program uses that name itself."""
-    taken = name in ("lax", "np") or (name[0] in "vf" and name[1:].isdigit()) or name.startswith(("captured_", "constant_"))
-    return f"{name}_" if taken else name
+def _safe(name: str, others: Sequence[str]) -> str:
+    """A name, changed as long as the program uses it for something else."""
+    while name in ("lax", "np", *others) or _USED.fullmatch(name):
+        name += "_"
+    return name
+
+
+_USED: Final = re.compile(r"[vf]\d+|f\d+_\d+|(captured|constant)_\d+")
 
 
 @dataclass
@@ -150,6 +175,10 @@ class _Writer:
         plain = array.dtype not in EXTENDED_FLOAT | COMPLEX and bool(np.isfinite(array).all())
         if not array.shape and plain:
             return f"lax.full((), {array.item()!r}, {dtype!r})"
+        if not array.shape and array.dtype.kind == "f":
+            spelled = str(float(array))
+            if np.array(float(spelled), array.dtype).tobytes() == array.tobytes():
+                return f"lax.full((), float({spelled!r}), {dtype!r})"
         if array.size <= 16 and plain and array.size:
             return f"np.array({array.tolist()}, {dtype!r})"
         name = f"constant_{len(self.constants)}"
@@ -204,7 +233,9 @@ def _round(method: str) -> Spelling:
 _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.RoundNearestAfz: _round("AWAY_FROM_ZERO"),
     ops.RoundNearestEven: _round("TO_NEAREST_EVEN"),
-    ops.Iota: lambda op, node, x, f: f"lax.broadcasted_iota({str(node.dtype)!r}, {node.shape}, {op.dimension})",
+    ops.Iota: lambda op, node, x, f: (
+        f"lax.broadcasted_iota({str(node.dtype)!r}, {node.shape}, {op.dimension})"
+    ),
     ops.Select: lambda op, node, x, f: f"lax.select({x[0]}, {x[1]}, {x[2]})",
     ops.Clamp: lambda op, node, x, f: f"lax.clamp({x[0]}, {x[1]}, {x[2]})",
     ops.Convert: lambda op, node, x, f: f"lax.convert_element_type({x[0]}, {str(op.dtype)!r})",
@@ -212,11 +243,15 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.ReducePrecision: lambda op, node, x, f: (
         f"lax.reduce_precision({x[0]}, {op.exponent_bits}, {op.mantissa_bits})"
     ),
-    ops.BroadcastInDim: lambda op, node, x, f: f"lax.broadcast_in_dim({x[0]}, {op.shape}, {op.broadcast_dimensions})",
+    ops.BroadcastInDim: lambda op, node, x, f: (
+        f"lax.broadcast_in_dim({x[0]}, {op.shape}, {op.broadcast_dimensions})"
+    ),
     ops.Reshape: lambda op, node, x, f: f"lax.reshape({x[0]}, {op.shape})",
     ops.Transpose: lambda op, node, x, f: f"lax.transpose({x[0]}, {op.permutation})",
     ops.Reverse: lambda op, node, x, f: f"lax.rev({x[0]}, {op.dimensions})",
-    ops.Slice: lambda op, node, x, f: f"lax.slice({x[0]}, {op.start_indices}, {op.limit_indices}, {op.strides})",
+    ops.Slice: lambda op, node, x, f: (
+        f"lax.slice({x[0]}, {op.start_indices}, {op.limit_indices}, {op.strides})"
+    ),
     ops.Pad: _pad,
     ops.Concatenate: lambda op, node, x, f: f"lax.concatenate([{', '.join(x)}], {op.dimension})",
     ops.DotGeneral: _dot_general,

@@ -37,6 +37,8 @@ def spread(emitter: Emitter, node: Node) -> list[str]:
     thin = [operand for operand in node.operands if operand in emitter.thin]
     if len(thin) == len(node.operands) and thin:
         emitter.mark_thin(node)
+        if emitter.points.issuperset(thin):
+            emitter.points.add(node)
     return [emitter.names[operand] for operand in node.operands]
 
 
@@ -85,7 +87,10 @@ def _broadcast_in_dim(emitter: Emitter, node: Node) -> str:
     (operand,) = node.operands
     emitter.mark_thin(node)
     name, dims = emitter.names[operand], node.op.broadcast_dimensions
-    if not operand.shape or dims == tuple(range(len(node.shape))):
+    if not operand.shape or operand in emitter.points:
+        emitter.points.add(node)
+        return name
+    if dims == tuple(range(len(node.shape))):
         return name
     return f"{name}[{', '.join(':' if axis in dims else 'None' for axis in range(len(node.shape)))}]"
 

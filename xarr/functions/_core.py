@@ -6,6 +6,7 @@ operands have one element type and one shape, and `xarr.lax` never has to guess.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xarr import backend as backends
 from xarr.backend import AbstractBackend
 from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.config import current as config
@@ -52,12 +54,18 @@ _observers: list[Callable[[ImplicitBroadcast], None]] = []
 
 @contextmanager
 def watching(observer: Callable[[ImplicitBroadcast], None]) -> Iterator[None]:
-    """Call `observer` with every implicit broadcast in the block."""
-    _observers.append(observer)
+    """Call `observer` with every implicit broadcast that this thread makes in the block."""
+    thread = threading.get_ident()
+
+    def own(broadcast: ImplicitBroadcast) -> None:
+        if threading.get_ident() == thread:
+            observer(broadcast)
+
+    _observers.append(own)
     try:
         yield
     finally:
-        _observers.remove(observer)
+        _observers.remove(own)
 
 
 def as_array(value: ArrayLike) -> Array:
@@ -66,7 +74,9 @@ def as_array(value: ArrayLike) -> Array:
         return value  # type: ignore[return-value]
     if isinstance(value, SCALARS) and not isinstance(value, np.generic):
         return wrap(scalar_node(value, default_of(scalar_kind(value))), None)
-    return wrap(host_node(host_array(value), None), None)
+    found = host_array(value)
+    backend = backends.default() if found.shape else None
+    return wrap(host_node(found, backend), backend)
 
 
 def is_weak(value: ArrayLike) -> bool:
@@ -92,7 +102,10 @@ def common_dtype(*values: ArrayLike) -> DType:
 def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
     """Nodes for the values, converted to `dtype` where it is given, and their backend."""
     backend = common_backend(value for value in values if isinstance(value, Handle))
-    return tuple(_node_of(value, dtype, backend) for value in values), backend
+    nodes = tuple(_node_of(value, dtype, backend) for value in values)
+    if backend is None and any(node.value is not None for node in nodes):
+        backend = backends.default()
+    return nodes, backend
 
 
 def _node_of(value: ArrayLike, dtype: DType | None, backend: AbstractBackend | None) -> Node:

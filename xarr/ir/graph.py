@@ -54,6 +54,7 @@ class Node:
     * `depth` - length of the longest unevaluated chain below,
     * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
     * `handles` - how many live Arrays show this node,
+    * `value`, `owner` - the computed value and the backend whose buffer it is, None before,
     * `serial` - counts nodes in the order they were built.
     """
 
@@ -64,6 +65,7 @@ class Node:
         "handles",
         "op",
         "operands",
+        "owner",
         "serial",
         "traced",
         "type",
@@ -73,6 +75,7 @@ class Node:
     operands: tuple[Node, ...]
     type: Type
     value: Any
+    owner: Any
 
     def __init__(self, op: Op, operands: tuple[Node, ...] = (), type: Type | None = None) -> None:
         depth, traced = 0, False
@@ -89,6 +92,7 @@ class Node:
         self.handles = 0
         self.serial = next(_serials)
         self.value = None
+        self.owner = None
         self._place = caller()
 
     @property
@@ -110,9 +114,10 @@ class Node:
     def dtype(self) -> Any:
         return self.tensor_type.dtype
 
-    def settle(self, value: Any) -> None:
-        """Attach the computed value and drop the operands."""
+    def settle(self, value: Any, owner: Any) -> None:
+        """Attach the value that the backend `owner` computed and drop the operands."""
         self.value = value
+        self.owner = owner
         self.op = Data(self.type)
         self.operands = ()
         self.depth = 0
@@ -141,10 +146,10 @@ def parameter(type: Type) -> Node:
     return node
 
 
-def data(type: Type, value: Any) -> Node:
-    """A leaf that holds a value."""
+def data(type: Type, value: Any, owner: Any) -> Node:
+    """A leaf that holds a value, a buffer of the backend `owner`."""
     node = Node(Data(type), (), type)
-    node.value, node.depth = value, 0
+    node.value, node.owner, node.depth = value, owner, 0
     return node
 
 

@@ -73,7 +73,7 @@ def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> N
     if not array.shape:
         return Node(Constant.of(array))
     owner = backends.default() if backend is None else backend
-    return data(TensorType(array.shape, array.dtype), owner.from_host(array))
+    return data(TensorType(array.shape, array.dtype), owner.from_host(array), owner)
 
 
 def _weak_node(name: str, value: complex, dtype: np.dtype[Any]) -> Node:
