@@ -11,7 +11,7 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr_numpy import contraction, control, kernels, reductions, sorting
+from xarr_numpy import contraction, control, indexing, kernels, reductions, sorting
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -196,6 +196,7 @@ TABLE: Final[dict[type[Op], Writer]] = {
     **reductions.ROWS,
     **contraction.ROWS,
     **sorting.ROWS,
+    **indexing.ROWS,
     **control.ROWS,
 }
 
@@ -205,5 +206,6 @@ SCOPE: Final[dict[str, Any]] = {
     **reductions.SCOPE,
     **contraction.SCOPE,
     **sorting.SCOPE,
+    **indexing.SCOPE,
     **control.SCOPE,
 }
