@@ -50,12 +50,16 @@ def strides_of(shape: Ints) -> Ints:
 
 def first_elements(starts: Array, windows: Windows, strides: Ints) -> Array:
     """The flat position of the first element of each window, in the shape of the batch."""
-    base = np.zeros((), np.int64)
-    for start, dim in zip(starts, windows.index_map, strict=True):
-        base = base + start * strides[dim] if strides[dim] != 1 else base + start
+    rank = len(windows.batch_shape)
+    parts = [
+        start if strides[dim] == 1 else start * strides[dim]
+        for start, dim in zip(starts, windows.index_map, strict=True)
+        if strides[dim]
+    ]
     for dim, position in windows.batching:
-        base = base + _along(np.arange(windows.batch_shape[position]) * strides[dim], position, len(windows.batch_shape))
-    return np.broadcast_to(base, windows.batch_shape)
+        parts.append(_along(np.arange(windows.batch_shape[position]) * strides[dim], position, rank))
+    total = sum(parts[1:], start=parts[0]) if parts else np.zeros((), np.int64)
+    return np.broadcast_to(total, windows.batch_shape)
 
 
 def _along(values: Array, axis: int, rank: int) -> Array:
@@ -133,16 +137,23 @@ def placed_updates(indices: Array, updates: Sequence[Array], windows: Windows) -
     Blocks of one element are no rows but elements.
     """
     starts = start_vectors(indices, windows)
-    fits = np.all((starts >= 0) & (starts <= _last(windows)), axis=0)
-    if any(size > whole for size, whole in zip(windows.sizes, windows.operand_shape, strict=True)):
-        fits = np.zeros_like(fits)
+    fits = _fitting(starts, windows)
     rows, size = block_rows(starts, windows)
     order = windows.batch_dims + windows.window_dims
     flat = [np.transpose(each, order).reshape((*rows.shape, size) if size != 1 else rows.shape) for each in updates]
-    if not fits.all():
+    if fits is not None:
         rows, flat = rows[fits], [each[fits] for each in flat]
     tail = (size,) if size != 1 else ()
     return rows.reshape(-1), [each.reshape((rows.size, *tail)) for each in flat]
+
+
+def _fitting(starts: Array, windows: Windows) -> Array | None:
+    """Which windows lie in the operand, in the shape of the batch; None if all do, the common case."""
+    last = windows.last_starts
+    if all(0 <= start.min() and start.max() <= limit for start, limit in zip(starts, last, strict=True)):
+        return None
+    fits: Array = np.all((starts >= 0) & (starts <= _last(windows)), axis=0)
+    return fits
 
 
 def as_blocks(operand: Array, size: int) -> Array:
@@ -206,12 +217,14 @@ class Groups:
         found, order = _sorted(targets, bound)
         first = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1]])[: found.size])
         counts = np.diff(first, append=found.size)
-        most_first = np.argsort(-counts, kind="stable")
+        self.depth = int(counts.max(initial=0))
+        # NumPy sorts 16 bits by radix, much faster than more.
+        rarity = self.depth - counts
+        most_first = np.argsort(rarity.astype(np.uint16) if self.depth < 1 << 16 else rarity, kind="stable")
         self.order = order
         self.first = first[most_first]
         self.counts = counts[most_first]
         self.targets = found[self.first]
-        self.depth = int(self.counts[0]) if self.counts.size else 0
 
     def rounds(self) -> list[int]:
         """How many targets have a k-th update, for k = 0, 1 …"""
@@ -226,7 +239,8 @@ def _sorted(targets: Array, bound: int) -> tuple[Array, Array]:
         order = np.argsort(targets, kind="stable")
         return targets[order], order
     # One sort of distinct integers is several times faster than a stable sort of indices.
-    keys = (targets << bits) | np.arange(targets.size)
+    keys = targets << bits
+    keys |= np.arange(targets.size)
     keys.sort()
     return keys >> bits, keys & ((1 << bits) - 1)
 
