@@ -10,7 +10,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu
+from xarr.dtypes import info, BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -81,10 +81,10 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     x = np.asarray(x)
     if x.dtype in COMPLEX and dtype not in COMPLEX:
         if dtype in BOOL:
-            return x != 0
+            return np.not_equal(x, 0)
         x = x.real
     if dtype in BOOL:
-        return x != 0
+        return np.not_equal(x, 0)
     if x.dtype in FLOAT and dtype in INTEGER:
         return _saturated(x, dtype)
     if x.dtype in EXTENDED_FLOAT and (dtype in COMPLEX or dtype in EXTENDED_FLOAT):
@@ -212,9 +212,9 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     if x.dtype.itemsize == 1:
         return reduce_precision(x.astype(np.float16), exponent_bits, mantissa_bits).astype(x.dtype)
     width = x.dtype.itemsize * 8
-    limits = ml_dtypes.finfo(x.dtype)
-    mantissa, exponent = int(limits.nmant), width - 1 - int(limits.nmant)
-    kind = _UNSIGNED[x.dtype.itemsize]
+    mantissa = int(info(x.dtype).nmant)
+    exponent = width - 1 - mantissa
+    kind: Any = _UNSIGNED[x.dtype.itemsize]
     bits = unsigned(x)
     if mantissa_bits < mantissa:
         dropped = mantissa - mantissa_bits

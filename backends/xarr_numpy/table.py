@@ -9,7 +9,7 @@ import numpy as np
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr_numpy import contraction, control, kernels, reductions, sorting
+from xarr_numpy import contraction, control, indexing, kernels, reductions, sorting
 from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
@@ -205,6 +205,7 @@ TABLE: Final[Rows] = {
     **reductions.ROWS,
     **contraction.ROWS,
     **sorting.ROWS,
+    **indexing.ROWS,
     **control.ROWS,
 }
 
@@ -214,5 +215,6 @@ SCOPE: Final[dict[str, Any]] = {
     **reductions.SCOPE,
     **contraction.SCOPE,
     **sorting.SCOPE,
+    **indexing.SCOPE,
     **control.SCOPE,
 }

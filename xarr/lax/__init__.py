@@ -264,6 +264,26 @@ from xarr.lax.elementwise import (
 from xarr.lax.elementwise import (
     tanh as tanh,
 )
+from xarr.lax.indexing import (
+    GatherDimensionNumbers as GatherDimensionNumbers,
+    GatherScatterMode as GatherScatterMode,
+    ScatterDimensionNumbers as ScatterDimensionNumbers,
+    dynamic_index_in_dim as dynamic_index_in_dim,
+    dynamic_slice as dynamic_slice,
+    dynamic_slice_in_dim as dynamic_slice_in_dim,
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+    dynamic_update_slice as dynamic_update_slice,
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+    gather as gather,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    scatter_apply as scatter_apply,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_mul as scatter_mul,
+    scatter_sub as scatter_sub,
+    scatter_with as scatter_with,
+)
 from xarr.lax.movement import (
     broadcast as broadcast,
 )
@@ -335,6 +355,14 @@ from xarr.lax.reduction import (
 )
 from xarr.lax.reduction import (
     reduce_xor as reduce_xor,
+)
+from xarr.lax.rows import (
+    gather_rows as gather_rows,
+    segment_max as segment_max,
+    segment_min as segment_min,
+    segment_prod as segment_prod,
+    segment_sum as segment_sum,
+    take as take,
 )
 from xarr.lax.sorting import (
     sort as sort,

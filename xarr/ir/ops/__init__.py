@@ -104,6 +104,18 @@ from xarr.ir.ops.elementwise import (
 from xarr.ir.ops.elementwise import (
     Unary as Unary,
 )
+from xarr.ir.ops.indexing import (
+    DynamicSlice as DynamicSlice,
+)
+from xarr.ir.ops.indexing import (
+    DynamicUpdateSlice as DynamicUpdateSlice,
+)
+from xarr.ir.ops.indexing import (
+    Gather as Gather,
+)
+from xarr.ir.ops.indexing import (
+    Scatter as Scatter,
+)
 from xarr.ir.ops.movement import (
     BroadcastInDim as BroadcastInDim,
 )
