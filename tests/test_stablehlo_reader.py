@@ -184,6 +184,24 @@ def test_runs_on_the_chosen_backend() -> None:
     assert result._backend is not None and result._backend.name == "reference"
 
 
+def test_running_a_module_does_not_change_it() -> None:
+    text = """
+    func.func @main() -> (tensor<f32>, tensor<f32>) {
+      %0:2 = call @two() : () -> (tensor<f32>, tensor<f32>)
+      return %0#0, %0#1 : tensor<f32>, tensor<f32>
+    }
+    func.func @two() -> (tensor<f32>, tensor<f32>) {
+      %0 = stablehlo.constant dense<1.0> : tensor<f32>
+      %1 = stablehlo.sine %0 : tensor<f32>
+      return %0, %1 : tensor<f32>, tensor<f32>
+    }"""
+    module = stablehlo.parse(text)
+    for function in ("two", "main", "two", "main"):
+        results = [float(result) for result in stablehlo.run(module, function=function)]
+        assert results == [1.0, float(np.sin(np.float32(1)))]
+    assert module.main == stablehlo.parse(text).main
+
+
 # --- unknown sizes ----------------------------------------------------------------------------------
 
 

@@ -22,8 +22,8 @@ from xarr.compiler.pipeline import compile_graph
 from xarr.errors import BackendError, InputError, ParseError, ShapeError
 from xarr.host import host_array
 from xarr.ir.graph import Graph, Node, data
-from xarr.ir.ops import GetTupleElement
-from xarr.ir.stablehlo.builder import Builder
+from xarr.ir.ops import Call, GetTupleElement
+from xarr.ir.stablehlo.builder import Builder, unpacked
 from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
@@ -116,7 +116,9 @@ def run(
     nodes = [_node(value, type, owner) for value, type in zip(inputs, wanted, strict=True)]
     graph = found.refine([node.tensor_type for node in nodes], function)
     _check(function, graph, nodes)
-    return [wrap(leaf, owner) for node in graph.inline(*nodes) for leaf in _leaves(node)]
+    # Not inlined: evaluation settles nodes, and those of the module belong to it.
+    results = unpacked(Node(Call(graph), tuple(nodes)), len(graph.results))
+    return [wrap(leaf, owner) for node in results for leaf in _leaves(node)]
 
 
 def _owner(inputs: Sequence[Any], backend: str | AbstractBackend | None) -> AbstractBackend:
@@ -142,7 +144,7 @@ def _node(value: Any, wanted: Any, backend: AbstractBackend) -> Node:
         return value._node
     is_number = isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
     array = host_array(value, wanted.dtype if is_number and hasattr(wanted, "dtype") else None)
-    return data(TensorType(array.shape, array.dtype), backend.from_host(array))
+    return data(TensorType(array.shape, array.dtype), backend.from_host(array), backend)
 
 
 def _check(function: str, graph: Graph, nodes: Sequence[Node]) -> None:

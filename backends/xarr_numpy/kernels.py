@@ -81,10 +81,12 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     x = np.asarray(x)
     if x.dtype in COMPLEX and dtype not in COMPLEX:
         if dtype in BOOL:
-            return np.not_equal(x, 0)
+            truth: Array = np.not_equal(x, 0)
+            return truth
         x = x.real
     if dtype in BOOL:
-        return np.not_equal(x, 0)
+        truth = np.not_equal(x, 0)
+        return truth
     if x.dtype in FLOAT and dtype in INTEGER:
         return _saturated(x, dtype)
     if x.dtype in EXTENDED_FLOAT and (dtype in COMPLEX or dtype in EXTENDED_FLOAT):
@@ -148,7 +150,8 @@ def logistic(x: Array) -> Array:
     if x.dtype in COMPLEX:
         return complex_divide(one, np.add(one, np.exp(np.negative(x))))
     small = np.exp(np.negative(np.abs(x)))
-    return np.true_divide(np.where(x < 0, small, one), np.add(one, small))
+    result: Array = np.true_divide(np.where(x < 0, small, one), np.add(one, small))
+    return result
 
 
 def power(x: Array, y: Array) -> Array:
@@ -344,7 +347,8 @@ def shift_right_arithmetic(x: Array, count: Array) -> Array:
     inside, _ = _in_width(x, count)
     signed = np.asarray(x).view(_SIGNED[x.dtype.itemsize])
     most = signed.dtype.type(x.dtype.itemsize * 8 - 1)
-    return np.right_shift(signed, np.where(inside, count, most).astype(signed.dtype)).view(x.dtype)
+    result: Array = np.right_shift(signed, np.where(inside, count, most).astype(signed.dtype)).view(x.dtype)
+    return result
 
 
 def popcnt(x: Array) -> Array:
@@ -360,7 +364,8 @@ def count_leading_zeros(x: Array) -> Array:
     while step < width:
         bits = bits | (bits >> bits.dtype.type(step))
         step *= 2
-    return (width - np.bitwise_count(bits).astype(np.int64)).astype(x.dtype)
+    result: Array = (width - np.bitwise_count(bits).astype(np.int64)).astype(x.dtype)
+    return result
 
 
 SCOPE: Final[dict[str, Any]] = {

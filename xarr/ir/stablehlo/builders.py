@@ -145,8 +145,9 @@ def _sort(site: Site) -> Built:
 def _dot_general(site: Site) -> Built:
     numbers = site.record("dot_dimension_numbers")
     names = [f"{side}_{kind}_dimensions" for kind in ("batching", "contracting") for side in ("lhs", "rhs")]
-    dimensions = [site.field(numbers, name) for name in names]
-    return Node(ops.DotGeneral(*dimensions, site.dtype, _precision(site)), site.take(2))
+    batch, other_batch, contracted, other_contracted = (site.field(numbers, name) for name in names)
+    op = ops.DotGeneral(batch, other_batch, contracted, other_contracted, site.dtype, _precision(site))
+    return Node(op, site.take(2))
 
 
 def _precision(site: Site) -> tuple[str, str]:
