@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xarr_numpy.backend import NumpyBackend
 
 import xarr
 from tests.compare import assert_same
@@ -17,6 +16,7 @@ from tests.test_strictness import run
 from xarr import backend as backends
 from xarr import doctor
 from xarr.errors import BackendError, ConfigError
+from xarr_numpy.backend import NumpyBackend
 
 
 class Twin(NumpyBackend):
