@@ -13,8 +13,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same

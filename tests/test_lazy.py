@@ -14,8 +14,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.test_strictness import run
-from xarr import backend as backends
-from xarr import lazy
+from xarr import backend as backends, lazy
 from xarr.errors import TracedValueError
 from xarr.ir.graph import Graph
 from xarr_numpy.backend import NumpyBackend

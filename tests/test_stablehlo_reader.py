@@ -9,14 +9,12 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.compare import assert_same
 from tests.jax_programs import PROGRAMS, export
 from tests.support.mutations import mutations
-from tests.xla import context
-from tests.xla import parse as mlir_parse
+from tests.xla import context, parse as mlir_parse
 from xarr import lax, stablehlo
 from xarr.dtypes import TABLE
 from xarr.errors import InputError, ParseError, XarrError

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import backend as backends
-from xarr import lax
+from xarr import backend as backends, lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError
 from xarr.functions._core import is_weak

@@ -94,7 +94,8 @@ def _segment(
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{what} of the rows of `data` that have the same segment id; the neutral element for a segment without rows.\n\n"
+        f"{what} of the rows of `data` that have the same segment id; the neutral element for a "
+        "segment without rows.\n\n"
         "data: array of shape (I, R).  segment_ids: integers of shape I; ids outside [0, num_segments) are left out\n"
         '    unless `mode` is "clip".\n\n'
         "Returns an array of shape (num_segments, R), combined in data's element type and in order.\n"

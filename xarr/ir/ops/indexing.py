@@ -111,7 +111,8 @@ def _check_index_vectors(
         scalars = "" if vector_dim < indices.rank else "; indices without that dimension are scalars"
         op.fail(
             labels[1],
-            f"wanted {name} of {size} entries, the size of dimension {vector_dim} of {indices.short()}, got {map_}{scalars}",
+            f"wanted {name} of {size} entries, the size of dimension {vector_dim} of "
+            f"{indices.short()}, got {map_}{scalars}",
         )
 
 
@@ -207,7 +208,8 @@ class Gather(Op):
         if sum(map(len, groups)) != operand.rank:
             self.fail(
                 "C1",
-                f"wanted {operand.rank} offset, collapsed and batching dimensions together for {operand.short()}, got {groups}",
+                f"wanted {operand.rank} offset, collapsed and batching dimensions together for "
+                f"{operand.short()}, got {groups}",
             )
         _check_index_vectors(
             self, ("C2", "C3"), indices, self.index_vector_dim, "start_index_map", self.start_index_map
@@ -250,7 +252,8 @@ class Gather(Op):
             if any(self.slice_sizes[dim] > 1 for dim in dims):
                 self.fail(
                     labels[2],
-                    f"wanted slice_sizes of at most 1 in {name} {dims}, got {self.slice_sizes}; make the others offset dimensions",
+                    f"wanted slice_sizes of at most 1 in {name} {dims}, got {self.slice_sizes}; "
+                    "make the others offset dimensions",
                 )
 
     def windows(self, operand: TensorType, indices: TensorType) -> Windows:
@@ -278,7 +281,8 @@ class Gather(Op):
         )
         numbers = _numbers("gather", [(name, getattr(self, name)) for name in names], self.index_vector_dim)
         sizes = f"array<i64{': ' if self.slice_sizes else ''}{ints(self.slice_sizes)[1:-1]}>"
-        attributes = f"dimension_numbers = {numbers}, indices_are_sorted = {_boolean(self.indices_are_sorted)}, slice_sizes = {sizes}"
+        attributes = f"dimension_numbers = {numbers}, indices_are_sorted = "
+        f"{_boolean(self.indices_are_sorted)}, slice_sizes = {sizes}"
         return f'"{self.name}"({printer.names(node.operands)}) <{{{attributes}}}> : {printer.signature(node)}'
 
 
@@ -342,7 +346,8 @@ class Scatter(Op):
         if sum(map(len, groups)) != first.rank:
             self.fail(
                 "C2",
-                f"wanted {first.rank} window, inserted and batching dimensions together for {first.short()}, got {groups}",
+                f"wanted {first.rank} window, inserted and batching dimensions together for "
+                f"{first.short()}, got {groups}",
             )
         _check_index_vectors(
             self, ("C22", "C19"), indices, self.index_vector_dim, "scatter_dims_to_operand_dims", map_
@@ -391,7 +396,8 @@ class Scatter(Op):
             if array.dtype != update.dtype:
                 self.fail_dtype(
                     "C6",
-                    f"wanted updates of {array.dtype} for {array.short()}, got {update.short()}; convert_element_type them",
+                    f"wanted updates of {array.dtype} for {array.short()}, got {update.short()}; "
+                    "convert_element_type them",
                 )
         return inputs, tensors[count], updates
 
@@ -401,21 +407,24 @@ class Scatter(Op):
         if updates.rank != rank:
             self.fail(
                 "C4",
-                f"wanted updates of rank {rank}, {len(batch)} of indices and {len(self.update_window_dims)} of windows, got {updates.short()}",
+                f"wanted updates of rank {rank}, {len(batch)} of indices and "
+                f"{len(self.update_window_dims)} of windows, got {updates.short()}",
             )
         scatter_dims = _rest(rank, self.update_window_dims)
         found = tuple(updates.shape[dim] for dim in scatter_dims)
         if found != batch:
             self.fail(
                 "C4",
-                f"wanted sizes {batch} of the indices in dimensions {scatter_dims} of updates {updates.short()}, got {found}",
+                f"wanted sizes {batch} of the indices in dimensions {scatter_dims} of updates "
+                f"{updates.short()}, got {found}",
             )
         kept = _rest(operand.rank, self.inserted_window_dims, self.input_batching_dims)
         for dim, own in zip(self.update_window_dims, kept, strict=True):
             if updates.shape[dim] > operand.shape[own]:
                 self.fail(
                     "C4",
-                    f"window dimension {dim} of updates {updates.short()} is larger than dimension {own} of {operand.short()}",
+                    f"window dimension {dim} of updates {updates.short()} is larger than "
+                    f"dimension {own} of {operand.short()}",
                 )
 
     def windows(self, operand: TensorType, indices: TensorType, updates: TensorType) -> Windows:

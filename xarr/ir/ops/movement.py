@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -43,13 +44,14 @@ class BroadcastInDim(Op):
             )
         if any(not 0 <= dim < len(self.shape) for dim in dims):
             self.fail("C2", f"wanted dimensions in [0, {len(self.shape)}), got {dims}")
-        if any(a >= b for a, b in zip(dims, dims[1:], strict=False)):
+        if any(a >= b for a, b in pairwise(dims)):
             self._refuse_order(dims)
         for axis, (size, dim) in enumerate(zip(operand.shape, dims, strict=True)):
             if size not in (1, self.shape[dim]):
                 self.fail(
                     "C4",
-                    f"operand dimension {axis} of {operand.short()} has size {size}; result dimension {dim} of {self.shape} wants {self.shape[dim]} or 1",
+                    f"operand dimension {axis} of {operand.short()} has size {size}; result "
+                    f"dimension {dim} of {self.shape} wants {self.shape[dim]} or 1",
                 )
         return operand.with_shape(self.shape)
 
