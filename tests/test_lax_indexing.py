@@ -194,7 +194,8 @@ def test_scatter_apply_as_jax(backend: str) -> None:
             X, indices, lambda a: a * 2 + 1, lax.ScatterDimensionNumbers(*ROWS), update_shape=(3, 3)
         )
     )
-    assert_same(lax.scatter_apply(X > 4, indices, lax.bitwise_not, lax.ScatterDimensionNumbers(*ROWS), update_shape=(3, 3)),
+    numbers = lax.ScatterDimensionNumbers(*ROWS)
+    assert_same(lax.scatter_apply(X > 4, indices, lax.bitwise_not, numbers, update_shape=(3, 3)),
                 np.stack([X[0] > 4, X[1] > 4, X[2] > 4, X[3] <= 4]))  # fmt: skip
 
 

@@ -281,8 +281,10 @@ class Gather(Op):
         )
         numbers = _numbers("gather", [(name, getattr(self, name)) for name in names], self.index_vector_dim)
         sizes = f"array<i64{': ' if self.slice_sizes else ''}{ints(self.slice_sizes)[1:-1]}>"
-        attributes = f"dimension_numbers = {numbers}, indices_are_sorted = "
-        f"{_boolean(self.indices_are_sorted)}, slice_sizes = {sizes}"
+        is_sorted = _boolean(self.indices_are_sorted)
+        attributes = (
+            f"dimension_numbers = {numbers}, indices_are_sorted = {is_sorted}, slice_sizes = {sizes}"
+        )
         return f'"{self.name}"({printer.names(node.operands)}) <{{{attributes}}}> : {printer.signature(node)}'
 
 
