@@ -96,11 +96,15 @@ def time_calls(table: dict[str, dict[str, Case]], rounds: int, calls: int) -> Ro
 def time_imports(rounds: int) -> dict[str, float]:
     """Median milliseconds that `import NAME` takes in a fresh interpreter; xarr's includes NumPy's."""
     names = ["numpy", "xarr", *(["jax"] if find_spec("jax") else [])]
+    # An installed package comes with its bytecode; a checkout gets it in the first round, which is not counted.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     samples: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(rounds + 1):
         for name in names:
             code = f"import time; t = time.perf_counter(); import {name}; print(time.perf_counter() - t)"
-            output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            output = subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+            )
             samples[name].append(float(output.stdout) * 1e3)
     return {name: statistics.median(values[1:]) for name, values in samples.items()}
 

@@ -37,7 +37,7 @@ def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
     def method(self: Array, other: ArrayLike) -> Array:
         if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return function(self, other)
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
 
     return method
 
@@ -46,7 +46,7 @@ def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], 
     def method(self: Array, other: ArrayLike) -> Array:
         if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return function(other, self)
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
 
     return method
 
@@ -55,7 +55,7 @@ def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
     def method(self: Array, other: ArrayLike) -> Array:
         if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return self._become(function(self, other))
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
 
     return method
 
@@ -353,7 +353,7 @@ class Array(Handle):
     def __imatmul__(self, other: ArrayLike) -> Array:
         return self._become(linear_algebra.matmul(self, other))
 
-    # --- methods: each is the function of the same name ------------------------------------------------------
+    # --- methods: each is the function of the same name ------------------------------------------------
 
     @property
     def T(self) -> Array:
@@ -471,7 +471,7 @@ class Array(Handle):
 
 _UFUNCS = {
     name: function
-    for name, function in (vars(elementwise) | {"matmul": linear_algebra.matmul}).items()
+    for name, function in (vars(elementwise) | vars(linear_algebra)).items()
     if isinstance(getattr(np, name, None), np.ufunc) and callable(function)
 }
 

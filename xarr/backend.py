@@ -104,17 +104,15 @@ def _from_module(name: str) -> Any:
     return getattr(importlib.import_module(module), "Backend", None)
 
 
-def _entry_points(**chosen: str) -> Any:
+def _entry_points() -> Any:
     # Imported here because it takes longer than the rest of xarr and only third parties' backends need it.
     import importlib.metadata as metadata
 
-    return metadata.entry_points(group=ENTRY_POINTS, **chosen)
+    return metadata.entry_points(group=ENTRY_POINTS)
 
 
 def _from_entry_point(name: str) -> Any:
-    for entry in _entry_points(name=name):
-        return entry.load()
-    return None
+    return next((entry.load() for entry in _entry_points() if entry.name == name), None)
 
 
 BUNDLED = ("numpy", "reference", "null", "cupy")

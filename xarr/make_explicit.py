@@ -60,7 +60,7 @@ class ExplicitProgram:
         for wanted, given in zip(self.numbers, arguments, strict=True):
             if wanted is not None and (type(given) is not type(wanted) or repr(given) != repr(wanted)):
                 raise InputError(
-                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make it again for another one"
+                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make another one for it"
                 )
         arrays = [given for wanted, given in zip(self.numbers, arguments, strict=True) if wanted is None]
         with backends.use_backend(self.backend):
@@ -205,7 +205,8 @@ def _dot_general(op: ops.DotGeneral, node: Node, operands: list[str], inner: lis
 def _reduce(op: ops.Reduce, node: Node, operands: list[str], inner: list[str]) -> str:
     half = len(operands) // 2
     arrays, initial = _variadic(operands[:half]), _variadic(operands[half:])
-    return f"lax.reduce({arrays}, {initial}, {inner[0]}, {op.dimensions})"
+    combiner = inner[0] if half == 1 else f"lambda a, b: {inner[0]}(*a, *b)"
+    return f"lax.reduce({arrays}, {initial}, {combiner}, {op.dimensions})"
 
 
 def _gather(op: ops.Gather, node: Node, operands: list[str], inner: list[str]) -> str:

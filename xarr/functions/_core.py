@@ -26,9 +26,9 @@ from xarr.explanation.broadcast import broadcast_error, explain_shapes
 from xarr.host import SCALARS, host_array, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
-from xarr.ir.source import Source, caller, operand_names
+from xarr.ir.source import Source, here, written_operands
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
-from xarr.lazy import Handle, common_backend, wrap
+from xarr.lazy import Handle, common_backend, unowned, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -111,7 +111,9 @@ def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
 def _node_of(value: ArrayLike, dtype: DType | None, backend: AbstractBackend | None) -> Node:
     if is_weak(value):
         return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
-    node: Node = value._node if isinstance(value, Handle) else host_node(host_array(value), backend)
+    node: Node = (
+        value._node if isinstance(value, Handle) else unowned(host_node(host_array(value), backend))
+    )
     return node if dtype is None or node.dtype == dtype else Node(Convert(dtype), (node,))
 
 
@@ -159,31 +161,20 @@ def aligned(
     """NumPy's alignment of the shapes if it exists and `config.broadcasting` allows it."""
     alignment = align_numpy(*shapes)
     if isinstance(alignment, Misfit):
-        raise broadcast_error(name, shapes, names=_names(len(shapes)), dtypes=[xla_name(d) for d in dtypes])
+        raise broadcast_error(name, shapes, names=written_operands(len(shapes)), dtypes=[xla_name(d) for d in dtypes])
     mode = config.broadcasting
     if mode != "numpy":
         _keep_discipline(name, alignment, dtypes, mode)
     if _observers and alignment.is_implicit:
-        found = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), _place(), nodes)
+        found = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), here(), nodes)
         for observer in _observers:
             observer(found)
     return alignment
 
 
-def _place() -> Source | None:
-    place = caller()
-    return Source(*place) if place else None
-
-
-def _names(count: int) -> tuple[str, ...] | None:
-    """The operands as the user wrote them, where the source line can be read."""
-    place = _place()
-    return operand_names(place, count) if place else None
-
-
 def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...], mode: Any) -> None:
     """Refuse, or under "warn" announce, what the mode does not allow."""
-    names = _names(len(alignment.operands))
+    names = written_operands(len(alignment.operands))
     refused = refusal(alignment, "explicit" if mode == "warn" else mode, names)
     if refused is None:
         return
@@ -198,7 +189,7 @@ def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...],
         if ambiguous_alternatives(alignment)
         else BroadcastWarning
     )
-    place = _place()
+    place = here()
     if place is None:
         warnings.warn(text, category, stacklevel=2)
     else:

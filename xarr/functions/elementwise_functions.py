@@ -341,7 +341,19 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
 
 
 def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
-    return _float_divmod(x, y) if x.dtype in FLOAT else _integer_divmod(x, y)
+    if x.dtype not in FLOAT:
+        return _integer_divmod(x, y)
+    quotient, rest = _float_divmod(_widened(x), _widened(y))
+    return _as_type(x.dtype, quotient), _as_type(x.dtype, rest)
+
+
+def _widened(x: Array) -> Array:
+    """Floats of 16 bits or fewer as float32: what several ops compute is rounded once, at the end."""
+    return lax.convert_element_type(x, np.float32) if x.dtype in FLOAT and x.dtype.itemsize <= 2 else x
+
+
+def _as_type(dtype: DType, x: Array) -> Array:
+    return x if x.dtype == dtype else lax.convert_element_type(x, dtype)
 
 
 def _integer_divmod(x: Array, y: Array) -> tuple[Array, Array]:
@@ -374,19 +386,21 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """sqrt(x1**2 + x2**2) without overflow in between."""
     dtype = common_real_float("hypot", x1, x2)
-    x, y = (lax.abs(a) for a in broadcasted("hypot", *promoted("hypot", x1, x2, dtype=dtype)))
+    x, y = (lax.abs(_widened(a)) for a in broadcasted("hypot", *promoted("hypot", x1, x2, dtype=dtype)))
     large, small = lax.max(x, y), lax.min(x, y)
     ratio = lax.div(small, lax.select(lax.eq(large, 0), lax.full_like(large, 1), large))
     result = lax.mul(large, lax.sqrt(lax.add(lax.mul(ratio, ratio), 1)))
     infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))
-    return lax.select(infinite, lax.full_like(result, math.inf), result)
+    return _as_type(dtype, lax.select(infinite, lax.full_like(result, math.inf), result))
 
 
 def _log_base(name: str, base: float) -> UnaryFunction:
     def function(x: ArrayLike, /) -> Array:
-        natural = log(x)
-        if natural.dtype in FLOAT:
-            return lax.div(natural, math.log(base))
+        array = as_array(x)
+        dtype = to_float(name, array.dtype)
+        natural = log(_widened(array.astype(dtype)))
+        if dtype in FLOAT:
+            return _as_type(dtype, lax.div(natural, math.log(base)))
         return _scaled(natural, 1 / math.log(base))
 
     function.__name__ = function.__qualname__ = name
@@ -413,11 +427,11 @@ def exp2(x: ArrayLike, /) -> Array:
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow."""
     dtype = common_real_float("logaddexp", x1, x2)
-    x, y = broadcasted("logaddexp", *promoted("logaddexp", x1, x2, dtype=dtype))
+    x, y = map(_widened, broadcasted("logaddexp", *promoted("logaddexp", x1, x2, dtype=dtype)))
     top, gap = lax.max(x, y), lax.sub(x, y)
     rest = lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(gap)))))
     # For two equal infinities the gap is NaN, and for a NaN operand so is everything.
-    return lax.select(lax.ne(gap, gap), lax.add(x, y), rest)
+    return _as_type(dtype, lax.select(lax.ne(gap, gap), lax.add(x, y), rest))
 
 
 def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -449,13 +463,15 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
 def degrees(x: ArrayLike, /) -> Array:
     """Radians to degrees."""
     array = as_array(x)
-    return multiply(array.astype(to_real_float("degrees", array.dtype)), 180.0 / math.pi)
+    dtype = to_real_float("degrees", array.dtype)
+    return _as_type(dtype, lax.mul(_widened(array.astype(dtype)), 180.0 / math.pi))
 
 
 def radians(x: ArrayLike, /) -> Array:
     """Degrees to radians."""
     array = as_array(x)
-    return multiply(array.astype(to_real_float("radians", array.dtype)), math.pi / 180.0)
+    dtype = to_real_float("radians", array.dtype)
+    return _as_type(dtype, lax.mul(_widened(array.astype(dtype)), math.pi / 180.0))
 
 
 rad2deg, deg2rad = degrees, radians

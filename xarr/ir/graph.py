@@ -76,6 +76,10 @@ class Node:
     type: Type
     value: Any
     owner: Any
+    depth: int
+    traced: bool
+    handles: int
+    serial: int
 
     def __init__(self, op: Op, operands: tuple[Node, ...] = (), type: Type | None = None) -> None:
         depth, traced = 0, False
@@ -118,7 +122,8 @@ class Node:
         """Attach the value that the backend `owner` computed and drop the operands."""
         self.value = value
         self.owner = owner
-        self.op = Data(self.type)
+        if self.operands:  # A constant stays one: a computation may use it, but no outside data.
+            self.op = Data(self.type)
         self.operands = ()
         self.depth = 0
 
@@ -277,7 +282,7 @@ def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:
     if not op.graphs:
         return op
     changed = {name: _changed(value, change) for name, value in op.attributes().items()}
-    return replace(op, **changed) if changed != op.attributes() else op  # type: ignore[type-var]
+    return replace(op, **changed) if changed != op.attributes() else op
 
 
 def _changed(value: Any, change: Callable[[Graph], Graph]) -> Any:

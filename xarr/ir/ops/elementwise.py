@@ -120,8 +120,9 @@ class Compare(Binary):
         return PREDICATE
 
     def assembly(self, node: Node, printer: Printer) -> str:
-        operands = f"{self.direction}, {printer.names(node.operands)}"
-        return f"{self.name} {operands}, {self._compare_type(node.operands[0].dtype)} : {printer.signature(node)}"
+        compared = self._compare_type(node.operands[0].dtype)
+        operands = f"{self.direction}, {printer.names(node.operands)}, {compared}"
+        return f"{self.name} {operands} : {printer.signature(node)}"
 
     def _compare_type(self, dtype: np.dtype[Any]) -> str:
         if self.total_order:
