@@ -160,6 +160,21 @@ def test_scatter_mul_combines_in_the_element_type(dtype: str, backend: str) -> N
     assert_same(function(*arguments), expected, ulp=8 if dtype == "complex64" else 0, normwise=True)
 
 
+@pytest.mark.parametrize("name", ["scatter_max", "scatter_min"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("width", [1, 2])
+def test_extremes_of_zeros_and_nan(name: str, dtype: str, width: int, backend: str) -> None:
+    """All ways in which 0.0, -0.0, NaN and a number can follow each other."""
+    some = np.array([0.0, -0.0, np.nan, 1, -1])
+    rows = np.array([(a, b, c) for a in some for b in some for c in some]).astype(np.dtype(dtype))
+    x, updates = (np.repeat(part, width).reshape(-1, width) for part in (rows[:, 0], rows[:, 1:]))
+    indices = np.repeat(np.arange(len(rows)), 2)[:, None]
+    found = getattr(lax, name)(x, indices, updates, lax.ScatterDimensionNumbers(*ROWS))
+    combine = lax.max if name == "scatter_max" else lax.min
+    first, second, third = (np.repeat(column, width).reshape(-1, width) for column in rows.T)
+    assert_same(found, np.asarray(combine(combine(first, second), third)))
+
+
 def test_window_out_of_bounds_in_part_is_left_out(backend: str) -> None:
     numbers = lax.ScatterDimensionNumbers(*WINDOWS)
     found = lax.scatter(np.zeros(4), [[2], [3], [-1], [0]], np.arange(1.0, 9).reshape(4, 2), numbers)
@@ -423,7 +438,7 @@ def test_wrong_arguments() -> None:
 
 
 def test_wrong_computations() -> None:
-    numbers, outer = lax.ScatterDimensionNumbers(*ROWS), xarr.ones(()).evaluate()
+    numbers, outer = lax.ScatterDimensionNumbers(*ROWS), xarr.asarray([1.0, 2.0])[0]
     with pytest.raises(ShapeError, match=r"scatter \[C23\]: a computation sees its arguments only"):
         lax.scatter_with(X, [[0]], X[:1], lambda a, b: a + outer, numbers)
     with pytest.raises(ShapeError, match=r"scatter \[C23\]: the computation must give what it updates"):

@@ -93,13 +93,14 @@ def explain_gather(
     Raises InputError for arguments of another kind, ShapeError [C1]-[C21] for numbers that do not fit.
     """
     names = ("offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map")
-    dims = _fields("explain_gather", dimension_numbers, names)
+    offset, collapsed, batching, own_batching, index_map = _fields("explain_gather", dimension_numbers, names)
     operand, starts = (
         TensorType(_shape("explain_gather", shape), dtype)
         for shape, dtype in ((operand_shape, _ELEMENT), (indices_shape, _INDEX))
     )
     sizes = _integers("explain_gather", "slice_sizes", slice_sizes)
-    op = Gather(*dims, _vector_dim(starts, index_vector_dim), sizes)
+    vector_dim = _vector_dim(starts, index_vector_dim)
+    op = Gather(offset, collapsed, batching, own_batching, index_map, vector_dim, sizes)
     op.infer(operand, starts)
     windows = op.windows(operand, starts)
     return WindowExplanation("gather", starts.shape, windows, _vectors("explain_gather", windows, starts.shape, indices))
