@@ -227,9 +227,10 @@ def _scatter(op: ops.Scatter, node: Node, operands: list[str], inner: list[str])
         f"{op.scatter_dims_to_operand_dims}, {op.input_batching_dims}, {op.scatter_indices_batching_dims})"
     )
     return (
-        f"lax.scatter_with({_variadic(operands[:count])}, {operands[count]}, {_variadic(operands[count + 1 :])}, "
-        f"{_on_pairs(inner[0], count)}, {numbers}, indices_are_sorted={op.indices_are_sorted}, "
-        f"unique_indices={op.unique_indices}, index_vector_dim={op.index_vector_dim})"
+        f"lax.scatter_with({_variadic(operands[:count])}, {operands[count]}, "
+        f"{_variadic(operands[count + 1 :])}, {_on_pairs(inner[0], count)}, {numbers}, "
+        f"indices_are_sorted={op.indices_are_sorted}, unique_indices={op.unique_indices}, "
+        f"index_vector_dim={op.index_vector_dim})"
     )
 
 
@@ -243,7 +244,9 @@ def _dynamic_slice(op: ops.DynamicSlice, node: Node, operands: list[str], inner:
     return f"lax.dynamic_slice({operands[0]}, {starts}, {op.slice_sizes}, allow_negative_indices=False)"
 
 
-def _dynamic_update_slice(op: ops.DynamicUpdateSlice, node: Node, operands: list[str], inner: list[str]) -> str:
+def _dynamic_update_slice(
+    op: ops.DynamicUpdateSlice, node: Node, operands: list[str], inner: list[str]
+) -> str:
     starts = f"({''.join(f'{name}, ' for name in operands[2:])})"
     return f"lax.dynamic_update_slice({operands[0]}, {operands[1]}, {starts}, allow_negative_indices=False)"
 

@@ -89,7 +89,7 @@ def blocks(windows: Windows) -> tuple[int, int, Ints]:
 
 
 def block_rows(starts: Array, windows: Windows) -> tuple[Array, int]:
-    """The blocks of each window, in the shape of the batch and one more dimension; and the size of a block."""
+    """The blocks of each window, in the shape of the batch and one more dimension; and a block's size."""
     dim, size, strides = blocks(windows)
     first = first_elements(starts, windows, strides)
     inside = offsets(windows.sizes[:dim], strides[:dim]).reshape(-1)
@@ -141,7 +141,10 @@ def placed_updates(indices: Array, updates: Sequence[Array], windows: Windows) -
     fits = _fitting(starts, windows)
     rows, size = block_rows(starts, windows)
     order = windows.batch_dims + windows.window_dims
-    flat = [np.transpose(each, order).reshape((*rows.shape, size) if size != 1 else rows.shape) for each in updates]
+    flat = [
+        np.transpose(each, order).reshape((*rows.shape, size) if size != 1 else rows.shape)
+        for each in updates
+    ]
     if fits is not None:
         rows, flat = rows[fits], [each[fits] for each in flat]
     tail = (size,) if size != 1 else ()
@@ -151,7 +154,7 @@ def placed_updates(indices: Array, updates: Sequence[Array], windows: Windows) -
 def _fitting(starts: Array, windows: Windows) -> Array | None:
     """Which windows lie in the operand, in the shape of the batch; None if all do, the common case."""
     last = windows.last_starts
-    if all(0 <= start.min() and start.max() <= limit for start, limit in zip(starts, last, strict=True)):
+    if all(start.min() >= 0 and start.max() <= limit for start, limit in zip(starts, last, strict=True)):
         return None
     fits: Array = np.all((starts >= 0) & (starts <= _last(windows)), axis=0)
     return fits
@@ -218,7 +221,13 @@ def settle_zeros(result: Array, old: Array, targets: Array, new: Array, negative
     result[doubtful & present] = -zero if negative else zero
 
 
-def scatter_any(combine: Function, operands: tuple[Array, ...], indices: Array, updates: tuple[Array, ...], windows: Windows) -> tuple[Array, ...]:
+def scatter_any(
+    combine: Function,
+    operands: tuple[Array, ...],
+    indices: Array,
+    updates: tuple[Array, ...],
+    windows: Windows,
+) -> tuple[Array, ...]:
     """Windows of N arrays combined by a computation on lanes, in order."""
     if 0 in operands[0].shape or 0 in updates[0].shape:
         return operands
@@ -273,7 +282,9 @@ def in_rounds(combine: Function, results: list[Array], updates: list[Array], gro
     current = [result[groups.targets] for result in results]
     for number, active in enumerate(groups.rounds()):
         places = groups.order[groups.first[:active] + number]
-        found = combine(*[each[:active] for each in current], *[np.take(each, places, axis=0) for each in updates])
+        found = combine(
+            *[each[:active] for each in current], *[np.take(each, places, axis=0) for each in updates]
+        )
         # One result may be another's operand, so none is written before all are known to be apart.
         apart = [np.copy(value) for value in found] if len(found) > 1 else found
         for each, value in zip(current, apart, strict=True):
@@ -327,7 +338,9 @@ def _scatter(emitter: Emitter, node: Node) -> str:
         if ufunc is not None:
             return f"scatter_ufunc({ufunc}, {arguments})"
     combine = emitter.function(op.update_computation, lanes=True)
-    inputs, updates = (f"({''.join(f'{name}, ' for name in half)})" for half in (names[:count], names[count + 1 :]))
+    inputs, updates = (
+        f"({''.join(f'{name}, ' for name in half)})" for half in (names[:count], names[count + 1 :])
+    )
     call = f"scatter_any({combine}, {inputs}, {names[count]}, {updates}, {windows})"
     return call if count > 1 else f"{call}[0]"
 

@@ -28,8 +28,8 @@ _ELEMENT, _INDEX = np.dtype(np.float32), np.dtype(np.int64)
 class WindowExplanation:
     """What one gather or scatter does: one object, several views.
 
-    `str(e)` or `e.text()`; `e.loops` is Python that computes it element by element; `e.svg()` draws operands of
-    rank 2 or less, and notebooks show that.
+    `str(e)` or `e.text()`; `e.loops` is Python that computes it element by element; `e.svg()` draws operands
+    of rank 2 or less, and notebooks show that.
     """
 
     op: str
@@ -53,12 +53,22 @@ class WindowExplanation:
 
     @property
     def loops(self) -> str:
-        """The loop nest: Python over `operand`, the indices, and `result` or `updates`; a scatter calls `f`."""
+        """The loop nest: Python over `operand`, the indices, `result` or `updates`; a scatter calls `f`."""
         return "\n".join(_loops(self)) + "\n"
 
     def text(self) -> str:
         """Plain text: the shapes, what each dimension is for, the loops."""
-        return "\n".join([*_headline(self), "", *_windowed_dimensions(self), "", *_operand_dimensions(self), "", self.loops])
+        return "\n".join(
+            [
+                *_headline(self),
+                "",
+                *_windowed_dimensions(self),
+                "",
+                *_operand_dimensions(self),
+                "",
+                self.loops,
+            ]
+        )
 
     def svg(self) -> str:
         """A self-contained SVG picture; ShapeError for operands of more than 2 dimensions."""
@@ -92,7 +102,13 @@ def explain_gather(
 
     Raises InputError for arguments of another kind, ShapeError [C1]-[C21] for numbers that do not fit.
     """
-    names = ("offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map")
+    names = (
+        "offset_dims",
+        "collapsed_slice_dims",
+        "operand_batching_dims",
+        "start_indices_batching_dims",
+        "start_index_map",
+    )
     offset, collapsed, batching, own_batching, index_map = _fields("explain_gather", dimension_numbers, names)
     operand, starts = (
         TensorType(_shape("explain_gather", shape), dtype)
@@ -103,7 +119,9 @@ def explain_gather(
     op = Gather(offset, collapsed, batching, own_batching, index_map, vector_dim, sizes)
     op.infer(operand, starts)
     windows = op.windows(operand, starts)
-    return WindowExplanation("gather", starts.shape, windows, _vectors("explain_gather", windows, starts.shape, indices))
+    return WindowExplanation(
+        "gather", starts.shape, windows, _vectors("explain_gather", windows, starts.shape, indices)
+    )
 
 
 def explain_scatter(
@@ -123,9 +141,12 @@ def explain_scatter(
     Raises InputError for arguments of another kind, ShapeError [C1]-[C22] for numbers that do not fit.
     """
     names = (
-        "update_window_dims", "inserted_window_dims", "operand_batching_dims", "scatter_indices_batching_dims",
+        "update_window_dims",
+        "inserted_window_dims",
+        "operand_batching_dims",
+        "scatter_indices_batching_dims",
         "scatter_dims_to_operand_dims",
-    )  # fmt: skip
+    )
     window, inserted, batching, own_batching, index_map = _fields("explain_scatter", dimension_numbers, names)
     operand, starts, updates = (
         TensorType(_shape("explain_scatter", shape), dtype)
@@ -136,7 +157,9 @@ def explain_scatter(
     op = Scatter(window, inserted, batching, own_batching, index_map, vector_dim, replacing)
     op.infer(operand, starts, updates)
     windows = op.windows(operand, starts, updates)
-    return WindowExplanation("scatter", starts.shape, windows, _vectors("explain_scatter", windows, starts.shape, indices))
+    return WindowExplanation(
+        "scatter", starts.shape, windows, _vectors("explain_scatter", windows, starts.shape, indices)
+    )
 
 
 def _fields(name: str, numbers: Any, fields: tuple[str, ...]) -> list[Ints]:
@@ -162,7 +185,9 @@ def _shape(name: str, sizes: Any) -> Ints:
 
 def _vector_dim(indices: TensorType, index_vector_dim: int | None) -> int:
     if index_vector_dim is None and not indices.rank:
-        raise ShapeError("indices without dimensions have no index vectors; index_vector_dim=0 takes them as scalars")
+        raise ShapeError(
+            "indices without dimensions have no index vectors; index_vector_dim=0 takes them as scalars"
+        )
     return indices.rank - 1 if index_vector_dim is None else index_vector_dim
 
 
@@ -172,7 +197,9 @@ def _vectors(name: str, windows: Windows, shape: Ints, indices: ArrayLike | None
         return None
     values = np.asarray(indices)
     if values.dtype.kind not in "iu" or values.shape != shape:
-        raise InputError(f"{name}: wanted integer indices of shape {shape}, got {values.dtype} of {values.shape}")
+        raise InputError(
+            f"{name}: wanted integer indices of shape {shape}, got {values.dtype} of {values.shape}"
+        )
     if windows.index_vector_dim == values.ndim:
         return values.reshape(-1, 1)
     return np.moveaxis(values, windows.index_vector_dim, -1).reshape(prod(windows.batch_shape), -1)
@@ -183,8 +210,14 @@ def _vectors(name: str, windows: Windows, shape: Ints, indices: ArrayLike | None
 
 def _headline(found: WindowExplanation) -> Iterator[str]:
     windows, count = found.windows, prod(found.windows.batch_shape)
-    many = f"{count} window of {windows.sizes} is" if count == 1 else f"{count} windows of {windows.sizes} are"
-    one = "one for each index vector" if windows.index_vector_dim < len(found.indices_shape) else "one for each index"
+    many = (
+        f"{count} window of {windows.sizes} is" if count == 1 else f"{count} windows of {windows.sizes} are"
+    )
+    one = (
+        "one for each index vector"
+        if windows.index_vector_dim < len(found.indices_shape)
+        else "one for each index"
+    )
     if found.is_gather:
         yield (
             f"gather: operand {windows.operand_shape}, start_indices {found.indices_shape} "
@@ -222,7 +255,10 @@ def _operand_dimensions(found: WindowExplanation) -> Iterator[str]:
     yield "dimensions of the operand:"
     for dim, (size, window) in enumerate(zip(windows.operand_shape, windows.sizes, strict=True)):
         if dim in batching:
-            kind, start = "batching", f"runs along with {found.indices_name} dimension {_indices_dim(windows, batching[dim])}"
+            kind, start = (
+                "batching",
+                f"runs along with {found.indices_name} dimension {_indices_dim(windows, batching[dim])}",
+            )
         else:
             left_out = "collapsed" if found.is_gather else "inserted"
             kind = "window" if dim in windows.kept_dims else left_out
@@ -263,9 +299,13 @@ def _loops(found: WindowExplanation) -> Iterator[str]:
 
 def _conditions(windows: Windows) -> list[str]:
     """When a window of a scatter fits; none where it always does."""
-    bounds = [f"0 <= s{dim} <= {last}" for dim, last in zip(windows.index_map, windows.last_starts, strict=True)]
+    bounds = [
+        f"0 <= s{dim} <= {last}" for dim, last in zip(windows.index_map, windows.last_starts, strict=True)
+    ]
     rows = enumerate(zip(windows.sizes, windows.operand_shape, strict=True))
-    return bounds + [f"{size} <= {whole}" for dim, (size, whole) in rows if size > whole and dim not in windows.index_map]
+    return bounds + [
+        f"{size} <= {whole}" for dim, (size, whole) in rows if size > whole and dim not in windows.index_map
+    ]
 
 
 def _vector_index(found: WindowExplanation, batch: list[str], component: int) -> list[str]:
@@ -281,7 +321,9 @@ def _assignment(found: WindowExplanation, batch: list[str], inner: list[str]) ->
         parts += [batch[position] for own, position in windows.batching if own == dim]
         parts += [inner[windows.kept_dims.index(dim)]] if dim in windows.kept_dims else []
         element.append(" + ".join(parts) or "0")
-    placed = dict(zip(windows.batch_dims, batch, strict=True)) | dict(zip(windows.window_dims, inner, strict=True))
+    placed = dict(zip(windows.batch_dims, batch, strict=True)) | dict(
+        zip(windows.window_dims, inner, strict=True)
+    )
     windowed = _index([placed[dim] for dim in range(len(placed))])
     place = _index(element)
     if not found.is_gather:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, product
+from itertools import product
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from xarr.explanation.canvas import Canvas
 from xarr.explanation.svg import CELL, MARGIN, STYLE
@@ -25,11 +27,14 @@ def render_windows(windows: Windows, is_gather: bool, vectors: Any) -> str:
     example.
     """
     canvas = Canvas()
-    placed = list(islice(_placed(windows, is_gather, vectors), _WINDOWS))
-    names = ("operand", "result") if is_gather else ("result", "updates")
-    end = _draw_operand(canvas, windows, placed, names[0])
-    canvas.arrow(*((end + 8, MARGIN + 60, 32.0, 0.0) if is_gather else (end + 40, MARGIN + 60, -32.0, 0.0)), "s")
-    _draw_windows(canvas, windows, placed, names[1], end + _BETWEEN)
+    placed = list(_placed(windows, is_gather, vectors))
+    if is_gather:
+        end = _draw_operand(canvas, windows, placed, "operand", MARGIN)
+        _draw_windows(canvas, windows, placed, "result", end + _BETWEEN)
+    else:
+        end = _draw_windows(canvas, windows, placed, "updates", MARGIN)
+        _draw_operand(canvas, windows, placed, "result", end + _BETWEEN)
+    canvas.arrow(end + 8, MARGIN + 60, _BETWEEN - 16, 0.0, "s")
     if vectors is None and windows.index_map:
         canvas.text(MARGIN, canvas.height + 16, "the starts are an example", "d")
     word = "gather from" if is_gather else "scatter into"
@@ -37,9 +42,10 @@ def render_windows(windows: Windows, is_gather: bool, vectors: Any) -> str:
 
 
 def _placed(windows: Windows, is_gather: bool, vectors: Any) -> Iterator[tuple[Ints, Ints | None]]:
-    """Each index of the batch and where its window starts; None for a window that is left out."""
+    """The first indices of the batch and where their windows start; None for a window that is left out."""
     count = prod(windows.batch_shape)
-    for number, batch in enumerate(product(*map(range, windows.batch_shape))):
+    for number in range(min(count, _WINDOWS)):
+        batch = tuple(int(at) for at in np.unravel_index(number, windows.batch_shape))
         start = [0] * len(windows.operand_shape)
         for component, (dim, last) in enumerate(zip(windows.index_map, windows.last_starts, strict=True)):
             given = last * number // max(1, count - 1) if vectors is None else int(vectors[number, component])
@@ -51,39 +57,40 @@ def _placed(windows: Windows, is_gather: bool, vectors: Any) -> Iterator[tuple[I
         yield batch, tuple(start) if fits else None
 
 
-def _elements(windows: Windows, start: Ints) -> Iterator[Ints]:
-    """The operand's elements in the window, in row-major order."""
-    return product(*(range(at, at + size) for at, size in zip(start, windows.sizes, strict=True)))
-
-
-def _draw_operand(canvas: Canvas, windows: Windows, placed: Sequence[tuple[Ints, Ints | None]], name: str) -> float:
+def _draw_operand(
+    canvas: Canvas, windows: Windows, placed: Sequence[tuple[Ints, Ints | None]], name: str, left: float
+) -> float:
     """The operand, each element in the colour of the last window that covers it; returns the right edge."""
     covering: dict[Ints, list[int]] = {}
     for number, (_, start) in enumerate(placed):
-        for element in () if start is None else _elements(windows, start):
-            covering.setdefault(element, []).append(number)
+        if start is not None:
+            ends = (min(at + size, _CELLS) for at, size in zip(start, windows.sizes, strict=True))
+            for element in product(*map(range, start, ends)):
+                covering.setdefault(element, []).append(number)
     shape = windows.operand_shape
-    right = max(canvas.text(MARGIN, MARGIN + 10, name, "t", 13), canvas.text(MARGIN, MARGIN + 26, str(shape), "d"))
+    right = max(
+        canvas.text(left, MARGIN + 10, name, "t", 13), canvas.text(left, MARGIN + 26, str(shape), "d")
+    )
     if 0 in shape:
-        canvas.box(MARGIN, MARGIN + 40, 76, CELL, "v", "empty")
-        return max(right, MARGIN + 76)
+        canvas.box(left, MARGIN + 40, 76, CELL, "v", "empty")
+        return max(right, left + 76)
     for element in product(*(range(min(size, _CELLS)) for size in shape)):
         numbers = covering.get(element, [])
         style = f"c o{numbers[-1]}" if numbers else "v"
         title = f"{name}{list(element)}: {f'windows {numbers}' if numbers else 'in no window'}"
-        x, y = _corner(element, MARGIN, MARGIN + 40)
+        x, y = _corner(element, left, MARGIN + 40)
         canvas.box(x, y, _WIDTH, CELL, style, _cell_text(element), title)
         right = max(right, x + _WIDTH)
-    return max(right, _dots(canvas, shape, right))
+    return _dots(canvas, shape, left, right)
 
 
-def _dots(canvas: Canvas, shape: Ints, right: float) -> float:
-    """Dots at the ends of the axes that are cut off."""
+def _dots(canvas: Canvas, shape: Ints, left: float, right: float) -> float:
+    """Dots at the ends of the axes that are cut off; returns where they end."""
     end = right
     if shape and shape[-1] > _CELLS:
         end = canvas.text(right + 4, MARGIN + 58, "\N{HORIZONTAL ELLIPSIS}", "d")
     if len(shape) == 2 and shape[0] > _CELLS:
-        canvas.text(MARGIN + 14, MARGIN + 58 + _CELLS * CELL, "\N{VERTICAL ELLIPSIS}", "d")
+        canvas.text(left + 14, MARGIN + 58 + _CELLS * CELL, "\N{VERTICAL ELLIPSIS}", "d")
     return end
 
 
@@ -98,17 +105,26 @@ def _cell_text(element: Ints) -> str:
 
 def _draw_windows(
     canvas: Canvas, windows: Windows, placed: Sequence[tuple[Ints, Ints | None]], name: str, left: float
-) -> None:
-    """One below the other the windows, each cell with the operand's element that it reads or writes."""
+) -> float:
+    """One below the other the windows, each cell with the operand's element that it reads or writes.
+
+    Returns the right edge.
+    """
     canvas.text(left, MARGIN + 10, name, "t", 13)
-    canvas.text(left, MARGIN + 26, str(windows.windowed_shape), "d")
+    right = canvas.text(left, MARGIN + 26, str(windows.windowed_shape), "d")
     y = MARGIN + 54
     for number, (batch, start) in enumerate(placed):
-        canvas.text(left, y, f"{name}{_slice_of(windows, batch)}", "d", 11)
-        y = 26 + (_left_out(canvas, left, y + 6) if start is None else _draw_window(canvas, windows, number, start, left, y + 6))
+        right = max(right, canvas.text(left, y, f"{name}{_slice_of(windows, batch)}", "d", 11))
+        y = 26 + (
+            _left_out(canvas, left, y + 6)
+            if start is None
+            else _draw_window(canvas, windows, number, start, left, y + 6)
+        )
     hidden = prod(windows.batch_shape) - len(placed)
     if hidden > 0:
         canvas.text(left, y, f"and {hidden} more", "d")
+    across = windows.sizes[-1] if windows.sizes else 1
+    return max(right, left + _WIDTH * max(2, min(across, _CELLS)))
 
 
 def _left_out(canvas: Canvas, x: float, y: float) -> float:
@@ -122,10 +138,8 @@ def _draw_window(canvas: Canvas, windows: Windows, number: int, start: Ints, x: 
         canvas.box(x, y, 76, CELL, "v", "empty")
         return y + CELL
     bottom = y + CELL
-    for element in _elements(windows, start):
-        inside = tuple(at - first for at, first in zip(element, start, strict=True))
-        if max(inside, default=0) >= _CELLS:
-            continue
+    for inside in product(*(range(min(size, _CELLS)) for size in windows.sizes)):
+        element = tuple(first + at for first, at in zip(start, inside, strict=True))
         left, top = _corner(inside, x, y)
         canvas.box(left, top, _WIDTH, CELL, f"c o{number}", _cell_text(element), f"operand{list(element)}")
         bottom = max(bottom, top + CELL)

@@ -48,6 +48,24 @@ from xarr.lax.creation import (
 from xarr.lax.creation import (
     iota as iota,
 )
+from xarr.lax.dynamic_slicing import (
+    dynamic_index_in_dim as dynamic_index_in_dim,
+)
+from xarr.lax.dynamic_slicing import (
+    dynamic_slice as dynamic_slice,
+)
+from xarr.lax.dynamic_slicing import (
+    dynamic_slice_in_dim as dynamic_slice_in_dim,
+)
+from xarr.lax.dynamic_slicing import (
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+)
+from xarr.lax.dynamic_slicing import (
+    dynamic_update_slice as dynamic_update_slice,
+)
+from xarr.lax.dynamic_slicing import (
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)
 from xarr.lax.elementwise import (
     RoundingMethod as RoundingMethod,
 )
@@ -266,22 +284,38 @@ from xarr.lax.elementwise import (
 )
 from xarr.lax.indexing import (
     GatherDimensionNumbers as GatherDimensionNumbers,
+)
+from xarr.lax.indexing import (
     GatherScatterMode as GatherScatterMode,
+)
+from xarr.lax.indexing import (
     ScatterDimensionNumbers as ScatterDimensionNumbers,
-    dynamic_index_in_dim as dynamic_index_in_dim,
-    dynamic_slice as dynamic_slice,
-    dynamic_slice_in_dim as dynamic_slice_in_dim,
-    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
-    dynamic_update_slice as dynamic_update_slice,
-    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)
+from xarr.lax.indexing import (
     gather as gather,
+)
+from xarr.lax.indexing import (
     scatter as scatter,
+)
+from xarr.lax.indexing import (
     scatter_add as scatter_add,
+)
+from xarr.lax.indexing import (
     scatter_apply as scatter_apply,
+)
+from xarr.lax.indexing import (
     scatter_max as scatter_max,
+)
+from xarr.lax.indexing import (
     scatter_min as scatter_min,
+)
+from xarr.lax.indexing import (
     scatter_mul as scatter_mul,
+)
+from xarr.lax.indexing import (
     scatter_sub as scatter_sub,
+)
+from xarr.lax.indexing import (
     scatter_with as scatter_with,
 )
 from xarr.lax.movement import (
@@ -358,10 +392,20 @@ from xarr.lax.reduction import (
 )
 from xarr.lax.rows import (
     gather_rows as gather_rows,
+)
+from xarr.lax.rows import (
     segment_max as segment_max,
+)
+from xarr.lax.rows import (
     segment_min as segment_min,
+)
+from xarr.lax.rows import (
     segment_prod as segment_prod,
+)
+from xarr.lax.rows import (
     segment_sum as segment_sum,
+)
+from xarr.lax.rows import (
     take as take,
 )
 from xarr.lax.sorting import (
