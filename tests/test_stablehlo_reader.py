@@ -395,7 +395,8 @@ def test_composite_and_old_forms() -> None:
       func.return %0 : tensor<2x2xf32>
     }
     func.func @main(%a: tensor<2x2xf32>) -> tensor<2x2x2xf32> {
-      %0 = stablehlo.composite "x.square" %a {composite_attributes = {n = 2 : i64}, decomposition = @impl} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+      %0 = stablehlo.composite "x.square" %a {composite_attributes = {n = 2 : i64}, decomposition = @impl}
+        : (tensor<2x2xf32>) -> tensor<2x2xf32>
       %1 = stablehlo.broadcast %0, sizes = [2] : (tensor<2x2xf32>) -> tensor<2x2x2xf32>
       %2 = stablehlo.custom_call @Sharding(%1) {backend_config = ""} : (tensor<2x2x2xf32>) -> tensor<2x2x2xf32>
       return %2 : tensor<2x2x2xf32>
@@ -452,7 +453,7 @@ def test_shows_the_line_with_a_caret() -> None:
 
 def test_lists_everything_unsupported() -> None:
     text = main(
-        '%0 = stablehlo.frob %x : tensor<3xf32>\n%1 = "x.y"(%0) : (tensor<3xf32>) -> tensor<3xi4>\nreturn %0 : tensor<3xf32>',
+        '%0 = stablehlo.frob %x : tensor<3xf32>\n%1 = "x.y"(%0) : (tensor<3xf32>) -> tensor<3xi4>\nreturn %0 : tensor<3xf32>',  # noqa: E501
         "%x: tensor<3xf32>",
     )
     with pytest.raises(

@@ -357,4 +357,36 @@ CONTROL = {
 }
 
 
-CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL
+I, ZERO, ONE = tensor(S32), np.array(0, S32), np.array(1, S32)
+PLACES = np.array([[1], [0]], S32)
+
+INDEXING = {
+    "Gather": Case(
+        graph(lambda x, i: node(ops.Gather((1,), (0,), (), (), (0,), 1, (1, 3)), x, i), M, tensor(S32, 2, 1)),
+        (MATRIX, PLACES),
+        (MATRIX[::-1],),
+    ),
+    "Scatter": Case(
+        graph(
+            lambda x, i, u: node(ops.Scatter((1,), (0,), (), (), (0,), 1, SUM), x, i, u),
+            M,
+            tensor(S32, 2, 1),
+            M,
+        ),
+        (MATRIX, PLACES, MATRIX),
+        (MATRIX + MATRIX[::-1],),
+    ),
+    "DynamicSlice": Case(
+        graph(lambda x, i, j: node(ops.DynamicSlice((1, 2)), x, i, j), M, I, I),
+        (MATRIX, ZERO, ONE),
+        (MATRIX[:1, 1:],),
+    ),
+    "DynamicUpdateSlice": Case(
+        graph(lambda x, u, i, j: node(ops.DynamicUpdateSlice(), x, u, i, j), M, tensor(F32, 1, 3), I, I),
+        (MATRIX, ROW[None], ONE, ZERO),
+        (np.stack([MATRIX[0], ROW]),),
+    ),
+}
+
+
+CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING
