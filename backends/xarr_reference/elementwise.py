@@ -127,6 +127,8 @@ def power(x: Scalar, y: Scalar) -> Scalar:
     if is_complex(x):
         return rounded(np.power(wide(x), wide(y)), x.dtype)
     # Never in float64: there NumPy takes the square root for y = 0.5, which is wrong for -0 and -infinity.
+    if np.isinf(x):  # exact in any format, and glibc's powl gives inf for (-inf) ** -2**63
+        return rounded(np.power(np.float64(x), np.float64(y)), x.dtype)
     return rounded(np.power(np.longdouble(x), np.longdouble(y)), x.dtype)
 
 
