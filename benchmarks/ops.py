@@ -56,7 +56,10 @@ def jitted(function: Callable[..., Any], *arrays: np.ndarray) -> Call:
 def indexing() -> Table:
     """Rows in and out: 10^6 of them, of 16 numbers or of one, from and to 10^5."""
     random = np.random.default_rng(0)
-    rows, places = random.normal(size=(100_000, 16)).astype(np.float32), random.integers(0, 100_000, 1_000_000)
+    rows, places = (
+        random.normal(size=(100_000, 16)).astype(np.float32),
+        random.integers(0, 100_000, 1_000_000),
+    )
     updates = random.normal(size=(1_000_000, 16)).astype(np.float32)
     column, numbers = rows[:, 0].copy(), updates[:, 0].copy()
 
@@ -107,8 +110,12 @@ def indexing() -> Table:
         from jax import lax
 
         table["gather 10^6 rows of 16"]["jax, jit"] = jitted(gather(lax), rows, vectors)
-        table["scatter-add 10^6 into 10^5"]["jax, jit"] = jitted(scatter_add(lax, ()), column, vectors, numbers)
-        table["scatter-add 10^6 rows of 16"]["jax, jit"] = jitted(scatter_add(lax, (1,)), rows, vectors, updates)
+        table["scatter-add 10^6 into 10^5"]["jax, jit"] = jitted(
+            scatter_add(lax, ()), column, vectors, numbers
+        )
+        table["scatter-add 10^6 rows of 16"]["jax, jit"] = jitted(
+            scatter_add(lax, (1,)), rows, vectors, updates
+        )
     return table
 
 
@@ -142,7 +149,9 @@ def shown(rows: Medians) -> str:
     for row, contenders in rows.items():
         first = next(iter(contenders.values()))
         for index, (name, milliseconds) in enumerate(contenders.items()):
-            lines.append(f"{row if not index else '':36}{name:14}{milliseconds:9.1f}{milliseconds / first:8.2f}")
+            lines.append(
+                f"{row if not index else '':36}{name:14}{milliseconds:9.1f}{milliseconds / first:8.2f}"
+            )
     return "\n".join(lines)
 
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xarr_numpy.backend import NumpyBackend
 
 import xarr
 from tests.compare import assert_same
 from tests.test_strictness import run
-from xarr import backend as backends
-from xarr import doctor
+from xarr import backend as backends, doctor
 from xarr.errors import BackendError, ConfigError
+from xarr_numpy.backend import NumpyBackend
 
 
 class Twin(NumpyBackend):

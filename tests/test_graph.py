@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xarr_numpy.backend import NumpyBackend
 
 import xarr
 from tests.compare import assert_same
@@ -20,6 +19,7 @@ from xarr.ir.graph import Graph, GraphError, Node, data, parameter, postorder, s
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.elementwise import Unary
 from xarr.ir.types import TensorType, TupleType
+from xarr_numpy.backend import NumpyBackend
 
 F64 = np.dtype(np.float64)
 VECTOR = TensorType((3,), F64)

@@ -10,7 +10,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax as jlax
-from xarr_numpy.indexing import Groups
 
 import xarr
 from tests.compare import assert_same
@@ -20,6 +19,7 @@ from xarr.errors import DTypeError, IndexingError, InputError, ShapeError, Value
 from xarr.ir import ops
 from xarr.ir.graph import Graph, parameter
 from xarr.ir.types import TensorType
+from xarr_numpy.indexing import Groups
 
 jax.config.update("jax_enable_x64", True)
 
@@ -91,7 +91,9 @@ def test_index_vectors_in_any_dimension(vector_dim: int, backend: str) -> None:
     x = np.arange(60.0).reshape(3, 4, 5)
     vectors = np.random.default_rng(0).integers(0, 3, (2, 3, 2))
     numbers = lax.GatherDimensionNumbers((1,), (0, 1), (1, 0))
-    found = lax.gather(x, np.moveaxis(vectors, 2, vector_dim), numbers, (1, 1, 5), index_vector_dim=vector_dim)
+    found = lax.gather(
+        x, np.moveaxis(vectors, 2, vector_dim), numbers, (1, 1, 5), index_vector_dim=vector_dim
+    )
     assert_same(found, np.moveaxis(x[vectors[..., 1], vectors[..., 0]], 2, 1))
 
 
@@ -136,7 +138,11 @@ ELEMENTS = ["bool", "int8", "uint64", "float16", "bfloat16", "complex64"]
 def test_scatter_combines_in_the_element_type(dtype: str, name: str, backend: str) -> None:
     """Three hundred updates of five elements: sums differ unless each one is rounded."""
     values = np.random.default_rng(2).normal(size=300) * 3
-    arguments = values[:5].astype(np.dtype(dtype)), (np.arange(300) * 7 % 6)[:, None], values.astype(np.dtype(dtype))
+    arguments = (
+        values[:5].astype(np.dtype(dtype)),
+        (np.arange(300) * 7 % 6)[:, None],
+        values.astype(np.dtype(dtype)),
+    )
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
 
     def function(x: Any, i: Any, u: Any) -> Any:
@@ -171,8 +177,14 @@ def test_windows_are_applied_one_after_the_other(backend: str) -> None:
     updates, indices = np.arange(1.0, 7).reshape(3, 2), np.array([[1], [0], [2]])
     expected = np.array([3.0, 4, 5, 6, 0])
     assert_same(lax.scatter(np.zeros(5), indices, updates, lax.ScatterDimensionNumbers(*WINDOWS)), expected)
-    assert_same(lax.scatter(np.zeros(5), indices, updates.T, lax.ScatterDimensionNumbers(*LEADING_WINDOWS)), expected)
-    same_as_jax(lambda lax: lax.scatter(np.zeros(5), indices, updates.T, lax.ScatterDimensionNumbers(*LEADING_WINDOWS)))
+    assert_same(
+        lax.scatter(np.zeros(5), indices, updates.T, lax.ScatterDimensionNumbers(*LEADING_WINDOWS)), expected
+    )
+    same_as_jax(
+        lambda lax: lax.scatter(
+            np.zeros(5), indices, updates.T, lax.ScatterDimensionNumbers(*LEADING_WINDOWS)
+        )
+    )
 
 
 def test_scatter_apply_as_jax(backend: str) -> None:
@@ -196,7 +208,9 @@ def test_variadic_scatter(backend: str) -> None:
     values, places = np.array([3.0, 1, 2, 1, 5]), np.arange(5)
     start = np.full(3, np.inf), np.full(3, -1)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    least, where = lax.scatter_with(start, [[0], [0], [2], [0], [7]], (values, places), argmin_of_pairs, numbers)
+    least, where = lax.scatter_with(
+        start, [[0], [0], [2], [0], [7]], (values, places), argmin_of_pairs, numbers
+    )
     assert_same(least, np.array([1.0, np.inf, 2.0]))
     assert_same(where, np.array([1, -1, 2]))
 
@@ -211,7 +225,9 @@ def test_results_of_a_variadic_computation_may_change_places(backend: str) -> No
 
 def test_windows_without_start_all_go_to_the_same_place(backend: str) -> None:
     """XLA's scatter simplifier applies only one of them."""
-    found = lax.scatter_add(np.float64(1), np.zeros((3, 0), int), [1.0, 2, 4], lax.ScatterDimensionNumbers((), (), ()))
+    found = lax.scatter_add(
+        np.float64(1), np.zeros((3, 0), int), [1.0, 2, 4], lax.ScatterDimensionNumbers((), (), ())
+    )
     assert_same(found, np.array(8.0))
 
 
@@ -334,7 +350,9 @@ def test_segments_as_jax(name: str, dtype: str, backend: str) -> None:
 
 
 def test_segment_ids_must_fit_the_data() -> None:
-    with pytest.raises(ShapeError, match=r"segment_sum: wanted segment_ids of the leading dimensions of data f64\[4,3\]"):
+    with pytest.raises(
+        ShapeError, match=r"segment_sum: wanted segment_ids of the leading dimensions of data f64\[4,3\]"
+    ):
         lax.segment_sum(X, [0, 1], 2)
 
 
@@ -343,13 +361,23 @@ def test_segment_ids_must_fit_the_data() -> None:
 
 def gathering(vector_dim: int) -> Callable[[Any, Any], Any]:
     numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
-    return lambda x, i: lax.gather(x, i, numbers, (1, 3), index_vector_dim=vector_dim, indices_are_sorted=True)
+    return lambda x, i: lax.gather(
+        x, i, numbers, (1, 3), index_vector_dim=vector_dim, indices_are_sorted=True
+    )
 
 
 def scattering(x: Any, i: Any) -> Any:
     numbers = lax.ScatterDimensionNumbers((), (1,), (1,), (0,), (0,))
     # Two arrays, because XLA writes both results into one buffer where both operands are the same value.
-    return lax.scatter_with((x, -x), i, (1.5 * x[:, 0], x[:, 1]), argmin_of_pairs, numbers, unique_indices=True, index_vector_dim=1)
+    return lax.scatter_with(
+        (x, -x),
+        i,
+        (1.5 * x[:, 0], x[:, 1]),
+        argmin_of_pairs,
+        numbers,
+        unique_indices=True,
+        index_vector_dim=1,
+    )
 
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
@@ -386,7 +414,9 @@ def test_explicit_spelling(name: str) -> None:
     explicit = xarr.make_explicit(function, *arguments)
     arrays = [xarr.asarray(argument) for argument in arguments]
     found, expected = explicit(*arrays), function(*arrays)
-    for array, other in zip(*(each if isinstance(each, tuple) else (each,) for each in (found, expected)), strict=True):
+    for array, other in zip(
+        *(each if isinstance(each, tuple) else (each,) for each in (found, expected)), strict=True
+    ):
         assert_same(array, np.asarray(other))
 
 
@@ -396,7 +426,9 @@ def test_flags_are_part_of_the_op() -> None:
     promised = ops.Gather((), (0,), (), (), (0,), 1, (1,), indices_are_sorted=True)
     assert plain != promised
     x, i = parameter(TensorType((3,), np.dtype("f4"))), parameter(TensorType((2, 1), np.dtype("i8")))
-    found = lax.gather(np.zeros(3), [[0]], lax.GatherDimensionNumbers((), (0,), (0,)), (1,), indices_are_sorted=True)
+    found = lax.gather(
+        np.zeros(3), [[0]], lax.GatherDimensionNumbers((), (0,), (0,)), (1,), indices_are_sorted=True
+    )
     assert found._node.op == promised
     assert "indices_are_sorted = true" in Graph((x, i), [type(found._node)(promised, (x, i))]).to_text()
 
@@ -406,13 +438,17 @@ def test_flags_are_part_of_the_op() -> None:
 
 def test_wrong_arguments() -> None:
     numbers = lax.GatherDimensionNumbers(*ROWS)
-    with pytest.raises(ValueRangeError, match="wanted a mode of 'clip', 'fill', 'drop', 'promise_in_bounds', got 'wrap'"):
+    with pytest.raises(
+        ValueRangeError, match="wanted a mode of 'clip', 'fill', 'drop', 'promise_in_bounds', got 'wrap'"
+    ):
         lax.gather(X, [[0]], numbers, (1, 3), mode="wrap")
     with pytest.raises(InputError, match="wanted GatherDimensionNumbers for dimension_numbers"):
         lax.gather(X, [[0]], ROWS, (1, 3))  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="index_vector_dim=0 takes them as scalars"):
         lax.gather(X, 0, numbers, (1, 3))
-    with pytest.raises(InputError, match="wanted a sequence of ints or scalar arrays for start_indices, got 3"):
+    with pytest.raises(
+        InputError, match="wanted a sequence of ints or scalar arrays for start_indices, got 3"
+    ):
         lax.dynamic_slice(X, 3, (1, 1))
     with pytest.raises(ShapeError, match=r"got an array s64\[1,2\]"):
         lax.dynamic_slice(X, np.array([[1, 2]]), (1, 1))
@@ -428,7 +464,9 @@ def test_wrong_computations() -> None:
         lax.scatter_with(X, [[0]], X[:1], lambda a, b: a + outer, numbers)
     with pytest.raises(ShapeError, match=r"scatter \[C23\]: the computation must give what it updates"):
         lax.scatter_with(X, [[0]], X[:1], lambda a, b: (a, b), numbers)
-    with pytest.raises(ShapeError, match=r"scatter \[C5\]: wanted N >= 1 arrays and N updates in one structure"):
+    with pytest.raises(
+        ShapeError, match=r"scatter \[C5\]: wanted N >= 1 arrays and N updates in one structure"
+    ):
         lax.scatter_with((X, X), [[0]], X[:1], lambda a, b: a, numbers)
 
 

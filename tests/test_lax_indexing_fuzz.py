@@ -13,8 +13,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
@@ -24,7 +23,17 @@ from xarr import lax
 HostArray = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
 
-TYPES = (np.bool_, np.int8, np.int64, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex64)
+TYPES = (
+    np.bool_,
+    np.int8,
+    np.int64,
+    np.uint32,
+    np.float16,
+    ml_dtypes.bfloat16,
+    np.float32,
+    np.float64,
+    np.complex64,
+)
 INDEX_TYPES = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32, np.uint64)
 
 
@@ -78,13 +87,29 @@ def layout(random: Random) -> Layout:
     vector_dim = len(batch) if is_scalar else random.randint(0, len(batch))
     indices = tuple(batch) if is_scalar else (*batch[:vector_dim], len(index_map), *batch[vector_dim:])
     own_batching = tuple(axis + (axis >= vector_dim) for axis in axes)
-    sizes = tuple(min(1, s) if kinds[d] != "w" else random.choice((s, random.randint(0, s))) for d, s in enumerate(operand))
+    sizes = tuple(
+        min(1, s) if kinds[d] != "w" else random.choice((s, random.randint(0, s)))
+        for d, s in enumerate(operand)
+    )
     window_dims = some_of(random, range(len(batch) + len(window)), len(window))
     if random.random() < 0.5:
         window_dims = tuple(range(len(batch), len(batch) + len(window)))
     inside, outside = iter([sizes[dim] for dim in window]), iter(batch)
-    windowed = tuple(next(inside) if dim in window_dims else next(outside) for dim in range(len(batch) + len(window)))
-    return Layout(operand, indices, windowed, window_dims, left_out, index_map, batching, own_batching, vector_dim, sizes)
+    windowed = tuple(
+        next(inside) if dim in window_dims else next(outside) for dim in range(len(batch) + len(window))
+    )
+    return Layout(
+        operand,
+        indices,
+        windowed,
+        window_dims,
+        left_out,
+        index_map,
+        batching,
+        own_batching,
+        vector_dim,
+        sizes,
+    )
 
 
 def values(random: Random, shape: Ints, dtype: Any) -> HostArray:
@@ -108,7 +133,9 @@ def gather_case(random: Random) -> Case:
     # XLA's compiler crashes on some gathers of elements from windows without any; jax.lax refuses them all.
     while 0 in form.sizes and 0 not in form.windowed:
         form = layout(random)
-    numbers = lax.GatherDimensionNumbers(form.window_dims, form.left_out, form.index_map, form.batching, form.own_batching)
+    numbers = lax.GatherDimensionNumbers(
+        form.window_dims, form.left_out, form.index_map, form.batching, form.own_batching
+    )
     mode = random.choice((None, "clip", "fill"))
     arguments = [values(random, form.operand, random.choice(TYPES)), index_values(random, form.indices)]
 
@@ -135,11 +162,16 @@ def scatter_case(random: Random) -> Case:
     # XLA's scatter simplifier fails on, or forgets all but one of, several windows without a start.
     while not form.index_map and prod(form.windowed) != 1:
         form = layout(random)
-    numbers = lax.ScatterDimensionNumbers(form.window_dims, form.left_out, form.index_map, form.batching, form.own_batching)
+    numbers = lax.ScatterDimensionNumbers(
+        form.window_dims, form.left_out, form.index_map, form.batching, form.own_batching
+    )
     mode = random.choice((None, "clip", "drop"))
     indices, count = index_values(random, form.indices), random.choice((1, 1, 1, 2))
     # XLA refuses two widths of floats in one scatter.
-    types: list[Any] = [random.choice((np.float16, np.float32, np.float64, np.int64)), random.choice((np.int8, np.uint32))][:count]
+    types: list[Any] = [
+        random.choice((np.float16, np.float32, np.float64, np.int64)),
+        random.choice((np.int8, np.uint32)),
+    ][:count]
     name = random.choice(tuple(COMBINERS))
     combine = COMBINERS[name]
 
@@ -152,7 +184,9 @@ def scatter_case(random: Random) -> Case:
     def function(*arrays: Any) -> Any:
         inputs, places, updates = arrays[:count], arrays[count], arrays[count + 1 :]
         packed = (inputs[0], updates[0]) if count == 1 else (inputs, updates)
-        found = lax.scatter_with(packed[0], places, packed[1], pairs, numbers, mode=mode, index_vector_dim=form.vector_dim)
+        found = lax.scatter_with(
+            packed[0], places, packed[1], pairs, numbers, mode=mode, index_vector_dim=form.vector_dim
+        )
         return found if count == 1 else lax.add(found[1], lax.convert_element_type(found[0], types[1]))
 
     arguments = [values(random, form.operand, t) for t in types] + [indices]

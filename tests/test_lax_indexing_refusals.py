@@ -37,13 +37,23 @@ def refused(label: str, op: Op, *operands: str, error: type[XarrError] = ShapeEr
 
 
 def refuse_gather(
-    label: str, *, operand: str = "f64[3,4,5]", indices: str = "s64[3,2,2]", error: type[XarrError] = ShapeError, **changes: Any
+    label: str,
+    *,
+    operand: str = "f64[3,4,5]",
+    indices: str = "s64[3,2,2]",
+    error: type[XarrError] = ShapeError,
+    **changes: Any,
 ) -> None:
     refused(label, replace(GATHER, **changes), operand, indices, error=error)
 
 
 def refuse_scatter(label: str, *operands: str, error: type[XarrError] = ShapeError, **changes: Any) -> None:
-    refused(label, replace(SCATTER, **changes), *(operands or ("f64[3,4,5]", "s64[3,2,2]", "f64[3,2,5]")), error=error)
+    refused(
+        label,
+        replace(SCATTER, **changes),
+        *(operands or ("f64[3,4,5]", "s64[3,2,2]", "f64[3,2,5]")),
+        error=error,
+    )
 
 
 def test_what_the_others_break_is_whole() -> None:
@@ -76,8 +86,12 @@ def test_gather_c3() -> None:
 
 
 def test_gather_c4() -> None:
-    refuse_gather("C4", operand="f64[3,5]", offset_dims=(1, 1), collapsed_slice_dims=(), operand_batching_dims=())
-    refuse_gather("C4", operand="f64[3,5]", offset_dims=(1, 0), collapsed_slice_dims=(), operand_batching_dims=())
+    refuse_gather(
+        "C4", operand="f64[3,5]", offset_dims=(1, 1), collapsed_slice_dims=(), operand_batching_dims=()
+    )
+    refuse_gather(
+        "C4", operand="f64[3,5]", offset_dims=(1, 0), collapsed_slice_dims=(), operand_batching_dims=()
+    )
 
 
 def test_gather_c5() -> None:
@@ -102,7 +116,13 @@ def test_gather_c9() -> None:
 
 
 def test_gather_c10() -> None:
-    refuse_gather("C10", operand_batching_dims=(2, 0), start_indices_batching_dims=(1, 0), offset_dims=(), slice_sizes=(1, 1, 1))
+    refuse_gather(
+        "C10",
+        operand_batching_dims=(2, 0),
+        start_indices_batching_dims=(1, 0),
+        offset_dims=(),
+        slice_sizes=(1, 1, 1),
+    )
 
 
 def test_gather_c11() -> None:
@@ -301,13 +321,18 @@ def test_dynamic_update_slice_c6() -> None:
 
 def spoilt(random: Random, form: Layout) -> Layout:
     """A valid layout with one entry changed, which may or may not still be valid."""
-    name = random.choice(("window_dims", "left_out", "index_map", "batching", "own_batching", "sizes", "indices", "windowed"))
+    name = random.choice(
+        ("window_dims", "left_out", "index_map", "batching", "own_batching", "sizes", "indices", "windowed")
+    )
     entries = list(getattr(form, name))
     if entries and random.random() < 0.8:
         entries[random.randrange(len(entries))] = random.randint(-1, 4)
     else:
         entries.insert(random.randint(0, len(entries)), random.randint(0, 3))
-    return replace(form, **{name: tuple(max(0, e) for e in entries) if name in ("indices", "windowed") else tuple(entries)})
+    return replace(
+        form,
+        **{name: tuple(max(0, e) for e in entries) if name in ("indices", "windowed") else tuple(entries)},
+    )
 
 
 def accepted(lax_module: Any, form: Layout, scatter: bool) -> bool:
@@ -342,7 +367,11 @@ def test_what_jax_refuses_is_refused(scatter: bool) -> None:
         if form.vector_dim != len(form.indices) - 1:
             continue
         form = spoilt(random, form)
-        if not form.indices or 0 in form.indices or any(not 0 <= dim < len(form.sizes) or not form.sizes[dim] for dim in form.left_out):
+        if (
+            not form.indices
+            or 0 in form.indices
+            or any(not 0 <= dim < len(form.sizes) or not form.sizes[dim] for dim in form.left_out)
+        ):
             continue
         ours, theirs = accepted(lax, form, scatter), accepted(jlax, form, scatter)
         assert ours == theirs, f"xarr {ours}, jax {theirs}: {form}"

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xarr_numpy.backend import NumpyBackend
 
 import xarr
 from tests.compare import assert_same
 from tests.test_strictness import run
-from xarr import backend as backends
-from xarr import lazy
+from xarr import backend as backends, lazy
 from xarr.errors import TracedValueError
 from xarr.ir.graph import Graph
+from xarr_numpy.backend import NumpyBackend
 
 HostArray = np.ndarray[Any, Any]
 

@@ -9,8 +9,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.compare import assert_same
 from tests.jax_programs import PROGRAMS, export
@@ -44,7 +43,12 @@ def traced(function: Any, *types: TensorType) -> Graph:
 def constants(dtype: np.dtype[Any]) -> Graph:
     raw = np.random.default_rng(0).bytes(3 * 64 * dtype.itemsize)
     array = np.frombuffer(raw, dtype) if dtype != BOOL else np.frombuffer(raw, np.uint8) > 99
-    parts = (array[:1].reshape(()), array[:6].reshape(2, 3), array[:0].reshape(0, 3), array[:192].reshape(3, 64))
+    parts = (
+        array[:1].reshape(()),
+        array[:6].reshape(2, 3),
+        array[:0].reshape(0, 3),
+        array[:192].reshape(3, 64),
+    )
     splat = np.full((5, 2), array[0])
     return Graph((), [Node(ops.Constant.of(part)) for part in (*parts, splat)])
 
@@ -61,18 +65,26 @@ GRAPHS: dict[str, Graph] = {
     "bitcast": traced(lambda x: lax.bitcast_convert_type(x, np.uint8), tensor(3)),
     "precision": traced(lambda x: lax.reduce_precision(x, 5, 10), tensor(3)),
     "movement": traced(lambda x: lax.rev(lax.transpose(lax.reshape(x, (3, 2)), (1, 0)), (0,)), tensor(6)),
-    "slice_pad": traced(lambda x: lax.pad(lax.slice(x, (1,), (9,), (3,)), np.float32(0), [(1, -1, 2)]), tensor(9)),
+    "slice_pad": traced(
+        lambda x: lax.pad(lax.slice(x, (1,), (9,), (3,)), np.float32(0), [(1, -1, 2)]), tensor(9)
+    ),
     "broadcast": traced(lambda x: lax.broadcast_in_dim(x, (4, 3, 2), (1,)), tensor(3)),
     "concatenate": traced(lambda x, y: lax.concatenate([x, y, x], 1), tensor(2, 3), tensor(2, 1)),
     "iota": traced(lambda: lax.broadcasted_iota(np.int32, (2, 5), 1)),
     "reduce": traced(lambda x: lax.reduce(x, np.float32(0), lax.add, (0, 2)), tensor(2, 3, 4)),
     "argmax": traced(lambda x: lax.argmax(x, 1, np.int32), tensor(2, 3)),
     "sort": traced(lambda x, y: lax.sort((x, y), num_keys=1), tensor(2, 3), tensor(2, 3, dtype=I32)),
-    "dot": traced(lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), tensor(2, 3, 4), tensor(2, 4, 5)),
-    "while": traced(lambda x, y: lax.while_loop(lambda c: lax.lt(c, y), lambda c: lax.add(c, x), x), tensor(), tensor()),
+    "dot": traced(
+        lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), tensor(2, 3, 4), tensor(2, 4, 5)
+    ),
+    "while": traced(
+        lambda x, y: lax.while_loop(lambda c: lax.lt(c, y), lambda c: lax.add(c, x), x), tensor(), tensor()
+    ),
     "loop": traced(lambda x: lax.fori_loop(0, 5, lambda i, c: lax.mul(c, x), x), tensor(3)),
     "cond": traced(lambda p, x: lax.cond(p, lax.sin, lax.cos, x), tensor(dtype=BOOL), tensor(3)),
-    "switch": traced(lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.tan], x), tensor(dtype=I32), tensor(3)),
+    "switch": traced(
+        lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.tan], x), tensor(dtype=I32), tensor(3)
+    ),
     "call": traced(lambda x: lax.call(lambda y: (lax.sin(y), lax.call(lax.cos, y)), x), tensor(3)),
     "map": traced(lambda x: lax.map_elements(lambda a: lax.mul(a, a), x), tensor(2, 3)),
     "barrier": traced(lambda x, y: lax.optimization_barrier((x, y)), tensor(3), tensor()),
@@ -125,7 +137,9 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 def _step(draw: st.DrawFn, pool: list[Node], type: TensorType) -> Node:
     x, y = draw(st.sampled_from(pool)), draw(st.sampled_from(pool))
-    kind = draw(st.sampled_from(("unary", "binary", "select", "transpose", "reduce", "while", "call", "sort")))
+    kind = draw(
+        st.sampled_from(("unary", "binary", "select", "transpose", "reduce", "while", "call", "sort"))
+    )
     if kind == "binary":
         found = Node(draw(st.sampled_from(BINARY)), (x, y))
         return found if found.dtype == F32 else Node(ops.Select(), (found, x, y))
@@ -207,7 +221,9 @@ def test_running_a_module_does_not_change_it() -> None:
 
 def _polymorphic(x: Any) -> Any:
     rows = jax.numpy.concatenate([x, x]).reshape(-1)
-    return jax.numpy.tanh(x).sum(0) + x.shape[0] + rows.sum(), jax.numpy.zeros((x.shape[0] + 1, 2)) + rows.max()
+    return jax.numpy.tanh(x).sum(0) + x.shape[0] + rows.sum(), jax.numpy.zeros(
+        (x.shape[0] + 1, 2)
+    ) + rows.max()
 
 
 def test_refines_unknown_sizes() -> None:
@@ -280,7 +296,11 @@ def test_aliases_locations_comments_and_resources() -> None:
         ("dense<[true, false, true]>", "i1", [True, False, True]),
         ('dense<"0x010001">', "i1", [True, False, True]),
         ('dense<"0x05">', "i1", [True, False, True]),
-        ("dense<[(1.0,2.0), (0.0,-1.0), (0x7FC00000,0.0)]>", "complex<f32>", [1 + 2j, -1j, complex(np.nan, 0)]),
+        (
+            "dense<[(1.0,2.0), (0.0,-1.0), (0x7FC00000,0.0)]>",
+            "complex<f32>",
+            [1 + 2j, -1j, complex(np.nan, 0)],
+        ),
         ('dense<"0x0000803F">', "f32", [1, 1, 1]),
         ('dense<"0x0000803F0000">', "f32", None),
         ("dense<[1.0, 2.0]>", "f32", None),
@@ -296,7 +316,9 @@ def test_aliases_locations_comments_and_resources() -> None:
 )
 def test_elements(literal: str, dtype: str, expected: list[Any] | None) -> None:
     text = main(
-        f"%0 = stablehlo.constant {literal} : tensor<3x{dtype}>\nreturn %0 : tensor<3x{dtype}>", "", f"tensor<3x{dtype}>"
+        f"%0 = stablehlo.constant {literal} : tensor<3x{dtype}>\nreturn %0 : tensor<3x{dtype}>",
+        "",
+        f"tensor<3x{dtype}>",
     )
     if expected is None:
         with pytest.raises(ParseError, match=r"at <stablehlo>:2:\d+"):
@@ -308,7 +330,9 @@ def test_elements(literal: str, dtype: str, expected: list[Any] | None) -> None:
 def test_rounds_narrow_floats_once() -> None:
     # Just above the middle of two bfloat16: rounding to float32 first would land on the middle, then on even.
     text = main(
-        "%0 = stablehlo.constant dense<1.00390625000001> : tensor<bf16>\nreturn %0 : tensor<bf16>", "", "tensor<bf16>"
+        "%0 = stablehlo.constant dense<1.00390625000001> : tensor<bf16>\nreturn %0 : tensor<bf16>",
+        "",
+        "tensor<bf16>",
     )
     assert values_of(text) == [float(np.array(1.0078125, ml_dtypes.bfloat16))]
 
@@ -398,7 +422,7 @@ def test_composite_and_old_forms() -> None:
         ("%x = stablehlo.negate %x : tensor<3xf32>", "a second time", "2:6"),
         ("%0 = call @nobody(%x) : (tensor<3xf32>) -> tensor<3xf32>", "no function @nobody", "2:6"),
         ("%0 = call @main(%x) : (tensor<3xf32>) -> tensor<3xf32>", "calls itself", "1:1"),
-        ('%0 = stablehlo.custom_call @foo(%x) : (tensor<3xf32>) -> tensor<3xf32>', "custom_call @foo", "2:6"),
+        ("%0 = stablehlo.custom_call @foo(%x) : (tensor<3xf32>) -> tensor<3xf32>", "custom_call @foo", "2:6"),
         ('%0 = "stablehlo.negate(%x) : (tensor<3xf32>) -> tensor<3xf32>', "no end", "2:6"),
         ("%0 = stablehlo.negate %x : tensor<99999999999999999999xf32>", "no array can have", "2:28"),
         ("%0 = stablehlo.negate %x : tensor<3xf32>\n^bb1:", "a second block", "3:1"),
@@ -414,7 +438,11 @@ def test_refuses_with_a_position(body: str, message: str, place: str) -> None:
 
 def test_shows_the_line_with_a_caret() -> None:
     with pytest.raises(ParseError) as caught:
-        stablehlo.parse(main("  %0 = stablehlo.negate %x, : tensor<3xf32>\n  return %0 tensor<3xf32>", "%x: tensor<3xf32>"))
+        stablehlo.parse(
+            main(
+                "  %0 = stablehlo.negate %x, : tensor<3xf32>\n  return %0 tensor<3xf32>", "%x: tensor<3xf32>"
+            )
+        )
     assert str(caught.value).split("\n")[1:] == [
         "  at <stablehlo>:3:13",
         "      return %0 tensor<3xf32>",
@@ -427,7 +455,9 @@ def test_lists_everything_unsupported() -> None:
         '%0 = stablehlo.frob %x : tensor<3xf32>\n%1 = "x.y"(%0) : (tensor<3xf32>) -> tensor<3xi4>\nreturn %0 : tensor<3xf32>',
         "%x: tensor<3xf32>",
     )
-    with pytest.raises(ParseError, match=r"stablehlo.frob, at .*:2:6\n  x.y, at .*:3:6\n  the type tensor<3xi4>"):
+    with pytest.raises(
+        ParseError, match=r"stablehlo.frob, at .*:2:6\n  x.y, at .*:3:6\n  the type tensor<3xi4>"
+    ):
         stablehlo.parse(text)
 
 
@@ -446,7 +476,9 @@ def test_refuses_values_that_a_computation_may_not_use() -> None:
         stablehlo.parse(text)
 
 
-@pytest.mark.parametrize("opening", ["[", "{a = ", "(", "tuple<", "<"], ids=["list", "dict", "group", "tuple", "angle"])
+@pytest.mark.parametrize(
+    "opening", ["[", "{a = ", "(", "tuple<", "<"], ids=["list", "dict", "group", "tuple", "angle"]
+)
 def test_refuses_deep_nesting(opening: str) -> None:
     with pytest.raises(ParseError):
         stablehlo.parse(main(f"%0 = stablehlo.foo x = {opening * 5000}"))
@@ -499,11 +531,22 @@ def test_command_line(tmp_path: Path) -> None:
     (tmp_path / "m.mlir").write_text(GRAPHS["arithmetic"].to_text())
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.save(tmp_path / "x.npy", x)
-    command = [sys.executable, "-m", "xarr", "run", "m.mlir", "--input", "x.npy", "x.npy", "--output", "y.npy"]
+    command = [
+        sys.executable,
+        "-m",
+        "xarr",
+        "run",
+        "m.mlir",
+        "--input",
+        "x.npy",
+        "x.npy",
+        "--output",
+        "y.npy",
+    ]
     subprocess.run([*command, "--backend", "reference"], cwd=tmp_path, check=True, timeout=60)
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), np.tanh(x + x), rtol=1e-6)
-    failed = subprocess.run(command[:-3], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    failed = subprocess.run(
+        command[:-3], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
     assert failed.returncode == 2
     assert "takes 2 inputs" in failed.stderr
-
-

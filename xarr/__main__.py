@@ -28,8 +28,12 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="versions, backends, devices and why one is missing")
     run = commands.add_parser("run", help="run a function of a StableHLO module on arrays in .npy files")
     run.add_argument("module", type=Path, help="the text of the module")
-    run.add_argument("--input", type=Path, nargs="+", default=[], action="extend", help="one .npy file for each argument")
-    run.add_argument("--output", type=Path, nargs="+", default=[], action="extend", help="one for each result")
+    run.add_argument(
+        "--input", type=Path, nargs="+", default=[], action="extend", help="one .npy file for each argument"
+    )
+    run.add_argument(
+        "--output", type=Path, nargs="+", default=[], action="extend", help="one for each result"
+    )
     run.add_argument("--function", default="main")
     run.add_argument("--backend", help="where to compute; default: that of the configuration")
     return parser
@@ -72,7 +76,10 @@ def _run(options: argparse.Namespace) -> int:
         inputs = [np.load(path, allow_pickle=False) for path in options.input]
         results = stablehlo.run(module, *inputs, function=options.function, backend=options.backend)
         if len(options.output) not in (0, len(results)):
-            print(f"xarr run: wanted {len(results)} files for --output, got {len(options.output)}", file=sys.stderr)
+            print(
+                f"xarr run: wanted {len(results)} files for --output, got {len(options.output)}",
+                file=sys.stderr,
+            )
             return 2
         values = [np.asarray(result) for result in results]
     except (XarrError, OSError, ValueError) as error:

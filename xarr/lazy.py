@@ -147,8 +147,7 @@ def common_backend(handles: Iterable[Handle]) -> AbstractBackend | None:
 def mixed(first: AbstractBackend, second: AbstractBackend) -> BackendError:
     """The error for operands on two backends."""
     return BackendError(
-        f"operands live on two backends, {first.name} and {second.name}; move one, e.g. "
-        f'x.to("{first.name}")'
+        f'operands live on two backends, {first.name} and {second.name}; move one, e.g. x.to("{first.name}")'
     )
 
 

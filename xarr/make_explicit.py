@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import backend as backends
-from xarr import lax
+from xarr import backend as backends, lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError
 from xarr.functions._core import is_weak
@@ -243,7 +242,9 @@ def _dynamic_slice(op: ops.DynamicSlice, node: Node, operands: list[str], inner:
     return f"lax.dynamic_slice({operands[0]}, {starts}, {op.slice_sizes}, allow_negative_indices=False)"
 
 
-def _dynamic_update_slice(op: ops.DynamicUpdateSlice, node: Node, operands: list[str], inner: list[str]) -> str:
+def _dynamic_update_slice(
+    op: ops.DynamicUpdateSlice, node: Node, operands: list[str], inner: list[str]
+) -> str:
     starts = f"({''.join(f'{name}, ' for name in operands[2:])})"
     return f"lax.dynamic_update_slice({operands[0]}, {operands[1]}, {starts}, allow_negative_indices=False)"
 

@@ -62,7 +62,11 @@ class Module:
             raise ParseError(f"no function @{name}; the module has {', '.join(self._source.functions)}")
         function = self._source.functions[name]
         shown = ", ".join(str(argument.type) for argument in function.arguments)
-        what = "is declared without a body" if function.body is None else f"takes sizes that are unknown: ({shown})"
+        what = (
+            "is declared without a body"
+            if function.body is None
+            else f"takes sizes that are unknown: ({shown})"
+        )
         raise self._source.text.error(f"@{name} {what}; Module.refine gives it types", function.position)
 
     def refine(self, types: Sequence[TensorType], function: str = "main") -> Graph:
@@ -95,7 +99,9 @@ def load(path: str | Path) -> Module:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ParseError(f"{path} is no text: {error}; MLIR bytecode must be converted to text first") from None
+        raise ParseError(
+            f"{path} is no text: {error}; MLIR bytecode must be converted to text first"
+        ) from None
     return Module(read_module(text, str(path)))
 
 
@@ -150,7 +156,9 @@ def _node(value: Any, wanted: Any, backend: AbstractBackend) -> Node:
 def _check(function: str, graph: Graph, nodes: Sequence[Node]) -> None:
     for index, (wanted, node) in enumerate(zip(graph.parameter_types, nodes, strict=True)):
         if node.type is not wanted:
-            raise ShapeError(f"run: input {index} of @{function} must be {wanted.short()}, got {node.type.short()}")
+            raise ShapeError(
+                f"run: input {index} of @{function} must be {wanted.short()}, got {node.type.short()}"
+            )
 
 
 def _leaves(node: Node) -> list[Node]:

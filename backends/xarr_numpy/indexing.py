@@ -140,7 +140,10 @@ def placed_updates(indices: Array, updates: Sequence[Array], windows: Windows) -
     fits = _fitting(starts, windows)
     rows, size = block_rows(starts, windows)
     order = windows.batch_dims + windows.window_dims
-    flat = [np.transpose(each, order).reshape((*rows.shape, size) if size != 1 else rows.shape) for each in updates]
+    flat = [
+        np.transpose(each, order).reshape((*rows.shape, size) if size != 1 else rows.shape)
+        for each in updates
+    ]
     if fits is not None:
         rows, flat = rows[fits], [each[fits] for each in flat]
     tail = (size,) if size != 1 else ()
@@ -150,7 +153,7 @@ def placed_updates(indices: Array, updates: Sequence[Array], windows: Windows) -
 def _fitting(starts: Array, windows: Windows) -> Array | None:
     """Which windows lie in the operand, in the shape of the batch; None if all do, the common case."""
     last = windows.last_starts
-    if all(0 <= start.min() and start.max() <= limit for start, limit in zip(starts, last, strict=True)):
+    if all(start.min() >= 0 and start.max() <= limit for start, limit in zip(starts, last, strict=True)):
         return None
     fits: Array = np.all((starts >= 0) & (starts <= _last(windows)), axis=0)
     return fits
@@ -195,7 +198,13 @@ def scatter_ufunc(ufunc: np.ufunc, operand: Array, indices: Array, updates: Arra
     return result.reshape(operand.shape)
 
 
-def scatter_any(combine: Function, operands: tuple[Array, ...], indices: Array, updates: tuple[Array, ...], windows: Windows) -> tuple[Array, ...]:
+def scatter_any(
+    combine: Function,
+    operands: tuple[Array, ...],
+    indices: Array,
+    updates: tuple[Array, ...],
+    windows: Windows,
+) -> tuple[Array, ...]:
     """Windows of N arrays combined by a computation on lanes, in order."""
     if 0 in operands[0].shape or 0 in updates[0].shape:
         return operands
@@ -250,7 +259,9 @@ def in_rounds(combine: Function, results: list[Array], updates: list[Array], gro
     current = [result[groups.targets] for result in results]
     for number, active in enumerate(groups.rounds()):
         places = groups.order[groups.first[:active] + number]
-        found = combine(*[each[:active] for each in current], *[np.take(each, places, axis=0) for each in updates])
+        found = combine(
+            *[each[:active] for each in current], *[np.take(each, places, axis=0) for each in updates]
+        )
         # One result may be another's operand, so none is written before all are known to be apart.
         apart = [np.copy(value) for value in found] if len(found) > 1 else found
         for each, value in zip(current, apart, strict=True):
@@ -304,7 +315,9 @@ def _scatter(emitter: Emitter, node: Node) -> str:
         if ufunc is not None:
             return f"scatter_ufunc({ufunc}, {arguments})"
     combine = emitter.function(op.update_computation, lanes=True)
-    inputs, updates = (f"({''.join(f'{name}, ' for name in half)})" for half in (names[:count], names[count + 1 :]))
+    inputs, updates = (
+        f"({''.join(f'{name}, ' for name in half)})" for half in (names[:count], names[count + 1 :])
+    )
     call = f"scatter_any({combine}, {inputs}, {names[count]}, {updates}, {windows})"
     return call if count > 1 else f"{call}[0]"
 

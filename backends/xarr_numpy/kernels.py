@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 
-from xarr.dtypes import info, BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu, info
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -58,7 +57,9 @@ def pad(x: Array, value: Array, low: Ints, high: Ints, interior: Ints) -> Array:
         first = max(0, -(lo // step)) if lo < 0 else 0
         last = min(size, -(-(total - lo) // step))
         source.append(slice(first, max(first, last)))
-        target.append(slice(lo + first * step, max(0, lo + last * step), step) if last > first else slice(0, 0))
+        target.append(
+            slice(lo + first * step, max(0, lo + last * step), step) if last > first else slice(0, 0)
+        )
     result[tuple(target)] = x[tuple(source)]
     return result
 
@@ -245,7 +246,9 @@ def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent
 def complex_sign(x: Array) -> Array:
     """x / |x|, part by part; a zero stays itself."""
     magnitude = np.abs(x)
-    return np.where(magnitude == 0, x, make_complex(np.divide(x.real, magnitude), np.divide(x.imag, magnitude)))
+    return np.where(
+        magnitude == 0, x, make_complex(np.divide(x.real, magnitude), np.divide(x.imag, magnitude))
+    )
 
 
 def complex_expm1(x: Array) -> Array:
@@ -285,8 +288,12 @@ def _recovered(x: Array, y: Array) -> Array:
     infinite = (np.isinf(a) | np.isinf(b)) & by_finite
     vanishing = (np.isinf(c) | np.isinf(d)) & of_finite
     scale = np.where(infinite, infinity, np.where(vanishing, zero, nan))
-    a, b = (np.where(infinite, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (a, b))
-    c, d = (np.where(vanishing, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (c, d))
+    a, b = (
+        np.where(infinite, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (a, b)
+    )
+    c, d = (
+        np.where(vanishing, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (c, d)
+    )
     signed = np.copysign(infinity, y.real)
     return make_complex(
         np.where(by_zero, signed * x.real, scale * (a * c + b * d)),
@@ -305,7 +312,9 @@ def integer_divide(x: Array, y: Array) -> Array:
         return np.where(y == 0, dtype.type(np.iinfo(dtype).max), np.floor_divide(x, safe))
     quotient = np.floor_divide(x, safe)
     inexact = (np.multiply(quotient, safe) != x) & ((x < 0) != (safe < 0))
-    return np.where(y == 0, dtype.type(-1), np.where(y == -1, np.negative(x), quotient + inexact.astype(dtype)))
+    return np.where(
+        y == 0, dtype.type(-1), np.where(y == -1, np.negative(x), quotient + inexact.astype(dtype))
+    )
 
 
 def integer_remainder(x: Array, y: Array) -> Array:
@@ -373,11 +382,35 @@ SCOPE: Final[dict[str, Any]] = {
     **{
         function.__name__: function
         for function in (
-            finish, iota, pad, bitcast, convert, make_complex, imag, logistic, sign, maximum, minimum,
-            next_after, power, round_away, total_order, reduce_precision, complex_sign, complex_expm1, complex_log1p,
-            complex_divide, complex_rsqrt, integer_divide, integer_remainder, integer_power, shift_left,
+            finish,
+            iota,
+            pad,
+            bitcast,
+            convert,
+            make_complex,
+            imag,
+            logistic,
+            sign,
+            maximum,
+            minimum,
+            next_after,
+            power,
+            round_away,
+            total_order,
+            reduce_precision,
+            complex_sign,
+            complex_expm1,
+            complex_log1p,
+            complex_divide,
+            complex_rsqrt,
+            integer_divide,
+            integer_remainder,
+            integer_power,
+            shift_left,
             shift_right_logical,
-            shift_right_arithmetic, popcnt, count_leading_zeros,
+            shift_right_arithmetic,
+            popcnt,
+            count_leading_zeros,
         )
     },
 }

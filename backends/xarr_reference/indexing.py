@@ -47,7 +47,7 @@ def scatter(node: Node, computation: Computation, *operands: Array) -> Value:
     for batch in indices(windows.batch_shape):
         start = start_of(windows, batch, scatter_indices)
         rows = zip(start, windows.sizes, windows.operand_shape, strict=True)
-        if not all(0 <= at and at + size <= whole for at, size, whole in rows):
+        if not all(at >= 0 and at + size <= whole for at, size, whole in rows):
             continue
         for window in indices(windows.window_shape):
             target = element_of(windows, start, window)

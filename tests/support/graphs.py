@@ -12,8 +12,7 @@ import numpy as np
 from tests.support.operations import own_operations
 from xarr import backend
 from xarr.compiler.pipeline import compile_graph
-from xarr.ir import graph as graphs
-from xarr.ir import ops
+from xarr.ir import graph as graphs, ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, Type

@@ -103,7 +103,9 @@ def _agrees(kind: str, tolerance: float, actual: HostArray, expected: HostArray)
     if kind == "close":
         return np.asarray(same | (finite & (ulp_distances(actual, expected) <= tolerance)))
     with np.errstate(all="ignore"):
-        return np.asarray(same | (finite & (np.abs(actual.astype(float) - expected.astype(float)) <= tolerance)))
+        return np.asarray(
+            same | (finite & (np.abs(actual.astype(float) - expected.astype(float)) <= tolerance))
+        )
 
 
 def is_close(actual: HostArray, expected: HostArray) -> bool:
@@ -119,7 +121,9 @@ def _operations(function: Function) -> list[Operation]:
 
 
 def _target(operation: Operation) -> str:
-    called = operation.attributes.get("call_target_name", "") if operation.name == "stablehlo.custom_call" else ""
+    called = (
+        operation.attributes.get("call_target_name", "") if operation.name == "stablehlo.custom_call" else ""
+    )
     return called or operation.name
 
 
@@ -132,7 +136,9 @@ def _expose(source: SourceModule, name: str) -> list[Check]:
     function = source.functions[name]
     assert function.body is not None
     found = [operation for operation in function.body.operations if _is_check(operation)]
-    function.body.operations = [operation for operation in function.body.operations if not _is_check(operation)]
+    function.body.operations = [
+        operation for operation in function.body.operations if not _is_check(operation)
+    ]
     last = function.body.operations[-1]
     last.operands = [operand for operation in found for operand in operation.operands]
     types = [type for operation in found for type in operation.operand_types or ()]

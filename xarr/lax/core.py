@@ -41,7 +41,9 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
         found = backends.default()
     strong = {i: _strong_node(value, found) for i, value in enumerate(values) if not _is_weak(value)}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
-    nodes = tuple(strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values))
+    nodes = tuple(
+        strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values)
+    )
     return nodes, found
 
 

@@ -21,7 +21,15 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner, scalars
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.lax.core import ArrayLike, apply, broadcast_node, host_node, integer, integers, is_array, merged, operands
+from xarr.lax.core import (
+    ArrayLike,
+    broadcast_node,
+    integer,
+    integers,
+    is_array,
+    merged,
+    operands,
+)
 from xarr.lax.creation import full, full_like
 from xarr.lax.elementwise import add, bitwise_and, clamp, convert_element_type, ge, le, lt, select
 from xarr.lax.movement import broadcast_in_dim, expand_dims, index_in_dim, squeeze
@@ -87,7 +95,9 @@ class GatherScatterMode(Enum):
         if isinstance(mode, GatherScatterMode):
             return mode
         if mode not in _MODES:
-            raise ValueRangeError(f"wanted a mode of {', '.join(map(repr, filter(None, _MODES)))}, got {mode!r}")
+            raise ValueRangeError(
+                f"wanted a mode of {', '.join(map(repr, filter(None, _MODES)))}, got {mode!r}"
+            )
         return _MODES[mode]
 
 
@@ -107,7 +117,9 @@ def dimension_fields(name: str, numbers: Any, kind: type[Any]) -> list[Ints]:
     fields: tuple[str, ...] = kind._fields
     missing = [field for field in fields if not hasattr(numbers, field)]
     if missing:
-        raise InputError(f"{name}: wanted {kind.__name__} for dimension_numbers, got {numbers!r}, without {missing}")
+        raise InputError(
+            f"{name}: wanted {kind.__name__} for dimension_numbers, got {numbers!r}, without {missing}"
+        )
     return [integers(name, field, getattr(numbers, field)) for field in fields]
 
 
@@ -228,7 +240,9 @@ def scatter_with(
     arrays, structure = tree.flatten(operands)
     new, its = tree.flatten(updates)
     if its != structure or not arrays:
-        raise ShapeError(f"scatter [C5]: wanted N >= 1 arrays and N updates in one structure, got {structure} and {its}")
+        raise ShapeError(
+            f"scatter [C5]: wanted N >= 1 arrays and N updates in one structure, got {structure} and {its}"
+        )
     nodes, backend = _pairs(arrays, new)
     graph = _update_graph(computation, structure, [node.dtype for node in nodes[: len(arrays)]])
     options = (indices_are_sorted, unique_indices, mode, index_vector_dim)
@@ -250,7 +264,9 @@ def _pairs(arrays: Sequence[Any], updates: Sequence[Any]) -> tuple[list[Node], A
     return [array for array, _ in pairs] + [update for _, update in pairs], backend
 
 
-def _update_graph(computation: Callable[..., Any], structure: Structure, dtypes: Sequence[np.dtype[Any]]) -> Graph:
+def _update_graph(
+    computation: Callable[..., Any], structure: Structure, dtypes: Sequence[np.dtype[Any]]
+) -> Graph:
     found = record_scalar("scatter", "C23", computation, tuple_of(structure, structure), [*dtypes, *dtypes])
     if found.structure != structure:
         raise ShapeError(
@@ -345,7 +361,9 @@ def _replacing(dtype: np.dtype[Any]) -> Graph:
     return Graph((old, new), [new], "replace")
 
 
-scatter = _scatter_by("scatter", "in place of what stood there; of overlapping ones the last stays", _replacing)
+scatter = _scatter_by(
+    "scatter", "in place of what stood there; of overlapping ones the last stays", _replacing
+)
 scatter_add = _scatter_by("scatter_add", "added", _combining(ops.Add()))
 scatter_sub = _scatter_by("scatter_sub", "subtracted", _combining(ops.Subtract()))
 scatter_mul = _scatter_by("scatter_mul", "multiplied into it", _combining(ops.Multiply()))
@@ -449,13 +467,20 @@ def _start_nodes(
         for value, size, flag in zip(values, shape, allowed, strict=True)
     ]
     nodes, backend = operands(name, *known) if known else ((), None)
-    if not any(node.dtype in SIGNED and node.shape == () and type(v) is not int for node, v in zip(nodes, values, strict=True)):
+    if not any(
+        node.dtype in SIGNED and node.shape == () and type(v) is not int
+        for node, v in zip(nodes, values, strict=True)
+    ):
         return nodes, backend
     arrays = [wrap(node, backend) for node in nodes]
-    if any(size > info(node.dtype).max for size, node in zip(shape, nodes, strict=True) if node.dtype in SIGNED):
+    if any(
+        size > info(node.dtype).max for size, node in zip(shape, nodes, strict=True) if node.dtype in SIGNED
+    ):
         arrays = [convert_element_type(array, np.int64) for array in arrays]
     return tuple(
-        _from_end(array, size)._node if flag and type(value) is not int and array.dtype in SIGNED else array._node
+        _from_end(array, size)._node
+        if flag and type(value) is not int and array.dtype in SIGNED
+        else array._node
         for array, size, flag, value in zip(arrays, shape, allowed, values, strict=True)
     ), backend
 
@@ -470,16 +495,22 @@ def _scalars_of(name: str, start_indices: Any) -> list[Any]:
     if is_array(start_indices) or isinstance(start_indices, np.ndarray):
         (node,), _ = operands(name, start_indices)
         if len(node.shape) != 1:
-            raise ShapeError(f"{name}: wanted one start index for each dimension, got an array {node.tensor_type.short()}")
+            raise ShapeError(
+                f"{name}: wanted one start index for each dimension, got an array {node.tensor_type.short()}"
+            )
         if isinstance(start_indices, np.ndarray):
             return list(start_indices)
         return [squeeze(index_in_dim(start_indices, at)) for at in range(node.shape[0])]
     if not isinstance(start_indices, Sequence):
-        raise InputError(f"{name}: wanted a sequence of ints or scalar arrays for start_indices, got {start_indices!r}")
+        raise InputError(
+            f"{name}: wanted a sequence of ints or scalar arrays for start_indices, got {start_indices!r}"
+        )
     return list(start_indices)
 
 
-def _in_dim(name: str, operand: ArrayLike, start: ArrayLike, axis: int) -> tuple[Ints, int, list[Any], list[bool]]:
+def _in_dim(
+    name: str, operand: ArrayLike, start: ArrayLike, axis: int
+) -> tuple[Ints, int, list[Any], list[bool]]:
     """The operand's shape, the axis, and starts and flags that are `start` and True there, else 0 and False."""
     (node,), _ = operands(name, operand)
     dim = normalize_axis(integer(name, "axis", axis), len(node.shape))
@@ -490,17 +521,29 @@ def _in_dim(name: str, operand: ArrayLike, start: ArrayLike, axis: int) -> tuple
 
 
 def dynamic_slice_in_dim(
-    operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+    operand: ArrayLike,
+    start_index: ArrayLike,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Array:
     """operand[start_index : start_index + slice_size] along `axis`, moved so far that it lies in the operand."""
     shape, dim, starts, flags = _in_dim("dynamic_slice_in_dim", operand, start_index, axis)
     size = integer("dynamic_slice_in_dim", "slice_size", slice_size)
     flags[dim] = allow_negative_indices
-    return dynamic_slice(operand, starts, (*shape[:dim], size, *shape[dim + 1 :]), allow_negative_indices=flags)
+    return dynamic_slice(
+        operand, starts, (*shape[:dim], size, *shape[dim + 1 :]), allow_negative_indices=flags
+    )
 
 
 def dynamic_index_in_dim(
-    operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+    operand: ArrayLike,
+    index: ArrayLike,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Array:
     """The slice at `index` along `axis`; the dimension stays with size 1 unless `keepdims` is false."""
     found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
@@ -508,7 +551,12 @@ def dynamic_index_in_dim(
 
 
 def dynamic_update_slice_in_dim(
-    operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Array:
     """`operand` with `update` in place of what starts at `start_index` along `axis`, and at 0 along the others."""
     _, dim, starts, flags = _in_dim("dynamic_update_slice_in_dim", operand, start_index, axis)
@@ -526,4 +574,6 @@ def dynamic_update_index_in_dim(
     slice_: ArrayLike = wrap(new, backend)
     if len(new.shape) == len(shape) - 1:
         slice_ = expand_dims(slice_, (dim,))
-    return dynamic_update_slice_in_dim(operand, slice_, index, dim, allow_negative_indices=allow_negative_indices)
+    return dynamic_update_slice_in_dim(
+        operand, slice_, index, dim, allow_negative_indices=allow_negative_indices
+    )

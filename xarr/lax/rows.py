@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 
-def take(x: ArrayLike, indices: ArrayLike, axis: int, *, mode: Mode = None, fill_value: ArrayLike | None = None) -> Array:
+def take(
+    x: ArrayLike, indices: ArrayLike, axis: int, *, mode: Mode = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The slices of `x` at `indices` along `axis`.
 
     x: array of shape (A, n, B) with n at `axis`.  indices: integers of any shape I.
@@ -45,19 +47,25 @@ def take(x: ArrayLike, indices: ArrayLike, axis: int, *, mode: Mode = None, fill
     shape, rank = node.shape, len(places.shape)
     dim = normalize_axis(integer("take", "axis", axis), len(shape))
     if not shape[dim] and places.tensor_type.size:
-        raise IndexingError(f"take: dimension {dim} of {node.tensor_type.short()} is empty and has no slice to take")
+        raise IndexingError(
+            f"take: dimension {dim} of {node.tensor_type.short()} is empty and has no slice to take"
+        )
     offset = (*range(dim), *range(dim + rank, len(shape) - 1 + rank))
     sizes = (*shape[:dim], min(1, shape[dim]), *shape[dim + 1 :])
     numbers = GatherDimensionNumbers(offset, (dim,), (dim,))
     return gather(x, indices, numbers, sizes, mode=mode, fill_value=fill_value, index_vector_dim=rank)
 
 
-def gather_rows(x: ArrayLike, indices: ArrayLike, *, mode: Mode = None, fill_value: ArrayLike | None = None) -> Array:
+def gather_rows(
+    x: ArrayLike, indices: ArrayLike, *, mode: Mode = None, fill_value: ArrayLike | None = None
+) -> Array:
     """x[indices] for rows: `take` along the first dimension."""
     return take(x, indices, 0, mode=mode, fill_value=fill_value)
 
 
-def _segment(name: str, what: str, combine: ScatterFunction, neutral: Callable[[np.dtype[Any]], Any]) -> Callable[..., Array]:
+def _segment(
+    name: str, what: str, combine: ScatterFunction, neutral: Callable[[np.dtype[Any]], Any]
+) -> Callable[..., Array]:
     def function(
         data: ArrayLike,
         segment_ids: ArrayLike,
@@ -86,9 +94,10 @@ def _segment(name: str, what: str, combine: ScatterFunction, neutral: Callable[[
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{what} of the rows of `data` that have the same segment id; the neutral element for a segment without rows.\n\n"
+        f"{what} of the rows of `data` that have the same segment id; the neutral element for a "
+        "segment without rows.\n\n"
         "data: array of shape (I, R).  segment_ids: integers of shape I; ids outside [0, num_segments) are left out\n"
-        "    unless `mode` is \"clip\".\n\n"
+        '    unless `mode` is "clip".\n\n'
         "Returns an array of shape (num_segments, R), combined in data's element type and in order.\n"
         "Raises ShapeError, DTypeError [I2].  Source: jax.ops, where num_segments is optional."
     )

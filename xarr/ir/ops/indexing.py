@@ -102,15 +102,28 @@ def _check_index_vectors(
     if indices.dtype not in INTEGER:
         op.fail_dtype("I2", f"wanted integer indices, got {indices.short()}; convert_element_type them")
     if not 0 <= vector_dim <= indices.rank:
-        op.fail(labels[0], f"wanted index_vector_dim in [0, {indices.rank}] for indices {indices.short()}, got {vector_dim}")
+        op.fail(
+            labels[0],
+            f"wanted index_vector_dim in [0, {indices.rank}] for indices {indices.short()}, got {vector_dim}",
+        )
     size = _vector_size(indices, vector_dim)
     if len(map_) != size:
         scalars = "" if vector_dim < indices.rank else "; indices without that dimension are scalars"
-        op.fail(labels[1], f"wanted {name} of {size} entries, the size of dimension {vector_dim} of {indices.short()}, got {map_}{scalars}")
+        op.fail(
+            labels[1],
+            f"wanted {name} of {size} entries, the size of dimension {vector_dim} of "
+            f"{indices.short()}, got {map_}{scalars}",
+        )
 
 
 def _check_batching(
-    op: Op, labels: Sequence[str], operand: TensorType, indices: TensorType, vector_dim: int, names: tuple[str, str], dims: tuple[Ints, Ints]
+    op: Op,
+    labels: Sequence[str],
+    operand: TensorType,
+    indices: TensorType,
+    vector_dim: int,
+    names: tuple[str, str],
+    dims: tuple[Ints, Ints],
 ) -> None:
     """The five rules for the dimensions of indices that run along with dimensions of the operand."""
     theirs, own = dims
@@ -193,19 +206,34 @@ class Gather(Op):
         operand, indices = self.tensors(operands, 2)
         groups = (self.offset_dims, self.collapsed_slice_dims, self.operand_batching_dims)
         if sum(map(len, groups)) != operand.rank:
-            self.fail("C1", f"wanted {operand.rank} offset, collapsed and batching dimensions together for {operand.short()}, got {groups}")
-        _check_index_vectors(self, ("C2", "C3"), indices, self.index_vector_dim, "start_index_map", self.start_index_map)
+            self.fail(
+                "C1",
+                f"wanted {operand.rank} offset, collapsed and batching dimensions together for "
+                f"{operand.short()}, got {groups}",
+            )
+        _check_index_vectors(
+            self, ("C2", "C3"), indices, self.index_vector_dim, "start_index_map", self.start_index_map
+        )
         rank = len(_batch_shape(indices, self.index_vector_dim)) + len(self.offset_dims)
         _check_unique(self, "C4", "offset_dims", self.offset_dims)
         _check_sorted(self, "C4", "offset_dims", self.offset_dims)
         _check_range(self, "C5", "offset_dims", self.offset_dims, rank)
         if len(self.slice_sizes) != operand.rank:
-            self.fail("C20", f"wanted {operand.rank} slice_sizes for {operand.short()}, got {self.slice_sizes}")
+            self.fail(
+                "C20", f"wanted {operand.rank} slice_sizes for {operand.short()}, got {self.slice_sizes}"
+            )
         self._check_left_out(operand)
         names = ("operand_batching_dims", "start_indices_batching_dims")
         dims = (self.operand_batching_dims, self.start_indices_batching_dims)
-        _check_batching(self, ("C13", "C14", "C15", "C16", "C17"), operand, indices, self.index_vector_dim, names, dims)
-        _check_unique(self, "C18", "start_index_map and operand_batching_dims", self.start_index_map + self.operand_batching_dims)
+        _check_batching(
+            self, ("C13", "C14", "C15", "C16", "C17"), operand, indices, self.index_vector_dim, names, dims
+        )
+        _check_unique(
+            self,
+            "C18",
+            "start_index_map and operand_batching_dims",
+            self.start_index_map + self.operand_batching_dims,
+        )
         _check_range(self, "C19", "start_index_map", self.start_index_map, operand.rank)
         if any(not 0 <= size <= whole for size, whole in zip(self.slice_sizes, operand.shape, strict=True)):
             self.fail("C21", f"wanted 0 <= slice_sizes <= {operand.shape}, got {self.slice_sizes}")
@@ -222,7 +250,11 @@ class Gather(Op):
             _check_sorted(self, labels[0], name, dims)
             _check_range(self, labels[1], name, dims, operand.rank)
             if any(self.slice_sizes[dim] > 1 for dim in dims):
-                self.fail(labels[2], f"wanted slice_sizes of at most 1 in {name} {dims}, got {self.slice_sizes}; make the others offset dimensions")
+                self.fail(
+                    labels[2],
+                    f"wanted slice_sizes of at most 1 in {name} {dims}, got {self.slice_sizes}; "
+                    "make the others offset dimensions",
+                )
 
     def windows(self, operand: TensorType, indices: TensorType) -> Windows:
         """Where the windows lie."""
@@ -240,12 +272,17 @@ class Gather(Op):
         )
 
     def assembly(self, node: Node, printer: Printer) -> str:
-        names = ("offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map")
+        names = (
+            "offset_dims",
+            "collapsed_slice_dims",
+            "operand_batching_dims",
+            "start_indices_batching_dims",
+            "start_index_map",
+        )
         numbers = _numbers("gather", [(name, getattr(self, name)) for name in names], self.index_vector_dim)
         sizes = f"array<i64{': ' if self.slice_sizes else ''}{ints(self.slice_sizes)[1:-1]}>"
-        attributes = (
-            f"dimension_numbers = {numbers}, indices_are_sorted = {_boolean(self.indices_are_sorted)}, slice_sizes = {sizes}"
-        )
+        attributes = f"dimension_numbers = {numbers}, indices_are_sorted = "
+        f"{_boolean(self.indices_are_sorted)}, slice_sizes = {sizes}"
         return f'"{self.name}"({printer.names(node.operands)}) <{{{attributes}}}> : {printer.signature(node)}'
 
 
@@ -307,8 +344,14 @@ class Scatter(Op):
         first, map_ = inputs[0], self.scatter_dims_to_operand_dims
         groups = (self.update_window_dims, self.inserted_window_dims, self.input_batching_dims)
         if sum(map(len, groups)) != first.rank:
-            self.fail("C2", f"wanted {first.rank} window, inserted and batching dimensions together for {first.short()}, got {groups}")
-        _check_index_vectors(self, ("C22", "C19"), indices, self.index_vector_dim, "scatter_dims_to_operand_dims", map_)
+            self.fail(
+                "C2",
+                f"wanted {first.rank} window, inserted and batching dimensions together for "
+                f"{first.short()}, got {groups}",
+            )
+        _check_index_vectors(
+            self, ("C22", "C19"), indices, self.index_vector_dim, "scatter_dims_to_operand_dims", map_
+        )
         _check_unique(self, "C7", "update_window_dims", self.update_window_dims)
         _check_sorted(self, "C7", "update_window_dims", self.update_window_dims)
         _check_range(self, "C8", "update_window_dims", self.update_window_dims, updates[0].rank)
@@ -320,8 +363,15 @@ class Scatter(Op):
         _check_range(self, "C13", "input_batching_dims", self.input_batching_dims, first.rank)
         names = ("input_batching_dims", "scatter_indices_batching_dims")
         dims = (self.input_batching_dims, self.scatter_indices_batching_dims)
-        _check_batching(self, ("C14", "C15", "C16", "C17", "C18"), first, indices, self.index_vector_dim, names, dims)
-        _check_unique(self, "C20", "scatter_dims_to_operand_dims and input_batching_dims", map_ + self.input_batching_dims)
+        _check_batching(
+            self, ("C14", "C15", "C16", "C17", "C18"), first, indices, self.index_vector_dim, names, dims
+        )
+        _check_unique(
+            self,
+            "C20",
+            "scatter_dims_to_operand_dims and input_batching_dims",
+            map_ + self.input_batching_dims,
+        )
         _check_range(self, "C21", "scatter_dims_to_operand_dims", map_, first.rank)
         self._check_updates(first, indices, updates[0])
         scalars = tuple(TensorType((), array.dtype) for array in inputs)
@@ -339,25 +389,43 @@ class Scatter(Op):
         inputs, updates = tensors[:count], tensors[count + 1 :]
         for label, word, group in (("C1", "arrays", inputs), ("C3", "updates", updates)):
             if any(array.shape != group[0].shape for array in group):
-                self.fail(label, f"wanted {word} of one shape, got {', '.join(array.short() for array in group)}")
+                self.fail(
+                    label, f"wanted {word} of one shape, got {', '.join(array.short() for array in group)}"
+                )
         for array, update in zip(inputs, updates, strict=True):
             if array.dtype != update.dtype:
-                self.fail_dtype("C6", f"wanted updates of {array.dtype} for {array.short()}, got {update.short()}; convert_element_type them")
+                self.fail_dtype(
+                    "C6",
+                    f"wanted updates of {array.dtype} for {array.short()}, got {update.short()}; "
+                    "convert_element_type them",
+                )
         return inputs, tensors[count], updates
 
     def _check_updates(self, operand: TensorType, indices: TensorType, updates: TensorType) -> None:
         batch = _batch_shape(indices, self.index_vector_dim)
         rank = len(batch) + len(self.update_window_dims)
         if updates.rank != rank:
-            self.fail("C4", f"wanted updates of rank {rank}, {len(batch)} of indices and {len(self.update_window_dims)} of windows, got {updates.short()}")
+            self.fail(
+                "C4",
+                f"wanted updates of rank {rank}, {len(batch)} of indices and "
+                f"{len(self.update_window_dims)} of windows, got {updates.short()}",
+            )
         scatter_dims = _rest(rank, self.update_window_dims)
         found = tuple(updates.shape[dim] for dim in scatter_dims)
         if found != batch:
-            self.fail("C4", f"wanted sizes {batch} of the indices in dimensions {scatter_dims} of updates {updates.short()}, got {found}")
+            self.fail(
+                "C4",
+                f"wanted sizes {batch} of the indices in dimensions {scatter_dims} of updates "
+                f"{updates.short()}, got {found}",
+            )
         kept = _rest(operand.rank, self.inserted_window_dims, self.input_batching_dims)
         for dim, own in zip(self.update_window_dims, kept, strict=True):
             if updates.shape[dim] > operand.shape[own]:
-                self.fail("C4", f"window dimension {dim} of updates {updates.short()} is larger than dimension {own} of {operand.short()}")
+                self.fail(
+                    "C4",
+                    f"window dimension {dim} of updates {updates.short()} is larger than "
+                    f"dimension {own} of {operand.short()}",
+                )
 
     def windows(self, operand: TensorType, indices: TensorType, updates: TensorType) -> Windows:
         """Where the windows lie."""
@@ -381,7 +449,10 @@ class Scatter(Op):
 
     def assembly(self, node: Node, printer: Printer) -> str:
         names = (
-            "update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims",
+            "update_window_dims",
+            "inserted_window_dims",
+            "input_batching_dims",
+            "scatter_indices_batching_dims",
             "scatter_dims_to_operand_dims",
         )
         numbers = _numbers("scatter", [(name, getattr(self, name)) for name in names], self.index_vector_dim)
@@ -392,7 +463,9 @@ class Scatter(Op):
         return printer.generic(node, attributes, [printer.labelled(self.update_computation)], node.operands)
 
 
-def _check_starts(op: Op, labels: tuple[str, str], operand: TensorType, starts: tuple[TensorType, ...]) -> None:
+def _check_starts(
+    op: Op, labels: tuple[str, str], operand: TensorType, starts: tuple[TensorType, ...]
+) -> None:
     """One integer scalar for each dimension, all of one type."""
     shown = ", ".join(start.short() for start in starts)
     if len(starts) != operand.rank:
@@ -400,7 +473,10 @@ def _check_starts(op: Op, labels: tuple[str, str], operand: TensorType, starts: 
     if any(start.dtype not in INTEGER for start in starts):
         op.fail_dtype("I2", f"wanted integer start indices, got {shown}")
     if any(start.shape or start is not starts[0] for start in starts):
-        op.fail(labels[1], f"wanted scalar start indices of one type, got {shown}; convert_element_type the others")
+        op.fail(
+            labels[1],
+            f"wanted scalar start indices of one type, got {shown}; convert_element_type the others",
+        )
 
 
 @operation
@@ -424,7 +500,9 @@ class DynamicSlice(Op):
         operand, *starts = self.tensors(operands)
         _check_starts(self, ("C2", "C3"), operand, tuple(starts))
         if len(self.slice_sizes) != operand.rank:
-            self.fail("C2", f"wanted {operand.rank} slice_sizes for {operand.short()}, got {self.slice_sizes}")
+            self.fail(
+                "C2", f"wanted {operand.rank} slice_sizes for {operand.short()}, got {self.slice_sizes}"
+            )
         if any(not 0 <= size <= whole for size, whole in zip(self.slice_sizes, operand.shape, strict=True)):
             self.fail("C4", f"wanted 0 <= slice_sizes <= {operand.shape}, got {self.slice_sizes}")
         return operand.with_shape(self.slice_sizes)
