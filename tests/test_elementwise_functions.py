@@ -247,6 +247,9 @@ def test_binary(name: str) -> None:
     chosen = [dtype for dtype in DTYPES if dtype not in ("int16", "int32", "uint16", "uint32", "complex128")]
     for left, right in product(chosen, chosen):
         x, y = special(left)[:, None], special(right)[None, :]
+        if name == "pow" and "c" in x.dtype.kind + y.dtype.kind:
+            # The phase of a complex power is multiplied by the exponent: of a huge one no digit is right.
+            y = y[:, np.abs(y[0].astype(complex)) < 200]
         if not skipped(name, x, y):
             check(name, x, y)
 
