@@ -166,6 +166,21 @@ def test_scatter_mul_combines_in_the_element_type(dtype: str, backend: str) -> N
     assert_same(function(*arguments), expected, ulp=8 if dtype == "complex64" else 0, normwise=True)
 
 
+@pytest.mark.parametrize("name", ["scatter_max", "scatter_min"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("width", [1, 2])
+def test_extremes_of_zeros_and_nan(name: str, dtype: str, width: int, backend: str) -> None:
+    """All ways in which 0.0, -0.0, NaN and a number can follow each other."""
+    some = np.array([0.0, -0.0, np.nan, 1, -1])
+    rows = np.array([(a, b, c) for a in some for b in some for c in some]).astype(np.dtype(dtype))
+    x, updates = (np.repeat(part, width).reshape(-1, width) for part in (rows[:, 0], rows[:, 1:]))
+    indices = np.repeat(np.arange(len(rows)), 2)[:, None]
+    found = getattr(lax, name)(x, indices, updates, lax.ScatterDimensionNumbers(*ROWS))
+    combine = lax.max if name == "scatter_max" else lax.min
+    first, second, third = (np.repeat(column, width).reshape(-1, width) for column in rows.T)
+    assert_same(found, np.asarray(combine(combine(first, second), third)))
+
+
 def test_window_out_of_bounds_in_part_is_left_out(backend: str) -> None:
     numbers = lax.ScatterDimensionNumbers(*WINDOWS)
     found = lax.scatter(np.zeros(4), [[2], [3], [-1], [0]], np.arange(1.0, 9).reshape(4, 2), numbers)
@@ -194,8 +209,9 @@ def test_scatter_apply_as_jax(backend: str) -> None:
             X, indices, lambda a: a * 2 + 1, lax.ScatterDimensionNumbers(*ROWS), update_shape=(3, 3)
         )
     )
-    assert_same(lax.scatter_apply(X > 4, indices, lax.bitwise_not, lax.ScatterDimensionNumbers(*ROWS), update_shape=(3, 3)),
-                np.stack([X[0] > 4, X[1] > 4, X[2] > 4, X[3] <= 4]))  # fmt: skip
+    numbers = lax.ScatterDimensionNumbers(*ROWS)
+    found = lax.scatter_apply(X > 4, indices, lax.bitwise_not, numbers, update_shape=(3, 3))
+    assert_same(found, np.stack([X[0] > 4, X[1] > 4, X[2] > 4, X[3] <= 4]))
 
 
 def argmin_of_pairs(element: Any, update: Any) -> Any:
@@ -217,8 +233,10 @@ def test_variadic_scatter(backend: str) -> None:
 
 def test_results_of_a_variadic_computation_may_change_places(backend: str) -> None:
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    found = lax.scatter_with({"a": np.array([1.0]), "b": np.array([2.0])}, [[0], [0], [0]], {"a": np.ones(3), "b": np.ones(3)},
-                             lambda old, new: {"a": old["b"], "b": old["a"]}, numbers)  # fmt: skip
+    arrays, updates = {"a": np.array([1.0]), "b": np.array([2.0])}, {"a": np.ones(3), "b": np.ones(3)}
+    found = lax.scatter_with(
+        arrays, [[0], [0], [0]], updates, lambda old, new: {"a": old["b"], "b": old["a"]}, numbers
+    )
     assert_same(found["a"], np.array([2.0]))
     assert_same(found["b"], np.array([1.0]))
 
@@ -387,10 +405,12 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scatter": (scattering, (X, np.array([0, 2, 1, 5]))),
     "dynamic_slice": (lambda x, i: lax.dynamic_slice(x, (i, i), (2, 1)), (X, np.array(1))),
     "dynamic_update_slice": (
-        lambda x, i: lax.dynamic_update_slice(x, x[1:2], (i, i), allow_negative_indices=False), (X, np.array(2)),
+        lambda x, i: lax.dynamic_update_slice(x, x[1:2], (i, i), allow_negative_indices=False),
+        (X, np.array(2)),
     ),
     "of a scalar": (
-        lambda x, i: lax.dynamic_update_slice(x, lax.dynamic_slice(x, (), ()), ()), (np.array(1.5), np.array(0)),
+        lambda x, i: lax.dynamic_update_slice(x, lax.dynamic_slice(x, (), ()), ()),
+        (np.array(1.5), np.array(0)),
     ),
     "all of it": (lambda x, i: lax.dynamic_update_slice(x, x, (i,)), (X[0], np.array(0))),
 }  # fmt: skip
@@ -459,7 +479,7 @@ def test_wrong_arguments() -> None:
 
 
 def test_wrong_computations() -> None:
-    numbers, outer = lax.ScatterDimensionNumbers(*ROWS), xarr.ones(()).evaluate()
+    numbers, outer = lax.ScatterDimensionNumbers(*ROWS), xarr.asarray([1.0, 2.0])[0]
     with pytest.raises(ShapeError, match=r"scatter \[C23\]: a computation sees its arguments only"):
         lax.scatter_with(X, [[0]], X[:1], lambda a, b: a + outer, numbers)
     with pytest.raises(ShapeError, match=r"scatter \[C23\]: the computation must give what it updates"):

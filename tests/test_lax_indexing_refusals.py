@@ -358,8 +358,8 @@ def accepted(lax_module: Any, form: Layout, scatter: bool) -> bool:
 
 @pytest.mark.parametrize("scatter", [False, True], ids=["gather", "scatter"])
 def test_what_jax_refuses_is_refused(scatter: bool) -> None:
-    """Apart from where jax.lax and StableHLO differ: jax.lax refuses windows without elements in dimensions that
-    the result has not, and looks at no slice sizes where there are no indices.
+    """Apart from where jax.lax and StableHLO differ: jax.lax refuses windows without elements in dimensions
+    that the result has not, and looks at no slice sizes where there are no indices.
     """
     random, refusals = Random(7), 0
     while refusals < 500:

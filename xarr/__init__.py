@@ -42,6 +42,7 @@ from xarr.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
+from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
 from xarr.explanation.program import (
     explain as explain,
     explain_broadcast as explain_broadcast,

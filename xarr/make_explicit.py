@@ -226,9 +226,10 @@ def _scatter(op: ops.Scatter, node: Node, operands: list[str], inner: list[str])
         f"{op.scatter_dims_to_operand_dims}, {op.input_batching_dims}, {op.scatter_indices_batching_dims})"
     )
     return (
-        f"lax.scatter_with({_variadic(operands[:count])}, {operands[count]}, {_variadic(operands[count + 1 :])}, "
-        f"{_on_pairs(inner[0], count)}, {numbers}, indices_are_sorted={op.indices_are_sorted}, "
-        f"unique_indices={op.unique_indices}, index_vector_dim={op.index_vector_dim})"
+        f"lax.scatter_with({_variadic(operands[:count])}, {operands[count]}, "
+        f"{_variadic(operands[count + 1 :])}, {_on_pairs(inner[0], count)}, {numbers}, "
+        f"indices_are_sorted={op.indices_are_sorted}, unique_indices={op.unique_indices}, "
+        f"index_vector_dim={op.index_vector_dim})"
     )
 
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.dtypes import COMPLEX, FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr.ir.op import Op
 from xarr.ir.ops.indexing import Windows
 from xarr_numpy.reductions import ufunc_of
+from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -88,7 +89,7 @@ def blocks(windows: Windows) -> tuple[int, int, Ints]:
 
 
 def block_rows(starts: Array, windows: Windows) -> tuple[Array, int]:
-    """The blocks of each window, in the shape of the batch and one more dimension; and the size of a block."""
+    """The blocks of each window, in the shape of the batch and one more dimension; and a block's size."""
     dim, size, strides = blocks(windows)
     first = first_elements(starts, windows, strides)
     inside = offsets(windows.sizes[:dim], strides[:dim]).reshape(-1)
@@ -195,7 +196,29 @@ def scatter_ufunc(ufunc: np.ufunc, operand: Array, indices: Array, updates: Arra
         ufunc.at(result.reshape(-1), elements, new.reshape(-1))
     else:
         ufunc.at(result, targets, new)
+    if ufunc in (np.maximum, np.minimum) and operand.dtype in FLOAT:
+        settle_zeros(result, as_blocks(operand, size), targets, new, negative=ufunc is np.minimum)
     return result.reshape(operand.shape)
+
+
+def settle_zeros(result: Array, old: Array, targets: Array, new: Array, negative: bool) -> None:
+    """Give extremes that are zero the sign that wins among zeros, which NumPy leaves to chance.
+
+    -0.0 is less than 0.0: a least element is -0.0 (`negative`), a greatest is 0.0, if one of them was.
+    """
+
+    def winning(x: Array) -> Array:
+        found: Array = (x == 0) & (np.signbit(x) == negative)
+        return found
+
+    doubtful = (result == 0) & (np.signbit(result) != negative)
+    if not doubtful.any():
+        return
+    present = winning(old)
+    places, *rest = np.nonzero(winning(new))
+    present[(targets[places], *rest)] = True
+    zero = result.dtype.type(0)
+    result[doubtful & present] = -zero if negative else zero
 
 
 def scatter_any(
@@ -323,7 +346,12 @@ def _scatter(emitter: Emitter, node: Node) -> str:
 
 
 def scatter_ufunc_of(graph: Graph) -> str | None:
-    """The NumPy ufunc that an update computation is: one of those of a reduction, or a subtraction."""
+    """The NumPy ufunc that an update computation is: one of those of a reduction, or a subtraction.
+
+    Not the extremes of complex numbers, which NumPy orders otherwise where there is NaN.
+    """
+    if graph.parameters[0].dtype in COMPLEX and isinstance(graph.results[0].op, ops.Maximum | ops.Minimum):
+        return None
     if len(graph.nodes) == 1 and graph.results == graph.nodes and isinstance(graph.nodes[0].op, ops.Subtract):
         return "np.subtract" if graph.nodes[0].operands == graph.parameters else None
     return ufunc_of(graph)
@@ -346,7 +374,7 @@ SCOPE: Final[dict[str, Any]] = {
     for f in (gather, scatter_replace, scatter_ufunc, scatter_any, dynamic_slice, dynamic_update_slice)
 }
 
-ROWS: Final[dict[type[Op], Callable[[Emitter, Node], str]]] = {
+ROWS: Final[Rows] = {
     ops.DynamicSlice: _dynamic_slice,
     ops.DynamicUpdateSlice: _dynamic_update_slice,
     ops.Gather: _gather,

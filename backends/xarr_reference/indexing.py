@@ -87,7 +87,7 @@ def dynamic_slice(node: Node, operand: Array, *start_indices: Array) -> Array:
 
 
 def dynamic_update_slice(node: Node, operand: Array, update: Array, *start_indices: Array) -> Array:
-    """result = operand, but result[start + i] = update[i], start being clamped so that the update lies in it"""
+    """result = operand, but result[start + i] = update[i], start being clamped so that it fits"""
     result = operand.copy()
     start = clamped(start_indices, operand.shape, update.shape)
     for index in indices(update.shape):

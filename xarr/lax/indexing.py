@@ -1,4 +1,4 @@
-"""Windows at positions known only when the program runs: gather, scatter, dynamic slices.
+"""Windows at positions known only when the program runs: gather and scatter.
 
 Names, argument order and modes are `jax.lax`'s.  Beyond it there are `index_vector_dim=` (jax.lax wants
 the index vectors in the last dimension of the indices), `scatter_with` for any computation and any number
@@ -15,7 +15,7 @@ import numpy as np
 
 from xarr import tree
 from xarr.backend import AbstractBackend
-from xarr.dtypes import BOOL, INTEGER, SIGNED, UNSIGNED, info
+from xarr.dtypes import BOOL, INTEGER, UNSIGNED, info
 from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
 from xarr.ir.computations import combiner, scalars
@@ -26,17 +26,16 @@ from xarr.lax.core import (
     broadcast_node,
     integer,
     integers,
-    is_array,
     merged,
     operands,
 )
 from xarr.lax.creation import full, full_like
-from xarr.lax.elementwise import add, bitwise_and, clamp, convert_element_type, ge, le, lt, select
-from xarr.lax.movement import broadcast_in_dim, expand_dims, index_in_dim, squeeze
+from xarr.lax.elementwise import bitwise_and, clamp, ge, le, select
+from xarr.lax.movement import broadcast_in_dim
 from xarr.lax.reduction import reduce_and
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.lazy import wrap
-from xarr.shapes import check_sizes, normalize_axis
+from xarr.shapes import check_sizes
 from xarr.tree import Structure
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class GatherDimensionNumbers(NamedTuple):
     * `offset_dims` - dimensions of the result that run over the window, in increasing order,
     * `collapsed_slice_dims` - dimensions of the operand, of window size 1, that the result has not,
     * `start_index_map` - for each component of an index vector, the operand dimension that it places,
-    * `operand_batching_dims`, `start_indices_batching_dims` - dimensions of operand and indices that run along.
+    * `operand_batching_dims`, `start_indices_batching_dims` - dimensions that run along in both.
     """
 
     offset_dims: Sequence[int]
@@ -67,7 +66,7 @@ class ScatterDimensionNumbers(NamedTuple):
     * `update_window_dims` - dimensions of the updates that run over the window, in increasing order,
     * `inserted_window_dims` - dimensions of the operand, of window size 1, that the updates have not,
     * `scatter_dims_to_operand_dims` - for each component of an index vector, the dimension that it places,
-    * `operand_batching_dims`, `scatter_indices_batching_dims` - dimensions of operand and indices that run along.
+    * `operand_batching_dims`, `scatter_indices_batching_dims` - dimensions that run along in both.
     """
 
     update_window_dims: Sequence[int]
@@ -82,7 +81,7 @@ class GatherScatterMode(Enum):
 
     * `CLIP` - they are moved to the nearest place where they do,
     * `FILL_OR_DROP` - a gathered one is filled with a constant, a scattered one is left out,
-    * `PROMISE_IN_BOUNDS` - there are none; should there be some, XLA's rule holds: gather clips, scatter drops.
+    * `PROMISE_IN_BOUNDS` - there are none; if there are, XLA's rule holds: gather clips, scatter drops.
     """
 
     CLIP = auto()
@@ -129,7 +128,8 @@ def _vector_dim(name: str, indices: Node, index_vector_dim: int | None) -> int:
         return integer(name, "index_vector_dim", index_vector_dim)
     if not indices.shape:
         raise ShapeError(
-            f"{name}: indices without dimensions have no index vectors; index_vector_dim=0 takes them as scalars"
+            f"{name}: indices without dimensions have no index vectors; "
+            "index_vector_dim=0 takes them as scalars"
         )
     return len(indices.shape) - 1
 
@@ -155,8 +155,8 @@ def gather(
         `index_vector_dim` (which may be their rank: scalars), is where a window starts.
     slice_sizes: the size of the window in each dimension of the operand.
     mode: as GatherScatterMode says; by default "promise_in_bounds", which clamps.
-    fill_value: for mode "fill"; by default NaN, the least value of signed and the greatest of unsigned integers,
-        True of bools.
+    fill_value: for mode "fill"; by default NaN, the least value of signed and the greatest of unsigned
+        integers, True of bools.
     unique_indices: accepted as in jax.lax, where it matters to derivatives alone.
     indices_are_sorted: a promise that backends may use; nothing is checked.
 
@@ -198,7 +198,7 @@ def _default_fill(dtype: np.dtype[Any]) -> Any:
 def _last_starts(indices: Node, last: Ints, vector_dim: int) -> Node:
     """The greatest starts with which windows fit, in the shape and element type of the indices.
 
-    What the type cannot hold cannot be exceeded either.  It is 0 where the operand has no room for the window.
+    What the type cannot hold cannot be exceeded either.  It is 0 where the operand has no room at all.
     """
     limit = int(info(indices.dtype).max)
     held = np.array([min(max(start, 0), limit) for start in last], indices.dtype)
@@ -222,14 +222,14 @@ def scatter_with(
     mode: Mode = None,
     index_vector_dim: int | None = None,
 ) -> Any:
-    """`operands` with windows of `updates` combined into them by `computation`, for one array or a pytree of N.
+    """`operands` with windows of `updates` combined in by `computation`, for one array or a pytree of N.
 
     operands: array, or pytree of arrays, of one shape.
     scatter_indices: integers; each index vector, along the last dimension or along `index_vector_dim` (which
         may be their rank: scalars), is where a window goes.
     updates: an array for each operand, of its element type, in the same structure.
-    computation: (elements, updates) -> elements, on scalars, in the structure of `operands`; it may use nothing
-        but its arguments.
+    computation: (elements, updates) -> elements, on scalars, in the structure of `operands`; it may use
+        nothing but its arguments.
     mode: as GatherScatterMode says; by default windows that do not fit are left out.
     unique_indices, indices_are_sorted: promises that backends may use; nothing is checked.
 
@@ -270,7 +270,8 @@ def _update_graph(
     found = record_scalar("scatter", "C23", computation, tuple_of(structure, structure), [*dtypes, *dtypes])
     if found.structure != structure:
         raise ShapeError(
-            f"scatter [C23]: the computation must give what it updates: {tree.difference(structure, found.structure)}"
+            "scatter [C23]: the computation must give what it updates: "
+            f"{tree.difference(structure, found.structure)}"
         )
     return found.with_dtypes(dtypes).graph
 
@@ -342,10 +343,11 @@ def _scatter_by(name: str, what: str, computation: Callable[[np.dtype[Any]], Gra
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"`operand` with windows of `updates` {what}.\n\n"
-        "operand: array.  scatter_indices: integers, index vectors along the last dimension or `index_vector_dim`.\n"
+        "operand: array.\n"
+        "scatter_indices: integers, index vectors along the last dimension or `index_vector_dim`.\n"
         "updates: array of the operand's element type, or a Python scalar if that fits.\n"
         "mode, unique_indices, indices_are_sorted: as in scatter_with.\n\n"
-        "Elements are combined in the operand's element type, windows in row-major order of the scatter indices.\n"
+        "Elements are combined in the operand's type, windows in row-major order of the scatter indices.\n"
         "Raises ShapeError [C1]-[C22], DTypeError [I2], [C6].\n\n"
         "Source: XLA's Scatter, with jax.lax's arguments."
     )
@@ -383,7 +385,7 @@ def scatter_apply(
     mode: Mode = None,
     index_vector_dim: int | None = None,
 ) -> Array:
-    """`operand` with `func` applied to the elements of each window, once for each window that an element is in.
+    """`operand` with `func` applied to the elements of each window, once for each that an element is in.
 
     func: scalar -> scalar.  update_shape: the shape that updates would have.  Otherwise as scatter_with.
     """
@@ -404,176 +406,3 @@ def scatter_apply(
 
 def _unused(dtype: np.dtype[Any]) -> Any:
     return False if dtype in BOOL else 0
-
-
-# --- dynamic slices ----------------------------------------------------------------------------------
-
-
-def dynamic_slice(
-    operand: ArrayLike,
-    start_indices: Any,
-    slice_sizes: Sequence[int],
-    *,
-    allow_negative_indices: bool | Sequence[bool] = True,
-) -> Array:
-    """The window of `slice_sizes` that starts at `start_indices`, moved so far that it lies in the operand.
-
-    start_indices: one integer for each dimension, as a sequence of scalars or a 1-d array.
-    allow_negative_indices: whether negative ones count from the end (for all dimensions, or for each); if not
-        they are out of bounds, that is, 0.
-
-    Returns an array of shape `slice_sizes`.  Raises ShapeError [C2]-[C4], DTypeError [I2].
-    Source: XLA's DynamicSlice, with jax.lax's arguments.
-    """
-    (node,), first = operands("dynamic_slice", operand)
-    starts, second = _start_nodes("dynamic_slice", node, start_indices, allow_negative_indices)
-    op = ops.DynamicSlice(integers("dynamic_slice", "slice_sizes", slice_sizes))
-    return wrap(Node(op, (node, *starts)), merged("dynamic_slice", first, second))
-
-
-def dynamic_update_slice(
-    operand: ArrayLike,
-    update: ArrayLike,
-    start_indices: Any,
-    *,
-    allow_negative_indices: bool | Sequence[bool] = True,
-) -> Array:
-    """`operand` with the window at `start_indices` replaced by `update`, moved so far that it lies in it.
-
-    update: array of the operand's element type and rank, in no dimension larger.
-    start_indices, allow_negative_indices: as in dynamic_slice.
-
-    Raises ShapeError [C3]-[C6], DTypeError [I2], [C2].  Source: XLA's DynamicUpdateSlice, with jax.lax's arguments.
-    """
-    (node, new), first = operands("dynamic_update_slice", operand, update)
-    starts, second = _start_nodes("dynamic_update_slice", node, start_indices, allow_negative_indices)
-    op = ops.DynamicUpdateSlice()
-    return wrap(Node(op, (node, new, *starts)), merged("dynamic_update_slice", first, second))
-
-
-def _start_nodes(
-    name: str, operand: Node, start_indices: Any, allow_negative: bool | Sequence[bool]
-) -> tuple[tuple[Node, ...], AbstractBackend | None]:
-    values = _scalars_of(name, start_indices)
-    shape = operand.shape
-    allowed = [allow_negative] * len(values) if isinstance(allow_negative, bool) else list(allow_negative)
-    if len(allowed) != len(values):
-        raise ShapeError(f"{name}: wanted {len(values)} of allow_negative_indices, got {len(allowed)}")
-    if len(values) != len(shape):
-        # The op's own rule says what is wrong.
-        return operands(name, *values) if values else ((), None)
-    known = [
-        value + size if flag and type(value) is int and value < 0 else value
-        for value, size, flag in zip(values, shape, allowed, strict=True)
-    ]
-    nodes, backend = operands(name, *known) if known else ((), None)
-    if not any(
-        node.dtype in SIGNED and node.shape == () and type(v) is not int
-        for node, v in zip(nodes, values, strict=True)
-    ):
-        return nodes, backend
-    arrays = [wrap(node, backend) for node in nodes]
-    if any(
-        size > info(node.dtype).max for size, node in zip(shape, nodes, strict=True) if node.dtype in SIGNED
-    ):
-        arrays = [convert_element_type(array, np.int64) for array in arrays]
-    return tuple(
-        _from_end(array, size)._node
-        if flag and type(value) is not int and array.dtype in SIGNED
-        else array._node
-        for array, size, flag, value in zip(arrays, shape, allowed, values, strict=True)
-    ), backend
-
-
-def _from_end(start: Array, size: int) -> Array:
-    """`start`, or `start + size` where it is negative."""
-    return select(lt(start, 0), add(start, size), start)
-
-
-def _scalars_of(name: str, start_indices: Any) -> list[Any]:
-    """The start indices one by one."""
-    if is_array(start_indices) or isinstance(start_indices, np.ndarray):
-        (node,), _ = operands(name, start_indices)
-        if len(node.shape) != 1:
-            raise ShapeError(
-                f"{name}: wanted one start index for each dimension, got an array {node.tensor_type.short()}"
-            )
-        if isinstance(start_indices, np.ndarray):
-            return list(start_indices)
-        return [squeeze(index_in_dim(start_indices, at)) for at in range(node.shape[0])]
-    if not isinstance(start_indices, Sequence):
-        raise InputError(
-            f"{name}: wanted a sequence of ints or scalar arrays for start_indices, got {start_indices!r}"
-        )
-    return list(start_indices)
-
-
-def _in_dim(
-    name: str, operand: ArrayLike, start: ArrayLike, axis: int
-) -> tuple[Ints, int, list[Any], list[bool]]:
-    """The operand's shape, the axis, and starts and flags that are `start` and True there, else 0 and False."""
-    (node,), _ = operands(name, operand)
-    dim = normalize_axis(integer(name, "axis", axis), len(node.shape))
-    starts: list[Any] = [0] * len(node.shape)
-    flags = [False] * len(node.shape)
-    starts[dim], flags[dim] = start, True
-    return node.shape, dim, starts, flags
-
-
-def dynamic_slice_in_dim(
-    operand: ArrayLike,
-    start_index: ArrayLike,
-    slice_size: int,
-    axis: int = 0,
-    *,
-    allow_negative_indices: bool = True,
-) -> Array:
-    """operand[start_index : start_index + slice_size] along `axis`, moved so far that it lies in the operand."""
-    shape, dim, starts, flags = _in_dim("dynamic_slice_in_dim", operand, start_index, axis)
-    size = integer("dynamic_slice_in_dim", "slice_size", slice_size)
-    flags[dim] = allow_negative_indices
-    return dynamic_slice(
-        operand, starts, (*shape[:dim], size, *shape[dim + 1 :]), allow_negative_indices=flags
-    )
-
-
-def dynamic_index_in_dim(
-    operand: ArrayLike,
-    index: ArrayLike,
-    axis: int = 0,
-    keepdims: bool = True,
-    *,
-    allow_negative_indices: bool = True,
-) -> Array:
-    """The slice at `index` along `axis`; the dimension stays with size 1 unless `keepdims` is false."""
-    found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return found if keepdims else squeeze(found, (axis,))
-
-
-def dynamic_update_slice_in_dim(
-    operand: ArrayLike,
-    update: ArrayLike,
-    start_index: ArrayLike,
-    axis: int,
-    *,
-    allow_negative_indices: bool = True,
-) -> Array:
-    """`operand` with `update` in place of what starts at `start_index` along `axis`, and at 0 along the others."""
-    _, dim, starts, flags = _in_dim("dynamic_update_slice_in_dim", operand, start_index, axis)
-    flags[dim] = allow_negative_indices
-    return dynamic_update_slice(operand, update, starts, allow_negative_indices=flags)
-
-
-def dynamic_update_index_in_dim(
-    operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
-) -> Array:
-    """`operand` with the slice at `index` along `axis` replaced by `update`, which may lack that dimension."""
-    name = "dynamic_update_index_in_dim"
-    shape, dim, _, _ = _in_dim(name, operand, index, axis)
-    (_, new), backend = operands(name, operand, update)
-    slice_: ArrayLike = wrap(new, backend)
-    if len(new.shape) == len(shape) - 1:
-        slice_ = expand_dims(slice_, (dim,))
-    return dynamic_update_slice_in_dim(
-        operand, slice_, index, dim, allow_negative_indices=allow_negative_indices
-    )

@@ -36,8 +36,8 @@ def take(
     """The slices of `x` at `indices` along `axis`.
 
     x: array of shape (A, n, B) with n at `axis`.  indices: integers of any shape I.
-    mode, fill_value: as in gather; by default an index out of bounds takes the nearest slice.  A negative one is
-        out of bounds, it does not count from the end.
+    mode, fill_value: as in gather; by default an index out of bounds takes the nearest slice.  A negative
+        one is out of bounds, it does not count from the end.
 
     Returns an array of shape (A, I, B).  Raises AxisError, DTypeError [I2] for indices that are no integers,
     IndexingError where there is no slice to take.
@@ -89,15 +89,15 @@ def _segment(
         numbers = ScatterDimensionNumbers(range(rank, len(node.shape)), (0,), (0,))
         return combine(
             wrap(empty, backend), segment_ids, data, numbers,
-            indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode, index_vector_dim=rank,
+            indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+            mode=mode, index_vector_dim=rank,
         )  # fmt: skip
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{what} of the rows of `data` that have the same segment id; the neutral element for a "
-        "segment without rows.\n\n"
-        "data: array of shape (I, R).  segment_ids: integers of shape I; ids outside [0, num_segments) are left out\n"
-        '    unless `mode` is "clip".\n\n'
+        f"{what} of the rows of `data` with the same segment id, the neutral element if there are none.\n\n"
+        "data: array of shape (I, R).  segment_ids: integers of shape I; ids outside [0, num_segments) are\n"
+        '    left out unless `mode` is "clip".\n\n'
         "Returns an array of shape (num_segments, R), combined in data's element type and in order.\n"
         "Raises ShapeError, DTypeError [I2].  Source: jax.ops, where num_segments is optional."
     )

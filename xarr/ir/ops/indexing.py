@@ -111,8 +111,8 @@ def _check_index_vectors(
         scalars = "" if vector_dim < indices.rank else "; indices without that dimension are scalars"
         op.fail(
             labels[1],
-            f"wanted {name} of {size} entries, the size of dimension {vector_dim} of "
-            f"{indices.short()}, got {map_}{scalars}",
+            f"wanted {name} of {size} entries, the size of dimension {vector_dim} of {indices.short()}, "
+            f"got {map_}{scalars}",
         )
 
 
@@ -252,8 +252,8 @@ class Gather(Op):
             if any(self.slice_sizes[dim] > 1 for dim in dims):
                 self.fail(
                     labels[2],
-                    f"wanted slice_sizes of at most 1 in {name} {dims}, got {self.slice_sizes}; "
-                    "make the others offset dimensions",
+                    f"wanted slice_sizes of at most 1 in {name} {dims}, got {self.slice_sizes}; make the "
+                    "others offset dimensions",
                 )
 
     def windows(self, operand: TensorType, indices: TensorType) -> Windows:
@@ -281,8 +281,8 @@ class Gather(Op):
         )
         numbers = _numbers("gather", [(name, getattr(self, name)) for name in names], self.index_vector_dim)
         sizes = f"array<i64{': ' if self.slice_sizes else ''}{ints(self.slice_sizes)[1:-1]}>"
-        attributes = f"dimension_numbers = {numbers}, indices_are_sorted = "
-        f"{_boolean(self.indices_are_sorted)}, slice_sizes = {sizes}"
+        promise = f"indices_are_sorted = {_boolean(self.indices_are_sorted)}"
+        attributes = f"dimension_numbers = {numbers}, {promise}, slice_sizes = {sizes}"
         return f'"{self.name}"({printer.names(node.operands)}) <{{{attributes}}}> : {printer.signature(node)}'
 
 
@@ -300,8 +300,8 @@ class Scatter(Op):
     * C1: the arrays have one shape.
     * C2: each dimension of theirs is a window, an inserted or a batching one.
     * C3: the updates have one shape.
-    * C4: it is that of the scatter indices without index vectors in the scatter dimensions, and no larger than
-      the arrays' in the window dimensions.
+    * C4: it is that of the scatter indices without index vectors in the scatter dimensions, and no larger
+      than the arrays' in the window dimensions.
     * C5: N >= 1 arrays and as many updates.
     * C6: updates have the element types of the arrays.
     * C7: update_window_dims strictly increase.
@@ -346,8 +346,8 @@ class Scatter(Op):
         if sum(map(len, groups)) != first.rank:
             self.fail(
                 "C2",
-                f"wanted {first.rank} window, inserted and batching dimensions together for "
-                f"{first.short()}, got {groups}",
+                f"wanted {first.rank} window, inserted and batching dimensions together for {first.short()}, "
+                f"got {groups}",
             )
         _check_index_vectors(
             self, ("C22", "C19"), indices, self.index_vector_dim, "scatter_dims_to_operand_dims", map_
@@ -407,8 +407,8 @@ class Scatter(Op):
         if updates.rank != rank:
             self.fail(
                 "C4",
-                f"wanted updates of rank {rank}, {len(batch)} of indices and "
-                f"{len(self.update_window_dims)} of windows, got {updates.short()}",
+                f"wanted updates of rank {rank}, {len(batch)} of indices and {len(self.update_window_dims)} "
+                f"of windows, got {updates.short()}",
             )
         scatter_dims = _rest(rank, self.update_window_dims)
         found = tuple(updates.shape[dim] for dim in scatter_dims)
@@ -423,8 +423,8 @@ class Scatter(Op):
             if updates.shape[dim] > operand.shape[own]:
                 self.fail(
                     "C4",
-                    f"window dimension {dim} of updates {updates.short()} is larger than "
-                    f"dimension {own} of {operand.short()}",
+                    f"window dimension {dim} of updates {updates.short()} is larger than dimension {own} of "
+                    f"{operand.short()}",
                 )
 
     def windows(self, operand: TensorType, indices: TensorType, updates: TensorType) -> Windows:
@@ -457,7 +457,8 @@ class Scatter(Op):
         )
         numbers = _numbers("scatter", [(name, getattr(self, name)) for name in names], self.index_vector_dim)
         attributes = (
-            f"indices_are_sorted = {_boolean(self.indices_are_sorted)}, scatter_dimension_numbers = {numbers}, "
+            f"indices_are_sorted = {_boolean(self.indices_are_sorted)}, "
+            f"scatter_dimension_numbers = {numbers}, "
             f"unique_indices = {_boolean(self.unique_indices)}"
         )
         return printer.generic(node, attributes, [printer.labelled(self.update_computation)], node.operands)
