@@ -126,6 +126,8 @@ def power(x: Scalar, y: Scalar) -> Scalar:
         return integer_power(int(x), int(y), x.dtype)
     if is_complex(x):
         return rounded(np.power(wide(x), wide(y)), x.dtype)
+    if np.isinf(x) and np.abs(wide(y)) >= 2.0**62:  # glibc's powl gives inf for (-inf) ** -2**63
+        return rounded(np.power(np.abs(wide(x)), wide(y)), x.dtype)
     # Never in float64: there NumPy takes the square root for y = 0.5, which is wrong for -0 and -infinity.
     return rounded(np.power(np.longdouble(x), np.longdouble(y)), x.dtype)
 
