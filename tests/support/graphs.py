@@ -357,7 +357,7 @@ CONTROL = {
 }
 
 
-I, ZERO, ONE = tensor(S32), np.array(0, S32), np.array(1, S32)
+INDEX, ZERO, ONE = tensor(S32), np.array(0, S32), np.array(1, S32)
 PLACES = np.array([[1], [0]], S32)
 
 INDEXING = {
@@ -377,12 +377,14 @@ INDEXING = {
         (MATRIX + MATRIX[::-1],),
     ),
     "DynamicSlice": Case(
-        graph(lambda x, i, j: node(ops.DynamicSlice((1, 2)), x, i, j), M, I, I),
+        graph(lambda x, i, j: node(ops.DynamicSlice((1, 2)), x, i, j), M, INDEX, INDEX),
         (MATRIX, ZERO, ONE),
         (MATRIX[:1, 1:],),
     ),
     "DynamicUpdateSlice": Case(
-        graph(lambda x, u, i, j: node(ops.DynamicUpdateSlice(), x, u, i, j), M, tensor(F32, 1, 3), I, I),
+        graph(
+            lambda x, u, i, j: node(ops.DynamicUpdateSlice(), x, u, i, j), M, tensor(F32, 1, 3), INDEX, INDEX
+        ),
         (MATRIX, ROW[None], ONE, ZERO),
         (np.stack([MATRIX[0], ROW]),),
     ),
