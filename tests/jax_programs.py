@@ -25,7 +25,9 @@ def _layer_norm(x: Any) -> Any:
 
 
 def _newton(x: Any) -> Any:
-    return lax.while_loop(lambda s: jnp.abs(s[0] ** 2 - x) > 1e-3, lambda s: ((s[0] + x / s[0]) / 2, s[1] + 1), (x, 0))
+    return lax.while_loop(
+        lambda s: jnp.abs(s[0] ** 2 - x) > 1e-3, lambda s: ((s[0] + x / s[0]) / 2, s[1] + 1), (x, 0)
+    )
 
 
 def _branches(p: Any, x: Any) -> Any:
@@ -76,9 +78,15 @@ PROGRAMS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "statistics": (_statistics, (_floats(4, 3),)),
     "attention": (_attention, (_floats(2, 3, 4),)),
     "cumsum": (lambda x: lax.associative_scan(jnp.add, x), (_floats(9),)),
-    "integers": (lambda x: (x // 3, x % 3, x << 2, lax.population_count(x)), (np.arange(-5, 6, dtype=np.int32),)),
+    "integers": (
+        lambda x: (x // 3, x % 3, x << 2, lax.population_count(x)),
+        (np.arange(-5, 6, dtype=np.int32),),
+    ),
     "complex": (lambda x: jnp.exp(1j * x) * jnp.conj(x + 2j), (_floats(4),)),
-    "pad_concatenate": (lambda x: jnp.concatenate([jnp.pad(x, 1), jnp.pad(x, ((0, 0), (2, 0)))]), (_floats(3, 4),)),
+    "pad_concatenate": (
+        lambda x: jnp.concatenate([jnp.pad(x, 1), jnp.pad(x, ((0, 0), (2, 0)))]),
+        (_floats(3, 4),),
+    ),
     "bfloat16": (lambda x: (x.astype(jnp.bfloat16) * 3).astype(jnp.float32).round(), (_floats(8),)),
     "large_constant": (lambda x: x + jnp.asarray(np.arange(200, dtype=np.float32)), (_floats(200),)),
 }

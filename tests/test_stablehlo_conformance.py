@@ -1,6 +1,6 @@
 """The StableHLO project's own test programs: each passes, or is listed with a reason.
 
-`python -m tests.test_stablehlo_conformance` writes the list anew; reasons that do not begin with "needs" are kept.
+`python -m tests.test_stablehlo_conformance` writes the list anew, but keeps reasons other than "needs …".
 """
 
 from pathlib import Path
@@ -35,7 +35,9 @@ def outcomes() -> dict[str, str | None]:
 
 def test_every_program_passes_or_is_listed(outcomes: dict[str, str | None]) -> None:
     known = listed()
-    problems = [f"{name}: {what}" for name, what in outcomes.items() if what is not None and name not in known]
+    problems = [
+        f"{name}: {what}" for name, what in outcomes.items() if what is not None and name not in known
+    ]
     assert not problems, "\n".join(problems)
 
 
@@ -55,7 +57,10 @@ def test_each_reason_is_true(outcomes: dict[str, str | None]) -> None:
 
 def rewrite() -> None:
     """Write the list of what fails now."""
-    old, lines = listed(), ["# Programs of StableHLO that do not pass, and why; written by test_stablehlo_conformance.py.", ""]
+    old, lines = (
+        listed(),
+        ["# Programs of StableHLO that do not pass, and why; written by test_stablehlo_conformance.py.", ""],
+    )
     found = {case.name: outcome(case, "numpy") for case in every_case()}
     for name, what in found.items():
         if what is not None:

@@ -22,8 +22,8 @@ from xarr.compiler.pipeline import compile_graph
 from xarr.errors import BackendError, InputError, ParseError, ShapeError
 from xarr.host import host_array
 from xarr.ir.graph import Graph, Node, data
-from xarr.ir.ops import GetTupleElement
-from xarr.ir.stablehlo.builder import Builder
+from xarr.ir.ops import Call, GetTupleElement
+from xarr.ir.stablehlo.builder import Builder, unpacked
 from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
@@ -37,8 +37,8 @@ class Module:
     """The functions of a StableHLO module as graphs.
 
     * `name` - the module's, or None,
-    * `functions` - name -> Graph, `main` first.  A function whose argument sizes are unknown (`tensor<?xf32>`) has
-      no graph before it gets them: `refine` gives them.
+    * `functions` - name -> Graph, `main` first.  A function whose argument sizes are unknown
+      (`tensor<?xf32>`) has no graph before `refine` gives it types.
     """
 
     def __init__(self, source: SourceModule) -> None:
@@ -62,14 +62,18 @@ class Module:
             raise ParseError(f"no function @{name}; the module has {', '.join(self._source.functions)}")
         function = self._source.functions[name]
         shown = ", ".join(str(argument.type) for argument in function.arguments)
-        what = "is declared without a body" if function.body is None else f"takes sizes that are unknown: ({shown})"
+        what = (
+            "is declared without a body"
+            if function.body is None
+            else f"takes sizes that are unknown: ({shown})"
+        )
         raise self._source.text.error(f"@{name} {what}; Module.refine gives it types", function.position)
 
     def refine(self, types: Sequence[TensorType], function: str = "main") -> Graph:
         """The function for arguments of these types, with every unknown size computed from theirs.
 
-        Raises ParseError where a size depends on the values of arguments, ShapeError where an assertion that JAX
-        put into the module does not hold.
+        Raises ParseError where a size depends on the values of arguments, and where an assertion about sizes
+        that JAX put into the module does not hold.
         """
         if function in self.functions and self.functions[function].parameter_types == tuple(types):
             return self.functions[function]
@@ -95,7 +99,9 @@ def load(path: str | Path) -> Module:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ParseError(f"{path} is no text: {error}; MLIR bytecode must be converted to text first") from None
+        raise ParseError(
+            f"{path} is no text: {error}; MLIR bytecode must be converted to text first"
+        ) from None
     return Module(read_module(text, str(path)))
 
 
@@ -104,11 +110,11 @@ def run(
 ) -> list[Array]:
     """The results of a function of `module` (a Module, or text) for `inputs`.
 
-    inputs: one for each argument, anything that `asarray` takes, of exactly the argument's shape and element type; a
-    Python number takes the argument's element type.  backend: where to compute, else where the inputs live.
+    inputs: one for each argument, anything that `asarray` takes, of exactly the argument's shape and element
+    type; a Python number takes the argument's.  backend: where to compute, else where the inputs live.
 
-    Results are lazy as all Arrays are; a tuple gives its elements.  Raises ParseError for the text, InputError for
-    another number of inputs, ShapeError for inputs of other types.
+    Results are lazy as all Arrays are; a tuple gives its elements.  Raises ParseError for text, InputError
+    for another number of inputs, ShapeError for inputs of other types.
     """
     found = parse(module) if isinstance(module, str) else module
     owner = _owner(inputs, backend)
@@ -116,7 +122,9 @@ def run(
     nodes = [_node(value, type, owner) for value, type in zip(inputs, wanted, strict=True)]
     graph = found.refine([node.tensor_type for node in nodes], function)
     _check(function, graph, nodes)
-    return [wrap(leaf, owner) for node in graph.inline(*nodes) for leaf in _leaves(node)]
+    # Not inlined: evaluation settles nodes, and those of the module belong to it.
+    results = unpacked(Node(Call(graph), tuple(nodes)), len(graph.results))
+    return [wrap(leaf, owner) for node in results for leaf in _leaves(node)]
 
 
 def _owner(inputs: Sequence[Any], backend: str | AbstractBackend | None) -> AbstractBackend:
@@ -148,7 +156,9 @@ def _node(value: Any, wanted: Any, backend: AbstractBackend) -> Node:
 def _check(function: str, graph: Graph, nodes: Sequence[Node]) -> None:
     for index, (wanted, node) in enumerate(zip(graph.parameter_types, nodes, strict=True)):
         if node.type is not wanted:
-            raise ShapeError(f"run: input {index} of @{function} must be {wanted.short()}, got {node.type.short()}")
+            raise ShapeError(
+                f"run: input {index} of @{function} must be {wanted.short()}, got {node.type.short()}"
+            )
 
 
 def _leaves(node: Node) -> list[Node]:

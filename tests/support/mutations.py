@@ -1,4 +1,4 @@
-"""Damaged versions of a text, the same for every run: cut short, with pieces removed, doubled, moved or changed."""
+"""Damaged versions of a text, the same in every run: cut short, or with pieces removed, doubled or moved."""
 
 import random
 import re
@@ -6,8 +6,41 @@ from collections.abc import Iterator, Sequence
 
 _PIECES = re.compile(r"[\w.$%@#!^\"]+|->|\S")
 _STRANGE = (
-    *("{", "}", "(", ")", "[", "]", "<", ">", ",", ":", "=", "->", '"', "%0", "%0#7", "@main", "#x", "!y", "^bb1"),
-    *("-1", "99999999999999999999", "4294967296", "0x", "0xFF", "1e999", "?", "*", "//", "{-#", "tensor<", "dense<"),
+    *(
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        "<",
+        ">",
+        ",",
+        ":",
+        "=",
+        "->",
+        '"',
+        "%0",
+        "%0#7",
+        "@main",
+        "#x",
+        "!y",
+        "^bb1",
+    ),
+    *(
+        "-1",
+        "99999999999999999999",
+        "4294967296",
+        "0x",
+        "0xFF",
+        "1e999",
+        "?",
+        "*",
+        "//",
+        "{-#",
+        "tensor<",
+        "dense<",
+    ),
     *("tensor<?xf32>", "tensor<1000000x1000000xf32>", "i4", "true", "loc(", "\0", "é", "stablehlo.return"),
     *("[" * 200, "(" * 2000, "{" * 300, "tuple<" * 500, "<" * 100),
 )

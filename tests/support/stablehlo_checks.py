@@ -90,7 +90,8 @@ def compare(kind: str, tolerance: float, actual: HostArray, expected: HostArray)
     if not wrong.any():
         return None
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return f"{kind}: {int(wrong.sum())} of {wrong.size} differ, first at {place}: {actual[place]} for {expected[place]}"
+    shown = f"{actual[place]} for {expected[place]}"
+    return f"{kind}: {int(wrong.sum())} of {wrong.size} differ, first at {place}: {shown}"
 
 
 def _agrees(kind: str, tolerance: float, actual: HostArray, expected: HostArray) -> HostArray:
@@ -103,7 +104,9 @@ def _agrees(kind: str, tolerance: float, actual: HostArray, expected: HostArray)
     if kind == "close":
         return np.asarray(same | (finite & (ulp_distances(actual, expected) <= tolerance)))
     with np.errstate(all="ignore"):
-        return np.asarray(same | (finite & (np.abs(actual.astype(float) - expected.astype(float)) <= tolerance)))
+        return np.asarray(
+            same | (finite & (np.abs(actual.astype(float) - expected.astype(float)) <= tolerance))
+        )
 
 
 def is_close(actual: HostArray, expected: HostArray) -> bool:
@@ -119,7 +122,9 @@ def _operations(function: Function) -> list[Operation]:
 
 
 def _target(operation: Operation) -> str:
-    called = operation.attributes.get("call_target_name", "") if operation.name == "stablehlo.custom_call" else ""
+    called = (
+        operation.attributes.get("call_target_name", "") if operation.name == "stablehlo.custom_call" else ""
+    )
     return called or operation.name
 
 
@@ -132,7 +137,9 @@ def _expose(source: SourceModule, name: str) -> list[Check]:
     function = source.functions[name]
     assert function.body is not None
     found = [operation for operation in function.body.operations if _is_check(operation)]
-    function.body.operations = [operation for operation in function.body.operations if not _is_check(operation)]
+    function.body.operations = [
+        operation for operation in function.body.operations if not _is_check(operation)
+    ]
     last = function.body.operations[-1]
     last.operands = [operand for operation in found for operand in operation.operands]
     types = [type for operation in found for type in operation.operand_types or ()]

@@ -58,7 +58,11 @@ def read_dictionary(lexer: Lexer, aliases: Aliases, closing: str = "}") -> dict[
     found: dict[str, Attribute] = {}
     with lexer.deeper():
         while not lexer.at(closing):
-            key = lexer.string() if lexer.token.kind == "string" else lexer.take("word", "the name of an attribute").text
+            key = (
+                lexer.string()
+                if lexer.token.kind == "string"
+                else lexer.take("word", "the name of an attribute").text
+            )
             found[key] = _value(key, lexer, aliases, read_attribute) if lexer.accept("=") else True
             if not lexer.accept(","):
                 break

@@ -1,4 +1,4 @@
-"""From records to graphs: names become nodes, regions closed graphs, functions graphs that Call nodes carry."""
+"""From records to graphs: names become nodes, regions closed graphs, functions graphs of Call nodes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ _MOST_INLINED: Final = 100_000
 def constant_only(node: Node) -> np.ndarray[Any, Any]:
     """The value of a constant: what can be known without computing anything."""
     if not isinstance(node.op, Constant):
-        raise ParseError(f"a size is computed by {node.op.name}; give the types of the arguments to refine it")
+        raise ParseError(
+            f"a size is computed by {node.op.name}; give the types of the arguments to refine it"
+        )
     return node.op.array
 
 
@@ -127,7 +129,9 @@ class Builder:
         if operation.name not in _RETURNS and not is_built(operation):
             target = operation.attributes.get("call_target_name")
             yield f"{operation.name}{f' @{target}' if isinstance(target, str) else ''}", operation.position
-        yield from self._types([*(operation.operand_types or ()), *operation.result_types], operation.position)
+        yield from self._types(
+            [*(operation.operand_types or ()), *operation.result_types], operation.position
+        )
         for region in operation.regions:
             for argument in region.arguments:
                 yield from self._types([argument.type], argument.position)
@@ -148,7 +152,7 @@ class Builder:
                 yield callee
 
     def _order(self) -> list[str]:
-        """Every function after those that it calls.  ParseError if one calls itself, or calls nest too deep."""
+        """Every function after those that it calls.  ParseError for recursion and for too deep calls."""
         depth: dict[str, int] = {}
         for root in self.source.functions:
             stack = [(root, iter(self._calls(self.source.functions[root])))]
@@ -252,7 +256,9 @@ class Builder:
     def _block(self, region: Region, scope: Scope) -> list[Node]:
         self._depth += 1
         if self._depth > DEEPEST + 1:
-            raise self.source.text.error(f"calls and regions nest deeper than {DEEPEST} levels", region.position)
+            raise self.source.text.error(
+                f"calls and regions nest deeper than {DEEPEST} levels", region.position
+            )
         results = self._operations(region, scope)
         self._depth -= 1
         return results
@@ -295,7 +301,9 @@ class Builder:
     ) -> None:
         """Refuse nodes of other types than those that are written."""
         if len(wanted) != len(nodes):
-            raise self.source.text.error(f"{name}: expected {len(wanted)} {what}s, got {len(nodes)}", position)
+            raise self.source.text.error(
+                f"{name}: expected {len(wanted)} {what}s, got {len(nodes)}", position
+            )
         for index, (type, node) in enumerate(zip(wanted, nodes, strict=True)):
             if not _agree(type, node.type):
                 message = f"{name}: {what} {index} is {node.type}, but the text says {type}"
@@ -311,4 +319,3 @@ def unpacked(node: Node, count: int) -> tuple[Node, ...]:
     if count == 1 and len(node.op.results(node)) == 1:
         return (node,)
     return tuple([Node(GetTupleElement(index), (node,)) for index in range(count)])
-

@@ -41,7 +41,9 @@ def _regular(op: Op, arity: int) -> Callable[[Site], Built]:
 
 
 def _elementwise() -> dict[str, Callable[[Site], Built]]:
-    classes = [each for each in vars(ops).values() if isinstance(each, type) and issubclass(each, ops.Elementwise)]
+    classes = [
+        each for each in vars(ops).values() if isinstance(each, type) and issubclass(each, ops.Elementwise)
+    ]
     named = [each for each in classes if hasattr(each, "name") and not fields(each)]
     return {each.name: _regular(each(), each.arity) for each in named}
 
@@ -84,7 +86,9 @@ def _broadcast(site: Site) -> Built:
     (operand,) = site.take(1)
     sizes = site.integers("broadcast_sizes")
     kept = operand.tensor_type
-    return Node(ops.BroadcastInDim(sizes + kept.shape, tuple(range(len(sizes), len(sizes) + kept.rank))), (operand,))
+    return Node(
+        ops.BroadcastInDim(sizes + kept.shape, tuple(range(len(sizes), len(sizes) + kept.rank))), (operand,)
+    )
 
 
 def _pad(site: Site) -> Built:
@@ -124,7 +128,9 @@ def _spread(site: Site, places: tuple[int, ...], like: int) -> tuple[Node, ...]:
 
 
 def _reduce_precision(site: Site) -> Built:
-    return Node(ops.ReducePrecision(site.integer("exponent_bits"), site.integer("mantissa_bits")), site.take(1))
+    return Node(
+        ops.ReducePrecision(site.integer("exponent_bits"), site.integer("mantissa_bits")), site.take(1)
+    )
 
 
 # --- whole dimensions -------------------------------------------------------------------------------
@@ -146,7 +152,10 @@ def _dot_general(site: Site) -> Built:
     numbers = site.record("dot_dimension_numbers")
     names = [f"{side}_{kind}_dimensions" for kind in ("batching", "contracting") for side in ("lhs", "rhs")]
     dimensions = [site.field(numbers, name) for name in names]
-    return Node(ops.DotGeneral(*dimensions, site.dtype, _precision(site)), site.take(2))
+    op = ops.DotGeneral(
+        dimensions[0], dimensions[1], dimensions[2], dimensions[3], site.dtype, _precision(site)
+    )
+    return Node(op, site.take(2))
 
 
 def _precision(site: Site) -> tuple[str, str]:

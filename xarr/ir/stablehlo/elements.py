@@ -201,7 +201,9 @@ def _integers(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
 
 def _floats(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
     decimal = [_FLOAT.fullmatch(item) is not None for item in items]
-    values = np.array([float(item) if good else 0.0 for item, good in zip(items, decimal, strict=True)], np.float64)
+    values = np.array(
+        [float(item) if good else 0.0 for item, good in zip(items, decimal, strict=True)], np.float64
+    )
     with np.errstate(over="ignore"):
         found = _narrowed(values, dtype)
     bits = found.view(f"u{dtype.itemsize}")

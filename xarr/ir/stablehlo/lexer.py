@@ -149,7 +149,9 @@ class Lexer:
     def number(self, token: Token) -> int:
         """The value of an integer token.  Python itself refuses those of thousands of digits."""
         if len(token.text) > _LONGEST_NUMBER:
-            raise self.text.error(f"an integer of {len(token.text)} digits: expected a shorter one", token.start)
+            raise self.text.error(
+                f"an integer of {len(token.text)} digits: expected a shorter one", token.start
+            )
         return int(token.text, 0 if token.kind == "hex" else 10)
 
     def string(self, what: str = "a string") -> str:

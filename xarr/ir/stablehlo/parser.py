@@ -131,7 +131,9 @@ class _Reader:
             while not self.lexer.at("}"):
                 key = self.lexer.string() if self.lexer.token.kind == "string" else self._key()
                 self.lexer.expect(":")
-                found[key] = self._resources() if self.lexer.at("{") else read_attribute(self.lexer, self.aliases)
+                found[key] = (
+                    self._resources() if self.lexer.at("{") else read_attribute(self.lexer, self.aliases)
+                )
                 if not self.lexer.accept(","):
                     break
         self.lexer.expect("}", "after the resources")
@@ -211,7 +213,9 @@ class _Reader:
             arguments = [Argument(f"%{index}", each, operation.position) for index, each in places]
         if tuple(argument.type for argument in arguments) != type.parameters:
             raise self.text.error("the arguments differ from the function_type", operation.position)
-        return Function(name, arguments, type.results, region if region.operations else None, operation.position)
+        return Function(
+            name, arguments, type.results, region if region.operations else None, operation.position
+        )
 
     def _arguments(self) -> list[Argument]:
         """`(%a: type {attributes} loc(…), …)`; a declaration may leave the names out."""
@@ -266,7 +270,9 @@ class _Reader:
         with lexer.deeper():
             while not lexer.at("}"):
                 if lexer.token.kind == "caret":
-                    raise self.text.error("a second block: branches between blocks are not supported", lexer.token.start)
+                    raise self.text.error(
+                        "a second block: branches between blocks are not supported", lexer.token.start
+                    )
                 operations.append(self.operation())
         lexer.advance()
         return Region(own, operations, position)
@@ -286,7 +292,9 @@ class _Reader:
         operation.results = results
         count = len(operation.result_types)
         if results and sum(number for _, number in results) != count:
-            raise self.text.error(f"{operation.name} has {count} results, not those named", operation.position)
+            raise self.text.error(
+                f"{operation.name} has {count} results, not those named", operation.position
+            )
         self._location()
         return operation
 
@@ -404,7 +412,9 @@ class _Reader:
             else:
                 self._item(operation, unnamed)
             named = lexer.token.kind == "word" and lexer.follows("=")
-            if not lexer.accept(",") and not (lexer.at("(", "[") or (opened == "(" and named) or opened[:1] in "\"@"):
+            if not lexer.accept(",") and not (
+                lexer.at("(", "[") or (opened == "(" and named) or opened[:1] in '"@'
+            ):
                 return
 
     def _item(self, operation: Operation, unnamed: list[Attribute]) -> None:

@@ -25,7 +25,9 @@ class Site:
     ParseError that shows the line.
     """
 
-    def __init__(self, builder: Builder, operation: Operation, operands: tuple[Node, ...], scope: Scope) -> None:
+    def __init__(
+        self, builder: Builder, operation: Operation, operands: tuple[Node, ...], scope: Scope
+    ) -> None:
         self.operation = operation
         self.operands = operands
         self._builder = builder
@@ -101,7 +103,9 @@ class Site:
             self.fail(f"expected a list of integers for {name}, got {value!r}")
         return tuple(self.as_integer(name, item) for item in value)
 
-    def pairs(self, name: str, default: Sequence[tuple[int, int]] | None = None) -> tuple[tuple[int, int], ...]:
+    def pairs(
+        self, name: str, default: Sequence[tuple[int, int]] | None = None
+    ) -> tuple[tuple[int, int], ...]:
         """Paddings: `dense<[[1, 2], …]>`, or a list of pairs."""
         if default is not None and not self.has(name):
             return tuple(default)
@@ -169,7 +173,7 @@ class Site:
     def computation(self, index: int = 0) -> Graph:
         """Region `index` as a graph of its arguments alone.
 
-        It may use outer values that are made of constants; ParseError for others: XLA has no operands for them.
+        It may use outer values made of constants; ParseError for others, as XLA has no operands for them.
         """
         (graph,), captured = self.capturing(index)
         if captured:
@@ -196,5 +200,7 @@ class Site:
     def value(self, node: Node) -> np.ndarray[Any, Any]:
         """The value of a node that must not depend on arguments: a shape, a start."""
         if node.traced:
-            self.fail("a size depends on the values of arguments, so the module does not refine to static shapes")
+            self.fail(
+                "a size depends on the values of arguments, so the module does not refine to static shapes"
+            )
         return self._builder.fold(node)
