@@ -47,7 +47,10 @@ def cases() -> dict[str, dict[str, Case]]:
         "record x + 1.5": {"xarr": lambda: lazy + 1.5},
         "record x + v (broadcast)": {"xarr": lambda: lazy + lazy_row},
         "add 4×4, evaluated": {"numpy": lambda: host + host, "xarr": lambda: (lazy + lazy).evaluate()},
-        "add 4×4 and 4, evaluated": {"numpy": lambda: host + row, "xarr": lambda: (lazy + lazy_row).evaluate()},
+        "add 4×4 and 4, evaluated": {
+            "numpy": lambda: host + row,
+            "xarr": lambda: (lazy + lazy_row).evaluate(),
+        },
         "sin(x) * y + 1, evaluated": {
             "numpy": lambda: np.sin(host) * host + 1,
             "xarr": lambda: (xarr.sin(lazy) * lazy + 1).evaluate(),
@@ -96,11 +99,15 @@ def time_calls(table: dict[str, dict[str, Case]], rounds: int, calls: int) -> Ro
 def time_imports(rounds: int) -> dict[str, float]:
     """Median milliseconds that `import NAME` takes in a fresh interpreter; xarr's includes NumPy's."""
     names = ["numpy", "xarr", *(["jax"] if find_spec("jax") else [])]
+    # An installed package comes with its bytecode; a checkout gets it in the first round, which is not counted.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     samples: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(rounds + 1):
         for name in names:
             code = f"import time; t = time.perf_counter(); import {name}; print(time.perf_counter() - t)"
-            output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            output = subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+            )
             samples[name].append(float(output.stdout) * 1e3)
     return {name: statistics.median(values[1:]) for name, values in samples.items()}
 

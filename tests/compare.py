@@ -38,19 +38,21 @@ def assert_same(actual: Any, expected: Any, *, ulp: float = 0, normwise: bool = 
 
 
 def ulp_distances(got: HostArray, wanted: HostArray) -> HostArray:
-    """How many representable numbers lie between the floats of two arrays; inf where one is NaN."""
+    """How many representable numbers the floats of two arrays lie apart; inf where one of them is NaN."""
     ahead, behind = _position(got), _position(wanted)
     # Positions of float64 may differ by more than an int64 holds, but never by more than a uint64.
-    steps = np.where(ahead > behind, _difference(ahead, behind), _difference(behind, ahead)).astype(np.longdouble)
+    steps = np.where(ahead > behind, _difference(ahead, behind), _difference(behind, ahead))
     nan, other_nan = np.isnan(got), np.isnan(wanted)
-    return np.where(nan & other_nan, np.longdouble(0), np.where(nan | other_nan, np.longdouble(inf), steps))
+    return np.where(
+        nan & other_nan, np.longdouble(0), np.where(nan | other_nan, inf, steps.astype(np.longdouble))
+    )
 
 
 def _computed(value: Any) -> HostArray:
     """The values on the host; for an Array, checked against the type that was inferred without computing."""
     if not isinstance(value, Handle):
         if not hasattr(value, "dtype"):
-            raise TypeError(f"wanted something with a dtype, got {value!r}; a list would be compared with any")
+            raise TypeError(f"wanted something with a dtype, got {value!r}, which could be of any")
         return np.asarray(value)
     host, inferred = to_host(value), value._node.tensor_type
     assert host.dtype == inferred.dtype, f"dtype: inferred {inferred.dtype}, computed {host.dtype}"
@@ -66,8 +68,8 @@ def _distances(got: HostArray, wanted: HostArray, *, exactly: bool, normwise: bo
         first, second = (_distances(a, b, exactly=exactly, normwise=False) for a, b in parts)
         return np.maximum(first, second)
     if got.dtype not in FLOAT:
-        wide = np.longdouble
-        return np.where(got == wanted, wide(0), np.maximum(np.abs(got.astype(wide) - wanted.astype(wide)), wide(1)))
+        apart = np.abs(got.astype(np.longdouble) - wanted.astype(np.longdouble))
+        return np.where(got == wanted, np.longdouble(0), np.maximum(apart, 1))
     distances = ulp_distances(got, wanted)
     if exactly:
         same_bits = (_bits(got) == _bits(wanted)) | (np.isnan(got) & np.isnan(wanted))
@@ -77,7 +79,8 @@ def _distances(got: HostArray, wanted: HostArray, *, exactly: bool, normwise: bo
 
 def _normwise(got: HostArray, wanted: HostArray) -> HostArray:
     part = real_part_of(got.dtype).type
-    spacing = np.spacing(np.maximum(np.abs(wanted.real), np.abs(wanted.imag)).astype(part)).astype(np.longdouble)
+    larger = np.maximum(np.abs(wanted.real), np.abs(wanted.imag)).astype(part)
+    spacing = np.spacing(larger).astype(np.longdouble)
     pairs = ((got.real, wanted.real), (got.imag, wanted.imag))
     errors = [np.abs(a.astype(np.longdouble) - b.astype(np.longdouble)) / spacing for a, b in pairs]
     exact = np.maximum(*[ulp_distances(a, b) for a, b in pairs])
@@ -94,12 +97,13 @@ def _position(x: HostArray) -> HostArray:
     if x.dtype == float8_e8m0fnu:
         return bits.astype(np.int64)
     signed = bits.view(_SIGNED[x.dtype.itemsize]).astype(np.int64)
-    magnitude = signed & np.int64(np.iinfo(_SIGNED[x.dtype.itemsize]).max)
+    magnitude = signed & np.int64(2 ** (8 * x.dtype.itemsize - 1) - 1)
     return np.where(signed < 0, -magnitude, magnitude)
 
 
 def _difference(larger: HostArray, smaller: HostArray) -> HostArray:
-    return np.asarray(larger).view(np.uint64) - np.asarray(smaller).view(np.uint64)
+    found: HostArray = np.asarray(larger).view(np.uint64) - np.asarray(smaller).view(np.uint64)
+    return found
 
 
 def _message(got: HostArray, wanted: HostArray, distances: HostArray, ulp: float) -> str:
@@ -113,8 +117,8 @@ def _message(got: HostArray, wanted: HostArray, distances: HostArray, ulp: float
     else:
         apart = f"{int(distance)} apart"
     return (
-        f"{count} of {got.size} elements of {got.dtype}{list(got.shape)} differ by more than {ulp:g} ULP; the worst "
-        f"at index {worst}: got {_shown(a)}, wanted {_shown(b)}: {apart}"
+        f"{count} of {got.size} elements of {got.dtype}{list(got.shape)} differ by more than {ulp:g} ULP; "
+        f"the worst at index {worst}: got {_shown(a)}, wanted {_shown(b)}: {apart}"
     )
 
 

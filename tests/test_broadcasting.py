@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from xarr.broadcasting import (
@@ -227,7 +226,7 @@ def test_B5_sizes_differ_and_none_is_one() -> None:
     assert "no broadcast_dimensions fits" in message((2, 3), (5,), (0,))
 
 
-@pytest.mark.parametrize("dimensions", [1, (1.0,), "1", (None,)])
+@pytest.mark.parametrize("dimensions", [1, (1.0,), "1", (None,)], ids=repr)
 def test_dimensions_must_be_integers(dimensions: Any) -> None:
     with pytest.raises(InputError, match="sequence of integers"):
         align_xla((2, 3), (3,), dimensions)

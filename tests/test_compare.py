@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tests.compare import assert_same, ulp_distances
-from xarr import get_backend, lax
+from xarr import lax
+from xarr.backend import get
 from xarr.dtypes import TABLE
 from xarr.ir.graph import data
 from xarr.ir.types import TensorType
@@ -133,10 +134,10 @@ def test_the_message_shows_the_worst_element() -> None:
 
 def test_an_array_must_compute_the_type_it_inferred() -> None:
     assert_same(lax.add(np.float32([1, 2]), np.float32([1, 2])), np.float32([2, 4]))
-    value, backend = np.ones((2,), np.float32), get_backend("numpy")
+    value, backend = np.ones((2,), np.float32), get("numpy")
     wider, longer = TensorType((2,), np.dtype(np.float64)), TensorType((3,), value.dtype)
-    refused(wrap(data(wider, value), backend), value, "dtype: inferred float64, computed float32")
-    refused(wrap(data(longer, value), backend), value, "shape: inferred (3,), computed (2,)")
+    refused(wrap(data(wider, value, backend), backend), value, "dtype: inferred float64, computed float32")
+    refused(wrap(data(longer, value, backend), backend), value, "shape: inferred (3,), computed (2,)")
 
 
 @pytest.mark.parametrize("value", [[1.0], 1.0, (1, 2)])

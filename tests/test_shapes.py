@@ -10,8 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from xarr.errors import (
     AxisError,
@@ -354,6 +353,10 @@ class Index:
         return self.value
 
 
+def _typed(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__name__}-{value}"
+
+
 NOT_INTEGERS = [True, np.True_, 1.0, np.float64(1), "1", None, np.array([1]), np.array(True), 1j, b"1"]
 
 
@@ -378,7 +381,7 @@ class TestDimensionNumbers:
             with pytest.raises(AxisError, match=f"^{message}$"):
                 call(axis, rank)
 
-    @pytest.mark.parametrize("axis", NOT_INTEGERS)
+    @pytest.mark.parametrize("axis", NOT_INTEGERS, ids=_typed)
     def test_not_an_integer(self, axis: Any) -> None:
         with pytest.raises(
             InputError, match=rf"^dim must be an integer, got .* of type {type(axis).__name__}$"
@@ -425,12 +428,12 @@ class TestSizes:
         assert check_sizes(sizes) == checked
         assert all(type(size) is int for size in check_sizes(sizes))
 
-    @pytest.mark.parametrize("size", NOT_INTEGERS)
+    @pytest.mark.parametrize("size", NOT_INTEGERS, ids=_typed)
     def test_not_an_integer(self, size: Any) -> None:
         with pytest.raises(ShapeError, match=r"shape must be a sequence of integers >= 0, got .* of type"):
             check_sizes((2, size))
 
-    @pytest.mark.parametrize("sizes", ["23", b"23", 2.0, None, np.zeros((2, 2), int), True])
+    @pytest.mark.parametrize("sizes", ["23", b"23", 2.0, None, np.zeros((2, 2), int), True], ids=_typed)
     def test_not_a_sequence_of_integers(self, sizes: Any) -> None:
         with pytest.raises(ValueError, match=r"shape must be a sequence of integers >= 0"):
             check_sizes(sizes)

@@ -238,7 +238,7 @@ def test_composite_and_old_forms() -> None:
       func.return %0 : tensor<2x2xf32>
     }
     func.func @main(%a: tensor<2x2xf32>) -> tensor<2x2x2xf32> {
-      %0 = stablehlo.composite "x.square" %a {composite_attributes = {n = 2}, decomposition = @impl} : (!m) -> !m
+      %0 = stablehlo.composite "x.y" %a {composite_attributes = {n = 2}, decomposition = @impl} : (!m) -> !m
       %1 = stablehlo.broadcast %0, sizes = [2] : (tensor<2x2xf32>) -> tensor<2x2x2xf32>
       %2 = stablehlo.custom_call @Sharding(%1) {x = ""} : (tensor<2x2x2xf32>) -> tensor<2x2x2xf32>
       return %2 : tensor<2x2x2xf32>

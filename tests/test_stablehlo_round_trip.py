@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.support.stablehlo_graphs import GRAPHS, graphs, tensor
-from tests.xla import context
-from tests.xla import parse as mlir_parse
+from tests.xla import context, parse as mlir_parse
 from xarr import stablehlo
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter

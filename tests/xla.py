@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,16 @@ jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_enable_x64", True)
 
 Array = np.ndarray[Any, Any]
+
+#: How far results of one operation may be from ours, relatively or absolutely; 0 for all other types.
+TOLERANCE = {
+    "float16": 5e-3,
+    "bfloat16": 4e-2,
+    "float32": 2e-5,
+    "float64": 1e-11,
+    "complex64": 5e-5,
+    "complex128": 1e-11,
+}
 
 
 @cache
@@ -61,3 +72,19 @@ def _check(module: Any, arrays: list[Array]) -> None:
     got = [str(ir.RankedTensorType.get(a.shape, mlir.dtype_to_ir_type(a.dtype))) for a in arrays]
     if got != [str(wanted) for wanted in type.inputs]:
         raise ValueError(f"main wants {[str(wanted) for wanted in type.inputs]}, got {got}")
+
+
+def squeezed(text: str) -> str:
+    """`text` with one space for several and none at line ends: MLIR releases differ in these."""
+    return "\n".join(re.sub(" +", " ", line).rstrip() for line in text.strip().splitlines())
+
+
+def assert_close(got: Array, want: Array, tolerance: float) -> None:
+    """Equal types and shapes, and values equal or within `tolerance`; NaN equals NaN."""
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    if tolerance:
+        np.testing.assert_allclose(got.astype(wide), want.astype(wide), rtol=tolerance, atol=tolerance)
+    else:
+        np.testing.assert_array_equal(got, want)

@@ -57,7 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.output is None:
         print(text)
     else:
-        options.output.write_text(text, encoding="utf-8")
+        try:
+            options.output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            print(f"xarr explain: cannot write {options.output}: {error.strerror}", file=sys.stderr)
+            return 2
     return 0 if explanation.alignment and not explanation.problem else 1
 
 

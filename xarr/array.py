@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr import backend as backends
-from xarr import indexing, lazy
+from xarr import backend as backends, indexing, lazy
 from xarr.dtypes import COMPLEX, INTEGER, canonical, xla_name
 from xarr.errors import DTypeError, InputError, ShapeError
-from xarr.functions import elementwise_functions as elementwise
-from xarr.functions import linear_algebra_functions as linear_algebra
-from xarr.functions import manipulation_functions as manipulation
-from xarr.functions import searching_functions as searching
-from xarr.functions import sorting_functions as sorting
-from xarr.functions import statistical_functions as statistical
+from xarr.functions import (
+    elementwise_functions as elementwise,
+    linear_algebra_functions as linear_algebra,
+    manipulation_functions as manipulation,
+    searching_functions as searching,
+    sorting_functions as sorting,
+    statistical_functions as statistical,
+)
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.lax.core import ArrayLike
@@ -37,7 +38,7 @@ def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
     def method(self: Array, other: ArrayLike) -> Array:
         if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return function(self, other)
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
 
     return method
 
@@ -46,14 +47,16 @@ def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], 
     def method(self: Array, other: ArrayLike) -> Array:
         if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
             return function(other, self)
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
 
     return method
 
 
 def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        return self._become(function(self, other))
+        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+            return self._become(function(self, other))
+        return NotImplemented  # type: ignore[no-any-return]
 
     return method
 
@@ -135,7 +138,7 @@ class Array(Handle):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         host = lazy.to_host(self)
         if copy is False and dtype is not None and np.dtype(dtype) != host.dtype:
-            raise ValueError(f"copy=False cannot be kept: {host.dtype} must be converted to {np.dtype(dtype)}")
+            raise ValueError(f"copy=False cannot be kept: {host.dtype} is not {np.dtype(dtype)}")
         return np.array(host, dtype, copy=copy)
 
     def item(self, *index: int) -> Any:
@@ -148,13 +151,14 @@ class Array(Handle):
 
     def _scalar(self, wanted: str) -> Any:
         if self.size != 1 or self.ndim:
-            raise InputError(f"{wanted}() wants an array without dimensions, got shape {self.shape}; index it first")
+            raise InputError(f"{wanted}() wants an array without dimensions, got shape {self.shape}")
         return self.item()
 
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ShapeError(
-                f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; use .any() or .all()"
+                f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; "
+                "use .any() or .all()"
             )
         return bool(self.item())
 
@@ -190,6 +194,8 @@ class Array(Handle):
         kind = f"dtype={self.dtype.name}" + ("" if self.backend == "numpy" else f", backend={self.backend}")
         if self._node.traced:
             return f"Array(<traced {xla_name(self.dtype)}[{','.join(map(str, self.shape))}]>, {kind})"
+        if not self.size and self.shape != (0,):
+            return f"Array([], shape={self.shape}, {kind})"
         values = np.array2string(np.asarray(self), separator=", ", prefix="Array(")
         return f"Array({values}, {kind})"
 
@@ -197,7 +203,9 @@ class Array(Handle):
         return repr(self) if self._node.traced else str(np.asarray(self))
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if not self.ndim and spec else format(str(self), spec)
+        if self.ndim and spec:
+            raise InputError(f"the format {spec!r} wants an array without dimensions, got shape {self.shape}")
+        return format(self.item(), spec) if spec else str(self)
 
     # --- interchange -----------------------------------------------------------------------------------
 
@@ -207,12 +215,11 @@ class Array(Handle):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Any:
         function = _UFUNCS.get(ufunc.__name__)
         if method != "__call__" or function is None:
-            raise InputError(
-                f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} has no counterpart in xarr; "
-                "use np.asarray(x) to compute it with NumPy"
-            )
+            called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+            raise InputError(f"np.{called} has no counterpart in xarr; np.{called}(np.asarray(x)) has")
         if options:
-            raise InputError(f"np.{ufunc.__name__} on xarr arrays takes no {', '.join(options)}: arrays are values")
+            given = ", ".join(options)
+            raise InputError(f"np.{ufunc.__name__} on xarr arrays takes no {given}: arrays are values")
         return function(*inputs)
 
     def __dlpack__(
@@ -269,25 +276,21 @@ class Array(Handle):
 
     @property
     def at(self) -> indexing.At:
-        """Functional updates: `x.at[i].set(v)` and add, subtract, multiply, divide, power, min, max, apply."""
+        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.AtIndex`."""
         return indexing.At(self)
-
-    def _show(self, other: Array) -> None:
-        """Make this handle show the value of another one."""
-        other._node.handles += 1
-        self._node.handles -= 1
-        self._node, self._backend = other._node, other._backend
 
     def _become(self, result: Array) -> Array:
         """In-place arithmetic: keep shape and element type, as NumPy does."""
         if result.shape != self.shape:
             raise ShapeError(
-                f"an in-place operation cannot change shape {self.shape} to {result.shape}; write x = x + y instead"
+                f"an in-place operation cannot change shape {self.shape} to {result.shape}; "
+                "write x = x + y instead"
             )
         if result.dtype != self.dtype:
             if result.dtype in COMPLEX or not np.can_cast(result.dtype, self.dtype, "same_kind"):
                 raise DTypeError(
-                    f"an in-place operation cannot turn {self.dtype} into {result.dtype}; write x = x + y instead"
+                    f"an in-place operation cannot turn {self.dtype} into {result.dtype}; "
+                    "write x = x + y instead"
                 )
             result = result.astype(self.dtype)
         self._show(result)
@@ -295,7 +298,8 @@ class Array(Handle):
 
     # --- operators -----------------------------------------------------------------------------------------
 
-    __add__, __radd__, __iadd__ = _operator(elementwise.add), _reflected(elementwise.add), _in_place(elementwise.add)
+    __add__, __radd__ = _operator(elementwise.add), _reflected(elementwise.add)
+    __iadd__ = _in_place(elementwise.add)
     __sub__, __rsub__ = _operator(elementwise.subtract), _reflected(elementwise.subtract)
     __isub__ = _in_place(elementwise.subtract)
     __mul__, __rmul__ = _operator(elementwise.multiply), _reflected(elementwise.multiply)
@@ -306,7 +310,8 @@ class Array(Handle):
     __ifloordiv__ = _in_place(elementwise.floor_divide)
     __mod__, __rmod__ = _operator(elementwise.remainder), _reflected(elementwise.remainder)
     __imod__ = _in_place(elementwise.remainder)
-    __pow__, __rpow__, __ipow__ = _operator(elementwise.pow), _reflected(elementwise.pow), _in_place(elementwise.pow)
+    __pow__, __rpow__ = _operator(elementwise.pow), _reflected(elementwise.pow)
+    __ipow__ = _in_place(elementwise.pow)
     __and__, __rand__ = _operator(elementwise.bitwise_and), _reflected(elementwise.bitwise_and)
     __iand__ = _in_place(elementwise.bitwise_and)
     __or__, __ror__ = _operator(elementwise.bitwise_or), _reflected(elementwise.bitwise_or)
@@ -349,7 +354,7 @@ class Array(Handle):
     def __imatmul__(self, other: ArrayLike) -> Array:
         return self._become(linear_algebra.matmul(self, other))
 
-    # --- methods: each is the function of the same name ------------------------------------------------------
+    # --- methods: each is the function of the same name ------------------------------------------------
 
     @property
     def T(self) -> Array:
@@ -467,7 +472,7 @@ class Array(Handle):
 
 _UFUNCS = {
     name: function
-    for name, function in (vars(elementwise) | {"matmul": linear_algebra.matmul}).items()
+    for name, function in (vars(elementwise) | vars(linear_algebra)).items()
     if isinstance(getattr(np, name, None), np.ufunc) and callable(function)
 }
 

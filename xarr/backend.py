@@ -71,6 +71,8 @@ def get(name: str) -> AbstractBackend:
 
     Raises BackendError if there is none, or if it cannot work on this machine (it says why).
     """
+    if not isinstance(name, str):
+        raise BackendError(f"wanted the name of a backend, got {type(name).__name__}")
     found = _loaded.get(name)
     if found is None:
         found = _loaded[name] = _load(name)
@@ -78,13 +80,21 @@ def get(name: str) -> AbstractBackend:
 
 
 def _load(name: str) -> AbstractBackend:
-    factory = _from_module(name) or _from_entry_point(name)
+    try:
+        factory = _from_module(name) or _from_entry_point(name)
+    except ImportError as error:
+        raise BackendError(f"backend {name!r} is there but cannot be imported: {error}") from error
     if factory is None:
         raise BackendError(
             f"no backend called {name!r}: there is neither a package xarr_{name} with a class Backend nor an "
             f"entry point {name!r} in the group {ENTRY_POINTS}. Available: {', '.join(available())}"
         )
-    return factory()  # type: ignore[no-any-return]
+    found = factory()
+    if not isinstance(found, AbstractBackend) or found.name != name:
+        raise BackendError(
+            f"what is registered as backend {name!r} is no AbstractBackend of that name, but {found!r}"
+        )
+    return found
 
 
 def _from_module(name: str) -> Any:
@@ -94,17 +104,15 @@ def _from_module(name: str) -> Any:
     return getattr(importlib.import_module(module), "Backend", None)
 
 
-def _entry_points(**chosen: str) -> Any:
+def _entry_points() -> Any:
     # Imported here because it takes longer than the rest of xarr and only third parties' backends need it.
     import importlib.metadata as metadata
 
-    return metadata.entry_points(group=ENTRY_POINTS, **chosen)
+    return metadata.entry_points(group=ENTRY_POINTS)
 
 
 def _from_entry_point(name: str) -> Any:
-    for entry in _entry_points(name=name):
-        return entry.load()
-    return None
+    return next((entry.load() for entry in _entry_points() if entry.name == name), None)
 
 
 BUNDLED = ("numpy", "reference", "null", "cupy")

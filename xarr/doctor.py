@@ -63,7 +63,7 @@ def _backends() -> Iterator[str]:
 def _gpu() -> Iterator[str]:
     yield "gpu"
     driver = find_library("cuda")
-    yield f"  CUDA driver        {driver or 'missing: no libcuda on this machine, so no NVIDIA GPU can be used'}"
+    yield f"  CUDA driver        {driver or 'missing: without libcuda no NVIDIA GPU can be used'}"
     known = "cupy" in backends.available()
     yield f"  cupy backend       {'installed' if known else 'not part of this installation'}"
 

@@ -22,10 +22,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-type_names_of_numpy: Final = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
-    "float16 float32 float64 complex64 complex128"
-).split()
+type_names_of_numpy: Final = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 bool_ = np.bool_
 int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
@@ -200,7 +212,8 @@ def info(dtype: np.dtype[Any]) -> Any:
     """`finfo` or `iinfo` of an element type, `ml_dtypes` types included."""
     if dtype in INTEGER:
         return np.iinfo(dtype)
-    return ml_dtypes.finfo(dtype) if dtype in EXTENDED_FLOAT else np.finfo(dtype)
+    # mypy: ml_dtypes leaves finfo's constructor untyped.
+    return ml_dtypes.finfo(dtype) if dtype in EXTENDED_FLOAT else np.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=1024)
@@ -242,14 +255,17 @@ def _promote_weak(dtype: np.dtype[Any], scalar: type[Any], float_: np.dtype[Any]
 
 def promote_weak(dtype: np.dtype[Any], scalar: type[Any]) -> np.dtype[Any]:
     """The type of `array op python_scalar`: the scalar gives way unless its kind is higher (NEP 50)."""
-    return _promote_weak(dtype, scalar, default_float())
+    kind: Any = scalar
+    return _promote_weak(dtype, kind, default_float())
 
 
 def check_fits(value: int, dtype: np.dtype[Any]) -> None:
     """Refuse a Python int that an integer dtype cannot hold (NumPy 2 raises OverflowError too)."""
     if dtype in INTEGER and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         limits = np.iinfo(dtype)
+        # Python refuses to print integers of more than 4300 digits.
+        shown = str(value) if value.bit_length() < 1000 else f"of {value.bit_length()} bits"
         raise ValueRangeError(
-            f"Python integer {value} is out of bounds for {dtype} ({limits.min} … {limits.max}); "
-            f"wrap it in xarr.asarray({value}) to promote the result instead"
+            f"Python integer {shown} is out of bounds for {dtype} ({limits.min} … {limits.max}); "
+            f"wrap it in xarr.asarray({shown}) to promote the result instead"
         )

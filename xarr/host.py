@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.dtypes import ANY, INTEGER, canonical, check_fits, default_of, info
-from xarr.errors import DTypeError, InputError
+from xarr.errors import DTypeError, InputError, ValueRangeError
 
 HostArray = np.ndarray[Any, Any]
 
@@ -24,7 +24,11 @@ def scalar(value: complex, dtype: np.dtype[Any]) -> HostArray:
     """A Python scalar as a 0-d array; ValueRangeError for an int that the dtype cannot hold."""
     if dtype in INTEGER and isinstance(value, int):
         check_fits(value, dtype)
-    return np.array(value, dtype)
+    try:
+        with np.errstate(over="ignore"):  # a float beyond the type is infinity, as in NumPy
+            return np.array(value, dtype)
+    except OverflowError:
+        raise ValueRangeError(f"the integer {_shown(value)} is too large for {dtype}") from None
 
 
 def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> HostArray:
@@ -59,16 +63,30 @@ def _as_numpy(value: Any, copy: bool | None) -> HostArray:
         ) from error
 
 
+_DEFAULTS = {np.dtype(np.float64): float, np.dtype(np.complex128): complex}
+
+
 def _default_typed(found: HostArray, wanted: np.dtype[Any] | None, value: Any) -> HostArray:
     """Lists of Python numbers get xarr's default dtypes, lists of arrays keep theirs."""
-    if wanted is None and found.dtype == np.float64:
-        return found.astype(default_of(float)) if _only_python_numbers(value) else found
+    if wanted is None and found.dtype in _DEFAULTS:
+        return found.astype(default_of(_DEFAULTS[found.dtype])) if _only_python_numbers(value) else found
+    if wanted is not None and wanted in INTEGER and found.dtype == np.float64 and found.size:
+        return _as_integers(value, wanted)
     if wanted is not None and wanted in INTEGER and found.dtype.kind in "iu" and found.size:
         limits = info(wanted)
         if int(found.min()) < limits.min or int(found.max()) > limits.max:
             check_fits(int(found.min()), wanted)
             check_fits(int(found.max()), wanted)
     return found
+
+
+def _as_integers(value: Any, wanted: np.dtype[Any]) -> HostArray:
+    """A list with floats, or with ints that only float64 holds in common; fractions are dropped."""
+    try:
+        with np.errstate(invalid="raise"):
+            return np.array(value, wanted)
+    except (ArithmeticError, ValueError) as error:
+        raise ValueRangeError(f"a number in {_shown(value)} is out of bounds for {wanted}") from error
 
 
 def _only_python_numbers(value: Any) -> bool:
@@ -90,18 +108,23 @@ def _shared(found: HostArray, target: np.dtype[Any]) -> HostArray:
 
 def _refuse(value: Any, found: HostArray) -> None:
     if found.dtype.kind in "UST":
-        raise InputError(f"strings are no array elements, got {_shown(value)}; parse them first, e.g. float(text)")
+        raise InputError(f"strings are no array elements, got {_shown(value)}; parse them, e.g. float(text)")
     if found.dtype.kind in "Mm":
-        raise InputError(f"dates and durations are no array elements, got {found.dtype}; use .astype('int64')")
+        raise InputError(f"dates and durations are no array elements, got {found.dtype}; use .astype(int)")
     if found.dtype.kind != "O":
         raise DTypeError(f"{found.dtype} is not an element type of xarr; convert it, e.g. .astype('float64')")
     kinds = sorted({type(item).__name__ for item in found.reshape(-1)[:100]})
+    if set(kinds) <= {"bool", "int"} and kinds:
+        raise InputError(f"an integer in {_shown(value)} is too large for any element type")
     raise InputError(
-        f"an array of Python objects ({', '.join(kinds)}) cannot be computed with; wanted numbers or bools in "
-        f"sequences of equal length, got {_shown(value)}"
+        f"an array of Python objects ({', '.join(kinds)}) cannot be computed with; wanted numbers or bools "
+        f"in sequences of equal length, got {_shown(value)}"
     )
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print integers of more than 4300 digits
+        return f"a {type(value).__name__} too large to print"
     return text if len(text) <= 60 else f"{text[:57]}..."

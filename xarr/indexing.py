@@ -6,6 +6,7 @@ the region out of an array; writing lays values over it, by padding them to the 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import COMPLEX
-from xarr.errors import DTypeError, IndexingError
+from xarr.dtypes import COMPLEX, INTEGER, PREDICATE
+from xarr.errors import BroadcastError, DTypeError, IndexingError, TracedValueError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._core import as_array, broadcasted_nodes, is_weak, nodes_of
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import Reshape, Reverse, Slice
-from xarr.lax.core import ArrayLike
-from xarr.lazy import Handle, wrap
+from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
+from xarr.lazy import Handle, common_backend, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -49,7 +50,7 @@ class Region:
 
     @classmethod
     def of(cls, index: Any, shape: Ints) -> Region:
-        """Read an index for an array of `shape`.  IndexingError for one that is out of bounds or not basic."""
+        """Read an index for an array of `shape`.  IndexingError if out of bounds or not basic."""
         items = index if isinstance(index, tuple) else (index,)
         key = tuple([(item.start, item.stop, item.step) if type(item) is slice else item for item in items])
         if all(type(item) in _CACHED for item in items) and all(
@@ -140,7 +141,7 @@ def _expanded(items: tuple[Any, ...], shape: Ints) -> list[Any]:
         raise IndexingError(f"an index can have one ellipsis, got {len(dots)}")
     if consuming > len(shape):
         raise IndexingError(
-            f"too many indices: the array has {len(shape)} dimensions (shape {shape}), {consuming} were indexed"
+            f"too many indices: {consuming} for an array of shape {shape}, which takes {len(shape)}"
         )
     missing = [slice(None)] * (len(shape) - consuming)
     if not dots:
@@ -153,6 +154,8 @@ def _slice_row(item: slice, size: int) -> tuple[int, int, int, bool]:
         chosen = range(*item.indices(size))
     except ValueError:
         raise IndexingError("a slice step cannot be zero") from None
+    except TracedValueError:
+        raise
     except TypeError:
         raise IndexingError(f"wanted ints or None in a slice, got {item}") from None
     if not chosen:
@@ -168,6 +171,8 @@ def _integer(item: Any, size: int, axis: int, shape: Ints) -> int:
         raise IndexingError("integer arrays cannot index yet: wanted ints, slices, ... or None")
     try:
         at = operator.index(item)
+    except TracedValueError:
+        raise
     except TypeError:
         raise IndexingError(f"wanted an int, a slice, ... or None as index, got {item!r}") from None
     if not -size <= at < size:
@@ -191,30 +196,34 @@ def update(
     values = _fitted(array, value, region)
     if combine is not None:
         values = combine(region.read(array), values).astype(array.dtype)
+    laid = region.lay(values, array.shape, wrap(scalar_node(0, array.dtype), None))
     if region.sizes == array.shape:
-        return region.lay(values, array.shape, lax.full((), 0, array.dtype))
-    laid = region.lay(values, array.shape, lax.full((), 0, array.dtype))
-    mask = region.lay(lax.full(region.shape, True), array.shape, False)
+        return laid
+    everywhere = broadcast_node(scalar_node(True, PREDICATE), region.shape, ())
+    mask = region.lay(wrap(everywhere, None), array.shape, False)
     return lax.select(mask, laid, array)
 
 
 def _fitted(array: Array, value: ArrayLike, region: Region) -> Array:
     """`value` in the region's shape and the array's element type."""
     given = value if isinstance(value, Handle) or is_weak(value) else as_array(value)
-    if isinstance(value, complex) or getattr(given, "dtype", None) in COMPLEX:
-        if array.dtype not in COMPLEX:
-            raise DTypeError(f"a complex value does not fit an array of {array.dtype}; take its real part")
+    is_complex = isinstance(value, complex) or getattr(given, "dtype", None) in COMPLEX
+    if is_complex and array.dtype not in COMPLEX:
+        raise DTypeError(f"a complex value does not fit an array of {array.dtype}; take its real part")
     if isinstance(value, float) and is_weak(value):
+        if array.dtype in INTEGER and not math.isfinite(value):
+            raise ValueRangeError(f"{value} does not fit an array of {array.dtype}, which holds integers")
         given = as_array(value)
-    (node,), backend = nodes_of((given,), array.dtype)
+    backend = common_backend([array, *([given] if isinstance(given, Handle) else [])])
+    (node,), _ = nodes_of((given,), array.dtype)
     extra = len(node.shape) - len(region.shape)
     fitted = wrap(node, backend)
     if extra > 0 and node.shape[:extra] == (1,) * extra:
         fitted = lax.reshape(fitted, node.shape[extra:])
-    like = lax.full(region.shape, 0, array.dtype)
-    placed, _ = broadcasted_nodes("setitem", (fitted._node, like._node))
+    like = broadcast_node(scalar_node(0, array.dtype), region.shape, ())
+    placed, _ = broadcasted_nodes("setitem", (fitted._node, like))
     if placed.shape != region.shape:
-        raise IndexingError(f"a value of shape {node.shape} does not fit the indexed region of shape {region.shape}")
+        raise BroadcastError(f"setitem: wanted a value that fits shape {region.shape}, got {node.shape}")
     return wrap(placed, backend)
 
 

@@ -8,6 +8,7 @@ is bound below once so that the layers under it can return Arrays without import
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
@@ -18,7 +19,8 @@ from xarr.backend import AbstractBackend, Program
 from xarr.compiler.pipeline import compile_graph
 from xarr.config import current as config
 from xarr.errors import BackendError, TracedValueError, ValueRangeError
-from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder, substitute
+from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder
+from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Iota, Tuple
 from xarr.ir.types import TensorType, Type
 
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _UNCHECKED_BYTES: Final = 2**20
-_PROGRAMS_KEPT: Final = 4096
+#: Nodes of the cached programs together.
+_NODES_KEPT: Final = 1_000_000
+#: Nodes of a program; what is longer runs in parts.
+_LONGEST: Final = 2000
 ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
@@ -58,6 +63,15 @@ class Handle:
         if node.value is not None and not node.handles and sys.getrefcount(node) > 3:
             _orphans.add(node)
 
+    def _show(self, other: Handle) -> None:
+        """Make this handle show what another one shows."""
+        node = self._node
+        other._node.handles += 1
+        node.handles -= 1
+        self._node, self._backend = other._node, other._backend
+        if node.value is not None and not node.handles:
+            _orphans.add(node)
+
 
 class _Orphans:
     """Computed values that no Array shows any more but unevaluated ops still need, and their size."""
@@ -72,10 +86,19 @@ class _Orphans:
         self.nbytes += size
 
     def _gone(self, reference: weakref.ref[Node]) -> None:
-        self.nbytes -= self._sizes.pop(reference)
+        # Popped first: between reading nbytes and writing it back no other code may run.
+        size = self._sizes.pop(reference)
+        self.nbytes -= size
 
 
 _orphans: Final = _Orphans()
+
+
+def unowned(node: Node) -> Node:
+    """Count a leaf that no Array shows, only the op it is made for, as data that this op keeps alive."""
+    if node.value is not None:
+        _orphans.add(node)
+    return node
 
 
 def _bound_growth(handle: Handle) -> None:
@@ -100,7 +123,8 @@ def bind(array_class: type[Handle]) -> None:
 def namespace(api_version: str | None) -> ModuleType:
     """The package `xarr`, which defines the class of the Arrays, as their Array API namespace."""
     if api_version not in (None, *ARRAY_API_VERSIONS):
-        raise ValueRangeError(f"wanted an Array API version of {', '.join(ARRAY_API_VERSIONS)}, got {api_version!r}")
+        known = ", ".join(ARRAY_API_VERSIONS)
+        raise ValueRangeError(f"wanted an Array API version of {known}, got {api_version!r}")
     return sys.modules[_array_class.__module__.partition(".")[0]]
 
 
@@ -123,14 +147,13 @@ def common_backend(handles: Iterable[Handle]) -> AbstractBackend | None:
 def mixed(first: AbstractBackend, second: AbstractBackend) -> BackendError:
     """The error for operands on two backends."""
     return BackendError(
-        f"operands live on two backends, {first.name} and {second.name}; move one, e.g. "
-        f'x.to("{first.name}")'
+        f'operands live on two backends, {first.name} and {second.name}; move one, e.g. x.to("{first.name}")'
     )
 
 
 def from_host(array: np.ndarray[Any, Any], backend: AbstractBackend) -> Array:
     """An Array of the values of `array` on `backend`."""
-    return wrap(data(TensorType(array.shape, array.dtype), backend.from_host(array)), backend)
+    return wrap(data(TensorType(array.shape, array.dtype), backend.from_host(array), backend), backend)
 
 
 # --- evaluation ----------------------------------------------------------------------------------
@@ -153,7 +176,7 @@ def evaluate(*handles: Handle) -> None:
 
 
 def value_of(handle: Handle) -> Any:
-    """The backend's buffer with the value of `handle`, computed if need be."""
+    """The buffer with the value of `handle`, computed if need be; its backend is the node's owner."""
     if handle._node.value is None:
         evaluate(handle)
     return handle._node.value
@@ -162,13 +185,34 @@ def value_of(handle: Handle) -> Any:
 def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     """The value as a read-only NumPy array, computed if need be."""
     value = value_of(handle)
-    assert handle._backend is not None
-    view = handle._backend.to_host(value).view()
+    view: np.ndarray[Any, Any] = handle._node.owner.to_host(value).view()
     view.flags.writeable = False
     return view
 
 
-_programs: dict[Any, Program] = {}
+class _Programs:
+    """Compiled programs by the structure that they compute; the oldest go when there are too many."""
+
+    def __init__(self, nodes_kept: int) -> None:
+        self._nodes_kept = nodes_kept
+        self._nodes = 0
+        self._programs: dict[tuple[Any, ...], Program] = {}
+
+    def get(self, key: tuple[Any, ...]) -> Program | None:
+        return self._programs.get(key)
+
+    def add(self, key: tuple[Any, ...], program: Program) -> None:
+        self._programs[key] = program
+        self._nodes += len(key)
+        while self._nodes > self._nodes_kept and len(self._programs) > 1:
+            oldest = next(iter(self._programs))
+            del self._programs[oldest]
+            self._nodes -= len(oldest)
+
+
+_programs: Final = _Programs(_NODES_KEPT)
+#: Held while the graph is read or nodes are settled, not while a program runs.
+_lock: Final = threading.RLock()
 
 
 def _is_leaf(node: Node) -> bool:
@@ -176,22 +220,70 @@ def _is_leaf(node: Node) -> bool:
 
 
 def _run(roots: list[Node], backend: AbstractBackend) -> None:
-    order = _single(roots) or postorder(roots, _is_leaf)
-    key, arguments, outputs = _linearise(order, roots, backend)
-    program = _programs.get(key)
-    if program is None:
-        program = compile_graph(_as_graph(order, outputs), backend)
-        if len(_programs) >= _PROGRAMS_KEPT:
-            del _programs[next(iter(_programs))]
-        _programs[key] = program
+    with _lock:
+        order = _single(roots) or postorder(roots, _is_leaf)
+        parts = [(order, roots)] if len(order) <= _LONGEST else _parts(order, roots)
+    for part, needed in parts:
+        _run_part(part, needed, backend)
+
+
+def _run_part(order: list[Node], roots: list[Node], backend: AbstractBackend) -> None:
+    with _lock:
+        key, leaves, outputs = _linearise(order, roots, backend)
+        arguments = [_buffer(leaf, backend) for leaf in leaves]
+        found = _programs.get(key)
+        program = found or compile_graph(_as_graph(order, leaves, outputs), backend)
+        if found is None:
+            _programs.add(key, program)
     try:
         values = program(*arguments)
     except Exception:
+        if found is None:
+            raise
         # The cached program knows the source lines of the graph it was compiled from, which may be
         # another one of the same structure.  Failing once more with these lines makes the message right.
-        values = compile_graph(_as_graph(order, outputs), backend)(*arguments)
-    for node, value in zip(outputs, values, strict=True):
-        node.settle(value)
+        values = compile_graph(_as_graph(order, leaves, outputs), backend)(*arguments)
+    with _lock:
+        for node, value in zip(outputs, values, strict=True):
+            if node.value is None:  # another thread may have been faster
+                node.settle(value, backend)
+
+
+def _parts(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[Node]]]:
+    """A long order in pieces, each with the nodes whose values later pieces or the caller need.
+
+    Compiling takes time per line.  The pieces of a long chain mostly have the same structure, and so
+    one program.
+    """
+    last_use = {operand: place for place, node in enumerate(order) for operand in node.operands}
+    last_use.update(dict.fromkeys(roots, len(order)))
+    parts = []
+    start = 0
+    while start < len(order):
+        end = _end_of_part(order, start, last_use)
+        part = order[start:end]
+        inside = set(part)
+        leaves = [operand for node in part for operand in node.operands if operand not in inside]
+        needed = [
+            node
+            for node in part
+            if node.value is None and last_use.get(node, -1) >= end and not _is_scalar_constant(node)
+        ]
+        if needed:
+            parts.append(([*dict.fromkeys(leaves), *part], needed))
+        start = end
+    return parts
+
+
+def _end_of_part(order: list[Node], start: int, last_use: dict[Node, int]) -> int:
+    """Where a part ends: after _LONGEST nodes, but not between a tuple and what takes it apart."""
+    end = start + _LONGEST
+    place = start
+    while place < min(end, len(order)):
+        if type(order[place].type) is not TensorType:
+            end = max(end, last_use.get(order[place], 0) + 1)
+        place += 1
+    return min(end, len(order))
 
 
 def _single(roots: list[Node]) -> list[Node] | None:
@@ -211,36 +303,48 @@ def _is_scalar_constant(node: Node) -> bool:
 
 def _linearise(
     order: list[Node], roots: list[Node], backend: AbstractBackend
-) -> tuple[tuple[Any, ...], list[Any], list[Node]]:
-    """The structure of a pending graph as a key, its leaves' buffers, and the nodes whose values to keep.
+) -> tuple[tuple[Any, ...], list[Node], list[Node]]:
+    """The structure of a pending graph as a key, its leaves, and the nodes whose values to keep.
 
-    Scalar constants count as leaves, so that `x * rate` is one program for every rate.
+    Scalar constants count as leaves, so that `x * rate` is one program for every rate; equal ones are
+    one leaf.
     """
     number: dict[Node, int] = {}
     rows: list[Any] = [backend.name]
-    arguments: list[Any] = []
+    leaves: list[Node] = []
     outputs: list[Node] = []
-    for index, node in enumerate(order):
-        number[node] = index
+    literals: dict[Op, int] = {}
+    for node in order:
+        row: Any = node.type
         if node.value is not None:
-            rows.append(node.type)
-            arguments.append(node.value)
-            continue
-        if _is_scalar_constant(node):
-            rows.append(node.type)
-            arguments.append(backend.from_host(node.op.array))  # type: ignore[attr-defined]
+            leaves.append(node)
+        elif _is_scalar_constant(node):
+            known = literals.setdefault(node.op, len(rows))
+            if known < len(rows) and not node.handles:
+                number[node] = known
+                continue
+            leaves.append(node)
         else:
             _refuse_parameter(node)
-            rows.append((node.op, *[number[operand] for operand in node.operands]))
-        if _is_kept(node):
+            row = (node.op, *[number[operand] for operand in node.operands])
+        number[node] = len(rows)
+        rows.append(row)
+        if node.value is None and _is_kept(node):
             outputs.append(node)
     outputs += [root for root in dict.fromkeys(roots) if not _is_kept(root)]
     rows.append(tuple([number[node] for node in outputs]))
-    return tuple(rows), arguments, outputs
+    return tuple(rows), leaves, outputs
+
+
+def _buffer(leaf: Node, backend: AbstractBackend) -> Any:
+    if isinstance(leaf.op, Constant):
+        return backend.from_host(leaf.op.array)
+    # A value made of constants alone may have been computed by another backend: it belongs to none.
+    return leaf.value if leaf.owner is backend else backend.from_host(leaf.owner.to_host(leaf.value))
 
 
 def _is_kept(node: Node) -> bool:
-    """Whether somebody may look at the value later: an Array, or an element of a tuple not yet taken out of it."""
+    """Whether somebody may look at the value later: an Array, or what takes a tuple apart."""
     if type(node.type) is TensorType:
         return node.handles > 0
     return type(node.op) is not Tuple
@@ -250,17 +354,25 @@ def _refuse_parameter(node: Node) -> None:
     if not node.operands and node.traced:
         place = f"\nIt became an argument at {node.source}" if node.source else ""
         raise TracedValueError(
-            "the value of a traced array was asked for (by print, float, bool, int, np.asarray …), but inside a "
-            "traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for control "
-            f"flow that depends on values, or look at the value outside{place}"
+            "the value of a traced array was asked for (by float, bool, int, list, np.asarray …), but inside "
+            "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
+            f"control flow that depends on values, or look at the value outside{place}"
         )
 
 
-def _as_graph(order: list[Node], outputs: list[Node]) -> Graph:
-    """The pending nodes as a closed graph whose parameters are the leaves, in the order of the arguments."""
-    leaves = [node for node in order if node.value is not None or _is_scalar_constant(node)]
-    parameters = {leaf: parameter(leaf.type) for leaf in leaves}
-    return Graph(parameters.values(), substitute(outputs, parameters))
+def _as_graph(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Graph:
+    """The pending nodes as a closed graph whose parameters stand for `leaves`.
+
+    Every other node is a copy, also one that depends on no leaf: settling must not touch what a program
+    holds.
+    """
+    new = {leaf: parameter(leaf.type) for leaf in leaves}
+    literals = {leaf.op: new[leaf] for leaf in reversed(leaves)}
+    for node in order:
+        if node not in new:
+            same = literals.get(node.op) if _is_scalar_constant(node) else None
+            new[node] = same or node.rebuilt(tuple([new[operand] for operand in node.operands]))
+    return Graph([new[leaf] for leaf in leaves], [new[node] for node in outputs])
 
 
 # --- tracing ---------------------------------------------------------------------------------------
@@ -283,7 +395,12 @@ def trace(
     results = [handle._node for handle in function(*[wrap(node, backend) for node in parameters])]
     captured = _captures(results, parameters, start)
     inner = {node: parameter(node.type) for node in captured}
-    return Graph((*parameters, *inner.values()), substitute(results, inner), name), captured
+    new = {**dict(zip(parameters, parameters, strict=True)), **inner}
+    for node in postorder(results, new.__contains__):
+        if node not in new:
+            # A copy even if nothing below changed: an Array outside may show the node and be evaluated.
+            new[node] = node.rebuilt(tuple(new[operand] for operand in node.operands))
+    return Graph((*parameters, *inner.values()), [new[node] for node in results], name), captured
 
 
 def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> tuple[Node, ...]:
@@ -298,4 +415,5 @@ def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> 
     def is_captured(node: Node) -> bool:
         return outside[node] and (node.serial < start or not node.operands)
 
-    return tuple(node for node in postorder(results, lambda n: n in own or is_captured(n)) if is_captured(node))
+    order = postorder(results, lambda node: node in own or is_captured(node))
+    return tuple(node for node in order if is_captured(node))

@@ -10,7 +10,7 @@ from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler import pipeline
 from xarr.errors import InputError
-from xarr.functions._core import as_array
+from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
 from xarr.lazy import Handle, trace
@@ -36,14 +36,21 @@ class Lowered:
 def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
     """Trace `function` on arguments: arrays, whose values are not looked at, or shapes such as "f32[2,3]".
 
+    Python numbers are no parameters of the graph but literals in it: they give way to the element types
+    of arrays, as they do outside.
     The function returns an Array or a tuple or list of Arrays.  Raises InputError for anything else.
     """
-    types = [argument_type(argument) for argument in arguments]
+    numbers = {place: value for place, value in enumerate(arguments) if is_weak(value)}
+    types = [argument_type(value) for place, value in enumerate(arguments) if place not in numbers]
     backend = next((a._backend for a in arguments if isinstance(a, Handle) and a._backend), None)
     chosen = backend or backends.default()
-    graph, captured = trace(
-        lambda *parameters: _results(function(*parameters)), types, chosen, getattr(function, "__name__", "main")
-    )
+
+    def body(*parameters: Any) -> tuple[Handle, ...]:
+        given = iter(parameters)
+        both = [numbers[place] if place in numbers else next(given) for place in range(len(arguments))]
+        return _results(function(*both))
+
+    graph, captured = trace(body, types, chosen, getattr(function, "__name__", "main"))
     return Lowered(graph, chosen, captured)
 
 
@@ -62,4 +69,3 @@ def _results(value: Any) -> tuple[Handle, ...]:
         kinds = ", ".join(type(v).__name__ for v in values)
         raise InputError(f"a traced function returns an Array or a tuple or list of Arrays, got {kinds}")
     return tuple(as_array(v) for v in values)
-

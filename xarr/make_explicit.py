@@ -8,6 +8,7 @@ and gives the same bits.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,9 +17,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import lax
+from xarr import backend as backends, lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError
+from xarr.functions._core import is_weak
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -33,13 +35,16 @@ class ExplicitProgram:
     """A function rewritten without implicit broadcasts.
 
     `print(p)` or `p.text` shows it; `p(*arguments)` runs exactly that text.  Values from outside that
-    the function used are its last parameters, `captured_0` …, and are passed by the call.
+    the function used are its last parameters, `captured_0` …, and are passed by the call.  A Python number
+    among the arguments is written into the text; the call refuses another one.
     """
 
     text: str
     name: str
     constants: dict[str, np.ndarray[Any, Any]]
     captured: tuple[Handle, ...] = ()
+    backend: str = "numpy"
+    numbers: tuple[Any, ...] = ()
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -49,7 +54,16 @@ class ExplicitProgram:
         return scope[self.name]  # type: ignore[no-any-return]
 
     def __call__(self, *arguments: ArrayLike) -> Any:
-        return self.function(*arguments, *self.captured)
+        if len(arguments) != len(self.numbers):
+            raise InputError(f"{self.name} takes {len(self.numbers)} arguments, got {len(arguments)}")
+        for wanted, given in zip(self.numbers, arguments, strict=True):
+            if wanted is not None and (type(given) is not type(wanted) or repr(given) != repr(wanted)):
+                raise InputError(
+                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make another one for it"
+                )
+        arrays = [given for wanted, given in zip(self.numbers, arguments, strict=True) if wanted is None]
+        with backends.use_backend(self.backend):
+            return self.function(*arrays, *self.captured)
 
     def __str__(self) -> str:
         return self.text
@@ -89,21 +103,31 @@ def _parameter_names(function: Callable[..., Any]) -> list[str]:
 
 def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> ExplicitProgram:
     lowered = lower(function, *arguments)
-    names = [_safe(name) for name in _parameter_names(function)[: len(arguments)]]
-    names += [f"x{i}" for i in range(len(names), len(arguments))]
+    numbers = tuple(argument if is_weak(argument) else None for argument in arguments)
+    written = _parameter_names(function)[: len(arguments)]
+    written += [f"x{i}" for i in range(len(written), len(arguments))]
+    names: list[str] = []
+    for number, name in zip(numbers, written, strict=True):
+        if number is None:
+            names.append(_safe(name, names))
     names += [f"captured_{i}" for i in range(len(lowered.captured))]
     called = getattr(function, "__name__", "")
-    name = called if called.isidentifier() and not iskeyword(called) else "program"
+    name = _safe(called, names) if called.isidentifier() and not iskeyword(called) else "program"
     writer = _Writer()
     lines = writer.define(name, lowered.graph, names)
     captured = tuple(wrap(node, lowered.backend) for node in lowered.captured)
-    return ExplicitProgram("\n".join(lines) + "\n", name, writer.constants, captured)
+    text = "\n".join(lines) + "\n"
+    return ExplicitProgram(text, name, writer.constants, captured, lowered.backend.name, numbers)
 
 
-def _safe(name: str) -> str:
-    """A parameter's name, changed if the program uses that name itself."""
-    taken = name in ("lax", "np") or (name[0] in "vf" and name[1:].isdigit()) or name.startswith(("captured_", "constant_"))
-    return f"{name}_" if taken else name
+def _safe(name: str, others: Sequence[str]) -> str:
+    """A name, changed as long as the program uses it for something else."""
+    while name in ("lax", "np", *others) or _USED.fullmatch(name):
+        name += "_"
+    return name
+
+
+_USED: Final = re.compile(r"[vf]\d+|f\d+_\d+|(captured|constant)_\d+")
 
 
 @dataclass
@@ -150,6 +174,10 @@ class _Writer:
         plain = array.dtype not in EXTENDED_FLOAT | COMPLEX and bool(np.isfinite(array).all())
         if not array.shape and plain:
             return f"lax.full((), {array.item()!r}, {dtype!r})"
+        if not array.shape and array.dtype.kind == "f":
+            spelled = str(float(array))
+            if np.array(float(spelled), array.dtype).tobytes() == array.tobytes():
+                return f"lax.full((), float({spelled!r}), {dtype!r})"
         if array.size <= 16 and plain and array.size:
             return f"np.array({array.tolist()}, {dtype!r})"
         name = f"constant_{len(self.constants)}"
@@ -176,7 +204,50 @@ def _dot_general(op: ops.DotGeneral, node: Node, operands: list[str], inner: lis
 def _reduce(op: ops.Reduce, node: Node, operands: list[str], inner: list[str]) -> str:
     half = len(operands) // 2
     arrays, initial = _variadic(operands[:half]), _variadic(operands[half:])
-    return f"lax.reduce({arrays}, {initial}, {inner[0]}, {op.dimensions})"
+    combiner = inner[0] if half == 1 else f"lambda a, b: {inner[0]}(*a, *b)"
+    return f"lax.reduce({arrays}, {initial}, {combiner}, {op.dimensions})"
+
+
+def _gather(op: ops.Gather, node: Node, operands: list[str], inner: list[str]) -> str:
+    numbers = (
+        f"lax.GatherDimensionNumbers({op.offset_dims}, {op.collapsed_slice_dims}, {op.start_index_map}, "
+        f"{op.operand_batching_dims}, {op.start_indices_batching_dims})"
+    )
+    return (
+        f"lax.gather({operands[0]}, {operands[1]}, {numbers}, {op.slice_sizes}, "
+        f"indices_are_sorted={op.indices_are_sorted}, index_vector_dim={op.index_vector_dim})"
+    )
+
+
+def _scatter(op: ops.Scatter, node: Node, operands: list[str], inner: list[str]) -> str:
+    count = len(operands) // 2
+    numbers = (
+        f"lax.ScatterDimensionNumbers({op.update_window_dims}, {op.inserted_window_dims}, "
+        f"{op.scatter_dims_to_operand_dims}, {op.input_batching_dims}, {op.scatter_indices_batching_dims})"
+    )
+    return (
+        f"lax.scatter_with({_variadic(operands[:count])}, {operands[count]}, "
+        f"{_variadic(operands[count + 1 :])}, {_on_pairs(inner[0], count)}, {numbers}, "
+        f"indices_are_sorted={op.indices_are_sorted}, unique_indices={op.unique_indices}, "
+        f"index_vector_dim={op.index_vector_dim})"
+    )
+
+
+def _on_pairs(name: str, count: int) -> str:
+    """A function of 2N arguments as one of two tuples of N."""
+    return name if count == 1 else f"lambda first, second: {name}(*first, *second)"
+
+
+def _dynamic_slice(op: ops.DynamicSlice, node: Node, operands: list[str], inner: list[str]) -> str:
+    starts = f"({''.join(f'{name}, ' for name in operands[1:])})"
+    return f"lax.dynamic_slice({operands[0]}, {starts}, {op.slice_sizes}, allow_negative_indices=False)"
+
+
+def _dynamic_update_slice(
+    op: ops.DynamicUpdateSlice, node: Node, operands: list[str], inner: list[str]
+) -> str:
+    starts = f"({''.join(f'{name}, ' for name in operands[2:])})"
+    return f"lax.dynamic_update_slice({operands[0]}, {operands[1]}, {starts}, allow_negative_indices=False)"
 
 
 def _pad(op: ops.Pad, node: Node, operands: list[str], inner: list[str]) -> str:
@@ -204,7 +275,9 @@ def _round(method: str) -> Spelling:
 _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.RoundNearestAfz: _round("AWAY_FROM_ZERO"),
     ops.RoundNearestEven: _round("TO_NEAREST_EVEN"),
-    ops.Iota: lambda op, node, x, f: f"lax.broadcasted_iota({str(node.dtype)!r}, {node.shape}, {op.dimension})",
+    ops.Iota: lambda op, node, x, f: (
+        f"lax.broadcasted_iota({str(node.dtype)!r}, {node.shape}, {op.dimension})"
+    ),
     ops.Select: lambda op, node, x, f: f"lax.select({x[0]}, {x[1]}, {x[2]})",
     ops.Clamp: lambda op, node, x, f: f"lax.clamp({x[0]}, {x[1]}, {x[2]})",
     ops.Convert: lambda op, node, x, f: f"lax.convert_element_type({x[0]}, {str(op.dtype)!r})",
@@ -212,14 +285,22 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.ReducePrecision: lambda op, node, x, f: (
         f"lax.reduce_precision({x[0]}, {op.exponent_bits}, {op.mantissa_bits})"
     ),
-    ops.BroadcastInDim: lambda op, node, x, f: f"lax.broadcast_in_dim({x[0]}, {op.shape}, {op.broadcast_dimensions})",
+    ops.BroadcastInDim: lambda op, node, x, f: (
+        f"lax.broadcast_in_dim({x[0]}, {op.shape}, {op.broadcast_dimensions})"
+    ),
     ops.Reshape: lambda op, node, x, f: f"lax.reshape({x[0]}, {op.shape})",
     ops.Transpose: lambda op, node, x, f: f"lax.transpose({x[0]}, {op.permutation})",
     ops.Reverse: lambda op, node, x, f: f"lax.rev({x[0]}, {op.dimensions})",
-    ops.Slice: lambda op, node, x, f: f"lax.slice({x[0]}, {op.start_indices}, {op.limit_indices}, {op.strides})",
+    ops.Slice: lambda op, node, x, f: (
+        f"lax.slice({x[0]}, {op.start_indices}, {op.limit_indices}, {op.strides})"
+    ),
     ops.Pad: _pad,
     ops.Concatenate: lambda op, node, x, f: f"lax.concatenate([{', '.join(x)}], {op.dimension})",
     ops.DotGeneral: _dot_general,
+    ops.Gather: _gather,
+    ops.Scatter: _scatter,
+    ops.DynamicSlice: _dynamic_slice,
+    ops.DynamicUpdateSlice: _dynamic_update_slice,
     ops.Reduce: _reduce,
     ops.Sort: lambda op, node, x, f: (
         f"lax.sort_with({_variadic(x)}, {f[0]}, dimension={op.dimension}, is_stable={op.is_stable})"

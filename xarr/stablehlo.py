@@ -150,7 +150,7 @@ def _node(value: Any, wanted: Any, backend: AbstractBackend) -> Node:
         return value._node
     is_number = isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
     array = host_array(value, wanted.dtype if is_number and hasattr(wanted, "dtype") else None)
-    return data(TensorType(array.shape, array.dtype), backend.from_host(array))
+    return data(TensorType(array.shape, array.dtype), backend.from_host(array), backend)
 
 
 def _check(function: str, graph: Graph, nodes: Sequence[Node]) -> None:

@@ -31,7 +31,7 @@ class Structure:
         return 1 if self.container is None else sum(child.count for child in self.children)
 
     def paths(self, prefix: str = "") -> Iterator[str]:
-        """How each leaf is reached from the value, as Python writes it: `[0]['w'].bias`; "" for a lone leaf."""
+        """How Python reaches each leaf from the value, as in `[0]['w'].bias`; "" for a lone leaf."""
         if self.container is None:
             yield prefix
         for key, child in zip(self.keys, self.children, strict=True):
@@ -39,7 +39,9 @@ class Structure:
 
     def step(self, key: Any) -> str:
         """How the child called `key` is reached."""
-        by_name = self.container is not None and (is_dataclass(self.container) or _is_namedtuple(self.container))
+        by_name = self.container is not None and (
+            is_dataclass(self.container) or _is_namedtuple(self.container)
+        )
         return f".{key}" if by_name else f"[{key!r}]"
 
     def __str__(self) -> str:
@@ -88,7 +90,8 @@ def _sorted_keys(value: dict[Any, Any]) -> tuple[Any, ...]:
         return tuple(sorted(value))
     except TypeError:
         raise InputError(
-            f"the keys of a dict of arrays must have an order among themselves, got {list(value)}; use keys of one type"
+            f"the keys of a dict of arrays must have an order among themselves, got {list(value)}; "
+            "use keys of one type"
         ) from None
 
 

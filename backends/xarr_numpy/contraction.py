@@ -11,6 +11,7 @@ from xarr.dtypes import BOOL, EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr_numpy.kernels import convert
+from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -19,17 +20,22 @@ Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
 
 
-def dot_general(lhs: Array, rhs: Array, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints], dtype: Any) -> Array:
-    """Sums of products in `dtype`: 16- and 8-bit floats accumulate in float32 and round once, integers wrap."""
+def dot_general(
+    lhs: Array, rhs: Array, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints], dtype: Any
+) -> Array:
+    """Sums of products in `dtype`: narrow floats accumulate in float32 and round once, integers wrap."""
     left, left_shape = _as_matrices(lhs, batch[0], contract[0], contracted_last=True)
     right, right_shape = _as_matrices(rhs, batch[1], contract[1], contracted_last=False)
     sizes = tuple(lhs.shape[axis] for axis in batch[0])
-    return _matmul(left, right, dtype).reshape(sizes + left_shape + right_shape)
+    product: Array = _matmul(left, right, dtype).reshape(sizes + left_shape + right_shape)
+    return product
 
 
 def _as_matrices(x: Array, batch: Ints, contract: Ints, contracted_last: bool) -> tuple[Array, Ints]:
-    """x as (batch, free, contracted) or (batch, contracted, free), without a batch axis where there is none;
-    and the free sizes."""
+    """x as (batch, free, contracted) or (batch, contracted, free), and the free sizes.
+
+    There is no batch axis where `batch` is empty.
+    """
     free = tuple(axis for axis in range(x.ndim) if axis not in batch + contract)
     groups = (free, contract) if contracted_last else (contract, free)
     sizes = [prod(x.shape[axis] for axis in group) for group in groups]
@@ -42,7 +48,9 @@ def _as_matrices(x: Array, batch: Ints, contract: Ints, contracted_last: bool) -
 def _matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
     if lhs.dtype in BOOL and dtype in BOOL:
         # A sum of ones may round but never becomes zero, and float32 is what BLAS is fast in.
-        return np.matmul(lhs.astype(np.float32), rhs.astype(np.float32)) != 0
+        counts: Array = np.matmul(lhs.astype(np.float32), rhs.astype(np.float32))
+        found: Array = counts != 0
+        return found
     if lhs.dtype in INTEGER and dtype in INTEGER:
         return _integer_matmul(lhs, rhs, dtype)
     wide = _accumulator(lhs.dtype, dtype)
@@ -61,11 +69,13 @@ def _widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _integer_matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
-    """Exact modulo 2**bits.  Sums that float64 holds exactly go through BLAS, which NumPy lacks for integers."""
+    """Exact modulo 2**bits.  Sums that float64 holds exactly go through BLAS, which has no integers."""
     bits = 8 * lhs.dtype.itemsize
     if (lhs.shape[-1] << 2 * bits) <= 1 << 53:
-        return np.matmul(lhs.astype(np.float64), rhs.astype(np.float64)).astype(np.int64).astype(dtype)
-    return np.matmul(lhs.astype(dtype), rhs.astype(dtype))
+        exact: Array = np.matmul(lhs.astype(np.float64), rhs.astype(np.float64))
+        return exact.astype(np.int64).astype(dtype)
+    wrapped: Array = np.matmul(lhs.astype(dtype), rhs.astype(dtype))
+    return wrapped
 
 
 def _dot_general(emitter: Emitter, node: Node) -> str:
@@ -89,4 +99,4 @@ def multiply_as(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
 
 SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (dot_general, multiply_as)}
 
-ROWS: Final = {ops.DotGeneral: _dot_general}
+ROWS: Final[Rows] = {ops.DotGeneral: _dot_general}

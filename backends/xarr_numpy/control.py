@@ -14,6 +14,7 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.graph import Node, element_types
 from xarr.ir.types import TensorType
+from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -114,7 +115,9 @@ def _map(emitter: Emitter, node: Node) -> str:
 def _while(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.While)
     loop = "while_lanes" if emitter.lanes and node.operands else "while_loop"
-    parts = [emitter.function(graph) for graph in node.op.graphs] + [emitter.full(operand) for operand in node.operands]
+    parts = [emitter.function(graph) for graph in node.op.graphs] + [
+        emitter.full(operand) for operand in node.operands
+    ]
     return _packed(node, f"{loop}({', '.join(parts)})")
 
 
@@ -138,14 +141,16 @@ def _lanes_call(emitter: Emitter, node: Node, index: str, functions: Sequence[st
     types = element_types(node.type)
     dtypes = [emitter.constant(each.dtype) for each in types if isinstance(each, TensorType)]
     operands = "".join(f", {emitter.full(operand)}" for operand in node.operands[1:])
-    return f"branch_lanes({index}, ({', '.join(functions)},), ({''.join(f'{d}, ' for d in dtypes)}){operands})"
+    return (
+        f"branch_lanes({index}, ({', '.join(functions)},), ({''.join(f'{d}, ' for d in dtypes)}){operands})"
+    )
 
 
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f for f in (while_loop, branch, map_lanes, while_lanes, branch_lanes)
 }
 
-ROWS: Final = {
+ROWS: Final[Rows] = {
     ops.Call: _call,
     ops.Case: _case,
     ops.GetTupleElement: _get_tuple_element,

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu, info
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -58,7 +57,9 @@ def pad(x: Array, value: Array, low: Ints, high: Ints, interior: Ints) -> Array:
         first = max(0, -(lo // step)) if lo < 0 else 0
         last = min(size, -(-(total - lo) // step))
         source.append(slice(first, max(first, last)))
-        target.append(slice(lo + first * step, max(0, lo + last * step), step) if last > first else slice(0, 0))
+        target.append(
+            slice(lo + first * step, max(0, lo + last * step), step) if last > first else slice(0, 0)
+        )
     result[tuple(target)] = x[tuple(source)]
     return result
 
@@ -81,13 +82,15 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     x = np.asarray(x)
     if x.dtype in COMPLEX and dtype not in COMPLEX:
         if dtype in BOOL:
-            return x != 0
+            truth: Array = np.not_equal(x, 0)
+            return truth
         x = x.real
     if dtype in BOOL:
-        return x != 0
+        truth = np.not_equal(x, 0)
+        return truth
     if x.dtype in FLOAT and dtype in INTEGER:
         return _saturated(x, dtype)
-    if x.dtype in EXTENDED_FLOAT and dtype in COMPLEX:
+    if x.dtype in EXTENDED_FLOAT and (dtype in COMPLEX or dtype in EXTENDED_FLOAT):
         return x.astype(np.float32).astype(dtype)
     if dtype in EXTENDED_FLOAT:
         return _odd_float32(x).astype(dtype)
@@ -146,28 +149,48 @@ def logistic(x: Array) -> Array:
         return logistic(x.astype(np.float32)).astype(x.dtype)
     one = x.dtype.type(1)
     if x.dtype in COMPLEX:
-        return np.true_divide(one, np.add(one, np.exp(np.negative(x))))
+        return complex_divide(one, np.add(one, np.exp(np.negative(x))))
     small = np.exp(np.negative(np.abs(x)))
-    return np.true_divide(np.where(x < 0, small, one), np.add(one, small))
+    result: Array = np.true_divide(np.where(x < 0, small, one), np.add(one, small))
+    return result
 
 
-def log1p(x: Array) -> Array:
-    """log(1 + x).  NumPy's loses the real part of small complex numbers."""
-    if x.dtype not in COMPLEX:
-        return np.log1p(x)
-    a, b = np.real(x), np.imag(x)
-    near = np.log1p(a * (2 + a) + b * b) / 2
-    return np.where(np.abs(x) < 0.5, make_complex(near, np.arctan2(b, 1 + a)), np.log1p(x))
-
-
-def rsqrt(x: Array) -> Array:
-    """1 / sqrt(x).  np.reciprocal would give NaN for the complex 0, where division gives infinity."""
-    return np.true_divide(x.dtype.type(1), np.sqrt(x))
+def power(x: Array, y: Array) -> Array:
+    """x ** y."""
+    if np.size(y) == 1 and x.dtype in (np.float32, np.float64) and np.all(np.equal(y, 0.5)):
+        # np.power takes the square root of all, but (-0)**0.5 is 0 and (-inf)**0.5 is inf.
+        return np.where((x == 0) | (x == -np.inf), np.abs(x), np.sqrt(x))
+    return np.power(x, y)
 
 
 def sign(x: Array) -> Array:
-    """-1, 0, 1 with the sign of zero kept; x / |x| for complex numbers."""
-    return np.where(x == 0, x, np.sign(x)) if x.dtype in FLOAT else np.sign(x)
+    """-1, 0, 1 with the sign of zero kept."""
+    return np.where(x == 0, x, np.sign(x))
+
+
+def maximum(x: Array, y: Array) -> Array:
+    """The larger float, 0.0 being larger than -0.0, as IEEE 754-2019 orders them."""
+    larger = np.maximum(x, y)
+    zero = larger == 0
+    if not np.any(zero):
+        return larger
+    wrong = zero & (np.signbit(x) != np.signbit(y)) & np.signbit(larger)
+    return np.where(wrong, x.dtype.type(0), larger)
+
+
+def minimum(x: Array, y: Array) -> Array:
+    """The smaller float, -0.0 being smaller than 0.0, as IEEE 754-2019 orders them."""
+    smaller = np.minimum(x, y)
+    zero = smaller == 0
+    if not np.any(zero):
+        return smaller
+    wrong = zero & (np.signbit(x) != np.signbit(y)) & ~np.signbit(smaller)
+    return np.where(wrong, -x.dtype.type(0), smaller)
+
+
+def next_after(x: Array, y: Array) -> Array:
+    """The float next to x towards y; y itself, sign of zero included, where they are equal (C99)."""
+    return np.where(x == y, y, np.nextafter(x, y))
 
 
 def round_away(x: Array) -> Array:
@@ -193,9 +216,9 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     if x.dtype.itemsize == 1:
         return reduce_precision(x.astype(np.float16), exponent_bits, mantissa_bits).astype(x.dtype)
     width = x.dtype.itemsize * 8
-    limits = ml_dtypes.finfo(x.dtype)
-    mantissa, exponent = int(limits.nmant), width - 1 - int(limits.nmant)
-    kind = _UNSIGNED[x.dtype.itemsize]
+    mantissa = int(info(x.dtype).nmant)
+    exponent = width - 1 - mantissa
+    kind: Any = _UNSIGNED[x.dtype.itemsize]
     bits = unsigned(x)
     if mantissa_bits < mantissa:
         dropped = mantissa - mantissa_bits
@@ -217,6 +240,67 @@ def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent
     return np.where(overflow, sign_bit | field, np.where(underflow, sign_bit, bits))
 
 
+# --- complex numbers -------------------------------------------------------------------------------
+
+
+def complex_sign(x: Array) -> Array:
+    """x / |x|, part by part; a zero stays itself."""
+    magnitude = np.abs(x)
+    return np.where(
+        magnitude == 0, x, make_complex(np.divide(x.real, magnitude), np.divide(x.imag, magnitude))
+    )
+
+
+def complex_expm1(x: Array) -> Array:
+    """exp(x) - 1.  On the real axis NumPy's imaginary part is infinity times zero where exp overflows."""
+    found = np.expm1(x)
+    return make_complex(found.real, np.where(x.imag == 0, x.imag, found.imag))
+
+
+def complex_log1p(x: Array) -> Array:
+    """log(1 + x).  Near 0, where |1 + x| rounds to 1, the real part comes from |1 + x|² - 1."""
+    a, b = x.real, x.imag
+    two, half = a.dtype.type(2), a.dtype.type(0.5)
+    found = np.log(make_complex(np.add(a, a.dtype.type(1)), b))
+    near = (np.abs(a) < half) & (np.abs(b) < half)
+    return make_complex(np.where(near, half * np.log1p(a * (two + a) + b * b), found.real), found.imag)
+
+
+def complex_divide(x: Array, y: Array) -> Array:
+    """x / y where infinities and zeros in either give the infinities and zeros of C99, Annex G.5.1."""
+    quotient = np.true_divide(x, y)
+    lost = (np.isnan(quotient.real) & np.isnan(quotient.imag)) | (y == 0)
+    return np.where(lost, _recovered(x, y), quotient) if lost.any() else quotient
+
+
+def complex_rsqrt(x: Array) -> Array:
+    """1 / sqrt(x), with the signs of zero of an inverse: those of the root, conjugated."""
+    root = np.sqrt(x)
+    inverse = complex_divide(root.dtype.type(1), root)
+    return make_complex(np.copysign(inverse.real, root.real), np.copysign(inverse.imag, -root.imag))
+
+
+def _recovered(x: Array, y: Array) -> Array:
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    one, zero = a.dtype.type(1), a.dtype.type(0)
+    infinity, nan = a.dtype.type(np.inf), a.dtype.type(np.nan)
+    by_zero, by_finite, of_finite = y == 0, np.isfinite(c) & np.isfinite(d), np.isfinite(a) & np.isfinite(b)
+    infinite = (np.isinf(a) | np.isinf(b)) & by_finite
+    vanishing = (np.isinf(c) | np.isinf(d)) & of_finite
+    scale = np.where(infinite, infinity, np.where(vanishing, zero, nan))
+    a, b = (
+        np.where(infinite, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (a, b)
+    )
+    c, d = (
+        np.where(vanishing, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (c, d)
+    )
+    signed = np.copysign(infinity, y.real)
+    return make_complex(
+        np.where(by_zero, signed * x.real, scale * (a * c + b * d)),
+        np.where(by_zero, signed * x.imag, scale * (b * c - a * d)),
+    )
+
+
 # --- integers --------------------------------------------------------------------------------------
 
 
@@ -228,7 +312,9 @@ def integer_divide(x: Array, y: Array) -> Array:
         return np.where(y == 0, dtype.type(np.iinfo(dtype).max), np.floor_divide(x, safe))
     quotient = np.floor_divide(x, safe)
     inexact = (np.multiply(quotient, safe) != x) & ((x < 0) != (safe < 0))
-    return np.where(y == 0, dtype.type(-1), np.where(y == -1, np.negative(x), quotient + inexact.astype(dtype)))
+    return np.where(
+        y == 0, dtype.type(-1), np.where(y == -1, np.negative(x), quotient + inexact.astype(dtype))
+    )
 
 
 def integer_remainder(x: Array, y: Array) -> Array:
@@ -270,7 +356,8 @@ def shift_right_arithmetic(x: Array, count: Array) -> Array:
     inside, _ = _in_width(x, count)
     signed = np.asarray(x).view(_SIGNED[x.dtype.itemsize])
     most = signed.dtype.type(x.dtype.itemsize * 8 - 1)
-    return np.right_shift(signed, np.where(inside, count, most).astype(signed.dtype)).view(x.dtype)
+    result: Array = np.right_shift(signed, np.where(inside, count, most).astype(signed.dtype)).view(x.dtype)
+    return result
 
 
 def popcnt(x: Array) -> Array:
@@ -286,7 +373,8 @@ def count_leading_zeros(x: Array) -> Array:
     while step < width:
         bits = bits | (bits >> bits.dtype.type(step))
         step *= 2
-    return (width - np.bitwise_count(bits).astype(np.int64)).astype(x.dtype)
+    result: Array = (width - np.bitwise_count(bits).astype(np.int64)).astype(x.dtype)
+    return result
 
 
 SCOPE: Final[dict[str, Any]] = {
@@ -294,9 +382,35 @@ SCOPE: Final[dict[str, Any]] = {
     **{
         function.__name__: function
         for function in (
-            finish, iota, pad, bitcast, convert, make_complex, imag, log1p, logistic, rsqrt, sign, round_away, total_order,
-            reduce_precision, integer_divide, integer_remainder, integer_power, shift_left, shift_right_logical,
-            shift_right_arithmetic, popcnt, count_leading_zeros,
+            finish,
+            iota,
+            pad,
+            bitcast,
+            convert,
+            make_complex,
+            imag,
+            logistic,
+            sign,
+            maximum,
+            minimum,
+            next_after,
+            power,
+            round_away,
+            total_order,
+            reduce_precision,
+            complex_sign,
+            complex_expm1,
+            complex_log1p,
+            complex_divide,
+            complex_rsqrt,
+            integer_divide,
+            integer_remainder,
+            integer_power,
+            shift_left,
+            shift_right_logical,
+            shift_right_arithmetic,
+            popcnt,
+            count_leading_zeros,
         )
     },
 }

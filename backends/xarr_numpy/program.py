@@ -11,6 +11,7 @@ in the repeated dimensions, and NumPy's own broadcasting repeats it.  Whatever e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
@@ -47,7 +48,9 @@ class NumpyProgram:
             if trace.tb_frame.f_code is self.code:
                 node = self.lines.get(trace.tb_lineno)
                 if node is not None:
-                    error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+                    error.add_note(
+                        f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}"
+                    )
             trace = trace.tb_next
 
 
@@ -64,15 +67,24 @@ class Emitter:
         self.name = name
         self.names: dict[Node, str] = {}
         self.thin: set[Node] = set()
+        #: Thin values of arrays that have no dimension at all: a scalar broadcast, and what came of it.
+        self.points: set[Node] = set()
         self.body: list[tuple[str, Node | None]] = []
         self.nested: list[str] = []
         self.scope: dict[str, Any] = dict(SCOPE)
+        self._count: Counter[str] = Counter()
+        self._dtypes: dict[np.dtype[Any], str] = {}
         self._last_use = _last_uses(graph)
 
     def constant(self, value: Any, prefix: str = "c") -> str:
         """A name in the program's scope for an object that has no literal."""
-        name = f"{prefix}{sum(key.startswith(prefix) and key[len(prefix):].isdigit() for key in self.scope)}"
+        if isinstance(value, np.dtype) and value in self._dtypes:
+            return self._dtypes[value]
+        name = f"{prefix}{self._count[prefix]}"
+        self._count[prefix] += 1
         self.scope[name] = value
+        if isinstance(value, np.dtype):
+            self._dtypes[value] = name
         return name
 
     def function(self, graph: Graph, lanes: bool = False) -> str:
@@ -145,5 +157,3 @@ def _last_uses(graph: Graph) -> dict[Node, Node | None]:
 def compile_program(graph: Graph, lanes: bool = False) -> NumpyProgram:
     """The NumPy program of a graph."""
     return Emitter(graph, lanes).run()
-
-

@@ -13,6 +13,7 @@ from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -36,7 +37,7 @@ _UFUNCS: Final[dict[type[Op], str]] = {
 
 
 def reduce_ufunc(ufunc: np.ufunc, x: Array, initial: Any, axes: Ints) -> Any:
-    """`ufunc` over `axes`, starting from `initial`, in the type of x; 16- and 8-bit floats go through float32.
+    """`ufunc` over `axes`, starting from `initial`, in the type of x; narrow floats go through float32.
 
     The ufunc's own accuracy is kept: NumPy adds in pairs along a contiguous last axis, one by one along
     the others.
@@ -48,7 +49,9 @@ def reduce_ufunc(ufunc: np.ufunc, x: Array, initial: Any, axes: Ints) -> Any:
     return ufunc.reduce(x, axis=axes, dtype=dtype, initial=np.asarray(initial)[()])
 
 
-def reduce_any(combine: Function, arrays: tuple[Array, ...], initial: tuple[Any, ...], axes: Ints) -> tuple[Any, ...]:
+def reduce_any(
+    combine: Function, arrays: tuple[Array, ...], initial: tuple[Any, ...], axes: Ints
+) -> tuple[Any, ...]:
     """Arrays reduced together by an associative computation on lanes, in row-major order of the elements.
 
     Neighbours are combined in pairs, so the computation runs about log2(n) times, on whole arrays.
@@ -82,7 +85,12 @@ def _shaped(values: tuple[Any, ...], shape: Ints) -> tuple[Array, ...]:
 
 
 def reduce_argument(
-    find: Callable[..., Any], combine: Function, x: Array, initial: tuple[Any, ...], axis: int, dtype: np.dtype[Any]
+    find: Callable[..., Any],
+    combine: Function,
+    x: Array,
+    initial: tuple[Any, ...],
+    axis: int,
+    dtype: np.dtype[Any],
 ) -> tuple[Any, ...]:
     """The extreme values along `axis` and their indices as `dtype`, where `combine` is their computation and
     `find` is np.argmax or np.argmin; both take the first NaN, else the first of equal elements."""
@@ -116,13 +124,15 @@ def _reduce(emitter: Emitter, node: Node) -> str:
         dtype = emitter.constant(node.operands[1].dtype)
         start = f"({names[2]}, {names[3]})"
         return f"reduce_argument({find}, {combine}, {names[0]}, {start}, {op.dimensions[0]}, {dtype})"
-    arrays, initial = (f"({''.join(f'{name}, ' for name in half)})" for half in (names[:count], names[count:]))
+    arrays, initial = (
+        f"({''.join(f'{name}, ' for name in half)})" for half in (names[:count], names[count:])
+    )
     call = f"reduce_any({combine}, {arrays}, {initial}, {op.dimensions})"
     return call if count > 1 else f"{call}[0]"
 
 
 def _finder(node: Node, op: ops.Reduce) -> str | None:
-    """`np.argmax` or `np.argmin` if the node is one of them: the right computation over counted-up indices."""
+    """`np.argmax` or `np.argmin` if the node is one of them: its computation over counted-up indices."""
     if len(node.operands) != 4 or len(op.dimensions) != 1:
         return None
     values, indices = node.operands[:2]
@@ -139,4 +149,4 @@ def _finder(node: Node, op: ops.Reduce) -> str | None:
 
 SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (reduce_ufunc, reduce_any, reduce_argument)}
 
-ROWS: Final = {ops.Reduce: _reduce}
+ROWS: Final[Rows] = {ops.Reduce: _reduce}

@@ -13,6 +13,7 @@ from xarr.ir import ops
 from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Graph, Node
 from xarr_numpy.kernels import total_order
+from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -103,7 +104,8 @@ def _merged_places(before: Callable[..., tuple[Any, ...]], rows: Arrays, count: 
         ahead = np.equal(before(*[side for pair in pairs for side in pair])[0], in_left)
         searching = low < high
         low, high = np.where(searching & ahead, probe + 1, low), np.where(searching & ~ahead, probe, high)
-    return place + low - first - np.where(in_left, 0, width)
+    places: Array = place + low - first - np.where(in_left, 0, width)
+    return places
 
 
 # --- rows --------------------------------------------------------------------------------------------
@@ -152,4 +154,4 @@ def _sort_call(emitter: Emitter, node: Node, op: ops.Sort, arrays: str) -> str:
 
 SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (sort_keys, sort_by, merge_sort)}
 
-ROWS: Final = {ops.Sort: _sort}
+ROWS: Final[Rows] = {ops.Sort: _sort}

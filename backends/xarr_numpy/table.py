@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.op import Op
-from xarr_numpy import contraction, control, kernels, reductions, sorting
+from xarr_numpy import contraction, control, indexing, kernels, reductions, sorting
+from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
-Writer = Callable[["Emitter", Node], str]
 
+def elementwise(
+    template: str, integer: str | None = None, real: str | None = None, complex: str | None = None
+) -> Writer:
+    """Rows of operations that NumPy broadcasts by itself, with templates of their own for some operands.
 
-def elementwise(template: str, integer: str | None = None) -> Writer:
-    """Rows of operations that NumPy broadcasts by itself; `integer` is the template for integer operands.
-
-    The result is thin if every operand is.  Otherwise some operand has the full shape and so has the result.
+    The result is thin if every operand is.  Otherwise some operand has the full shape, and so the result.
     """
 
     def write(emitter: Emitter, node: Node) -> str:
-        chosen = integer if integer and node.operands[0].dtype in INTEGER else template
-        return chosen.format(*spread(emitter, node), op=node.op, dtype=node.dtype)
+        dtype = node.operands[0].dtype
+        own = (
+            integer if dtype in INTEGER else real if dtype in FLOAT else complex if dtype in COMPLEX else None
+        )
+        return (own or template).format(*spread(emitter, node), op=node.op, dtype=node.dtype)
 
     return write
 
@@ -37,6 +39,8 @@ def spread(emitter: Emitter, node: Node) -> list[str]:
     thin = [operand for operand in node.operands if operand in emitter.thin]
     if len(thin) == len(node.operands) and thin:
         emitter.mark_thin(node)
+        if emitter.points.issuperset(thin):
+            emitter.points.add(node)
     return [emitter.names[operand] for operand in node.operands]
 
 
@@ -85,7 +89,10 @@ def _broadcast_in_dim(emitter: Emitter, node: Node) -> str:
     (operand,) = node.operands
     emitter.mark_thin(node)
     name, dims = emitter.names[operand], node.op.broadcast_dimensions
-    if not operand.shape or dims == tuple(range(len(node.shape))):
+    if not operand.shape or operand in emitter.points:
+        emitter.points.add(node)
+        return name
+    if dims == tuple(range(len(node.shape))):
         return name
     return f"{name}[{', '.join(':' if axis in dims else 'None' for axis in range(len(node.shape)))}]"
 
@@ -117,7 +124,7 @@ def _bitcast(emitter: Emitter, node: Node) -> str:
     return f"bitcast({emitter.full(node.operands[0])}, {emitter.constant(node.dtype)})"
 
 
-TABLE: Final[dict[type[Op], Writer]] = {
+TABLE: Final[Rows] = {
     # creation
     ops.Constant: _constant,
     ops.Iota: _iota,
@@ -135,12 +142,12 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Cosine: elementwise("np.cos({0})"),
     ops.CountLeadingZeros: elementwise("count_leading_zeros({0})"),
     ops.Exponential: elementwise("np.exp({0})"),
-    ops.ExponentialMinusOne: elementwise("np.expm1({0})"),
+    ops.ExponentialMinusOne: elementwise("np.expm1({0})", complex="complex_expm1({0})"),
     ops.Floor: elementwise("np.floor({0})"),
     ops.Imag: elementwise("imag({0})"),
     ops.IsFinite: elementwise("np.isfinite({0})"),
     ops.Log: elementwise("np.log({0})"),
-    ops.LogPlusOne: elementwise("log1p({0})"),
+    ops.LogPlusOne: elementwise("np.log1p({0})", complex="complex_log1p({0})"),
     ops.Logistic: elementwise("logistic({0})"),
     ops.Negate: elementwise("np.negative({0})"),
     ops.Not: elementwise("np.invert({0})"),
@@ -148,8 +155,8 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Real: elementwise("np.real({0})"),
     ops.RoundNearestAfz: elementwise("round_away({0})"),
     ops.RoundNearestEven: elementwise("np.rint({0})"),
-    ops.Rsqrt: elementwise("rsqrt({0})"),
-    ops.Sign: elementwise("sign({0})", integer="np.sign({0})"),
+    ops.Rsqrt: elementwise("np.reciprocal(np.sqrt({0}))", complex="complex_rsqrt({0})"),
+    ops.Sign: elementwise("sign({0})", integer="np.sign({0})", complex="complex_sign({0})"),
     ops.Sine: elementwise("np.sin({0})"),
     ops.Sinh: elementwise("np.sinh({0})"),
     ops.Sqrt: elementwise("np.sqrt({0})"),
@@ -161,13 +168,19 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Atan2: elementwise("np.arctan2({0}, {1})"),
     ops.Compare: _compare,
     ops.Complex: elementwise("make_complex({0}, {1})"),
-    ops.Divide: elementwise("np.true_divide({0}, {1})", integer="integer_divide({0}, {1})"),
-    ops.Maximum: elementwise("np.maximum({0}, {1})"),
-    ops.Minimum: elementwise("np.minimum({0}, {1})"),
+    ops.Divide: elementwise(
+        "np.true_divide({0}, {1})", integer="integer_divide({0}, {1})", complex="complex_divide({0}, {1})"
+    ),
+    ops.Maximum: elementwise(
+        "np.maximum({0}, {1})", real="maximum({0}, {1})", complex="np.maximum({1}, {0})"
+    ),
+    ops.Minimum: elementwise(
+        "np.minimum({0}, {1})", real="minimum({0}, {1})", complex="np.minimum({1}, {0})"
+    ),
     ops.Multiply: elementwise("np.multiply({0}, {1})"),
-    ops.NextAfter: elementwise("np.nextafter({0}, {1})"),
+    ops.NextAfter: elementwise("next_after({0}, {1})"),
     ops.Or: elementwise("np.bitwise_or({0}, {1})"),
-    ops.Power: elementwise("np.power({0}, {1})", integer="integer_power({0}, {1})"),
+    ops.Power: elementwise("power({0}, {1})", integer="integer_power({0}, {1})"),
     ops.Remainder: elementwise("np.fmod({0}, {1})", integer="integer_remainder({0}, {1})"),
     ops.ShiftLeft: elementwise("shift_left({0}, {1})"),
     ops.ShiftRightArithmetic: elementwise("shift_right_arithmetic({0}, {1})"),
@@ -176,7 +189,7 @@ TABLE: Final[dict[type[Op], Writer]] = {
     ops.Xor: elementwise("np.bitwise_xor({0}, {1})"),
     # the irregular element-wise ones
     ops.Select: elementwise("np.where({0}, {1}, {2})"),
-    ops.Clamp: elementwise("np.minimum(np.maximum({1}, {0}), {2})"),
+    ops.Clamp: elementwise("np.minimum(np.maximum({1}, {0}), {2})", real="minimum(maximum({1}, {0}), {2})"),
     ops.Convert: _convert,
     ops.BitcastConvert: _bitcast,
     ops.ReducePrecision: elementwise("reduce_precision({0}, {op.exponent_bits}, {op.mantissa_bits})"),
@@ -191,6 +204,7 @@ TABLE: Final[dict[type[Op], Writer]] = {
     **reductions.ROWS,
     **contraction.ROWS,
     **sorting.ROWS,
+    **indexing.ROWS,
     **control.ROWS,
 }
 
@@ -200,5 +214,6 @@ SCOPE: Final[dict[str, Any]] = {
     **reductions.SCOPE,
     **contraction.SCOPE,
     **sorting.SCOPE,
+    **indexing.SCOPE,
     **control.SCOPE,
 }

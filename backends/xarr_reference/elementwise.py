@@ -50,7 +50,7 @@ def pointwise(function: Any) -> Rule:
             result[index] = function(*[operand[index] for operand in operands], **attributes)
         return result
 
-    rule.__name__ = function.__name__
+    rule.__wrapped__ = function  # type: ignore[attr-defined]
     return rule
 
 
@@ -124,7 +124,10 @@ def power(x: Scalar, y: Scalar) -> Scalar:
     """x to the power y; modulo 2**width for integers"""
     if is_integer(x):
         return integer_power(int(x), int(y), x.dtype)
-    return rounded(np.power(wide(x), wide(y)), x.dtype)
+    if is_complex(x):
+        return rounded(np.power(wide(x), wide(y)), x.dtype)
+    # Never in float64: there NumPy takes the square root for y = 0.5, which is wrong for -0 and -infinity.
+    return rounded(np.power(np.longdouble(x), np.longdouble(y)), x.dtype)
 
 
 def integer_power(x: int, y: int, dtype: DType) -> Scalar:
@@ -458,7 +461,8 @@ def reduce_precision(x: Scalar, exponent_bits: int, mantissa_bits: int) -> Scala
     if not is_finite(x) or x == 0:
         return x
     limits, value = info(x.dtype), Fraction(float(x))
-    magnitude: Fraction | float = abs(on_grid(value, min(mantissa_bits, int(limits.nmant)), int(limits.minexp)))
+    digits = min(mantissa_bits, int(limits.nmant))
+    magnitude: Fraction | float = abs(on_grid(value, digits, int(limits.minexp)))
     tie_of_normals = magnitude / abs(value) == Fraction(4, 3) and exponent(value) >= int(limits.minexp)
     if mantissa_bits == 0 and tie_of_normals and exponent(value) % 2:
         magnitude /= 2

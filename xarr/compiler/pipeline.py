@@ -1,6 +1,6 @@
 """The named stages from a traced graph to a running program, each of which can be stopped at and printed.
 
-    traced -> simplified -> decomposed -> program
+traced -> simplified -> decomposed -> program
 """
 
 from __future__ import annotations

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from xarr.ir.graph import Graph, Node, map_graphs
-from xarr.ir.ops import BroadcastInDim, Convert, GetTupleElement, OptimizationBarrier, Reshape, Slice, Transpose, Tuple
+from xarr.ir.op import Op
+from xarr.ir.ops import (
+    BroadcastInDim,
+    Convert,
+    GetTupleElement,
+    OptimizationBarrier,
+    Reshape,
+    Slice,
+    Transpose,
+    Tuple,
+)
 
 
 def simplify(graph: Graph) -> Graph:
@@ -22,10 +32,17 @@ def simplify(graph: Graph) -> Graph:
             key = (op, operands)
             kept = None if isinstance(op, OptimizationBarrier) else known.get(key)
             if kept is None:
-                unchanged = op is node.op and all(a is b for a, b in zip(operands, node.operands, strict=True))
-                kept = known[key] = node if unchanged else node.rebuilt(operands, None if op is node.op else op)
+                kept = known[key] = _with_parts(node, op, operands)
         new[node] = kept
     return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
+
+
+def _with_parts(node: Node, op: Op, operands: tuple[Node, ...]) -> Node:
+    """`node` itself if these are its op and operands, else a new one."""
+    if op is not node.op:
+        return node.rebuilt(operands, op)
+    unchanged = all(a is b for a, b in zip(operands, node.operands, strict=True))
+    return node if unchanged else node.rebuilt(operands)
 
 
 _SAME_IF_SAME_TYPE = (BroadcastInDim, Convert, Reshape, Slice)

@@ -59,7 +59,8 @@ class ProgramExplanation:
         """The picture of the only broadcast; InputError if there is none, or more than one."""
         if len(self.steps) != 1:
             raise InputError(
-                f"svg() shows one broadcast, the program makes {len(self.steps)}; use e.steps[i].explanation.svg()"
+                f"svg() shows one broadcast, the program makes {len(self.steps)}; "
+                "use e.steps[i].explanation.svg()"
             )
         return self.steps[0].explanation.svg()
 
@@ -103,7 +104,7 @@ def explain_broadcast(
     names: Sequence[str] | None = None,
     broadcast_dimensions: Sequence[int] | None = None,
 ) -> BroadcastExplanation:
-    """Explain how `op` broadcasts its operands, or why it does not: a text, a page and a picture in one object.
+    """Explain how `op` broadcasts its operands, or why it does not: text, page and picture in one object.
 
     Operands are arrays, or shapes given as tuples of ints: `explain_broadcast(x, (5,), op="-")`.  Nothing
     is evaluated; values that are there already and few are shown.  With `broadcast_dimensions` (two
@@ -140,5 +141,6 @@ def _note(found: list[Step], broadcast: ImplicitBroadcast) -> None:
 
 def _values(nodes: Sequence[Node]) -> list[Any] | None:
     """The operands' values, if all are small and there already."""
-    known = [node.value for node in nodes if isinstance(node.value, np.ndarray) and node.value.size <= _VALUES_SHOWN]
+    values = [node.value for node in nodes]
+    known = [value for value in values if isinstance(value, np.ndarray) and value.size <= _VALUES_SHOWN]
     return known if nodes and len(known) == len(nodes) else None

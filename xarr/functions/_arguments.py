@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xarr import backend as backends
-from xarr import lax
+from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
+from xarr.dtypes import BOOL
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
 from xarr.host import scalar
@@ -117,6 +117,8 @@ def initial_value(name: str, initial: ArrayLike, dtype: DType) -> Array:
     value = as_array(initial)
     if value.shape:
         raise ShapeError(f"{name}: initial must be a scalar, got shape {value.shape}")
+    if dtype in BOOL:
+        return truth(value)
     probe = filled((), 0, dtype, None)
     if common_dtype(probe, initial) != dtype:
         raise DTypeError(

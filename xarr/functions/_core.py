@@ -6,6 +6,7 @@ operands have one element type and one shape, and `xarr.lax` never has to guess.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xarr import backend as backends
 from xarr.backend import AbstractBackend
 from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.config import current as config
@@ -24,9 +26,9 @@ from xarr.explanation.broadcast import broadcast_error, explain_shapes
 from xarr.host import SCALARS, host_array, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
-from xarr.ir.source import Source, caller, operand_names
+from xarr.ir.source import Source, here, written_operands
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
-from xarr.lazy import Handle, common_backend, wrap
+from xarr.lazy import Handle, common_backend, unowned, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -52,12 +54,18 @@ _observers: list[Callable[[ImplicitBroadcast], None]] = []
 
 @contextmanager
 def watching(observer: Callable[[ImplicitBroadcast], None]) -> Iterator[None]:
-    """Call `observer` with every implicit broadcast in the block."""
-    _observers.append(observer)
+    """Call `observer` with every implicit broadcast that this thread makes in the block."""
+    thread = threading.get_ident()
+
+    def own(broadcast: ImplicitBroadcast) -> None:
+        if threading.get_ident() == thread:
+            observer(broadcast)
+
+    _observers.append(own)
     try:
         yield
     finally:
-        _observers.remove(observer)
+        _observers.remove(own)
 
 
 def as_array(value: ArrayLike) -> Array:
@@ -66,7 +74,9 @@ def as_array(value: ArrayLike) -> Array:
         return value  # type: ignore[return-value]
     if isinstance(value, SCALARS) and not isinstance(value, np.generic):
         return wrap(scalar_node(value, default_of(scalar_kind(value))), None)
-    return wrap(host_node(host_array(value), None), None)
+    found = host_array(value)
+    backend = backends.default() if found.shape else None
+    return wrap(host_node(found, backend), backend)
 
 
 def is_weak(value: ArrayLike) -> bool:
@@ -92,13 +102,16 @@ def common_dtype(*values: ArrayLike) -> DType:
 def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
     """Nodes for the values, converted to `dtype` where it is given, and their backend."""
     backend = common_backend(value for value in values if isinstance(value, Handle))
-    return tuple(_node_of(value, dtype, backend) for value in values), backend
+    nodes = tuple(_node_of(value, dtype, backend) for value in values)
+    if backend is None and any(node.value is not None for node in nodes):
+        backend = backends.default()
+    return nodes, backend
 
 
 def _node_of(value: ArrayLike, dtype: DType | None, backend: AbstractBackend | None) -> Node:
     if is_weak(value):
         return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
-    node: Node = value._node if isinstance(value, Handle) else host_node(host_array(value), backend)
+    node: Node = value._node if isinstance(value, Handle) else unowned(host_node(host_array(value), backend))
     return node if dtype is None or node.dtype == dtype else Node(Convert(dtype), (node,))
 
 
@@ -146,31 +159,22 @@ def aligned(
     """NumPy's alignment of the shapes if it exists and `config.broadcasting` allows it."""
     alignment = align_numpy(*shapes)
     if isinstance(alignment, Misfit):
-        raise broadcast_error(name, shapes, names=_names(len(shapes)), dtypes=[xla_name(d) for d in dtypes])
+        raise broadcast_error(
+            name, shapes, names=written_operands(len(shapes)), dtypes=[xla_name(d) for d in dtypes]
+        )
     mode = config.broadcasting
     if mode != "numpy":
         _keep_discipline(name, alignment, dtypes, mode)
     if _observers and alignment.is_implicit:
-        found = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), _place(), nodes)
+        found = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), here(), nodes)
         for observer in _observers:
             observer(found)
     return alignment
 
 
-def _place() -> Source | None:
-    place = caller()
-    return Source(*place) if place else None
-
-
-def _names(count: int) -> tuple[str, ...] | None:
-    """The operands as the user wrote them, where the source line can be read."""
-    place = _place()
-    return operand_names(place, count) if place else None
-
-
 def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...], mode: Any) -> None:
     """Refuse, or under "warn" announce, what the mode does not allow."""
-    names = _names(len(alignment.operands))
+    names = written_operands(len(alignment.operands))
     refused = refusal(alignment, "explicit" if mode == "warn" else mode, names)
     if refused is None:
         return
@@ -185,7 +189,7 @@ def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...],
         if ambiguous_alternatives(alignment)
         else BroadcastWarning
     )
-    place = _place()
+    place = here()
     if place is None:
         warnings.warn(text, category, stacklevel=2)
     else:

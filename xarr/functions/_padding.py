@@ -29,7 +29,7 @@ def widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
         (integer("pad", "pad_width", a), integer("pad", "pad_width", b))
         for a, b in pairs("pad_width", pad_width, rank)
     ]
-    if any(width < 0 for pair in found for width in pair):
+    if np.any(np.asarray(pad_width) < 0):
         raise ValueRangeError(
             f"pad: wanted widths of 0 or more, got {pad_width!r}; slice to make an array smaller"
         )
@@ -39,8 +39,6 @@ def widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
 def pairs(argument: str, given: Any, rank: int) -> list[tuple[Any, Any]]:
     """A (before, after) pair for each axis from one number, one pair, or as many pairs."""
     values = host_array(given)
-    if not rank:
-        return []
     try:
         rows = np.broadcast_to(values, (rank, 2))
     except ValueError:

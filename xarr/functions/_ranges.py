@@ -80,8 +80,8 @@ def float_range(start: Any, step: Any, size: int, dtype: DType, backend: Abstrac
     """start + i * delta of a float type, delta being (start + step) - start in that type."""
     narrow = dtype in EXTENDED_FLOAT or dtype.itemsize == 2
     computed = np.dtype(np.float32) if narrow else dtype
-    ends = np.array([start, start + step], np.float64).astype(dtype).astype(computed)
     with np.errstate(all="ignore"):
+        ends = np.array([start, start + step], np.float64).astype(dtype).astype(computed)
         delta = ends[1] - ends[0]
         ramp = ends[0] + np.arange(2, dtype=computed) * delta
     if ends.tobytes() == np.array([0, 1], computed).tobytes():
@@ -97,15 +97,20 @@ def float_range(start: Any, step: Any, size: int, dtype: DType, backend: Abstrac
 
 
 def spaced(
-    first: Array, last: Array, count: int, endpoint: bool, known: bool, backend: AbstractBackend
+    first: Array,
+    last: Array,
+    count: int,
+    endpoint: bool,
+    known: tuple[complex, complex] | None,
+    backend: AbstractBackend,
 ) -> tuple[Array, Array]:
-    """NumPy's formula, rounding for rounding."""
+    """Values and step of `linspace` by NumPy's formula; `known` holds the ends if they are host scalars."""
     shape, element, parts = (count, *first.shape), first.dtype, count - 1 if endpoint else count
     real = converted(wrap(Node(Iota(TensorType(shape, INT64), 0)), backend), element)
     delta = lax.sub(last, first)
     if parts > 0:
         step = lax.div(delta, parts)
-        values = _multiples(real, delta, step, parts, known)
+        values = _multiples(real, delta, step, parts, known and _vanishes(known, element, parts))
     else:
         step = filled((), math.nan, element, backend)
         values = lax.mul(real, _under(delta, shape))
@@ -116,12 +121,19 @@ def spaced(
     return wrap(values._node, backend), step
 
 
-def _multiples(index: Array, delta: Array, step: Array, parts: int, known: bool) -> Array:
-    """index * step, or (index / parts) * delta if a step underflowed to 0."""
+def _vanishes(ends: tuple[complex, complex], dtype: DType, parts: int) -> bool:
+    """Whether the step between two scalars is, or underflows to, 0."""
+    with np.errstate(all="ignore"):
+        low, high = (np.asarray(end).astype(dtype) for end in ends)
+        return bool((high - low) / parts == 0)
+
+
+def _multiples(index: Array, delta: Array, step: Array, parts: int, vanishes: bool | None) -> Array:
+    """index * step, or (index / parts) * delta if a step is 0; None for "see when the values are there"."""
     usual = lax.mul(index, _under(step, index.shape))
-    vanished = lax.eq(step, filled((), 0, step.dtype, None))
-    if known and not np.asarray(vanished).any():
+    if vanishes is False:
         return usual
+    vanished = lax.eq(step, filled((), 0, step.dtype, None))
     if vanished.shape:
         vanished = lax.reduce_or(vanished, tuple(range(len(vanished.shape))))
     rare = lax.mul(lax.div(index, parts), _under(delta, index.shape))

@@ -18,6 +18,7 @@ from xarr.backend import AbstractBackend
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import (
     COMPLEX,
+    FLOAT,
     INTEGER,
     PREDICATE,
     canonical,
@@ -37,7 +38,7 @@ from xarr.functions._arguments import (
     laid,
     moved,
 )
-from xarr.functions._core import as_array, broadcasted, is_weak, promoted
+from xarr.functions._core import DType, as_array, broadcasted, is_weak, promoted
 from xarr.functions._ranges import float_range, integer_range, range_length, spaced, unusual_range
 from xarr.host import SCALARS, host_array
 from xarr.ir.graph import Node
@@ -86,11 +87,35 @@ def asarray(
         return moved(_stacked(obj, dtype), device)
     backend = backend_of(device)
     if copy is False:
-        return from_host(host_array(obj, dtype, copy=False), backend)
-    values = host_array(obj, dtype)
-    if not isinstance(obj, (np.ndarray, np.generic, list, tuple, *SCALARS)):
+        return from_host(_shared(obj, dtype), backend)
+    if isinstance(obj, (list, tuple, *SCALARS)):
+        return wrap(host_node(host_array(obj, dtype), backend), backend)
+    return _of_host(obj, None if dtype is None else canonical(dtype), backend)
+
+
+def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
+    values = host_array(obj)
+    if wanted is not None and _keeps_kind(values.dtype, wanted):
+        with np.errstate(all="ignore"):
+            values = values.astype(wanted)
+    elif not isinstance(obj, np.ndarray):
         values = values.copy()  # what a buffer or `__array__` gave may still be its owner's memory
-    return wrap(host_node(values, backend), backend)
+    array = wrap(host_node(values, backend), backend)
+    return array if wanted is None else converted(array, wanted)
+
+
+def _keeps_kind(dtype: DType, wanted: DType) -> bool:
+    """Whether NumPy converts as xarr does, which saturates where a float leaves the range of an integer."""
+    if dtype in COMPLEX:
+        return wanted in COMPLEX
+    return dtype not in FLOAT or wanted in FLOAT | COMPLEX
+
+
+def _shared(obj: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
+    values = host_array(obj, dtype, copy=False)
+    if isinstance(obj, list | tuple):
+        raise ValueError("asarray: a list has no memory to share, so copy=False cannot be kept")
+    return values
 
 
 def _of_array(array: Any, dtype: DTypeLike | None, device: Device, copy: bool | None) -> Array:
@@ -337,8 +362,9 @@ def arange(
 
     The length is ceil((stop - start) / step), 0 if that is negative; element i is start + i * delta, where
     delta is (start + step) - start in the element type.  That is int64 for integers and the default float
-    for floats unless given.  Raises ValueRangeError for step 0, a length that is NaN, or a start that the
-    element type cannot hold; DTypeError for complex numbers.  Source: NumPy, `arange`.
+    for floats unless given; NumPy scalars count as the Python number of their value.  Raises
+    ValueRangeError for step 0, a length that is NaN, or a start that the element type
+    cannot hold; DTypeError for complex numbers.  Source: NumPy, `arange`.
     """
     first, last = (
         (0, _number("stop", start)) if stop is None else (_number("start", start), _number("stop", stop))
@@ -374,7 +400,8 @@ def linspace(
     count = integer("linspace", "num", num)
     if count < 0:
         raise ValueRangeError(f"linspace: wanted num >= 0, got {count}")
-    known = all(is_weak(end) or isinstance(end, np.generic) for end in (start, stop))
+    is_known = all(is_weak(end) or isinstance(end, np.generic) for end in (start, stop))
+    known = (start, stop) if is_known else None
     low, high = promoted("linspace", start, stop)
     element = promote_weak(low.dtype, float)
     first, last = broadcasted("linspace", converted(low, element), converted(high, element))

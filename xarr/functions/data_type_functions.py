@@ -11,7 +11,7 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, SIGNED, UNSIGNED, canonical, info, promote
 from xarr.errors import DTypeError, InputError, ValueRangeError
 from xarr.explanation.broadcast import broadcast_error
-from xarr.functions._arguments import Device, converted, fresh, moved
+from xarr.functions._arguments import Device, converted, filled, fresh, moved
 from xarr.functions._core import DType, as_array, common_dtype, is_weak
 from xarr.lax.core import ArrayLike
 from xarr.shapes import check_sizes
@@ -60,20 +60,15 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     """
     if not arrays_and_dtypes:
         raise InputError("result_type: wanted at least one array, dtype or number, got none")
-    return common_dtype(*[_Typed.of(value) for value in arrays_and_dtypes])
+    return common_dtype(*map(_probe, arrays_and_dtypes))
 
 
-class _Typed:
-    """Something with an element type, which is all that promotion asks for."""
-
-    def __init__(self, dtype: DType) -> None:
-        self.dtype = dtype
-
-    @classmethod
-    def of(cls, value: Any) -> Any:
-        if is_weak(value):
-            return value
-        return cls(as_array(value).dtype if isinstance(value, list | tuple) else _dtype_of(value))
+def _probe(value: Any) -> Any:
+    """A Python number itself; for anything else a scalar Array of its element type."""
+    if is_weak(value):
+        return value
+    dtype = as_array(value).dtype if isinstance(value, list | tuple) else _dtype_of(value)
+    return filled((), 0, dtype, None)
 
 
 def finfo(type: Any, /) -> Any:

@@ -54,6 +54,7 @@ class Node:
     * `depth` - length of the longest unevaluated chain below,
     * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
     * `handles` - how many live Arrays show this node,
+    * `value`, `owner` - the computed value and the backend whose buffer it is, None before,
     * `serial` - counts nodes in the order they were built.
     """
 
@@ -64,6 +65,7 @@ class Node:
         "handles",
         "op",
         "operands",
+        "owner",
         "serial",
         "traced",
         "type",
@@ -73,6 +75,11 @@ class Node:
     operands: tuple[Node, ...]
     type: Type
     value: Any
+    owner: Any
+    depth: int
+    traced: bool
+    handles: int
+    serial: int
 
     def __init__(self, op: Op, operands: tuple[Node, ...] = (), type: Type | None = None) -> None:
         depth, traced = 0, False
@@ -89,6 +96,7 @@ class Node:
         self.handles = 0
         self.serial = next(_serials)
         self.value = None
+        self.owner = None
         self._place = caller()
 
     @property
@@ -110,10 +118,12 @@ class Node:
     def dtype(self) -> Any:
         return self.tensor_type.dtype
 
-    def settle(self, value: Any) -> None:
-        """Attach the computed value and drop the operands."""
+    def settle(self, value: Any, owner: Any) -> None:
+        """Attach the value that the backend `owner` computed and drop the operands."""
         self.value = value
-        self.op = Data(self.type)
+        self.owner = owner
+        if self.operands:  # A constant stays one: a computation may use it, but no outside data.
+            self.op = Data(self.type)
         self.operands = ()
         self.depth = 0
 
@@ -141,10 +151,10 @@ def parameter(type: Type) -> Node:
     return node
 
 
-def data(type: Type, value: Any) -> Node:
-    """A leaf that holds a value."""
+def data(type: Type, value: Any, owner: Any) -> Node:
+    """A leaf that holds a value, a buffer of the backend `owner`."""
     node = Node(Data(type), (), type)
-    node.value, node.depth = value, 0
+    node.value, node.owner, node.depth = value, owner, 0
     return node
 
 
@@ -161,7 +171,9 @@ def postorder(roots: Iterable[Node], stop: Callable[[Node], bool] | None = None)
             seen.add(id(node))
             stack.append((node, True))
             if stop is None or not stop(node):
-                stack.extend((operand, False) for operand in reversed(node.operands) if id(operand) not in seen)
+                stack.extend(
+                    (operand, False) for operand in reversed(node.operands) if id(operand) not in seen
+                )
     return order
 
 
@@ -259,7 +271,9 @@ class Graph:
                 raise GraphError(f"graph {self.name}: {node!r} is a parameter of another graph", node)
             inferred = node.op.infer(*[operand.type for operand in node.operands])
             if inferred is not node.type:
-                raise GraphError(f"graph {self.name}: {node!r} has a type other than inferred, {inferred}", node)
+                raise GraphError(
+                    f"graph {self.name}: {node!r} has a type other than inferred, {inferred}", node
+                )
             for graph in node.op.graphs:
                 graph.verify()
         if len(parameters) != len(self.parameters):
@@ -272,7 +286,7 @@ def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:
     if not op.graphs:
         return op
     changed = {name: _changed(value, change) for name, value in op.attributes().items()}
-    return replace(op, **changed) if changed != op.attributes() else op  # type: ignore[type-var]
+    return replace(op, **changed) if changed != op.attributes() else op
 
 
 def _changed(value: Any, change: Callable[[Graph], Graph]) -> Any:

@@ -7,6 +7,7 @@ the labels of the StableHLO specification where it has one for the constraint.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from xarr.ir.graph import Graph, Node
     from xarr.ir.stablehlo.printer import Printer
 
-OpClass = TypeVar("OpClass", bound="type[Op]")
+OpClass = TypeVar("OpClass", bound="Op")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class Op:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return type(self) is type(other) and isinstance(other, Op) and self._key() == other._key()
+        return isinstance(other, Op) and self._key() == other._key()
 
     def __hash__(self) -> int:
         try:
@@ -107,12 +108,12 @@ class Op:
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
-def operation(cls: OpClass) -> OpClass:
+def operation(cls: type[OpClass]) -> type[OpClass]:
     """Class decorator of every op: a frozen dataclass whose equality is the one defined on Op.
 
     A class without fields of its own already is one, and processing it would only slow the import.
     """
-    if cls.__dict__.get("__annotations__"):
+    if inspect.get_annotations(cls):
         return dataclass(frozen=True, eq=False)(cls)
     cls.__setattr__ = _refuse_assignment  # type: ignore[assignment]
     return cls

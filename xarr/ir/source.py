@@ -7,11 +7,11 @@ import linecache
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-_PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + os.sep
+# Not pathlib: it would be a third of what this module costs to import.
+_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LONGEST_NAME: Final = 24
 
 
@@ -28,7 +28,11 @@ class Source:
         positions = list(self.code.co_positions())
         line, end_line, column, end_column = positions[self.offset // 2]
         one_line = line == end_line
-        return (line or self.code.co_firstlineno, column if one_line else None, end_column if one_line else None)
+        return (
+            line or self.code.co_firstlineno,
+            column if one_line else None,
+            end_column if one_line else None,
+        )
 
     @property
     def filename(self) -> str:
@@ -103,3 +107,15 @@ def caller() -> tuple[CodeType, int] | None:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+def here() -> Source | None:
+    """The user's line that is running."""
+    place = caller()
+    return Source(*place) if place else None
+
+
+def written_operands(count: int) -> tuple[str, ...] | None:
+    """The `count` operands of the running expression as the user wrote them, where they can be read."""
+    place = here()
+    return operand_names(place, count) if place else None

@@ -24,6 +24,14 @@ from xarr.lax.creation import (
     full_like as full_like,
     iota as iota,
 )
+from xarr.lax.dynamic_slicing import (
+    dynamic_index_in_dim as dynamic_index_in_dim,
+    dynamic_slice as dynamic_slice,
+    dynamic_slice_in_dim as dynamic_slice_in_dim,
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+    dynamic_update_slice as dynamic_update_slice,
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)
 from xarr.lax.elementwise import (
     RoundingMethod as RoundingMethod,
     abs as abs,
@@ -98,6 +106,20 @@ from xarr.lax.elementwise import (
     tan as tan,
     tanh as tanh,
 )
+from xarr.lax.indexing import (
+    GatherDimensionNumbers as GatherDimensionNumbers,
+    GatherScatterMode as GatherScatterMode,
+    ScatterDimensionNumbers as ScatterDimensionNumbers,
+    gather as gather,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    scatter_apply as scatter_apply,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_mul as scatter_mul,
+    scatter_sub as scatter_sub,
+    scatter_with as scatter_with,
+)
 from xarr.lax.movement import (
     broadcast as broadcast,
     broadcast_in_dim as broadcast_in_dim,
@@ -125,6 +147,14 @@ from xarr.lax.reduction import (
     reduce_prod as reduce_prod,
     reduce_sum as reduce_sum,
     reduce_xor as reduce_xor,
+)
+from xarr.lax.rows import (
+    gather_rows as gather_rows,
+    segment_max as segment_max,
+    segment_min as segment_min,
+    segment_prod as segment_prod,
+    segment_sum as segment_sum,
+    take as take,
 )
 from xarr.lax.sorting import (
     sort as sort,

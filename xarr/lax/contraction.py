@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 #: ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
-DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+DotDimensionNumbers: TypeAlias = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
 
 #: Everything that jax.lax takes for one of XLA's three precisions.
 _PRECISIONS: Final = {
@@ -55,9 +57,10 @@ def dot(
         (left, right), _ = operands("dot", lhs, rhs)
         if not (1 <= len(left.shape) <= 2 and 1 <= len(right.shape) <= 2):
             raise ShapeError(
-                f"dot: wanted vectors or matrices, got {left.tensor_type.short()} and {right.tensor_type.short()}; "
-                "for other ranks say with dimension_numbers=((lhs contracting, rhs contracting), (lhs batch, "
-                "rhs batch)) which dimensions are summed over"
+                "dot: wanted vectors or matrices, got "
+                f"{left.tensor_type.short()} and {right.tensor_type.short()}; for other ranks say with "
+                "dimension_numbers=((lhs contracting, rhs contracting), (lhs batch, rhs batch)) "
+                "which dimensions are summed over"
             )
         dimension_numbers = (((len(left.shape) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
@@ -82,7 +85,14 @@ def dot_general(
     contracting, batching = _pairs(dimension_numbers)
     (left, right), backend = operands("dot_general", lhs, rhs)
     dtype = left.dtype if preferred_element_type is None else canonical(preferred_element_type)
-    op = ops.DotGeneral(*batching, *contracting, dtype, _precision(precision))
+    op = ops.DotGeneral(
+        lhs_batching_dimensions=batching[0],
+        rhs_batching_dimensions=batching[1],
+        lhs_contracting_dimensions=contracting[0],
+        rhs_contracting_dimensions=contracting[1],
+        dtype=dtype,
+        precision=_precision(precision),
+    )
     return wrap(Node(op, (left, right)), backend)
 
 
@@ -92,8 +102,8 @@ def _pairs(numbers: Any) -> tuple[Any, Any]:
         rows = [integers("dot_general", "dimension_numbers", row) for row in (a, b, c, d)]
     except (TypeError, ValueError) as error:
         raise InputError(
-            "dot_general: wanted dimension_numbers ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), "
-            f"got {numbers!r}"
+            "dot_general: wanted dimension_numbers ((lhs contracting, rhs contracting), "
+            f"(lhs batch, rhs batch)), got {numbers!r}"
         ) from error
     return (rows[0], rows[1]), (rows[2], rows[3])
 

@@ -72,23 +72,26 @@ def _check_condition(cond: Computation) -> None:
     if cond.structure != LEAF or types[0] is not TensorType((), PREDICATE):
         got = cond.structure if cond.structure != LEAF else types[0].short()
         raise ShapeError(
-            f"while_loop [C1]: wanted a bool scalar from cond_fun, got {got}; compare with lt, ne …, and join "
-            "several bools with reduce_and or reduce_or"
+            f"while_loop [C1]: wanted a bool scalar from cond_fun, got {got}; compare with lt, ne …, and "
+            "join several bools with reduce_and or reduce_or"
         )
 
 
-def _check_carry(body: Computation, structure: Structure, types: Sequence[Type], leaves: Sequence[Any]) -> None:
+def _check_carry(
+    body: Computation, structure: Structure, types: Sequence[Type], leaves: Sequence[Any]
+) -> None:
     if body.structure != structure:
         raise ShapeError(
             "while_loop [C2]: body_fun must return what it is given: "
-            f"{tree.difference(structure, body.structure)}; init_val is {structure}, the body gives {body.structure}"
+            f"{tree.difference(structure, body.structure)}; init_val is {structure}, the body gives "
+            f"{body.structure}"
         )
     for path, old, new, leaf in zip(structure.paths(), types, body.graph.result_types, leaves, strict=True):
         if old is not new:
             place = f"the carried value{path and f' at {path}'}"
             raise ShapeError(
-                f"while_loop [C2]: body_fun must return what it is given: {place} is {old.short()} in init_val "
-                f"and {new.short()} after the body; {_carry_fix(old, new, leaf)}"
+                f"while_loop [C2]: body_fun must return what it is given: {place} is {old.short()} "
+                f"in init_val and {new.short()} after the body; {_carry_fix(old, new, leaf)}"
             )
 
 
@@ -97,7 +100,8 @@ def _carry_fix(old: Type, new: Type, leaf: Any) -> str:
     if old.shape != new.shape:
         return f"start from an array of shape {new.shape} (broadcast_in_dim), or reshape the body's result"
     if is_weak(leaf):
-        return f"the Python {type(leaf).__name__} {leaf!r} became {old.dtype}; start from np.{new.dtype}({leaf!r})"
+        kind = type(leaf).__name__
+        return f"the Python {kind} {leaf!r} became {old.dtype}; start from np.{new.dtype}({leaf!r})"
     return (
         f"start from convert_element_type(init, np.{new.dtype}), or end the body with "
         f"convert_element_type(result, np.{old.dtype})"
@@ -140,7 +144,8 @@ def cond(pred: ArrayLike, true_fun: Function, false_fun: Function, *operands: An
     true_fun, false_fun: give the same structure, shapes and element types.
 
     Raises ShapeError [C1] for a predicate that is not a scalar, DTypeError [C1] for a complex one, ShapeError
-    [C3] for branches that differ (both results are shown).  Source: XLA's Conditional, with jax.lax's arguments.
+    [C3] for branches that differ (both results are shown).  Source: XLA's Conditional, with jax.lax's
+    arguments.
     """
     predicate, owner = _predicate(pred)
     roles = (("true_fun", true_fun), ("false_fun", false_fun))
@@ -151,11 +156,13 @@ def _predicate(pred: ArrayLike) -> tuple[Node, AbstractBackend | None]:
     (node,), backend = operands("cond", pred)
     if node.shape:
         raise ShapeError(
-            f"cond [C1]: wanted a scalar predicate, got {node.tensor_type.short()}; reduce_and or reduce_or makes one "
-            "of it, select chooses element by element"
+            f"cond [C1]: wanted a scalar predicate, got {node.tensor_type.short()}; reduce_and or "
+            "reduce_or makes one of it, select chooses element by element"
         )
     if node.dtype in COMPLEX:
-        raise DTypeError(f"cond [C1]: wanted a bool or a real number, got {node.tensor_type.short()}; compare it")
+        raise DTypeError(
+            f"cond [C1]: wanted a bool or a real number, got {node.tensor_type.short()}; compare it"
+        )
     return (node if node.dtype in BOOL else ne(wrap(node, backend), 0)._node), backend
 
 
@@ -182,7 +189,11 @@ def _branch_index(name: str, index: ArrayLike) -> tuple[Node, AbstractBackend | 
 
 
 def _switch(
-    name: str, index: Array, owner: AbstractBackend | None, functions: Sequence[Function], arguments: Sequence[Any]
+    name: str,
+    index: Array,
+    owner: AbstractBackend | None,
+    functions: Sequence[Function],
+    arguments: Sequence[Any],
 ) -> Any:
     if not functions:
         raise ShapeError(f"{name} [C3]: wanted at least one branch, got none")
@@ -210,7 +221,7 @@ def conditional(selector: ArrayLike, *arguments: Any) -> Any:
     if len(arguments) != 2 or len(arguments[0]) != len(arguments[1]):
         raise InputError(
             "conditional: wanted (pred, true_operand, true_computation, false_operand, false_computation) or "
-            f"(branch_index, branch_computations, branch_operands) of one length, got {len(arguments)} after the first"
+            f"(branch_index, branch_computations, branch_operands) of one length, got {len(arguments)} more"
         )
     node, owner = _branch_index("conditional", selector)
     functions = [_only(function, place) for place, function in enumerate(arguments[0])]
@@ -226,10 +237,10 @@ def _outside_to_last(index: Array, count: int) -> Array:
     return select(inside, index, max(count - 1, 0))
 
 
-def _only(function: Function, place: int) -> Function:
+def _only(function: Any, place: int) -> Function:
     """`function` of the argument at `place` alone."""
     if not callable(function):
-        return function
+        raise InputError(f"conditional: wanted a function for computation {place}, got {function!r}")
 
     def chosen(*operands: Any) -> Any:
         return function(operands[place])
@@ -253,12 +264,14 @@ def _branches(
         backend = merged(name, backend, each.backend)
     agreed = _agreed(name, [role for role, _ in roles], found)
     graphs, captured = close(*agreed)
-    results = results_of(op(graphs), (selector, *nodes, *captured), found[0].structure.count, merged(name, owner, backend))
+    results = results_of(
+        op(graphs), (selector, *nodes, *captured), found[0].structure.count, merged(name, owner, backend)
+    )
     return tree.unflatten(found[0].structure, results)
 
 
 def _agreed(name: str, roles: Sequence[str], found: Sequence[Computation]) -> list[Computation]:
-    """The branches with Python scalars in the element type that another branch has there; [C3] if they differ."""
+    """The branches, with Python scalars in the element type that another has there; [C3] if they differ."""
     first = found[0]
     for role, each in zip(roles, found, strict=True):
         if each.structure != first.structure:
@@ -269,12 +282,15 @@ def _agreed(name: str, roles: Sequence[str], found: Sequence[Computation]) -> li
     dtypes = [_strong_dtype(found, place) for place in range(first.structure.count)]
     agreed = [each.with_dtypes(dtypes) for each in found]
     for role, each in zip(roles, agreed, strict=True):
-        pairs = zip(first.structure.paths(), agreed[0].graph.result_types, each.graph.result_types, strict=True)
+        pairs = zip(
+            first.structure.paths(), agreed[0].graph.result_types, each.graph.result_types, strict=True
+        )
         for path, wanted, got in pairs:
             if wanted is not got:
                 raise ShapeError(
-                    f"{name} [C3]: the branches must give the same types, but {roles[0]} gives {wanted.short()} and "
-                    f"{role} gives {got.short()}{path and f' at {path}'}; convert_element_type or broadcast_in_dim one"
+                    f"{name} [C3]: the branches must give the same types, but {roles[0]} gives "
+                    f"{wanted.short()} and {role} gives {got.short()}{path and f' at {path}'}; convert_element_type or "
+                    "broadcast_in_dim one"
                 )
     return agreed
 
@@ -301,10 +317,10 @@ def call(function: Function, *operands: Any) -> Any:
 
 
 def map_elements(computation: Function, *operands: ArrayLike) -> Array:
-    """`computation`, a function of N scalars that gives one, applied to the elements of N arrays of one shape.
+    """`computation`, from N scalars to one, applied to the elements of N arrays of one shape.
 
-    The computation may use nothing but its arguments.  Raises ShapeError [C1] for arrays of several shapes, [C3]
-    for the computation.  Source: XLA's Map.
+    The computation may use nothing but its arguments.  Raises ShapeError [C1] for arrays of several shapes,
+    [C3] for the computation.  Source: XLA's Map.
     """
     nodes, backend = argument_nodes("map_elements", operands)
     if not nodes:

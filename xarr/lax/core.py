@@ -18,7 +18,7 @@ from xarr.ir.graph import Node, data
 from xarr.ir.op import Op
 from xarr.ir.ops import BroadcastInDim, Constant
 from xarr.ir.types import TensorType, Type
-from xarr.lazy import Handle, common_backend, mixed, wrap
+from xarr.lazy import Handle, common_backend, mixed, unowned, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -37,11 +37,13 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
     found = common_backend(handles) if len(handles) > 1 else handles[0]._backend if handles else None
     if len(handles) == len(values):
         return tuple([handle._node for handle in handles]), found
-    if found is None and any(not isinstance(value, SCALARS) for value in values):
+    if found is None and any(not isinstance(value, (*SCALARS, Handle)) for value in values):
         found = backends.default()
     strong = {i: _strong_node(value, found) for i, value in enumerate(values) if not _is_weak(value)}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
-    nodes = tuple(strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values))
+    nodes = tuple(
+        strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values)
+    )
     return nodes, found
 
 
@@ -65,7 +67,7 @@ def _default_dtype(scalars: Sequence[Any]) -> np.dtype[Any]:
 def _strong_node(value: ArrayLike, backend: AbstractBackend | None) -> Node:
     if isinstance(value, Handle):
         return value._node
-    return host_node(host_array(value), backend)
+    return unowned(host_node(host_array(value), backend))
 
 
 def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> Node:
@@ -73,7 +75,7 @@ def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> N
     if not array.shape:
         return Node(Constant.of(array))
     owner = backends.default() if backend is None else backend
-    return data(TensorType(array.shape, array.dtype), owner.from_host(array))
+    return data(TensorType(array.shape, array.dtype), owner.from_host(array), owner)
 
 
 def _weak_node(name: str, value: complex, dtype: np.dtype[Any]) -> Node:
@@ -109,7 +111,7 @@ def _broadcast(
 
 def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
     """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold."""
-    kind = type(value) if type(value) in SCALARS else scalar_kind(value)
+    kind: Any = type(value) if type(value) in SCALARS else scalar_kind(value)
     # The text tells apart what compares equal: -0.0 and 0.0, True and 1.
     op = _scalar_constant(repr(kind(value)), kind, dtype)
     return Node(op, (), op.type)

@@ -10,18 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.broadcasting import align_xla
-from xarr.dtypes import PREDICATE, canonical, xla_name
-from xarr.errors import BroadcastError, InputError
+from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, UNSIGNED, canonical, xla_name
+from xarr.errors import BroadcastError, DTypeError, InputError
 from xarr.explanation.broadcast import broadcast_error
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.lax.core import ArrayLike, apply, broadcast_node, integer, integers, merged, operands
+from xarr.ir.source import written_operands
+from xarr.lax.core import (
+    ArrayLike,
+    apply,
+    broadcast_node,
+    integer,
+    integers,
+    is_array,
+    merged,
+    operands,
+    scalar_node,
+)
 from xarr.lazy import wrap
 
 if TYPE_CHECKING:
@@ -80,7 +92,7 @@ def _aligned(op: Op, lhs: Node, rhs: Node, dimensions: Sequence[int] | None) -> 
     except BroadcastError:
         dtypes = (xla_name(lhs.dtype), xla_name(rhs.dtype))
         raise broadcast_error(
-            op.lax_name, (lhs.shape, rhs.shape), None, dtypes, dims, explicit=True
+            op.lax_name, (lhs.shape, rhs.shape), written_operands(2), dtypes, dims, explicit=True
         ) from None
     left, right = alignment.dimensions
     return broadcast_node(lhs, alignment.result, left), broadcast_node(rhs, alignment.result, right)
@@ -118,7 +130,6 @@ neg = _unary(ops.Negate())
 population_count = _unary(ops.Popcnt())
 real = _unary(ops.Real())
 rsqrt = _unary(ops.Rsqrt())
-sign = _unary(ops.Sign())
 sin = _unary(ops.Sine())
 sinh = _unary(ops.Sinh())
 sqrt = _unary(ops.Sqrt())
@@ -136,7 +147,7 @@ max = _binary(ops.Maximum())
 min = _binary(ops.Minimum())
 mul = _binary(ops.Multiply())
 nextafter = _binary(ops.NextAfter())
-pow = _binary(ops.Power())
+_power = _binary(ops.Power())
 rem = _binary(ops.Remainder())
 shift_left = _binary(ops.ShiftLeft())
 shift_right_arithmetic = _binary(ops.ShiftRightArithmetic())
@@ -155,6 +166,41 @@ gt_to = _binary(ops.Compare("GT", total_order=True))
 le_to = _binary(ops.Compare("LE", total_order=True))
 lt_to = _binary(ops.Compare("LT", total_order=True))
 ne_to = _binary(ops.Compare("NE", total_order=True))
+
+
+def sign(x: ArrayLike) -> Array:
+    """-1, -0.0, +0.0, 1 or NaN; 0 or 1 for unsigned integers; x / |x| for complex x, 0 at 0.
+
+    x: array of shape S, or a scalar.
+
+    Returns an Array of shape S.
+
+    Source: stablehlo.sign of the StableHLO specification; jax.lax for unsigned integers.
+    """
+    (node,), _ = operands("sign", x)
+    return convert_element_type(ne(x, 0), node.dtype) if node.dtype in UNSIGNED else apply(ops.Sign(), x)
+
+
+def pow(x: ArrayLike, y: ArrayLike, broadcast_dimensions: Sequence[int] | None = None) -> Array:
+    """x to the power y.  Integers wrap; a negative integer exponent gives 0, but 1 and -1 keep their size.
+
+    x, y: arrays of one element type, or Python scalars; y may also be an integer array beside floats.
+    broadcast_dimensions: for arrays of different rank, where each dimension of the lower-rank one goes.
+
+    Raises BroadcastError [B1]-[B5] for shapes that do not fit, DTypeError for element types.
+
+    Source: stablehlo.power of the StableHLO specification; jax.lax for the integer exponents.
+    """
+    base, exponent = _dtype(x), _dtype(y)
+    if base is not None and base not in INTEGER and exponent is not None and exponent in INTEGER:
+        y = convert_element_type(y, base)
+    return _power(x, y, broadcast_dimensions)
+
+
+def _dtype(value: ArrayLike) -> np.dtype[Any] | None:
+    """The element type of an array; None for Python scalars and sequences, which adapt."""
+    found = value._node.dtype if is_array(value) else getattr(value, "dtype", None)
+    return None if found is None else canonical(found)
 
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
@@ -178,24 +224,30 @@ def reciprocal(x: ArrayLike) -> Array:
 
 
 def conj(x: ArrayLike) -> Array:
-    """Complex conjugate; the complex number x + 0i conjugated for a real x."""
-    return complex(real(x), neg(imag(x)))
+    """Complex conjugate; the complex number x + 0i for a real x."""
+    (node,), _ = operands("conj", x)
+    return complex(real(x), neg(imag(x))) if node.dtype in COMPLEX else complex(x, 0.0)
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """x ** y for a Python int y, by repeated squaring; 1 / x ** -y for a negative one (floats only)."""
+    """x ** y for a Python int y, by repeated squaring; 1 / x ** -y for a negative one (floats only).
+
+    x ** 0 is 1 whatever x, NaN included.
+    """
     exponent = integer("integer_pow", "y", y)
     if exponent < 0:
         return reciprocal(integer_pow(x, -exponent))
+    (node,), backend = operands("integer_pow", x)
     if exponent == 0:
-        return pow(x, 0)
-    result, base = None, x
-    while exponent:
-        if exponent & 1:
+        return wrap(broadcast_node(scalar_node(1, node.dtype), node.shape, ()), backend)
+    base, result = wrap(node, backend), None
+    # From the lowest bit of the exponent up, as jax.lax does it: the other order rounds otherwise.
+    for place, bit in enumerate(bin(exponent)[:1:-1]):
+        base = mul(base, base) if place else base
+        if bit == "1":
             result = base if result is None else mul(result, base)
-        exponent >>= 1
-        base = mul(base, base) if exponent else base
-    return apply(ops.Reshape(operands("integer_pow", x)[0][0].shape), x) if result is x else result
+    assert result is not None
+    return result
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
@@ -219,7 +271,9 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round floats to a format with these exponent and mantissa bits, and back to their own."""
     exponent = integer("reduce_precision", "exponent_bits", exponent_bits)
-    return apply(ops.ReducePrecision(exponent, integer("reduce_precision", "mantissa_bits", mantissa_bits)), operand)
+    return apply(
+        ops.ReducePrecision(exponent, integer("reduce_precision", "mantissa_bits", mantissa_bits)), operand
+    )
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
@@ -238,12 +292,15 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """cases[which], element by element.
 
-    which: bool (for at most two cases) or int32 array of the shape of the cases, or a scalar.
-    Raises InputError without cases.  An index out of range takes the nearest case, as XLA does.
+    which: bool (for at most two cases) or integer array of the shape of the cases, or a scalar.
+    Raises InputError without cases, DTypeError for other indices.  An index out of range takes the nearest
+    case, as XLA does.
     """
     if not cases:
         raise InputError("select_n: wanted at least one case, got none")
     (index,), _ = operands("select_n", which)
+    if index.dtype != PREDICATE and index.dtype not in INTEGER:
+        raise DTypeError(f"select_n: wanted which to be bools or integers, got {index.type.short()}")
     if len(cases) == 1:
         return select(True, cases[0], cases[0])
     if index.dtype == PREDICATE:

@@ -49,7 +49,8 @@ def reduce(
     initial, its = tree.flatten(init_values)
     if its != structure or not arrays:
         raise ShapeError(
-            f"reduce [C1]: wanted N >= 1 arrays and N initial values in one structure, got {structure} and {its}"
+            "reduce [C1]: wanted N >= 1 arrays and N initial values in one structure, "
+            f"got {structure} and {its}"
         )
     nodes, starts, backend = _with_initial(arrays, initial)
     axes = integers("reduce", "dimensions", dimensions)
@@ -75,12 +76,15 @@ def _combiner_graph(computation: Callable[..., Any], structure: Structure, dtype
     found = record_scalar("reduce", "C4", computation, tuple_of(structure, structure), [*dtypes, *dtypes])
     if found.structure != structure:
         raise ShapeError(
-            f"reduce [C4]: the computation must give what it accumulates: {tree.difference(structure, found.structure)}"
+            "reduce [C4]: the computation must give what it accumulates: "
+            f"{tree.difference(structure, found.structure)}"
         )
     return found.with_dtypes(dtypes).graph
 
 
-def _reduce_by(name: str, op: Op, operand: ArrayLike, axes: Sequence[int], neutral: Callable[[DType], Any]) -> Array:
+def _reduce_by(
+    name: str, op: Op, operand: ArrayLike, axes: Sequence[int], neutral: Callable[[DType], Any]
+) -> Array:
     (node,), backend = operands(name, operand)
     start = Node(ops.Constant.of(np.array(neutral(node.dtype), node.dtype)))
     reduction = ops.Reduce(integers(name, "axes", axes), combiner(op, node.dtype))
@@ -91,7 +95,8 @@ def _refuse_bool(name: str, operand: ArrayLike, instead: str) -> None:
     (node,), _ = operands(name, operand)
     if node.dtype in BOOL:
         raise DTypeError(
-            f"{name}: wanted numbers, got {node.tensor_type.short()}; use {instead}, or convert_element_type first"
+            f"{name}: wanted numbers, got {node.tensor_type.short()}; use {instead}, or "
+            "convert_element_type first"
         )
 
 
@@ -117,7 +122,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The smallest over `axes`, NaN if there is one; inf or the greatest value of the type for no elements."""
+    """The smallest over `axes`, NaN if there is one; inf or the largest value of the type for no elements."""
     return _reduce_by("reduce_min", ops.Minimum(), operand, axes, highest)
 
 
@@ -157,9 +162,9 @@ def _extreme(dtype: DType, infinity: float, end: str) -> Any:
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index, as `index_dtype`, of the largest element along `axis`: of the first NaN if there is one, else
-    the first of equal ones.
+    """The index, as `index_dtype`, of the largest element along `axis`.
 
+    The first NaN counts as the largest, else the first of equal elements.
     Raises ShapeError for an empty dimension, DTypeError for an index type that is no integer or for complex
     elements.
     """
@@ -178,9 +183,13 @@ def _arg_extremum(name: str, direction: str, operand: ArrayLike, axis: int, inde
     if indices not in INTEGER:
         raise DTypeError(f"{name}: wanted an integer index_dtype, got {indices}")
     if node.dtype not in FLOAT | INTEGER | BOOL:
-        raise DTypeError(f"{name}: complex numbers have no order, got {node.tensor_type.short()}; take abs or real")
+        raise DTypeError(
+            f"{name}: complex numbers have no order, got {node.tensor_type.short()}; take abs or real"
+        )
     if not node.shape[dim]:
-        raise ShapeError(f"{name}: dimension {dim} of {node.tensor_type.short()} is empty and has no extreme element")
+        raise ShapeError(
+            f"{name}: dimension {dim} of {node.tensor_type.short()} is empty and has no extreme element"
+        )
     positions = Node(ops.Iota(TensorType(node.shape, indices), dim))
     neutral = (lowest if direction == "GT" else highest)(node.dtype)
     starts = [Node(ops.Constant.of(np.array(v, t))) for v, t in ((neutral, node.dtype), (0, indices))]

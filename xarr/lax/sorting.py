@@ -15,7 +15,6 @@ from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
 
 if TYPE_CHECKING:
-    from xarr.array import Array
     from xarr.backend import AbstractBackend
 
 
@@ -26,16 +25,20 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         keys, the first the most important, and the others follow them.
     is_stable: whether elements with equal keys keep their order.
 
-    -0 and +0 are equal, so are all NaNs, which come last; complex numbers go by real part, then imaginary part.
+    -0 and +0 are equal, so are all NaNs, which come last; complex numbers go by real part, then imaginary
+    part.
     Returns what was given: an Array, or a tuple of Arrays.
-    Raises ShapeError [C1], AxisError, ValueRangeError for num_keys.  Source: XLA's Sort, with jax.lax's arguments.
+    Raises ShapeError [C1], AxisError, ValueRangeError for num_keys.
+    Source: XLA's Sort, with jax.lax's arguments.
     """
     several = isinstance(operand, tuple | list)
     arrays = operand if several else (operand,)
     nodes, backend, dim = _sorted_nodes(arrays, dimension)
     count = integer("sort", "num_keys", num_keys)
     if not 1 <= count <= len(nodes):
-        raise ValueRangeError(f"sort: wanted num_keys in [1, {len(nodes)}], one for each key array, got {count}")
+        raise ValueRangeError(
+            f"sort: wanted num_keys in [1, {len(nodes)}], one for each key array, got {count}"
+        )
     comparator = lexicographic([node.dtype for node in nodes], count)
     found = results_of(ops.Sort(dim, bool(is_stable), comparator), nodes, len(nodes), backend)
     return tuple(found) if several else found[0]
@@ -62,8 +65,8 @@ def sort_with(
     """Order along `dimension` by `comparator(a0, b0, a1, b1, …)`: whether a comes before b.
 
     operands: array, or tuple or list of N arrays, of one shape.
-    comparator: takes a pair of scalars for each array and gives one bool; it uses nothing but its arguments and
-        should be a strict weak order (a before b excludes b before a).
+    comparator: takes a pair of scalars for each array and gives one bool; it uses nothing but its arguments
+        and should be a strict weak order (a before b excludes b before a).
 
     Returns what was given.  Raises ShapeError [C1] for the arrays, [C3] for the comparator.
     Source: XLA's Sort.

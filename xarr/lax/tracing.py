@@ -65,7 +65,7 @@ def record(
     types: Sequence[Type],
     backend: AbstractBackend | None,
 ) -> Computation:
-    """Call `function` once, on arguments of a tuple structure with leaves of these types, and record what it does.
+    """Call `function` once, on leaves of these types in a tuple structure, and record what it does.
 
     `name` and `role` are the lax function and its argument, for messages.  Raises InputError for what cannot
     be called or for a result that cannot become an array.
@@ -134,8 +134,8 @@ def argument_nodes(name: str, leaves: Sequence[Any]) -> tuple[tuple[Node, ...], 
 def _refuse_tuple(name: str, node: Node) -> None:
     if not isinstance(node.type, TensorType):
         raise InputError(
-            f"{name}: wanted arrays in Python tuples, lists or dicts, got the tuple value {node.type.short()}; "
-            "take it apart with get_tuple_element"
+            f"{name}: wanted arrays in Python tuples, lists or dicts, got the tuple value "
+            f"{node.type.short()}; take it apart with get_tuple_element"
         )
 
 

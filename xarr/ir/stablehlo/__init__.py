@@ -1,1 +1,4 @@
-"""Graphs as StableHLO text.  Nothing here imports the ops or the graph, so both can import it."""
+"""Graphs as StableHLO text.
+
+`xarr.ir.graph` and the ops use `printer` and `literals`, which therefore import neither.
+"""

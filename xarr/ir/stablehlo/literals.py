@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Context
+from math import isfinite
 from typing import Any, Final
 
 import numpy as np
@@ -67,12 +68,13 @@ def _elements(type: TensorType, raw: bytes) -> list[str]:
 
 def _floats(array: Bits) -> list[str]:
     bits = array.view(f"u{array.dtype.itemsize}").tolist()
-    values = array.astype(np.float64).tolist()
     convert: Callable[[float], Any] = array.dtype.type
     digits = 17 if array.dtype == np.float64 else 9
-    with np.errstate(over="ignore"):
+    # A signalling NaN is "invalid" to a cast, and a value next to the largest one may round out of range.
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = array.astype(np.float64).tolist()
         return [
-            _finite(value, convert, digits) if np.isfinite(value) else f"0x{pattern:X}"
+            _finite(value, convert, digits) if isfinite(value) else f"0x{pattern:X}"
             for value, pattern in zip(values, bits, strict=True)
         ]
 

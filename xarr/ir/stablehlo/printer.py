@@ -105,7 +105,9 @@ class Module:
         arguments = graph.parameters + self.captures(graph)
         body = Printer(self, _STEP * 2, is_function=True)
         names = body.bind(arguments)
-        typed = (f"{name}: {node.type}{self.location(node)}" for name, node in zip(names, arguments, strict=True))
+        typed = (
+            f"{name}: {node.type}{self.location(node)}" for name, node in zip(names, arguments, strict=True)
+        )
         results = f" -> {_listed(graph.result_types)}" if graph.results else ""
         text = body.block(graph, "return")
         return f"{_STEP}func.func {header}({', '.join(typed)}){results} {{\n{text}{_STEP}}}\n"
@@ -117,7 +119,9 @@ class Printer:
     `indent` is what stands before each line of the block.
     """
 
-    def __init__(self, module: Module, indent: str, outer: Printer | None = None, is_function: bool = False) -> None:
+    def __init__(
+        self, module: Module, indent: str, outer: Printer | None = None, is_function: bool = False
+    ) -> None:
         self.module = module
         self.indent = indent
         self.is_function = is_function

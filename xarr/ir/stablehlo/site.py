@@ -46,6 +46,12 @@ class Site:
             self.fail(f"expected {count} operands, got {len(self.operands)}")
         return self.operands
 
+    def at_least(self, count: int) -> tuple[Node, ...]:
+        """The operands, of which there must be `count` or more."""
+        if len(self.operands) < count:
+            self.fail(f"expected at least {count} operands, got {len(self.operands)}")
+        return self.operands
+
     # --- types ---
 
     def declared(self, index: int = 0) -> ReadType:

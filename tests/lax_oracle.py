@@ -1,0 +1,96 @@
+"""Records of calls, and what `jax.lax` on the CPU says to them: the oracle of the differential tests."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+from jax._src.lax import lax as primitives
+
+from tests.lax_values import HostArray, dtype_of
+from xarr import lax
+
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_enable_x64", True)
+
+Call = tuple[Any, ...]
+
+#: What jax.lax has as primitives only, or not at all but for the order of operands.
+_TOTAL_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+    "eq_to": primitives.eq_to_p.bind,
+    "ne_to": lambda x, y: ~primitives.eq_to_p.bind(x, y),
+    "le_to": primitives.le_to_p.bind,
+    "lt_to": primitives.lt_to_p.bind,
+    "ge_to": lambda x, y: primitives.le_to_p.bind(y, x),
+    "gt_to": lambda x, y: primitives.lt_to_p.bind(y, x),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One function of `xarr.lax`, the element types to test it with, and the calls to make for each.
+
+    Arrays among the arguments, and in a list that is an argument, are traced; all else is passed as it is.
+    """
+
+    name: str
+    dtypes: tuple[str, ...]
+    calls: Callable[[np.dtype[Any]], Sequence[Call]]
+
+
+def jax_function(name: str) -> Callable[..., Any]:
+    """The function of jax.lax called `name`."""
+    return _TOTAL_ORDER[name] if name in _TOTAL_ORDER else getattr(jax.lax, name)
+
+
+def expected(record: Record, dtype: str) -> list[Any]:
+    """What jax.lax returns for each call of the record with that element type: an array or a list of them."""
+    return _all_expected(record)[dtype]
+
+
+def computed(record: Record, call: Call) -> Any:
+    """What xarr.lax returns for the call."""
+    return getattr(lax, record.name)(*call)
+
+
+@cache
+def _all_expected(record: Record) -> dict[str, list[Any]]:
+    """All results of a record from one compilation, which is what costs the time."""
+    calls = {dtype: record.calls(dtype_of(dtype)) for dtype in record.dtypes}
+    function = jax_function(record.name)
+
+    def run(arrays: list[HostArray]) -> dict[str, list[Any]]:
+        supply = iter(arrays)
+        return {
+            dtype: [function(*[_refilled(argument, supply) for argument in call]) for call in one]
+            for dtype, one in calls.items()
+        }
+
+    traced = [array for one in calls.values() for call in one for array in _arrays(call)]
+    with warnings.catch_warnings():
+        # Conversions of complex numbers to real ones are meant.
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        results: dict[str, list[Any]] = jax.tree.map(np.asarray, jax.jit(run)(traced))
+    return results
+
+
+def _arrays(call: Call) -> Iterator[HostArray]:
+    for argument in call:
+        if isinstance(argument, np.ndarray):
+            yield argument
+        elif isinstance(argument, list):
+            yield from _arrays(tuple(argument))
+
+
+def _refilled(argument: Any, supply: Iterator[Any]) -> Any:
+    if isinstance(argument, np.ndarray):
+        return next(supply)
+    if isinstance(argument, list):
+        return [_refilled(entry, supply) for entry in argument]
+    return jax.lax.RoundingMethod(argument.value) if isinstance(argument, Enum) else argument

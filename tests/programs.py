@@ -1,0 +1,38 @@
+"""Single ops and small graphs, run on a backend: what the tests of backends are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xarr import lazy
+from xarr.backend import get
+from xarr.compiler.pipeline import compile_graph
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.types import TensorType, Type
+
+
+def type_of(array: Any) -> TensorType:
+    return TensorType(np.shape(array), np.asarray(array).dtype)
+
+
+def scalar(dtype: Any) -> TensorType:
+    return TensorType((), np.dtype(dtype))
+
+
+def run(op: Op, *arrays: Any, backend: str = "reference") -> Any:
+    """The value of one op for these operands as a host array, or a tuple of them for several results."""
+    found, parameters = get(backend), [parameter(type_of(array)) for array in arrays]
+    graph = Graph(parameters, [Node(op, tuple(parameters))]).verify()
+    (value,) = compile_graph(graph, found)(*[found.from_host(np.asarray(array)) for array in arrays])
+    return tuple(map(found.to_host, value)) if isinstance(value, tuple) else found.to_host(value)
+
+
+def graph(function: Callable[..., Sequence[Any]], *types: Type) -> Graph:
+    """The graph of a function that maps arrays to a sequence of arrays by way of lax."""
+    found, captured = lazy.trace(function, types)
+    assert not captured, "the function uses values from outside"
+    return found

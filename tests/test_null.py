@@ -1,0 +1,79 @@
+"""The null backend verifies and lists every graph, and runs none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.programs import graph, scalar
+from xarr import lax
+from xarr.backend import available, get, use_backend
+from xarr.compiler.pipeline import compile_graph, lower
+from xarr.dtypes import FLOAT
+from xarr.errors import BackendError
+from xarr.ir import ops
+from xarr.ir.graph import Graph, GraphError, Node, parameter
+from xarr.ir.op import operation
+from xarr.ir.types import TensorType
+from xarr_reference.interpreter import TABLE
+
+VECTOR = TensorType((3,), np.dtype(np.float32))
+
+
+@operation
+class Invented(ops.Unary):
+    """An op that no other backend knows."""
+
+    name = "test.invented"
+    lax_name = "invented"
+    accepts = FLOAT
+
+
+def test_it_takes_every_operation_whole() -> None:
+    assert all(get("null").supports(op) for op in (*TABLE, Invented))
+    x = parameter(VECTOR)
+    program = compile_graph(Graph([x], [Node(Invented(), (x,))]), get("null"))
+    assert program.text == "main(%0: f32[3]):\n  %1: f32[3] = test.invented(%0)\n  return %1\n"
+
+
+def test_the_text_lists_what_would_run() -> None:
+    traced = graph(lambda x: [lax.add(lax.exp(x), 1)], VECTOR)
+    assert lower(traced, get("null"), "program").text == (  # type: ignore[union-attr]
+        "main(%0: f32[3]):\n"
+        "  %1: f32[3] = stablehlo.exponential(%0)\n"
+        "  %2: f32[] = stablehlo.constant(1.0)\n"
+        "  %3: f32[3] = stablehlo.broadcast_in_dim(%2, shape=(3,), broadcast_dimensions=())\n"
+        "  %4: f32[3] = stablehlo.add(%1, %3)\n"
+        "  return %4\n"
+    )
+
+
+def test_a_program_refuses_to_run() -> None:
+    program = get("null").compile(graph(lambda x: [lax.neg(x)], scalar(np.float32)))
+    with pytest.raises(
+        BackendError, match=r"backend 'null' compiles and never runs.*use_backend\(\"numpy\"\)"
+    ):
+        program(np.float32(1))
+
+
+def test_an_array_on_it_has_a_type_and_no_value() -> None:
+    with use_backend("null"):
+        result = lax.add(np.float32([1, 2]), 1)
+        assert (result.shape, result.dtype) == ((2,), np.float32)
+        with pytest.raises(BackendError, match="backend 'null' compiles and never runs"):
+            np.asarray(result)
+
+
+def test_data_moves_in_and_out() -> None:
+    array = np.arange(3)
+    assert get("null").to_host(get("null").from_host(array)) is array
+    assert "null" in available()
+
+
+def test_a_broken_graph_is_refused() -> None:
+    x, stray = parameter(VECTOR), parameter(VECTOR)
+    with pytest.raises(GraphError, match="parameter of another graph"):
+        get("null").compile(Graph([x], [Node(ops.Add(), (x, stray))]))
+    wrong = Node(ops.Negate(), (x,), scalar(np.int8))
+    with pytest.raises(GraphError, match="a type other than inferred"):
+        get("null").compile(Graph([x], [wrong]))

@@ -1,0 +1,232 @@
+"""How element-wise functions are made: which element type each computes in, and factories of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    NUMBER,
+    PREDICATE,
+    default_float,
+    info,
+    promote,
+    promote_weak,
+)
+from xarr.errors import DTypeError
+from xarr.functions._core import (
+    DType,
+    as_array,
+    broadcasted,
+    broadcasted_nodes,
+    common_dtype,
+    is_weak,
+    nodes_of,
+)
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
+from xarr.lazy import wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Rule = Callable[[str, DType], DType]
+UnaryFunction = Callable[[ArrayLike], "Array"]
+
+
+class BinaryFunction(Protocol):
+    """(x1, x2) -> Array"""
+
+    __name__: str
+
+    def __call__(self, x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
+
+
+# --- which element type a function computes in ------------------------------------------------------
+
+
+def same(name: str, dtype: DType) -> DType:
+    return dtype
+
+
+def to_float(name: str, dtype: DType) -> DType:
+    """Floats and complexes stay; integers go to the float NumPy picks: 8 bits float16, 16 bits float32."""
+    if dtype in FLOAT or dtype in COMPLEX:
+        return dtype
+    if default_float() == np.float32:
+        return default_float()
+    return np.dtype(np.float16 if dtype.itemsize == 1 else np.float32 if dtype.itemsize == 2 else np.float64)
+
+
+def to_real_float(name: str, dtype: DType) -> DType:
+    if dtype in COMPLEX:
+        raise DTypeError(f"{name}: wanted real numbers, got {dtype}; complex numbers have no such function")
+    return to_float(name, dtype)
+
+
+def common_real_float(name: str, *values: ArrayLike) -> DType:
+    """The float type of several operands.
+
+    Integers become floats one by one, before they are promoted: int8 with uint8 is float16 with float16,
+    as NumPy picks it, though the two promote to int16, which alone would be float32.
+    """
+    common = to_real_float(name, common_dtype(*values))
+    strong = [as_array(value).dtype for value in values if not is_weak(value)]
+    if len(strong) < 2 or len(strong) < len(values) or any(dtype not in INTEGER for dtype in strong):
+        return common
+    return reduce(promote, [to_real_float(name, dtype) for dtype in strong])
+
+
+def quotient_type(name: str, dtype: DType) -> DType:
+    return dtype if dtype in FLOAT or dtype in COMPLEX else default_float()
+
+
+def number(name: str, dtype: DType) -> DType:
+    if dtype in BOOL:
+        raise DTypeError(f"{name}: not defined for bools; use ^ or logical_not, or convert to ints")
+    return dtype
+
+
+def real_type(name: str, dtype: DType) -> DType:
+    if dtype in COMPLEX:
+        raise DTypeError(f"{name}: wanted real numbers, got {dtype}; take real, imag or abs first")
+    return dtype
+
+
+def real_number(name: str, dtype: DType) -> DType:
+    dtype = real_type(name, dtype)
+    return np.dtype(np.int8) if dtype in BOOL else dtype
+
+
+def bits_type(name: str, dtype: DType) -> DType:
+    if dtype not in BOOL and dtype not in INTEGER:
+        raise DTypeError(f"{name}: wanted integers or bools, got {dtype}; convert with astype first")
+    return dtype
+
+
+def integer_type(name: str, dtype: DType) -> DType:
+    dtype = bits_type(name, dtype)
+    return np.dtype(np.int8) if dtype in BOOL else dtype
+
+
+def power_type(name: str, dtype: DType) -> DType:
+    return np.dtype(np.int8) if dtype in BOOL else dtype
+
+
+# --- factories -----------------------------------------------------------------------------------
+
+
+def unary(name: str, op: Op, rule: Rule, summary: str) -> UnaryFunction:
+    def function(x: ArrayLike, /) -> Array:
+        array = as_array(x)
+        dtype = rule(name, array.dtype)
+        node = array._node if dtype == array.dtype else Node(ops.Convert(dtype), (array._node,))
+        return wrap(Node(op, (node,)), array._backend)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
+    return function
+
+
+def binary(name: str, op: Op, rule: Rule, direct: frozenset[DType], summary: str) -> BinaryFunction:
+    """`direct` holds the element types for which the rule changes nothing: the fast path."""
+
+    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+        first = getattr(x1, "_node", None)
+        second = getattr(x2, "_node", None)
+        if (
+            first is not None
+            and second is not None
+            and first.type is second.type
+            and x1._backend is x2._backend
+            and first.type.dtype in direct
+        ):
+            return wrap(Node(op, (first, second)), x1._backend)
+        if first is not None and type(x2) in _NUMBERS:
+            pair = _beside_number(name, rule, first, x2)
+            if pair is not None:
+                return wrap(Node(op, pair), x1._backend)
+        dtype = common_real_float(name, x1, x2) if rule is to_real_float else rule(name, common_dtype(x1, x2))
+        nodes, backend = nodes_of((x1, x2), dtype)
+        return wrap(Node(op, broadcasted_nodes(name, nodes)), backend)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
+    return function
+
+
+_NUMBERS: Final = (int, float)
+
+
+def _beside_number(name: str, rule: Rule, node: Node, value: float) -> tuple[Node, Node] | None:
+    """A node and a Python number as operands of one type, if the node need not be converted for it.
+
+    A short cut of the general way, which ends in the same nodes: a scalar broadcasts in every mode.
+    """
+    own = node.tensor_type
+    if rule(name, promote_weak(own.dtype, type(value))) != own.dtype:
+        return None
+    return node, broadcast_node(scalar_node(value, own.dtype), own.shape, ())
+
+
+def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
+    direct = BOOL | NUMBER if direction in ("EQ", "NE") else BOOL | INTEGER | FLOAT
+    rule = same if direction in ("EQ", "NE") else real_type
+    compare = binary(name, ops.Compare(direction), rule, direct, summary)
+
+    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+        first, second = getattr(x1, "_node", None), getattr(x2, "_node", None)
+        if first is None or second is None or first.type is not second.type:
+            outcome = _outside(x1, x2, direction)
+            if outcome is not None:
+                return lax.full_like(as_array(x2 if is_weak(x1) else x1), outcome, PREDICATE)
+            if _signs_differ(x1, x2):
+                return _compare_signs(direction, *broadcasted(name, as_array(x1), as_array(x2)))
+        return compare(x1, x2)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = compare.__doc__
+    return function
+
+
+def _outside(x1: ArrayLike, x2: ArrayLike, direction: str) -> bool | None:
+    """The outcome of comparing an integer array with a Python int that its type cannot hold."""
+    if isinstance(x1, int) and not is_weak(x2) and is_weak(x1):
+        swapped = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(direction, direction)
+        return _outside(x2, x1, swapped)
+    if not (isinstance(x2, int) and is_weak(x2)) or is_weak(x1):
+        return None
+    dtype = as_array(x1).dtype
+    if dtype not in INTEGER or info(dtype).min <= x2 <= info(dtype).max:
+        return None
+    return {"EQ": False, "NE": True}.get(direction, (x2 > 0) == (direction in ("LT", "LE")))
+
+
+_MIXED: Final = ({np.dtype(np.int64), np.dtype(np.uint64)},)
+
+
+def _signs_differ(x1: ArrayLike, x2: ArrayLike) -> bool:
+    first, second = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+    return first is not second and {first, second} in _MIXED
+
+
+def _compare_signs(direction: str, x1: Array, x2: Array) -> Array:
+    """int64 with uint64, exactly: no common type holds both, so negative values are told apart first."""
+    signed, swap = (x1, False) if x1.dtype == np.int64 else (x2, True)
+    other = x2 if signed is x1 else x1
+    negative = lax.lt(signed, 0)
+    as_unsigned = lax.convert_element_type(signed, np.uint64)
+    pair = (other, as_unsigned) if swap else (as_unsigned, other)
+    compared = wrap(Node(ops.Compare(direction), (pair[0]._node, pair[1]._node)), pair[0]._backend)
+    below = direction == "NE" or direction in (("GT", "GE") if swap else ("LT", "LE"))
+    return lax.select(negative, lax.full_like(compared, below), compared)
