@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.support.graphs import CASES
 from tests.support.stablehlo_graphs import GRAPHS, graphs, tensor
+from tests.test_stablehlo_random import programs
 from tests.xla import context, parse as mlir_parse
 from xarr import stablehlo
 from xarr.ir import ops
@@ -41,3 +43,21 @@ def test_tuples() -> None:
 @settings(max_examples=150)
 def test_reads_back_random_graphs(graph: Graph) -> None:
     assert stablehlo.parse(graph.to_text()).main == graph
+
+
+#: A use of all results at once.  MLIR has no such value, so the text makes a tuple of them.
+WITH_A_TUPLE_IN_BETWEEN = "Tuple of results"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reads_back_every_op(name: str) -> None:
+    text = str(CASES[name].graph)
+    found = stablehlo.parse(text).main
+    assert str(found) == text
+    assert (found == CASES[name].graph) == (name != WITH_A_TUPLE_IN_BETWEEN)
+
+
+@given(programs())
+@settings(max_examples=100)
+def test_reads_back_random_programs_of_every_dtype(program: Graph) -> None:
+    assert stablehlo.parse(str(program)).main == program
