@@ -87,6 +87,9 @@ PROGRAMS: dict[str, tuple[Any, tuple[Any, ...]]] = {
         lambda x: jnp.concatenate([jnp.pad(x, 1), jnp.pad(x, ((0, 0), (2, 0)))]),
         (_floats(3, 4),),
     ),
+    "scan": (lambda x: lax.scan(lambda c, y: (c + y, c * y), x[0], x), (_floats(5, 3),)),
+    "take": (lambda x, i: x[i], (_floats(5, 3), np.array([4, -1, 0], np.int32))),
+    "scatter_add": (lambda x, i: x.at[i].add(2.0), (_floats(5, 3), np.array([4, 1, 1], np.int32))),
     "bfloat16": (lambda x: (x.astype(jnp.bfloat16) * 3).astype(jnp.float32).round(), (_floats(8),)),
     "large_constant": (lambda x: x + jnp.asarray(np.arange(200, dtype=np.float32)), (_floats(200),)),
 }

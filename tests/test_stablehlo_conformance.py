@@ -1,6 +1,6 @@
 """The StableHLO project's own test programs: each passes, or is listed with a reason.
 
-`python -m tests.test_stablehlo_conformance` writes the list anew; reasons that do not begin with "needs" are kept.
+`python -m tests.test_stablehlo_conformance` writes the list anew, but keeps reasons other than "needs …".
 """
 
 from pathlib import Path

@@ -9,173 +9,15 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from tests.compare import assert_same
 from tests.jax_programs import PROGRAMS, export
 from tests.support.mutations import mutations
-from tests.xla import context, parse as mlir_parse
-from xarr import lax, stablehlo
-from xarr.dtypes import TABLE
+from tests.support.stablehlo_graphs import GRAPHS
+from xarr import stablehlo
 from xarr.errors import InputError, ParseError, XarrError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter
-from xarr.ir.types import TensorType
-from xarr.lazy import Handle, trace
-
-F32, I32, BOOL = (np.dtype(name) for name in ("float32", "int32", "bool"))
-
-
-def tensor(*shape: int, dtype: Any = F32) -> TensorType:
-    return TensorType(shape, np.dtype(dtype))
-
-
-def traced(function: Any, *types: TensorType) -> Graph:
-    """What a function of lax records."""
-
-    def flat(*arguments: Handle) -> list[Any]:
-        results = function(*arguments)
-        return list(results) if isinstance(results, tuple | list) else [results]
-
-    return trace(flat, types, None, "test")[0]
-
-
-def constants(dtype: np.dtype[Any]) -> Graph:
-    raw = np.random.default_rng(0).bytes(3 * 64 * dtype.itemsize)
-    array = np.frombuffer(raw, dtype) if dtype != BOOL else np.frombuffer(raw, np.uint8) > 99
-    parts = (
-        array[:1].reshape(()),
-        array[:6].reshape(2, 3),
-        array[:0].reshape(0, 3),
-        array[:192].reshape(3, 64),
-    )
-    splat = np.full((5, 2), array[0])
-    return Graph((), [Node(ops.Constant.of(part)) for part in (*parts, splat)])
-
-
-# --- round trips ------------------------------------------------------------------------------------
-
-GRAPHS: dict[str, Graph] = {
-    "arithmetic": traced(lambda x, y: lax.tanh(lax.add(x, y)), tensor(2, 3), tensor(2, 3)),
-    "compare": traced(lambda x, y: (lax.lt(x, y), lax.select(lax.ge(x, y), x, y)), tensor(4), tensor(4)),
-    "unsigned": traced(lambda x, y: lax.lt(x, y), tensor(4, dtype=np.uint8), tensor(4, dtype=np.uint8)),
-    "clamp": traced(lambda a, x, b: lax.clamp(a, x, b), tensor(3), tensor(3), tensor(3)),
-    "complex": traced(lambda x: (lax.real(lax.complex(x, x)), lax.abs(lax.complex(x, x))), tensor(3)),
-    "convert": traced(lambda x: lax.convert_element_type(x, np.int8), tensor(3)),
-    "bitcast": traced(lambda x: lax.bitcast_convert_type(x, np.uint8), tensor(3)),
-    "precision": traced(lambda x: lax.reduce_precision(x, 5, 10), tensor(3)),
-    "movement": traced(lambda x: lax.rev(lax.transpose(lax.reshape(x, (3, 2)), (1, 0)), (0,)), tensor(6)),
-    "slice_pad": traced(
-        lambda x: lax.pad(lax.slice(x, (1,), (9,), (3,)), np.float32(0), [(1, -1, 2)]), tensor(9)
-    ),
-    "broadcast": traced(lambda x: lax.broadcast_in_dim(x, (4, 3, 2), (1,)), tensor(3)),
-    "concatenate": traced(lambda x, y: lax.concatenate([x, y, x], 1), tensor(2, 3), tensor(2, 1)),
-    "iota": traced(lambda: lax.broadcasted_iota(np.int32, (2, 5), 1)),
-    "reduce": traced(lambda x: lax.reduce(x, np.float32(0), lax.add, (0, 2)), tensor(2, 3, 4)),
-    "argmax": traced(lambda x: lax.argmax(x, 1, np.int32), tensor(2, 3)),
-    "sort": traced(lambda x, y: lax.sort((x, y), num_keys=1), tensor(2, 3), tensor(2, 3, dtype=I32)),
-    "dot": traced(
-        lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), tensor(2, 3, 4), tensor(2, 4, 5)
-    ),
-    "while": traced(
-        lambda x, y: lax.while_loop(lambda c: lax.lt(c, y), lambda c: lax.add(c, x), x), tensor(), tensor()
-    ),
-    "loop": traced(lambda x: lax.fori_loop(0, 5, lambda i, c: lax.mul(c, x), x), tensor(3)),
-    "cond": traced(lambda p, x: lax.cond(p, lax.sin, lax.cos, x), tensor(dtype=BOOL), tensor(3)),
-    "switch": traced(
-        lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.tan], x), tensor(dtype=I32), tensor(3)
-    ),
-    "call": traced(lambda x: lax.call(lambda y: (lax.sin(y), lax.call(lax.cos, y)), x), tensor(3)),
-    "map": traced(lambda x: lax.map_elements(lambda a: lax.mul(a, a), x), tensor(2, 3)),
-    "barrier": traced(lambda x, y: lax.optimization_barrier((x, y)), tensor(3), tensor()),
-    **{f"constant_{row.mlir}": constants(row.dtype) for row in TABLE},
-}
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_reads_back_what_is_printed(name: str) -> None:
-    text = GRAPHS[name].to_text()
-    assert stablehlo.parse(text).main == GRAPHS[name]
-    assert stablehlo.parse(text).main.to_text() == text
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_generic_form_means_the_same(name: str) -> None:
-    with context():
-        generic = mlir_parse(GRAPHS[name].to_text()).operation.get_asm(print_generic_op_form=True)
-    assert '"func.return"(' in generic
-    assert stablehlo.parse(generic).main == GRAPHS[name]
-
-
-def test_tuples() -> None:
-    x = parameter(tensor(2))
-    pair = Node(ops.Tuple(), (x, Node(ops.Tuple(), (x,))))
-    inner = Node(ops.GetTupleElement(1), (pair,))
-    graph = Graph((x,), [Node(ops.GetTupleElement(0), (inner,)), pair])
-    module = stablehlo.parse(graph.to_text())
-    assert module.main == graph
-    results = stablehlo.run(module, np.float32([1, 2]))
-    assert [np.asarray(result).tolist() for result in results] == [[1, 2]] * 3
-
-
-UNARY = (ops.Negate(), ops.Abs(), ops.Sine(), ops.Tanh(), ops.Sign(), ops.Asinh())
-BINARY = (ops.Add(), ops.Multiply(), ops.Maximum(), ops.Atan2(), ops.Compare("LE", True), ops.NextAfter())
-
-
-@st.composite
-def graphs(draw: st.DrawFn) -> Graph:
-    """Graphs over arrays of one rank-2 shape, with constants, reductions, loops and calls."""
-    type = tensor(draw(st.integers(0, 3)), draw(st.integers(1, 3)))
-    parameters = [parameter(type) for _ in range(draw(st.integers(0, 2)))]
-    value = draw(st.floats(width=32))
-    pool = [*parameters, Node(ops.Constant.of(np.full(type.shape, value, F32)))]
-    for _ in range(draw(st.integers(1, 12))):
-        pool.append(_step(draw, pool, type))
-    results = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=3))
-    return Graph(parameters, results)
-
-
-def _step(draw: st.DrawFn, pool: list[Node], type: TensorType) -> Node:
-    x, y = draw(st.sampled_from(pool)), draw(st.sampled_from(pool))
-    kind = draw(
-        st.sampled_from(("unary", "binary", "select", "transpose", "reduce", "while", "call", "sort"))
-    )
-    if kind == "binary":
-        found = Node(draw(st.sampled_from(BINARY)), (x, y))
-        return found if found.dtype == F32 else Node(ops.Select(), (found, x, y))
-    if kind == "transpose":
-        turned = Node(ops.Transpose((1, 0)), (x,))
-        return Node(ops.Transpose((1, 0)), (Node(ops.Reverse((0,)), (turned,)),))
-    if kind == "reduce":
-        a, b = parameter(tensor()), parameter(tensor())
-        body = Node(draw(st.sampled_from(BINARY[:4])), (a, b))
-        total = Node(ops.Reduce((0,), Graph((a, b), [body])), (x, Node(ops.Constant.of(np.float32(1.5)))))
-        return Node(ops.BroadcastInDim(type.shape, (1,)), (total,))
-    if kind in ("while", "call"):
-        return _loop(x, y, type) if kind == "while" else _call(x, y, type)
-    if kind == "sort":
-        a, b = parameter(tensor()), parameter(tensor())
-        return Node(ops.Sort(1, True, Graph((a, b), [Node(ops.Compare("LT"), (a, b))])), (x,))
-    return Node(draw(st.sampled_from(UNARY)), (x,))
-
-
-def _loop(x: Node, y: Node, type: TensorType) -> Node:
-    a, b, c, d = (parameter(type) for _ in range(4))
-    never = Node(ops.Constant.of(np.array(False)))
-    loop = ops.While(Graph((a, b), [never]), Graph((c, d), [Node(ops.Add(), (c, d)), c]))
-    return Node(ops.GetTupleElement(1), (Node(loop, (x, y)),))
-
-
-def _call(x: Node, y: Node, type: TensorType) -> Node:
-    a, b = parameter(type), parameter(type)
-    return Node(ops.Call(Graph((a, b), [Node(ops.Subtract(), (a, b))], "difference")), (x, y))
-
-
-@given(graphs())
-@settings(max_examples=150)
-def test_reads_back_random_graphs(graph: Graph) -> None:
-    assert stablehlo.parse(graph.to_text()).main == graph
-
+from xarr.ir.stablehlo.parser import read_module
 
 # --- programs of JAX --------------------------------------------------------------------------------
 
@@ -271,7 +113,7 @@ def test_aliases_locations_comments_and_resources() -> None:
     module @m attributes {a.b = #rows, c = {d = [1, "x\\22", @f::@g], e}} {
       func.func public @main(%x: !vector3 {jax.arg_info = "x"} loc("x"(#loc))) -> (!vector3 {r = unit}) {
         %big = stablehlo.constant dense_resource<weights> : !vector3 loc(#loc)
-        %0 = "stablehlo.broadcast_in_dim"(%big) {broadcast_dimensions = #rows} : (!vector3) -> !vector3 // more
+        %0 = "stablehlo.broadcast_in_dim"(%big) {broadcast_dimensions = #rows} : (!vector3) -> !vector3 // x
         %1 = stablehlo.add %0, %x {mhlo.x = "y"} : !vector3 loc(callsite("f"(#loc) at fused<"g">[unknown]))
         return %1 : !vector3
       } loc(#loc)
@@ -390,18 +232,66 @@ def test_dimensions_in_any_order() -> None:
 
 def test_composite_and_old_forms() -> None:
     text = """
+    !m = tensor<2x2xf32>
     func.func private @impl(%a: tensor<2x2xf32>) -> tensor<2x2xf32> {
-      %0 = stablehlo.dot %a, %a, precision = [DEFAULT, DEFAULT] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+      %0 = stablehlo.dot %a, %a, precision = [DEFAULT, DEFAULT] : (!m, !m) -> !m
       func.return %0 : tensor<2x2xf32>
     }
     func.func @main(%a: tensor<2x2xf32>) -> tensor<2x2x2xf32> {
-      %0 = stablehlo.composite "x.square" %a {composite_attributes = {n = 2 : i64}, decomposition = @impl}
-        : (tensor<2x2xf32>) -> tensor<2x2xf32>
+      %0 = stablehlo.composite "x.y" %a {composite_attributes = {n = 2}, decomposition = @impl} : (!m) -> !m
       %1 = stablehlo.broadcast %0, sizes = [2] : (tensor<2x2xf32>) -> tensor<2x2x2xf32>
-      %2 = stablehlo.custom_call @Sharding(%1) {backend_config = ""} : (tensor<2x2x2xf32>) -> tensor<2x2x2xf32>
+      %2 = stablehlo.custom_call @Sharding(%1) {x = ""} : (tensor<2x2x2xf32>) -> tensor<2x2x2xf32>
       return %2 : tensor<2x2x2xf32>
     }"""
     assert values_of(text, np.float32([[1, 1], [0, 1]])) == [[[[1, 2], [0, 1]]] * 2]
+
+
+def test_attributes_of_every_syntax() -> None:
+    text = """
+    !kernel = tensor<2x2x2x2xf32>
+    func.func @main(%a: tensor<1x4x4x2xf32>, %b: !kernel, %i: tensor<3x1xi64>, %u: tensor<3xf32>) {
+      %0 = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[f, 1, 0, b],
+        window = {stride = [2, 1], pad = [[1, 1], [0, 0]], reverse = [true, false]}
+        {batch_group_count = 1 : i64} : (tensor<1x4x4x2xf32>, !kernel) -> tensor<2x3x3x1xf32>
+      %1 = "stablehlo.gather"(%u, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0],
+        start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}>
+        : (tensor<3xf32>, tensor<3x1xi64>) -> tensor<3xf32>
+      %2:2 = "stablehlo.recv"(%u) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 3>,
+        way = #stablehlo<transpose ADJOINT>, grid = dense<[[1, 2]]> : tensor<1x2xi64>,
+        other = #sdy.x<[{"a"}]>} : (tensor<3xf32>) -> (tensor<3xf32>, !stablehlo.token)
+      %3 = stablehlo.dot_general %b, %b, batching_dims = [0] x [1], contracting_dims = [] x [],
+        algorithm = <lhs_precision_type = tf32, num_primitive_operations = 3>
+        : (!kernel, !kernel) -> tensor<2x2x2x2x2x2x2xf32>
+      return
+    }"""
+    body = read_module(text).functions["main"].body
+    assert body is not None
+    convolution, gather, receive, dot = (operation.attributes for operation in body.operations[:4])
+    numbers = convolution.pop("dimension_numbers")
+    assert [numbers[f"{array}_spatial_dimensions"] for array in ("input", "kernel", "output")] == [
+        (1, 2),
+        (0, 1),
+        (2, 1),
+    ]
+    assert (numbers["kernel_output_feature_dimension"], numbers["output_batch_dimension"]) == (3, 3)
+    assert convolution == {
+        "window_strides": (2, 1),
+        "padding": ((1, 1), (0, 0)),
+        "window_reversal": (True, False),
+        "batch_group_count": 1,
+    }
+    assert gather == {
+        "dimension_numbers": {"collapsed_slice_dims": (0,), "start_index_map": (0,), "index_vector_dim": 1},
+        "slice_sizes": (1,),
+    }
+    assert receive["channel_handle"] == {"handle": 5, "type": 3}
+    assert (receive["way"], receive["grid"].body, receive["other"]) == (
+        "ADJOINT",
+        "[[1, 2]]",
+        '#sdy.x<[{"a"}]>',
+    )
+    assert dot["dot_dimension_numbers"]["rhs_batching_dimensions"] == (1,)
+    assert dot["algorithm"]["num_primitive_operations"] == 3
 
 
 # --- refusals ---------------------------------------------------------------------------------------
@@ -453,7 +343,9 @@ def test_shows_the_line_with_a_caret() -> None:
 
 def test_lists_everything_unsupported() -> None:
     text = main(
-        '%0 = stablehlo.frob %x : tensor<3xf32>\n%1 = "x.y"(%0) : (tensor<3xf32>) -> tensor<3xi4>\nreturn %0 : tensor<3xf32>',  # noqa: E501
+        "%0 = stablehlo.frob %x : tensor<3xf32>\n"
+        '%1 = "x.y"(%0) : (tensor<3xf32>) -> tensor<3xi4>\n'
+        "return %0 : tensor<3xf32>",
         "%x: tensor<3xf32>",
     )
     with pytest.raises(
@@ -490,7 +382,8 @@ def test_nesting_at_the_limit_runs_and_beyond_is_refused() -> None:
         text = "stablehlo.return %x : tensor<3xf32>"
         for level in range(levels):
             other = "stablehlo.return %x : tensor<3xf32>"
-            text = f'%{level} = "stablehlo.if"(%p) ({{ {text} }}, {{ {other} }}) : (tensor<i1>) -> tensor<3xf32>\n'
+            regions = f"{{ {text} }}, {{ {other} }}"
+            text = f'%{level} = "stablehlo.if"(%p) ({regions}) : (tensor<i1>) -> tensor<3xf32>\n'
             text += f"{'stablehlo' if level < levels - 1 else 'func'}.return %{level} : tensor<3xf32>"
         return main(text, "%p: tensor<i1>, %x: tensor<3xf32>")
 

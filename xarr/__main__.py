@@ -1,6 +1,5 @@
-"""The command line: `python -m xarr explain "(5,1) - (5,)"`, `python -m xarr doctor` and `python -m xarr run`.
-
-`python -m xarr run module.mlir --input x.npy --output y.npy` runs a StableHLO module.
+"""The command line: `python -m xarr explain "(5,1) - (5,)"`, `python -m xarr doctor`, and
+`python -m xarr run module.mlir --input x.npy --output y.npy`, which runs a StableHLO module.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 
 from xarr import stablehlo
 from xarr.doctor import report
-from xarr.errors import XarrError
+from xarr.errors import InputError, XarrError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_expression
 
 
@@ -28,12 +27,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="versions, backends, devices and why one is missing")
     run = commands.add_parser("run", help="run a function of a StableHLO module on arrays in .npy files")
     run.add_argument("module", type=Path, help="the text of the module")
-    run.add_argument(
-        "--input", type=Path, nargs="+", default=[], action="extend", help="one .npy file for each argument"
-    )
-    run.add_argument(
-        "--output", type=Path, nargs="+", default=[], action="extend", help="one for each result"
-    )
+    for option, what in (("--input", "argument"), ("--output", "result")):
+        help = f"one .npy file for each {what}"
+        run.add_argument(option, type=Path, nargs="+", default=[], action="extend", help=help)
     run.add_argument("--function", default="main")
     run.add_argument("--backend", help="where to compute; default: that of the configuration")
     return parser
@@ -76,11 +72,7 @@ def _run(options: argparse.Namespace) -> int:
         inputs = [np.load(path, allow_pickle=False) for path in options.input]
         results = stablehlo.run(module, *inputs, function=options.function, backend=options.backend)
         if len(options.output) not in (0, len(results)):
-            print(
-                f"xarr run: wanted {len(results)} files for --output, got {len(options.output)}",
-                file=sys.stderr,
-            )
-            return 2
+            raise InputError(f"wanted {len(results)} files for --output, got {len(options.output)}")
         values = [np.asarray(result) for result in results]
     except (XarrError, OSError, ValueError) as error:
         print(f"xarr run: {error}", file=sys.stderr)

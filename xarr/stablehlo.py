@@ -37,8 +37,8 @@ class Module:
     """The functions of a StableHLO module as graphs.
 
     * `name` - the module's, or None,
-    * `functions` - name -> Graph, `main` first.  A function whose argument sizes are unknown (`tensor<?xf32>`) has
-      no graph before it gets them: `refine` gives them.
+    * `functions` - name -> Graph, `main` first.  A function whose argument sizes are unknown
+      (`tensor<?xf32>`) has no graph before `refine` gives it types.
     """
 
     def __init__(self, source: SourceModule) -> None:
@@ -72,8 +72,8 @@ class Module:
     def refine(self, types: Sequence[TensorType], function: str = "main") -> Graph:
         """The function for arguments of these types, with every unknown size computed from theirs.
 
-        Raises ParseError where a size depends on the values of arguments, ShapeError where an assertion that JAX
-        put into the module does not hold.
+        Raises ParseError where a size depends on the values of arguments, and where an assertion about sizes
+        that JAX put into the module does not hold.
         """
         if function in self.functions and self.functions[function].parameter_types == tuple(types):
             return self.functions[function]
@@ -110,11 +110,11 @@ def run(
 ) -> list[Array]:
     """The results of a function of `module` (a Module, or text) for `inputs`.
 
-    inputs: one for each argument, anything that `asarray` takes, of exactly the argument's shape and element type; a
-    Python number takes the argument's element type.  backend: where to compute, else where the inputs live.
+    inputs: one for each argument, anything that `asarray` takes, of exactly the argument's shape and element
+    type; a Python number takes the argument's.  backend: where to compute, else where the inputs live.
 
-    Results are lazy as all Arrays are; a tuple gives its elements.  Raises ParseError for the text, InputError for
-    another number of inputs, ShapeError for inputs of other types.
+    Results are lazy as all Arrays are; a tuple gives its elements.  Raises ParseError for text, InputError
+    for another number of inputs, ShapeError for inputs of other types.
     """
     found = parse(module) if isinstance(module, str) else module
     owner = _owner(inputs, backend)

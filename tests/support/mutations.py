@@ -1,4 +1,4 @@
-"""Damaged versions of a text, the same for every run: cut short, with pieces removed, doubled, moved or changed."""
+"""Damaged versions of a text, the same in every run: cut short, or with pieces removed, doubled or moved."""
 
 import random
 import re

@@ -90,7 +90,8 @@ def compare(kind: str, tolerance: float, actual: HostArray, expected: HostArray)
     if not wrong.any():
         return None
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return f"{kind}: {int(wrong.sum())} of {wrong.size} differ, first at {place}: {actual[place]} for {expected[place]}"
+    shown = f"{actual[place]} for {expected[place]}"
+    return f"{kind}: {int(wrong.sum())} of {wrong.size} differ, first at {place}: {shown}"
 
 
 def _agrees(kind: str, tolerance: float, actual: HostArray, expected: HostArray) -> HostArray:

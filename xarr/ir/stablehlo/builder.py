@@ -1,4 +1,4 @@
-"""From records to graphs: names become nodes, regions closed graphs, functions graphs that Call nodes carry."""
+"""From records to graphs: names become nodes, regions closed graphs, functions graphs of Call nodes."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Builder:
                 yield callee
 
     def _order(self) -> list[str]:
-        """Every function after those that it calls.  ParseError if one calls itself, or calls nest too deep."""
+        """Every function after those that it calls.  ParseError for recursion and for too deep calls."""
         depth: dict[str, int] = {}
         for root in self.source.functions:
             stack = [(root, iter(self._calls(self.source.functions[root])))]

@@ -133,6 +133,44 @@ def _reduce_precision(site: Site) -> Built:
     )
 
 
+# --- windows at positions known late ----------------------------------------------------------------
+
+
+def _gather(site: Site) -> Built:
+    numbers = site.record("dimension_numbers")
+    op = ops.Gather(
+        offset_dims=site.field(numbers, "offset_dims"),
+        collapsed_slice_dims=site.field(numbers, "collapsed_slice_dims"),
+        operand_batching_dims=site.field(numbers, "operand_batching_dims"),
+        start_indices_batching_dims=site.field(numbers, "start_indices_batching_dims"),
+        start_index_map=site.field(numbers, "start_index_map"),
+        index_vector_dim=site.as_integer("index_vector_dim", numbers.get("index_vector_dim", 0)),
+        slice_sizes=site.integers("slice_sizes"),
+        indices_are_sorted=site.flag("indices_are_sorted"),
+    )
+    return Node(op, site.take(2))
+
+
+def _scatter(site: Site) -> Built:
+    numbers = site.record("scatter_dimension_numbers")
+    op = ops.Scatter(
+        update_window_dims=site.field(numbers, "update_window_dims"),
+        inserted_window_dims=site.field(numbers, "inserted_window_dims"),
+        input_batching_dims=site.field(numbers, "input_batching_dims"),
+        scatter_indices_batching_dims=site.field(numbers, "scatter_indices_batching_dims"),
+        scatter_dims_to_operand_dims=site.field(numbers, "scatter_dims_to_operand_dims"),
+        index_vector_dim=site.as_integer("index_vector_dim", numbers.get("index_vector_dim", 0)),
+        update_computation=site.computation(),
+        indices_are_sorted=site.flag("indices_are_sorted"),
+        unique_indices=site.flag("unique_indices"),
+    )
+    return Node(op, site.operands)
+
+
+def _dynamic_slice(site: Site) -> Built:
+    return Node(ops.DynamicSlice(site.integers("slice_sizes")), site.at_least(1))
+
+
 # --- whole dimensions -------------------------------------------------------------------------------
 
 
@@ -250,6 +288,9 @@ BUILDERS: Final[Builders] = {
     "stablehlo.dynamic_iota": dynamic_iota,
     "stablehlo.dynamic_pad": dynamic_pad,
     "stablehlo.dynamic_reshape": dynamic_reshape,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": lambda site: Node(ops.DynamicUpdateSlice(), site.at_least(2)),
+    "stablehlo.gather": _gather,
     "stablehlo.get_dimension_size": get_dimension_size,
     "stablehlo.get_tuple_element": _get_tuple_element,
     "stablehlo.if": _if,
@@ -262,6 +303,7 @@ BUILDERS: Final[Builders] = {
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.reshape": lambda site: Node(ops.Reshape(site.type().shape), site.take(1)),
     "stablehlo.reverse": lambda site: Node(ops.Reverse(site.integers("dimensions")), site.take(1)),
+    "stablehlo.scatter": _scatter,
     "stablehlo.select": _select,
     "stablehlo.slice": _slice,
     "stablehlo.sort": _sort,

@@ -46,6 +46,12 @@ class Site:
             self.fail(f"expected {count} operands, got {len(self.operands)}")
         return self.operands
 
+    def at_least(self, count: int) -> tuple[Node, ...]:
+        """The operands, of which there must be `count` or more."""
+        if len(self.operands) < count:
+            self.fail(f"expected at least {count} operands, got {len(self.operands)}")
+        return self.operands
+
     # --- types ---
 
     def declared(self, index: int = 0) -> ReadType:
@@ -173,7 +179,7 @@ class Site:
     def computation(self, index: int = 0) -> Graph:
         """Region `index` as a graph of its arguments alone.
 
-        It may use outer values that are made of constants; ParseError for others: XLA has no operands for them.
+        It may use outer values made of constants; ParseError for others, as XLA has no operands for them.
         """
         (graph,), captured = self.capturing(index)
         if captured:
