@@ -47,7 +47,10 @@ def cases() -> dict[str, dict[str, Case]]:
         "record x + 1.5": {"xarr": lambda: lazy + 1.5},
         "record x + v (broadcast)": {"xarr": lambda: lazy + lazy_row},
         "add 4×4, evaluated": {"numpy": lambda: host + host, "xarr": lambda: (lazy + lazy).evaluate()},
-        "add 4×4 and 4, evaluated": {"numpy": lambda: host + row, "xarr": lambda: (lazy + lazy_row).evaluate()},
+        "add 4×4 and 4, evaluated": {
+            "numpy": lambda: host + row,
+            "xarr": lambda: (lazy + lazy_row).evaluate(),
+        },
         "sin(x) * y + 1, evaluated": {
             "numpy": lambda: np.sin(host) * host + 1,
             "xarr": lambda: (xarr.sin(lazy) * lazy + 1).evaluate(),

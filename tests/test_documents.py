@@ -75,7 +75,9 @@ def test_missing_path_is_found(tmp_path: Path) -> None:
     assert missing_paths(text, tmp_path) == ["xarr/gone.py"]
 
 
-def test_the_explanations_in_the_readme_are_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_explanations_in_the_readme_are_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
     for expression in ("(5,1) - (5,)", "(3,4) + (3,)"):
         main(["explain", expression])

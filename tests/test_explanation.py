@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from xarr.broadcasting import Shape, align_numpy, align_xla, refusal
 from xarr.errors import BroadcastError, InputError, ShapeError

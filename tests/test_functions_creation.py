@@ -5,8 +5,7 @@ import pickle
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import xarr
 from tests.support.functions import DTYPES, SHAPES, XP, against_numpy, expression, same, sample

@@ -6,8 +6,7 @@ Integers and bools agree bit for bit; floats, whose terms may be added in anothe
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import xarr
 from tests.support.functions import DTYPES, XP, against_numpy, expression, same, sample

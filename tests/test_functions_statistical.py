@@ -7,8 +7,7 @@ float16, relative to values of this size.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.support.functions import SHAPES, XP, against_numpy, expression, same, sample

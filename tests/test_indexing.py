@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 import xarr
 from tests.compare import assert_same
@@ -134,7 +133,9 @@ def test_in_place_on_a_part() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "float16", "float64", "complex64"])
-@pytest.mark.parametrize("value", [True, 1, 2.75, np.int16([3, 4]), np.float32([1.5, 0.0]), np.array([True, False])])
+@pytest.mark.parametrize(
+    "value", [True, 1, 2.75, np.int16([3, 4]), np.float32([1.5, 0.0]), np.array([True, False])]
+)
 def test_the_value_takes_the_arrays_type(dtype: str, value: Any) -> None:
     x = np.zeros((3, 2), dtype)
     a = xarr.asarray(x)
@@ -200,7 +201,12 @@ def test_scalars_have_no_dimension_to_index() -> None:
 
 def test_values_that_do_not_fit_the_region() -> None:
     a = xarr.asarray(counted((3, 4)))
-    for index, value in ((0, np.ones(3)), (slice(0, 2), np.ones((3, 4))), ((0, 0), np.ones(2)), (slice(0, 0), np.ones(2))):
+    for index, value in (
+        (0, np.ones(3)),
+        (slice(0, 2), np.ones((3, 4))),
+        ((0, 0), np.ones(2)),
+        (slice(0, 0), np.ones(2)),
+    ):
         with pytest.raises(BroadcastError):
             a[index] = value
         with pytest.raises(ValueError, match=r"could not broadcast|setting an array element|shape mismatch"):

@@ -6,13 +6,14 @@ that were broadcast by hand.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pytest
 
 from tests.compare import assert_same
 from tests.lax_values import HostArray, dtype_of, filled
+from tests.support.operations import own_operations
 from xarr import lax
 from xarr.errors import BroadcastError
 from xarr.ir import ops
@@ -125,12 +126,6 @@ def test_result_against_numpy_spelled_out() -> None:
     assert_same(lax.lt(x, y[0, 0], broadcast_dimensions=()), x < y[0, 0])
 
 
-def _classes(base: type[Any]) -> set[type[Any]]:
-    found = set(base.__subclasses__())
-    return found.union(*[_classes(cls) for cls in found]) if found else found
-
-
 def test_every_binary_function_is_in_the_table() -> None:
-    own = {cls for cls in _classes(Binary) if cls.__module__.startswith("xarr.")}
-    names = {cls.lax_name for cls in own if cls is not ops.Compare}
+    names = {cls.lax_name for cls in own_operations(Binary) if cls is not ops.Compare}
     assert names | set(_COMPARISONS) | {f"{name}_to" for name in _COMPARISONS} == set(FUNCTIONS)

@@ -17,6 +17,7 @@ import pytest
 
 from tests.lax_oracle import jax_function
 from tests.lax_values import BOOLS, COMPLEXES, FLOATS, INTS, dtype_of, filled
+from tests.support.operations import own_operations
 from xarr import lax
 from xarr.dtypes import float32, int32
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError, XarrError
@@ -41,12 +42,6 @@ def refused(name: str, *call: Any, label: str | None = None, by_jax: bool = True
             jax_function(name)(*call, **options)
 
 
-def op_classes(base: type[Op] = Op) -> list[type[Op]]:
-    """All subclasses in xarr (tests define some too), families of operations included, once each."""
-    found = {cls: None for child in base.__subclasses__() for cls in (child, *op_classes(child))}
-    return [cls for cls in found if cls.__module__.startswith("xarr.")]
-
-
 # --- element-wise -------------------------------------------------------------------------------------------
 
 #: What jax.lax takes by a formula of its own, and what xarr.lax takes beyond the operation.
@@ -57,7 +52,7 @@ _WRONG_DTYPES: Final = sorted(
     {
         (cls.lax_name, cls.arity, dtype)
         for family in (Unary, Binary)
-        for cls in op_classes(family)
+        for cls in own_operations(family)
         if cls is not ops.Compare
         for dtype in ALL
         if dtype_of(dtype) not in cls.accepts and (cls.lax_name, dtype) not in _XARR_TAKES
@@ -72,7 +67,7 @@ def test_elementwise_c1(name: str, arity: int, dtype: str) -> None:
     )
 
 
-_BINARY_NAMES: Final = sorted({cls.lax_name for cls in op_classes(Binary) if cls is not ops.Compare})
+_BINARY_NAMES: Final = sorted({cls.lax_name for cls in own_operations(Binary) if cls is not ops.Compare})
 
 
 @pytest.mark.parametrize("name", [*_BINARY_NAMES, "eq", "ge", "gt", "le", "lt", "ne", "eq_to", "lt_to"])
@@ -381,7 +376,7 @@ def names_of_tests(directory: Path) -> set[str]:
 
 
 def test_every_label_has_a_negative_test() -> None:
-    mine = [cls for cls in op_classes() if cls.__module__ not in _PENDING_MODULES]
+    mine = [cls for cls in own_operations() if cls.__module__ not in _PENDING_MODULES]
     assert len(labelled_tests(mine)) > 30
     assert labelled_tests(mine) - names_of_tests(Path(__file__).parent) == set()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xarr_reference.interpreter import TABLE
 
 from tests.programs import graph, scalar
 from xarr import lax
@@ -16,6 +15,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, GraphError, Node, parameter
 from xarr.ir.op import operation
 from xarr.ir.types import TensorType
+from xarr_reference.interpreter import TABLE
 
 VECTOR = TensorType((3,), np.dtype(np.float32))
 

@@ -13,8 +13,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from xarr_reference import interpreter
-from xarr_reference.scalars import nearest, rounded
 
 from tests.compare import assert_same
 from tests.programs import run, scalar
@@ -24,6 +22,8 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op, operation
+from xarr_reference import interpreter
+from xarr_reference.scalars import nearest, rounded
 
 INF, NAN = np.inf, np.nan
 bf16 = ml_dtypes.bfloat16

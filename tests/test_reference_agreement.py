@@ -7,9 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from xarr_reference.interpreter import TABLE as REFERENCE
+from hypothesis import given, settings, strategies as st
 
 from tests.compare import assert_same
 from tests.programs import graph, run, type_of
@@ -19,6 +17,7 @@ from xarr.compiler.pipeline import compile_graph
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, TABLE, info
 from xarr.ir import ops
 from xarr.ir.op import Op
+from xarr_reference.interpreter import TABLE as REFERENCE
 
 Shape = tuple[int, ...]
 DTYPES = [row.dtype for row in TABLE]

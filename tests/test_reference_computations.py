@@ -7,7 +7,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from xarr_reference import interpreter
 
 from tests.compare import assert_same
 from tests.programs import graph, run, scalar
@@ -18,6 +17,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, data, parameter
 from xarr.ir.op import operation
 from xarr.ir.types import TensorType, TupleType
+from xarr_reference import interpreter
 
 F32, I32, PRED = scalar(np.float32), scalar(np.int32), scalar(bool)
 bf16 = ml_dtypes.bfloat16

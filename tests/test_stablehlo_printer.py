@@ -18,7 +18,6 @@ from tests.support.graphs import (
     M,
     V,
     add,
-    concrete,
     constant,
     data,
     graph,
@@ -29,6 +28,7 @@ from tests.support.graphs import (
     scalars,
     tensor,
 )
+from tests.support.operations import own_operations
 from tests.xla import TOLERANCE, assert_close, parse, run_stablehlo, squeezed
 from xarr import backend
 from xarr.ir import ops
@@ -80,7 +80,7 @@ def classes_in(graph: Graph) -> set[type[Op]]:
     return found.union(*(classes_in(inner) for node in graph.nodes for inner in node.op.graphs))
 
 
-LIBRARY = [op for op in concrete(Op) if op.__module__.startswith("xarr.")]
+LIBRARY = own_operations()
 
 
 def test_every_op_has_assembly() -> None:

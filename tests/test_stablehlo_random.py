@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.support.graphs import DTYPES, PRED, constant, node, on_numpy, sample
 from tests.xla import TOLERANCE, assert_close, parse, run_stablehlo, squeezed

@@ -14,8 +14,7 @@ import pytest
 
 from tests.compare import assert_same
 from tests.programs import run
-from xarr import backend as backends
-from xarr import lax
+from xarr import backend as backends, lax
 from xarr.dtypes import FLOAT
 from xarr.errors import BackendError
 from xarr.ir import ops

@@ -2,13 +2,23 @@
 
 from math import e as e, inf as inf, nan as nan, pi as pi
 
-from xarr import lax as lax
-from xarr.array import Array as Array
-from xarr.backend import get as get_backend, set_backend as set_backend, use_backend as use_backend
-from xarr.config import current as config
+from xarr import (
+    lax as lax,
+)
+from xarr.array import (
+    Array as Array,
+)
+from xarr.backend import (
+    get as get_backend,
+    set_backend as set_backend,
+    use_backend as use_backend,
+)
+from xarr.config import (
+    current as config,
+)
 from xarr.dtypes import (
-    bool_ as bool,
     bfloat16 as bfloat16,
+    bool_ as bool,
     bool_ as bool_,
     complex64 as complex64,
     complex128 as complex128,
@@ -32,9 +42,12 @@ from xarr.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
-from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
+from xarr.explanation.program import (
+    explain as explain,
+    explain_broadcast as explain_broadcast,
+)
 from xarr.functions.creation_functions import (
-    INT64 as INT64,
     arange as arange,
     array as array,
     asarray as asarray,
@@ -128,9 +141,9 @@ from xarr.functions.elementwise_functions import (
     less as less,
     less_equal as less_equal,
     log as log,
-    log10 as log10,
     log1p as log1p,
     log2 as log2,
+    log10 as log10,
     logaddexp as logaddexp,
     logical_and as logical_and,
     logical_not as logical_not,
@@ -222,7 +235,6 @@ from xarr.functions.sorting_functions import (
     sort as sort,
 )
 from xarr.functions.statistical_functions import (
-    INT64 as INT64,
     all as all,
     amax as amax,
     amin as amin,
@@ -243,10 +255,19 @@ from xarr.functions.utility_functions import (
     array_equal as array_equal,
     isclose as isclose,
 )
-from xarr.lazy import evaluate as evaluate
-from xarr.lowering import lower as lower
-from xarr.make_explicit import make_explicit as make_explicit
-from xarr.shapes import Layout as Layout, Shape as Shape
+from xarr.lazy import (
+    evaluate as evaluate,
+)
+from xarr.lowering import (
+    lower as lower,
+)
+from xarr.make_explicit import (
+    make_explicit as make_explicit,
+)
+from xarr.shapes import (
+    Layout as Layout,
+    Shape as Shape,
+)
 
 newaxis = None
 __version__ = "0.1.0"

@@ -1,4 +1,7 @@
-"""The command line: `python -m xarr explain "(5,1) - (5,)"` and `python -m xarr doctor`."""
+"""The command line: `python -m xarr explain "(5,1) - (5,)"`, `python -m xarr doctor` and `python -m xarr run`.
+
+`python -m xarr run module.mlir --input x.npy --output y.npy` runs a StableHLO module.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
+from xarr import stablehlo
 from xarr.doctor import report
 from xarr.errors import XarrError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_expression
@@ -20,6 +26,16 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--format", choices=("text", "html", "svg"), default="text")
     explain.add_argument("--output", type=Path, help="write to this file instead of the terminal")
     commands.add_parser("doctor", help="versions, backends, devices and why one is missing")
+    run = commands.add_parser("run", help="run a function of a StableHLO module on arrays in .npy files")
+    run.add_argument("module", type=Path, help="the text of the module")
+    run.add_argument(
+        "--input", type=Path, nargs="+", default=[], action="extend", help="one .npy file for each argument"
+    )
+    run.add_argument(
+        "--output", type=Path, nargs="+", default=[], action="extend", help="one for each result"
+    )
+    run.add_argument("--function", default="main")
+    run.add_argument("--backend", help="where to compute; default: that of the configuration")
     return parser
 
 
@@ -34,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "doctor":
         print(report())
         return 0
+    if options.command == "run":
+        return _run(options)
     try:
         explanation = explain_expression(options.expression)
     except XarrError as error:
@@ -43,8 +61,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.output is None:
         print(text)
     else:
-        options.output.write_text(text, encoding="utf-8")
+        try:
+            options.output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            print(f"xarr explain: cannot write {options.output}: {error.strerror}", file=sys.stderr)
+            return 2
     return 0 if explanation.alignment and not explanation.problem else 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run a module; results without an output file are printed."""
+    try:
+        module = stablehlo.load(options.module)
+        inputs = [np.load(path, allow_pickle=False) for path in options.input]
+        results = stablehlo.run(module, *inputs, function=options.function, backend=options.backend)
+        if len(options.output) not in (0, len(results)):
+            print(
+                f"xarr run: wanted {len(results)} files for --output, got {len(options.output)}",
+                file=sys.stderr,
+            )
+            return 2
+        values = [np.asarray(result) for result in results]
+    except (XarrError, OSError, ValueError) as error:
+        print(f"xarr run: {error}", file=sys.stderr)
+        return 2
+    if not options.output:
+        for value in values:
+            print(value)
+    for path, value in zip(options.output, values, strict=False):
+        with path.open("wb") as file:
+            np.save(file, value)
+    return 0
 
 
 if __name__ == "__main__":

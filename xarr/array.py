@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr import backend as backends
-from xarr import indexing, lazy
+from xarr import backend as backends, indexing, lazy
 from xarr.dtypes import COMPLEX, INTEGER, canonical, xla_name
 from xarr.errors import DTypeError, InputError, ShapeError
-from xarr.functions import elementwise_functions as elementwise
-from xarr.functions import linear_algebra_functions as linear_algebra
-from xarr.functions import manipulation_functions as manipulation
-from xarr.functions import searching_functions as searching
-from xarr.functions import sorting_functions as sorting
-from xarr.functions import statistical_functions as statistical
+from xarr.functions import (
+    elementwise_functions as elementwise,
+    linear_algebra_functions as linear_algebra,
+    manipulation_functions as manipulation,
+    searching_functions as searching,
+    sorting_functions as sorting,
+    statistical_functions as statistical,
+)
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.lax.core import ArrayLike

@@ -22,10 +22,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-type_names_of_numpy: Final = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
-    "float16 float32 float64 complex64 complex128"
-).split()
+type_names_of_numpy: Final = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 bool_ = np.bool_
 int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
@@ -251,7 +263,9 @@ def check_fits(value: int, dtype: np.dtype[Any]) -> None:
     """Refuse a Python int that an integer dtype cannot hold (NumPy 2 raises OverflowError too)."""
     if dtype in INTEGER and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         limits = np.iinfo(dtype)
+        # Python refuses to print integers of more than 4300 digits.
+        shown = str(value) if value.bit_length() < 1000 else f"of {value.bit_length()} bits"
         raise ValueRangeError(
-            f"Python integer {value} is out of bounds for {dtype} ({limits.min} … {limits.max}); "
-            f"wrap it in xarr.asarray({value}) to promote the result instead"
+            f"Python integer {shown} is out of bounds for {dtype} ({limits.min} … {limits.max}); "
+            f"wrap it in xarr.asarray({shown}) to promote the result instead"
         )

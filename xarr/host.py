@@ -63,10 +63,13 @@ def _as_numpy(value: Any, copy: bool | None) -> HostArray:
         ) from error
 
 
+_DEFAULTS = {np.dtype(np.float64): float, np.dtype(np.complex128): complex}
+
+
 def _default_typed(found: HostArray, wanted: np.dtype[Any] | None, value: Any) -> HostArray:
     """Lists of Python numbers get xarr's default dtypes, lists of arrays keep theirs."""
-    if wanted is None and found.dtype == np.float64:
-        return found.astype(default_of(float)) if _only_python_numbers(value) else found
+    if wanted is None and found.dtype in _DEFAULTS:
+        return found.astype(default_of(_DEFAULTS[found.dtype])) if _only_python_numbers(value) else found
     if wanted is not None and wanted in INTEGER and found.dtype == np.float64 and found.size:
         return _as_integers(value, wanted)
     if wanted is not None and wanted in INTEGER and found.dtype.kind in "iu" and found.size:
@@ -83,7 +86,7 @@ def _as_integers(value: Any, wanted: np.dtype[Any]) -> HostArray:
         with np.errstate(invalid="raise"):
             return np.array(value, wanted)
     except (ArithmeticError, ValueError) as error:
-        raise ValueRangeError(f"a number in {_shown(value)} is out of bounds for {wanted}: {error}") from error
+        raise ValueRangeError(f"a number in {_shown(value)} is out of bounds for {wanted}") from error
 
 
 def _only_python_numbers(value: Any) -> bool:

@@ -94,6 +94,13 @@ class _Orphans:
 _orphans: Final = _Orphans()
 
 
+def unowned(node: Node) -> Node:
+    """Count a leaf that no Array shows, only the op it is made for, as data that this op keeps alive."""
+    if node.value is not None:
+        _orphans.add(node)
+    return node
+
+
 def _bound_growth(handle: Handle) -> None:
     """Evaluate a chain that grew too long, or that keeps too much otherwise dead data alive."""
     node = handle._node
@@ -140,8 +147,7 @@ def common_backend(handles: Iterable[Handle]) -> AbstractBackend | None:
 def mixed(first: AbstractBackend, second: AbstractBackend) -> BackendError:
     """The error for operands on two backends."""
     return BackendError(
-        f"operands live on two backends, {first.name} and {second.name}; move one, e.g. "
-        f'x.to("{first.name}")'
+        f'operands live on two backends, {first.name} and {second.name}; move one, e.g. x.to("{first.name}")'
     )
 
 
@@ -348,7 +354,7 @@ def _refuse_parameter(node: Node) -> None:
     if not node.operands and node.traced:
         place = f"\nIt became an argument at {node.source}" if node.source else ""
         raise TracedValueError(
-            "the value of a traced array was asked for (by print, float, bool, int, np.asarray …), but inside "
+            "the value of a traced array was asked for (by float, bool, int, list, np.asarray …), but inside "
             "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
             f"control flow that depends on values, or look at the value outside{place}"
         )

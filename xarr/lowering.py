@@ -69,4 +69,3 @@ def _results(value: Any) -> tuple[Handle, ...]:
         kinds = ", ".join(type(v).__name__ for v in values)
         raise InputError(f"a traced function returns an Array or a tuple or list of Arrays, got {kinds}")
     return tuple(as_array(v) for v in values)
-

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import backend as backends
-from xarr import lax
+from xarr import backend as backends, lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError
 from xarr.functions._core import is_weak
@@ -60,7 +59,7 @@ class ExplicitProgram:
         for wanted, given in zip(self.numbers, arguments, strict=True):
             if wanted is not None and (type(given) is not type(wanted) or repr(given) != repr(wanted)):
                 raise InputError(
-                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make another one for that"
+                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make another one for it"
                 )
         arrays = [given for wanted, given in zip(self.numbers, arguments, strict=True) if wanted is None]
         with backends.use_backend(self.backend):
@@ -205,7 +204,50 @@ def _dot_general(op: ops.DotGeneral, node: Node, operands: list[str], inner: lis
 def _reduce(op: ops.Reduce, node: Node, operands: list[str], inner: list[str]) -> str:
     half = len(operands) // 2
     arrays, initial = _variadic(operands[:half]), _variadic(operands[half:])
-    return f"lax.reduce({arrays}, {initial}, {inner[0]}, {op.dimensions})"
+    combiner = inner[0] if half == 1 else f"lambda a, b: {inner[0]}(*a, *b)"
+    return f"lax.reduce({arrays}, {initial}, {combiner}, {op.dimensions})"
+
+
+def _gather(op: ops.Gather, node: Node, operands: list[str], inner: list[str]) -> str:
+    numbers = (
+        f"lax.GatherDimensionNumbers({op.offset_dims}, {op.collapsed_slice_dims}, {op.start_index_map}, "
+        f"{op.operand_batching_dims}, {op.start_indices_batching_dims})"
+    )
+    return (
+        f"lax.gather({operands[0]}, {operands[1]}, {numbers}, {op.slice_sizes}, "
+        f"indices_are_sorted={op.indices_are_sorted}, index_vector_dim={op.index_vector_dim})"
+    )
+
+
+def _scatter(op: ops.Scatter, node: Node, operands: list[str], inner: list[str]) -> str:
+    count = len(operands) // 2
+    numbers = (
+        f"lax.ScatterDimensionNumbers({op.update_window_dims}, {op.inserted_window_dims}, "
+        f"{op.scatter_dims_to_operand_dims}, {op.input_batching_dims}, {op.scatter_indices_batching_dims})"
+    )
+    return (
+        f"lax.scatter_with({_variadic(operands[:count])}, {operands[count]}, "
+        f"{_variadic(operands[count + 1 :])}, {_on_pairs(inner[0], count)}, {numbers}, "
+        f"indices_are_sorted={op.indices_are_sorted}, unique_indices={op.unique_indices}, "
+        f"index_vector_dim={op.index_vector_dim})"
+    )
+
+
+def _on_pairs(name: str, count: int) -> str:
+    """A function of 2N arguments as one of two tuples of N."""
+    return name if count == 1 else f"lambda first, second: {name}(*first, *second)"
+
+
+def _dynamic_slice(op: ops.DynamicSlice, node: Node, operands: list[str], inner: list[str]) -> str:
+    starts = f"({''.join(f'{name}, ' for name in operands[1:])})"
+    return f"lax.dynamic_slice({operands[0]}, {starts}, {op.slice_sizes}, allow_negative_indices=False)"
+
+
+def _dynamic_update_slice(
+    op: ops.DynamicUpdateSlice, node: Node, operands: list[str], inner: list[str]
+) -> str:
+    starts = f"({''.join(f'{name}, ' for name in operands[2:])})"
+    return f"lax.dynamic_update_slice({operands[0]}, {operands[1]}, {starts}, allow_negative_indices=False)"
 
 
 def _pad(op: ops.Pad, node: Node, operands: list[str], inner: list[str]) -> str:
@@ -255,6 +297,10 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.Pad: _pad,
     ops.Concatenate: lambda op, node, x, f: f"lax.concatenate([{', '.join(x)}], {op.dimension})",
     ops.DotGeneral: _dot_general,
+    ops.Gather: _gather,
+    ops.Scatter: _scatter,
+    ops.DynamicSlice: _dynamic_slice,
+    ops.DynamicUpdateSlice: _dynamic_update_slice,
     ops.Reduce: _reduce,
     ops.Sort: lambda op, node, x, f: (
         f"lax.sort_with({_variadic(x)}, {f[0]}, dimension={op.dimension}, is_stable={op.is_stable})"

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-from xarr_reference.listing import listing
 
 from xarr.backend import AbstractBackend, Program
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
+from xarr_reference.listing import listing
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu, info
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -58,7 +57,9 @@ def pad(x: Array, value: Array, low: Ints, high: Ints, interior: Ints) -> Array:
         first = max(0, -(lo // step)) if lo < 0 else 0
         last = min(size, -(-(total - lo) // step))
         source.append(slice(first, max(first, last)))
-        target.append(slice(lo + first * step, max(0, lo + last * step), step) if last > first else slice(0, 0))
+        target.append(
+            slice(lo + first * step, max(0, lo + last * step), step) if last > first else slice(0, 0)
+        )
     result[tuple(target)] = x[tuple(source)]
     return result
 
@@ -81,10 +82,12 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     x = np.asarray(x)
     if x.dtype in COMPLEX and dtype not in COMPLEX:
         if dtype in BOOL:
-            return x != 0
+            truth: Array = np.not_equal(x, 0)
+            return truth
         x = x.real
     if dtype in BOOL:
-        return x != 0
+        truth = np.not_equal(x, 0)
+        return truth
     if x.dtype in FLOAT and dtype in INTEGER:
         return _saturated(x, dtype)
     if x.dtype in EXTENDED_FLOAT and (dtype in COMPLEX or dtype in EXTENDED_FLOAT):
@@ -148,7 +151,8 @@ def logistic(x: Array) -> Array:
     if x.dtype in COMPLEX:
         return complex_divide(one, np.add(one, np.exp(np.negative(x))))
     small = np.exp(np.negative(np.abs(x)))
-    return np.true_divide(np.where(x < 0, small, one), np.add(one, small))
+    result: Array = np.true_divide(np.where(x < 0, small, one), np.add(one, small))
+    return result
 
 
 def power(x: Array, y: Array) -> Array:
@@ -167,15 +171,21 @@ def sign(x: Array) -> Array:
 def maximum(x: Array, y: Array) -> Array:
     """The larger float, 0.0 being larger than -0.0, as IEEE 754-2019 orders them."""
     larger = np.maximum(x, y)
-    wrong = (larger == 0) & (np.signbit(x) != np.signbit(y)) & np.signbit(larger)
-    return np.where(wrong, x.dtype.type(0), larger) if wrong.any() else larger
+    zero = larger == 0
+    if not np.any(zero):
+        return larger
+    wrong = zero & (np.signbit(x) != np.signbit(y)) & np.signbit(larger)
+    return np.where(wrong, x.dtype.type(0), larger)
 
 
 def minimum(x: Array, y: Array) -> Array:
     """The smaller float, -0.0 being smaller than 0.0, as IEEE 754-2019 orders them."""
     smaller = np.minimum(x, y)
-    wrong = (smaller == 0) & (np.signbit(x) != np.signbit(y)) & ~np.signbit(smaller)
-    return np.where(wrong, -x.dtype.type(0), smaller) if wrong.any() else smaller
+    zero = smaller == 0
+    if not np.any(zero):
+        return smaller
+    wrong = zero & (np.signbit(x) != np.signbit(y)) & ~np.signbit(smaller)
+    return np.where(wrong, -x.dtype.type(0), smaller)
 
 
 def next_after(x: Array, y: Array) -> Array:
@@ -206,9 +216,9 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     if x.dtype.itemsize == 1:
         return reduce_precision(x.astype(np.float16), exponent_bits, mantissa_bits).astype(x.dtype)
     width = x.dtype.itemsize * 8
-    limits = ml_dtypes.finfo(x.dtype)
-    mantissa, exponent = int(limits.nmant), width - 1 - int(limits.nmant)
-    kind = _UNSIGNED[x.dtype.itemsize]
+    mantissa = int(info(x.dtype).nmant)
+    exponent = width - 1 - mantissa
+    kind: Any = _UNSIGNED[x.dtype.itemsize]
     bits = unsigned(x)
     if mantissa_bits < mantissa:
         dropped = mantissa - mantissa_bits
@@ -236,7 +246,9 @@ def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent
 def complex_sign(x: Array) -> Array:
     """x / |x|, part by part; a zero stays itself."""
     magnitude = np.abs(x)
-    return np.where(magnitude == 0, x, make_complex(np.divide(x.real, magnitude), np.divide(x.imag, magnitude)))
+    return np.where(
+        magnitude == 0, x, make_complex(np.divide(x.real, magnitude), np.divide(x.imag, magnitude))
+    )
 
 
 def complex_expm1(x: Array) -> Array:
@@ -276,8 +288,12 @@ def _recovered(x: Array, y: Array) -> Array:
     infinite = (np.isinf(a) | np.isinf(b)) & by_finite
     vanishing = (np.isinf(c) | np.isinf(d)) & of_finite
     scale = np.where(infinite, infinity, np.where(vanishing, zero, nan))
-    a, b = (np.where(infinite, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (a, b))
-    c, d = (np.where(vanishing, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (c, d))
+    a, b = (
+        np.where(infinite, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (a, b)
+    )
+    c, d = (
+        np.where(vanishing, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (c, d)
+    )
     signed = np.copysign(infinity, y.real)
     return make_complex(
         np.where(by_zero, signed * x.real, scale * (a * c + b * d)),
@@ -296,7 +312,9 @@ def integer_divide(x: Array, y: Array) -> Array:
         return np.where(y == 0, dtype.type(np.iinfo(dtype).max), np.floor_divide(x, safe))
     quotient = np.floor_divide(x, safe)
     inexact = (np.multiply(quotient, safe) != x) & ((x < 0) != (safe < 0))
-    return np.where(y == 0, dtype.type(-1), np.where(y == -1, np.negative(x), quotient + inexact.astype(dtype)))
+    return np.where(
+        y == 0, dtype.type(-1), np.where(y == -1, np.negative(x), quotient + inexact.astype(dtype))
+    )
 
 
 def integer_remainder(x: Array, y: Array) -> Array:
@@ -338,7 +356,8 @@ def shift_right_arithmetic(x: Array, count: Array) -> Array:
     inside, _ = _in_width(x, count)
     signed = np.asarray(x).view(_SIGNED[x.dtype.itemsize])
     most = signed.dtype.type(x.dtype.itemsize * 8 - 1)
-    return np.right_shift(signed, np.where(inside, count, most).astype(signed.dtype)).view(x.dtype)
+    result: Array = np.right_shift(signed, np.where(inside, count, most).astype(signed.dtype)).view(x.dtype)
+    return result
 
 
 def popcnt(x: Array) -> Array:
@@ -354,7 +373,8 @@ def count_leading_zeros(x: Array) -> Array:
     while step < width:
         bits = bits | (bits >> bits.dtype.type(step))
         step *= 2
-    return (width - np.bitwise_count(bits).astype(np.int64)).astype(x.dtype)
+    result: Array = (width - np.bitwise_count(bits).astype(np.int64)).astype(x.dtype)
+    return result
 
 
 SCOPE: Final[dict[str, Any]] = {
@@ -362,11 +382,35 @@ SCOPE: Final[dict[str, Any]] = {
     **{
         function.__name__: function
         for function in (
-            finish, iota, pad, bitcast, convert, make_complex, imag, logistic, sign, maximum, minimum,
-            next_after, power, round_away, total_order, reduce_precision, complex_sign, complex_expm1, complex_log1p,
-            complex_divide, complex_rsqrt, integer_divide, integer_remainder, integer_power, shift_left,
+            finish,
+            iota,
+            pad,
+            bitcast,
+            convert,
+            make_complex,
+            imag,
+            logistic,
+            sign,
+            maximum,
+            minimum,
+            next_after,
+            power,
+            round_away,
+            total_order,
+            reduce_precision,
+            complex_sign,
+            complex_expm1,
+            complex_log1p,
+            complex_divide,
+            complex_rsqrt,
+            integer_divide,
+            integer_remainder,
+            integer_power,
+            shift_left,
             shift_right_logical,
-            shift_right_arithmetic, popcnt, count_leading_zeros,
+            shift_right_arithmetic,
+            popcnt,
+            count_leading_zeros,
         )
     },
 }

@@ -48,7 +48,9 @@ class NumpyProgram:
             if trace.tb_frame.f_code is self.code:
                 node = self.lines.get(trace.tb_lineno)
                 if node is not None:
-                    error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+                    error.add_note(
+                        f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}"
+                    )
             trace = trace.tb_next
 
 
@@ -155,5 +157,3 @@ def _last_uses(graph: Graph) -> dict[Node, Node | None]:
 def compile_program(graph: Graph, lanes: bool = False) -> NumpyProgram:
     """The NumPy program of a graph."""
     return Emitter(graph, lanes).run()
-
-

@@ -9,12 +9,11 @@ import numpy as np
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr_numpy import contraction, control, kernels, reductions, sorting
+from xarr_numpy import contraction, control, indexing, kernels, reductions, sorting
 from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
-
 
 
 def elementwise(
@@ -27,7 +26,9 @@ def elementwise(
 
     def write(emitter: Emitter, node: Node) -> str:
         dtype = node.operands[0].dtype
-        own = integer if dtype in INTEGER else real if dtype in FLOAT else complex if dtype in COMPLEX else None
+        own = (
+            integer if dtype in INTEGER else real if dtype in FLOAT else complex if dtype in COMPLEX else None
+        )
         return (own or template).format(*spread(emitter, node), op=node.op, dtype=node.dtype)
 
     return write
@@ -188,9 +189,7 @@ TABLE: Final[Rows] = {
     ops.Xor: elementwise("np.bitwise_xor({0}, {1})"),
     # the irregular element-wise ones
     ops.Select: elementwise("np.where({0}, {1}, {2})"),
-    ops.Clamp: elementwise(
-        "np.minimum(np.maximum({1}, {0}), {2})", real="minimum(maximum({1}, {0}), {2})"
-    ),
+    ops.Clamp: elementwise("np.minimum(np.maximum({1}, {0}), {2})", real="minimum(maximum({1}, {0}), {2})"),
     ops.Convert: _convert,
     ops.BitcastConvert: _bitcast,
     ops.ReducePrecision: elementwise("reduce_precision({0}, {op.exponent_bits}, {op.mantissa_bits})"),
@@ -205,6 +204,7 @@ TABLE: Final[Rows] = {
     **reductions.ROWS,
     **contraction.ROWS,
     **sorting.ROWS,
+    **indexing.ROWS,
     **control.ROWS,
 }
 
@@ -214,5 +214,6 @@ SCOPE: Final[dict[str, Any]] = {
     **reductions.SCOPE,
     **contraction.SCOPE,
     **sorting.SCOPE,
+    **indexing.SCOPE,
     **control.SCOPE,
 }

@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing"),
     ("array",),
-    ("explanation.program", "lowering", "make_explicit", "doctor"),
+    ("explanation.program", "lowering", "make_explicit", "doctor", "stablehlo"),
     ("__init__", "__main__"),
 )
 

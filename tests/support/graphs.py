@@ -9,10 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from tests.support.operations import own_operations
 from xarr import backend
 from xarr.compiler.pipeline import compile_graph
-from xarr.ir import graph as graphs
-from xarr.ir import ops
+from xarr.ir import graph as graphs, ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, Type
@@ -123,18 +123,7 @@ def regular(op: Any) -> Case:
     return Case(graph(rows, *operands), inputs)
 
 
-def concrete(base: type[Op]) -> list[Any]:
-    """The operations below `base`, families themselves left out."""
-    found: list[Any] = []
-    for op in base.__subclasses__():
-        inherited = concrete(op)
-        # Other tests define ops of their own.
-        own = "name" in vars(op) and op.__module__.startswith("xarr.")
-        found += [op, *inherited] if own else inherited
-    return found
-
-
-REGULAR = {op.__name__: regular(op) for op in concrete(ops.Elementwise)}
+REGULAR = {op.__name__: regular(op) for op in own_operations(ops.Elementwise)}
 
 MATRIX = np.array([[3, 1, 2], [6, 5, 4]], np.float32)
 ROW = np.array([10, 20, 30], np.float32)

@@ -10,8 +10,16 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from xarr.broadcasting import Alignment, Dimensions, Misfit, Shape, align_numpy, align_xla, as_dimensions
-from xarr.broadcasting import xla_violation as _xla_violation
+from xarr.broadcasting import (
+    Alignment,
+    Dimensions,
+    Misfit,
+    Shape,
+    align_numpy,
+    align_xla,
+    as_dimensions,
+    xla_violation as _xla_violation,
+)
 from xarr.errors import BroadcastError, InputError, ShapeError
 from xarr.explanation.expression import parse_expression, read_expression
 from xarr.explanation.facts import BroadcastFacts, Operand, apply_to_values

@@ -104,7 +104,7 @@ def explain_broadcast(
     names: Sequence[str] | None = None,
     broadcast_dimensions: Sequence[int] | None = None,
 ) -> BroadcastExplanation:
-    """Explain how `op` broadcasts its operands, or why it does not: a text, a page and a picture in one object.
+    """Explain how `op` broadcasts its operands, or why it does not: text, page and picture in one object.
 
     Operands are arrays, or shapes given as tuples of ints: `explain_broadcast(x, (5,), op="-")`.  Nothing
     is evaluated; values that are there already and few are shown.  With `broadcast_dimensions` (two

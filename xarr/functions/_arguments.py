@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xarr import backend as backends
-from xarr import lax
+from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL
 from xarr.errors import DTypeError, InputError, ShapeError

@@ -28,7 +28,7 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, written_operands
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
-from xarr.lazy import Handle, common_backend, wrap
+from xarr.lazy import Handle, common_backend, unowned, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -111,7 +111,7 @@ def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
 def _node_of(value: ArrayLike, dtype: DType | None, backend: AbstractBackend | None) -> Node:
     if is_weak(value):
         return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
-    node: Node = value._node if isinstance(value, Handle) else host_node(host_array(value), backend)
+    node: Node = value._node if isinstance(value, Handle) else unowned(host_node(host_array(value), backend))
     return node if dtype is None or node.dtype == dtype else Node(Convert(dtype), (node,))
 
 
@@ -159,7 +159,9 @@ def aligned(
     """NumPy's alignment of the shapes if it exists and `config.broadcasting` allows it."""
     alignment = align_numpy(*shapes)
     if isinstance(alignment, Misfit):
-        raise broadcast_error(name, shapes, names=written_operands(len(shapes)), dtypes=[xla_name(d) for d in dtypes])
+        raise broadcast_error(
+            name, shapes, names=written_operands(len(shapes)), dtypes=[xla_name(d) for d in dtypes]
+        )
     mode = config.broadcasting
     if mode != "numpy":
         _keep_discipline(name, alignment, dtypes, mode)

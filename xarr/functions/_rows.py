@@ -230,5 +230,3 @@ def _compare_signs(direction: str, x1: Array, x2: Array) -> Array:
     compared = wrap(Node(ops.Compare(direction), (pair[0]._node, pair[1]._node)), pair[0]._backend)
     below = direction == "NE" or direction in (("GT", "GE") if swap else ("LT", "LE"))
     return lax.select(negative, lax.full_like(compared, below), compared)
-
-

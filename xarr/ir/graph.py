@@ -171,7 +171,9 @@ def postorder(roots: Iterable[Node], stop: Callable[[Node], bool] | None = None)
             seen.add(id(node))
             stack.append((node, True))
             if stop is None or not stop(node):
-                stack.extend((operand, False) for operand in reversed(node.operands) if id(operand) not in seen)
+                stack.extend(
+                    (operand, False) for operand in reversed(node.operands) if id(operand) not in seen
+                )
     return order
 
 
@@ -269,7 +271,9 @@ class Graph:
                 raise GraphError(f"graph {self.name}: {node!r} is a parameter of another graph", node)
             inferred = node.op.infer(*[operand.type for operand in node.operands])
             if inferred is not node.type:
-                raise GraphError(f"graph {self.name}: {node!r} has a type other than inferred, {inferred}", node)
+                raise GraphError(
+                    f"graph {self.name}: {node!r} has a type other than inferred, {inferred}", node
+                )
             for graph in node.op.graphs:
                 graph.verify()
         if len(parameters) != len(self.parameters):

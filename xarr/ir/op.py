@@ -7,6 +7,7 @@ the labels of the StableHLO specification where it has one for the constraint.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
@@ -112,7 +113,7 @@ def operation(cls: type[OpClass]) -> type[OpClass]:
 
     A class without fields of its own already is one, and processing it would only slow the import.
     """
-    if cls.__dict__.get("__annotations__"):
+    if inspect.get_annotations(cls):
         return dataclass(frozen=True, eq=False)(cls)
     cls.__setattr__ = _refuse_assignment  # type: ignore[assignment]
     return cls

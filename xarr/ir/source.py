@@ -28,7 +28,11 @@ class Source:
         positions = list(self.code.co_positions())
         line, end_line, column, end_column = positions[self.offset // 2]
         one_line = line == end_line
-        return (line or self.code.co_firstlineno, column if one_line else None, end_column if one_line else None)
+        return (
+            line or self.code.co_firstlineno,
+            column if one_line else None,
+            end_column if one_line else None,
+        )
 
     @property
     def filename(self) -> str:

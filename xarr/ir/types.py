@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -17,7 +17,9 @@ class TensorType:
     __slots__ = ("__weakref__", "dtype", "shape")
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    _interned: WeakValueDictionary[tuple[tuple[int, ...], np.dtype[Any]], TensorType] = WeakValueDictionary()
+    _interned: ClassVar[WeakValueDictionary[tuple[tuple[int, ...], np.dtype[Any]], TensorType]] = (
+        WeakValueDictionary()
+    )
 
     def __new__(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> TensorType:
         found = cls._interned.get((shape, dtype))
@@ -64,7 +66,7 @@ class TupleType:
 
     __slots__ = ("__weakref__", "elements")
     elements: tuple[Type, ...]
-    _interned: WeakValueDictionary[tuple[Type, ...], TupleType] = WeakValueDictionary()
+    _interned: ClassVar[WeakValueDictionary[tuple[Type, ...], TupleType]] = WeakValueDictionary()
 
     def __new__(cls, elements: tuple[Type, ...]) -> TupleType:
         found = cls._interned.get(elements)

@@ -59,7 +59,8 @@ def dot(
             raise ShapeError(
                 "dot: wanted vectors or matrices, got "
                 f"{left.tensor_type.short()} and {right.tensor_type.short()}; for other ranks say with "
-                "dimension_numbers=((lhs contracting, rhs contracting), (lhs batch, rhs batch)) which dimensions are summed over"
+                "dimension_numbers=((lhs contracting, rhs contracting), (lhs batch, rhs batch)) "
+                "which dimensions are summed over"
             )
         dimension_numbers = (((len(left.shape) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)

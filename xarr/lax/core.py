@@ -18,7 +18,7 @@ from xarr.ir.graph import Node, data
 from xarr.ir.op import Op
 from xarr.ir.ops import BroadcastInDim, Constant
 from xarr.ir.types import TensorType, Type
-from xarr.lazy import Handle, common_backend, mixed, wrap
+from xarr.lazy import Handle, common_backend, mixed, unowned, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -41,7 +41,9 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
         found = backends.default()
     strong = {i: _strong_node(value, found) for i, value in enumerate(values) if not _is_weak(value)}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
-    nodes = tuple(strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values))
+    nodes = tuple(
+        strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values)
+    )
     return nodes, found
 
 
@@ -65,7 +67,7 @@ def _default_dtype(scalars: Sequence[Any]) -> np.dtype[Any]:
 def _strong_node(value: ArrayLike, backend: AbstractBackend | None) -> Node:
     if isinstance(value, Handle):
         return value._node
-    return host_node(host_array(value), backend)
+    return unowned(host_node(host_array(value), backend))
 
 
 def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> Node:

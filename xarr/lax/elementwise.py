@@ -271,7 +271,9 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round floats to a format with these exponent and mantissa bits, and back to their own."""
     exponent = integer("reduce_precision", "exponent_bits", exponent_bits)
-    return apply(ops.ReducePrecision(exponent, integer("reduce_precision", "mantissa_bits", mantissa_bits)), operand)
+    return apply(
+        ops.ReducePrecision(exponent, integer("reduce_precision", "mantissa_bits", mantissa_bits)), operand
+    )
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:

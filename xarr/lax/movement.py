@@ -137,11 +137,15 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int] | None = None) -> Array:
     ones = [axis for axis, size in enumerate(shape) if size == 1]
     dims = tuple(ones) if dimensions is None else normalize_axes(dimensions, len(shape))
     if any(shape[axis] != 1 for axis in dims):
-        raise ShapeError(f"squeeze: wanted dimensions of size 1, got {dims} of shape {shape}; those are {ones}")
+        raise ShapeError(
+            f"squeeze: wanted dimensions of size 1, got {dims} of shape {shape}; those are {ones}"
+        )
     return reshape(array, [size for axis, size in enumerate(shape) if axis not in dims])
 
 
-def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+def pad(
+    operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]
+) -> Array:
     """(low, high, interior) padding in each dimension with `padding_value`, a scalar.
 
     Negative low and high cut elements off.  Raises ShapeError [C1]-[C4].  Source: XLA's Pad.

@@ -246,7 +246,9 @@ def _infer_branches(op: If | Case, operands: tuple[Type, ...]) -> Type:
     for graph in op.graphs:
         check_signature(op, "C2", graph, operands, graph.result_types, "branch")
         if graph.result_types != results:
-            op.fail("C3", f"branches differ: {packed(results).short()} and {packed(graph.result_types).short()}")
+            op.fail(
+                "C3", f"branches differ: {packed(results).short()} and {packed(graph.result_types).short()}"
+            )
     return packed(results)
 
 

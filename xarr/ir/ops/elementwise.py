@@ -34,7 +34,7 @@ Accepted = frozenset[np.dtype[Any]]
 def _kinds(accepted: Accepted) -> str:
     parts = (("bool", BOOL), ("integer", INTEGER), ("float", FLOAT), ("complex", COMPLEX))
     names = [name for name, members in parts if members <= accepted]
-    if SIGNED <= accepted and not accepted >= INTEGER:
+    if accepted >= SIGNED and not accepted >= INTEGER:
         names.insert(0, "signed integer")
     return " or ".join(names) or ", ".join(sorted(map(str, accepted)))
 
@@ -73,7 +73,9 @@ class Elementwise(Op):
     def _refuse_mixture(self, operands: tuple[TensorType, ...]) -> None:
         shown = ", ".join(operand.short() for operand in operands)
         if len({operand.dtype for operand in operands}) > 1:
-            self.fail_dtype("C2", f"wanted operands of one element type, got {shown}; convert_element_type one")
+            self.fail_dtype(
+                "C2", f"wanted operands of one element type, got {shown}; convert_element_type one"
+            )
         self.fail("C3", f"wanted operands of one shape, got {shown}; broadcast_in_dim makes them equal")
 
 
@@ -87,6 +89,7 @@ class Binary(Elementwise):
     """(x, y) -> f(x, y)."""
 
     arity = 2
+
 
 DIRECTIONS: Final = ("EQ", "NE", "GE", "GT", "LE", "LT")
 
@@ -106,7 +109,9 @@ class Compare(Binary):
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
-            raise ValueRangeError(f"compare: wanted a direction of {', '.join(DIRECTIONS)}, got {self.direction!r}")
+            raise ValueRangeError(
+                f"compare: wanted a direction of {', '.join(DIRECTIONS)}, got {self.direction!r}"
+            )
 
     @property
     def lax_name(self) -> str:  # type: ignore[override]
@@ -116,7 +121,9 @@ class Compare(Binary):
         if dtype in COMPLEX and self.direction not in ("EQ", "NE"):
             self.fail_dtype("C4", f"complex numbers have no order, got {dtype}; compare abs, real or imag")
         if self.total_order and dtype not in FLOAT:
-            self.fail_dtype("C5", f"the total order is one of floats, got {dtype}; use {self.direction.lower()}")
+            self.fail_dtype(
+                "C5", f"the total order is one of floats, got {dtype}; use {self.direction.lower()}"
+            )
         return PREDICATE
 
     def assembly(self, node: Node, printer: Printer) -> str:
@@ -147,7 +154,9 @@ class Select(Op):
     def infer(self, *operands: Type) -> Type:
         pred, on_true, on_false = self.tensors(operands, 3)
         if pred.dtype != PREDICATE:
-            self.fail_dtype("C1", f"wanted a bool predicate, got {pred.short()}; compare it with 0, e.g. ne(p, 0)")
+            self.fail_dtype(
+                "C1", f"wanted a bool predicate, got {pred.short()}; compare it with 0, e.g. ne(p, 0)"
+            )
         if on_true is not on_false:
             self.fail("C2", f"wanted two branches of one type, got {on_true.short()} and {on_false.short()}")
         if pred.shape != on_true.shape:
@@ -224,13 +233,17 @@ class BitcastConvert(Op):
         if old != new and (operand.dtype in rigid or self.dtype in rigid):
             self.fail_dtype("C1", f"no bitcast of another width from {operand.short()} to {self.dtype}")
         if (operand.dtype in COMPLEX) != (self.dtype in COMPLEX):
-            self.fail_dtype("C1", f"no bitcast between complex and real, got {operand.short()} to {self.dtype}")
+            self.fail_dtype(
+                "C1", f"no bitcast between complex and real, got {operand.short()} to {self.dtype}"
+            )
         if old == new:
             return operand.with_dtype(self.dtype)
         if old > new:
             return TensorType((*operand.shape, old // new), self.dtype)
         if not operand.shape or operand.shape[-1] != new // old:
-            self.fail("C2", f"wanted a last dimension of {new // old} to form {self.dtype}, got {operand.short()}")
+            self.fail(
+                "C2", f"wanted a last dimension of {new // old} to form {self.dtype}, got {operand.short()}"
+            )
         return TensorType(operand.shape[:-1], self.dtype)
 
     def assembly(self, node: Node, printer: Printer) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -37,14 +38,21 @@ class BroadcastInDim(Op):
         (operand,) = self.tensors(operands, 1)
         dims = self.broadcast_dimensions
         if len(dims) != operand.rank:
-            self.fail("C1", f"wanted {operand.rank} broadcast_dimensions, one for each dimension of {operand.short()}, got {dims}")
+            self.fail(
+                "C1",
+                f"wanted {operand.rank} broadcast_dimensions, one for each dimension of {operand.short()}, got {dims}",
+            )
         if any(not 0 <= dim < len(self.shape) for dim in dims):
             self.fail("C2", f"wanted dimensions in [0, {len(self.shape)}), got {dims}")
-        if any(a >= b for a, b in zip(dims, dims[1:], strict=False)):
+        if any(a >= b for a, b in pairwise(dims)):
             self._refuse_order(dims)
         for axis, (size, dim) in enumerate(zip(operand.shape, dims, strict=True)):
             if size not in (1, self.shape[dim]):
-                self.fail("C4", f"operand dimension {axis} of {operand.short()} has size {size}; result dimension {dim} of {self.shape} wants {self.shape[dim]} or 1")
+                self.fail(
+                    "C4",
+                    f"operand dimension {axis} of {operand.short()} has size {size}; result "
+                    f"dimension {dim} of {self.shape} wants {self.shape[dim]} or 1",
+                )
         return operand.with_shape(self.shape)
 
     def assembly(self, node: Node, printer: Printer) -> str:
@@ -71,7 +79,10 @@ class Reshape(Op):
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
         if prod(self.shape) != operand.size:
-            self.fail("C1", f"{operand.short()} has {operand.size} elements, shape {self.shape} wants {prod(self.shape)}")
+            self.fail(
+                "C1",
+                f"{operand.short()} has {operand.size} elements, shape {self.shape} wants {prod(self.shape)}",
+            )
         return operand.with_shape(self.shape)
 
     def assembly(self, node: Node, printer: Printer) -> str:
@@ -142,12 +153,18 @@ class Slice(Op):
         (operand,) = self.tensors(operands, 1)
         rows = (self.start_indices, self.limit_indices, self.strides)
         if any(len(row) != operand.rank for row in rows):
-            self.fail("C1", f"wanted {operand.rank} starts, limits and strides for {operand.short()}, got {rows}")
+            self.fail(
+                "C1", f"wanted {operand.rank} starts, limits and strides for {operand.short()}, got {rows}"
+            )
         for size, start, limit in zip(operand.shape, *rows[:2], strict=True):
             if not 0 <= start <= limit <= size:
-                self.fail("C2", f"wanted 0 <= start <= limit <= {size}, got {start}:{limit} of {operand.short()}")
+                self.fail(
+                    "C2", f"wanted 0 <= start <= limit <= {size}, got {start}:{limit} of {operand.short()}"
+                )
         if any(stride < 1 for stride in self.strides):
-            self.fail("C3", f"wanted strides >= 1, got {self.strides}; rev and then slice for a negative step")
+            self.fail(
+                "C3", f"wanted strides >= 1, got {self.strides}; rev and then slice for a negative step"
+            )
         return operand.with_shape(
             tuple(-(-(limit - start) // stride) for start, limit, stride in zip(*rows, strict=True))
         )
@@ -182,7 +199,9 @@ class Pad(Op):
             self.fail("C1", f"wanted a scalar padding value of {operand.dtype}, got {value.short()}")
         rows = (self.low, self.high, self.interior)
         if any(len(row) != operand.rank for row in rows):
-            self.fail("C2", f"wanted {operand.rank} of low, high and interior for {operand.short()}, got {rows}")
+            self.fail(
+                "C2", f"wanted {operand.rank} of low, high and interior for {operand.short()}, got {rows}"
+            )
         if any(interior < 0 for interior in self.interior):
             self.fail("C3", f"wanted interior >= 0, got {self.interior}; a strided slice removes elements")
         shape = tuple(

@@ -59,7 +59,9 @@ class Reduce(Op):
             if value is not scalar:
                 self.fail("C2", f"wanted an initial value {scalar.short()}, got {value.short()}")
         rank = arrays[0].rank
-        if len(set(self.dimensions)) != len(self.dimensions) or any(not 0 <= d < rank for d in self.dimensions):
+        if len(set(self.dimensions)) != len(self.dimensions) or any(
+            not 0 <= d < rank for d in self.dimensions
+        ):
             self.fail("C3", f"wanted distinct dimensions in [0, {rank}), got {self.dimensions}")
         check_signature(self, "C4", self.computation, scalars * 2, scalars)
         kept = tuple(size for axis, size in enumerate(arrays[0].shape) if axis not in self.dimensions)
@@ -89,7 +91,12 @@ class Reduce(Op):
 
 
 def check_signature(
-    op: Op, label: str, graph: Graph, parameters: tuple[Type, ...], results: tuple[Type, ...], role: str = "computation"
+    op: Op,
+    label: str,
+    graph: Graph,
+    parameters: tuple[Type, ...],
+    results: tuple[Type, ...],
+    role: str = "computation",
 ) -> None:
     """Refuse a carried graph whose parameter or result types are not the wanted ones."""
     if graph.parameter_types != parameters or graph.result_types != results:
@@ -142,7 +149,10 @@ class DotGeneral(Op):
         for label, word, pairs in (("C3", "batching", batch), ("C4", "contracting", contract)):
             for a, b in zip(*pairs, strict=True):
                 if lhs.shape[a] != rhs.shape[b]:
-                    self.fail(label, f"{word} dimensions {a} and {b} of {shown} differ in size: {lhs.shape[a]} and {rhs.shape[b]}")
+                    self.fail(
+                        label,
+                        f"{word} dimensions {a} and {b} of {shown} differ in size: {lhs.shape[a]} and {rhs.shape[b]}",
+                    )
         if lhs.dtype != rhs.dtype:
             self.fail_dtype("C5", f"wanted one element type, got {shown}; convert_element_type one")
         return TensorType(self._result_shape(lhs, rhs), self.dtype)
@@ -159,7 +169,11 @@ class DotGeneral(Op):
 
     def _result_shape(self, lhs: TensorType, rhs: TensorType) -> Ints:
         batch = tuple(lhs.shape[dim] for dim in self.lhs_batching_dimensions)
-        return batch + tuple(lhs.shape[d] for d in self.lhs_free(lhs)) + tuple(rhs.shape[d] for d in self.rhs_free(rhs))
+        return (
+            batch
+            + tuple(lhs.shape[d] for d in self.lhs_free(lhs))
+            + tuple(rhs.shape[d] for d in self.rhs_free(rhs))
+        )
 
     def lhs_free(self, lhs: TensorType) -> Ints:
         """The dimensions of lhs that are neither batching nor contracting."""
@@ -198,7 +212,9 @@ class Sort(Op):
         if not 0 <= self.dimension < arrays[0].rank:
             self.fail("C2", f"wanted a dimension in [0, {arrays[0].rank}), got {self.dimension}")
         pairs = tuple(TensorType((), array.dtype) for array in arrays for _ in range(2))
-        check_signature(self, "C3", self.comparator, pairs, (TensorType((), np.dtype(np.bool_)),), "comparator")
+        check_signature(
+            self, "C3", self.comparator, pairs, (TensorType((), np.dtype(np.bool_)),), "comparator"
+        )
         return packed(arrays)
 
     def results(self, node: Node) -> tuple[Type, ...]:

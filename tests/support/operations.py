@@ -1,0 +1,15 @@
+"""The operations of the library, found by class."""
+
+from typing import Any
+
+from xarr.ir.op import Op
+
+
+def own_operations(base: type[Op] = Op) -> list[Any]:
+    """The concrete ops below `base`, once each: no families, and none that a test defined for itself."""
+    found: dict[type[Op], None] = {}
+    for cls in base.__subclasses__():
+        if "name" in vars(cls) and cls.__module__.startswith("xarr."):
+            found[cls] = None
+        found.update(dict.fromkeys(own_operations(cls)))
+    return list(found)

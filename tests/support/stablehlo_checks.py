@@ -1,0 +1,170 @@
+"""Evaluates the checks of the StableHLO project's test programs: `check.expect_close` and its like.
+
+A program is read, its checks become results of the function they stand in, and the function runs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.compare import ulp_distances
+from xarr.dtypes import COMPLEX, FLOAT, real_part_of
+from xarr.errors import XarrError
+from xarr.ir.stablehlo.elements import read_elements
+from xarr.ir.stablehlo.parser import read_module
+from xarr.ir.stablehlo.records import Function, Literal, Operation, SourceModule
+from xarr.ir.types import TensorType
+from xarr.stablehlo import Module, run
+
+HostArray = np.ndarray[Any, Any]
+
+SEPARATOR = "// -----"
+#: What these programs sum may be summed in any order: there the largest value decides what is close.
+SUMS = ("dot_general_", "conv_general_dilated_", "fft_", "triangular_solve_")
+SUM_TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-14}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One function that checks itself."""
+
+    path: Path
+    text: str
+    function: str
+
+    @property
+    def name(self) -> str:
+        """`testdata/file.mlir`, or `interpret/file.mlir:function` where one file holds many."""
+        name = f"{self.path.parent.name}/{self.path.name}"
+        return name if self.path.parent.name == "testdata" else f"{name}:{self.function}"
+
+
+@dataclass(frozen=True)
+class Check:
+    kind: str
+    tolerance: float
+    literal: Literal | None
+
+
+def cases(path: Path) -> Iterator[Case]:
+    """The functions of a file that contain checks."""
+    for text in path.read_text(encoding="utf-8").split(SEPARATOR):
+        if "check.expect" not in text:
+            continue
+        for function in read_module(text).functions.values():
+            if not function.arguments and any(_is_check(each) for each in _operations(function)):
+                yield Case(path, text, function.name)
+
+
+def outcome(case: Case, backend: str) -> str | None:
+    """None if every check of the case holds, else what is wrong, in one line."""
+    try:
+        source = read_module(case.text, case.path.name)
+        checks = _expose(source, case.function)
+        module = Module(source)
+        results = [np.asarray(result) for result in run(module, function=case.function, backend=backend)]
+    except XarrError as error:
+        return _reason(error)
+    for check in reversed(checks):
+        expected = results.pop() if check.literal is None else None
+        actual = results.pop()
+        if expected is None:
+            expected = _array(check, actual, source)
+        problem = compare(check.kind, check.tolerance, actual, expected)
+        if problem and not (case.path.name.startswith(SUMS) and is_close(actual, expected)):
+            return problem
+    return None
+
+
+def compare(kind: str, tolerance: float, actual: HostArray, expected: HostArray) -> str | None:
+    """None if the values agree as `kind` (eq, close, almost_eq) says, else by how much they do not."""
+    if actual.dtype != expected.dtype or actual.shape != expected.shape:
+        return f"got {actual.dtype}{actual.shape}, expected {expected.dtype}{expected.shape}"
+    if actual.dtype in COMPLEX:
+        pairs = ((actual.real, expected.real), (actual.imag, expected.imag))
+        return next(filter(None, [compare(kind, tolerance, *pair) for pair in pairs]), None)
+    wrong = ~_agrees(kind, tolerance, actual, expected)
+    if not wrong.any():
+        return None
+    place = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return f"{kind}: {int(wrong.sum())} of {wrong.size} differ, first at {place}: {actual[place]} for {expected[place]}"
+
+
+def _agrees(kind: str, tolerance: float, actual: HostArray, expected: HostArray) -> HostArray:
+    if actual.dtype not in FLOAT:
+        return np.asarray(actual == expected)
+    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    if kind == "eq":
+        return np.asarray(same)
+    finite = np.isfinite(actual) & np.isfinite(expected)
+    if kind == "close":
+        return np.asarray(same | (finite & (ulp_distances(actual, expected) <= tolerance)))
+    with np.errstate(all="ignore"):
+        return np.asarray(
+            same | (finite & (np.abs(actual.astype(float) - expected.astype(float)) <= tolerance))
+        )
+
+
+def is_close(actual: HostArray, expected: HostArray) -> bool:
+    """Whether two results of sums in different orders are the same up to rounding."""
+    wide = np.complex128 if actual.dtype in COMPLEX else np.float64
+    scale = float(np.max(np.abs(expected.astype(wide)), initial=0.0))
+    error = float(np.max(np.abs(actual.astype(wide) - expected.astype(wide)), initial=0.0))
+    return error <= SUM_TOLERANCE.get(real_part_of(actual.dtype), 0.0) * scale
+
+
+def _operations(function: Function) -> list[Operation]:
+    return function.body.operations if function.body else []
+
+
+def _target(operation: Operation) -> str:
+    called = (
+        operation.attributes.get("call_target_name", "") if operation.name == "stablehlo.custom_call" else ""
+    )
+    return called or operation.name
+
+
+def _is_check(operation: Operation) -> bool:
+    return _target(operation).startswith("check.expect_")
+
+
+def _expose(source: SourceModule, name: str) -> list[Check]:
+    """Turn the checks of a function into results of it; what they check, in order."""
+    function = source.functions[name]
+    assert function.body is not None
+    found = [operation for operation in function.body.operations if _is_check(operation)]
+    function.body.operations = [
+        operation for operation in function.body.operations if not _is_check(operation)
+    ]
+    last = function.body.operations[-1]
+    last.operands = [operand for operation in found for operand in operation.operands]
+    types = [type for operation in found for type in operation.operand_types or ()]
+    last.operand_types = function.result_types = tuple(types)
+    return [_check(operation) for operation in found]
+
+
+def _check(operation: Operation) -> Check:
+    target, attributes = _target(operation), operation.attributes
+    kind = target.removeprefix("check.expect_").removesuffix("_const")
+    absolute = 1e-3 if operation.name == "stablehlo.custom_call" else 1e-4
+    tolerance = {"eq": 0.0, "close": 3.0, "almost_eq": absolute}[kind]
+    given = attributes.get("max_ulp_difference") if kind == "close" else attributes.get("tolerance")
+    literal = attributes.get("value")
+    return Check(kind, float(tolerance if given is None else given), literal)
+
+
+def _array(check: Check, actual: HostArray, source: SourceModule) -> HostArray:
+    assert check.literal is not None
+    type = TensorType(actual.shape, actual.dtype)
+    return read_elements(check.literal, type, source.text, source.resources).array()
+
+
+def _reason(error: XarrError) -> str:
+    first, *others = str(error).split("\n")
+    if "does not support" not in first:
+        return first
+    found = {line.split(", at ")[0].strip() for line in others if ", at " in line}
+    return f"needs {'; '.join(sorted(found))}"

@@ -1,0 +1,102 @@
+"""What cannot become an array, or a graph: each ends in an error that says what is wrong and what works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from xarr.errors import BackendError, DTypeError, InputError, TracedValueError, ValueRangeError, XarrError
+
+#: NumPy and Python ask these themselves, or they are no operand of an operator.
+NO_OPERAND = str | bytes | dict | set | type(None) | int | np.generic
+
+BAD_VALUES: dict[str, tuple[Any, type[XarrError], str]] = {
+    "object array": (
+        np.array([1, None]),
+        InputError,
+        r"Python objects \(NoneType, int\) cannot be computed with",
+    ),
+    "dict": ({"a": 1}, InputError, r"Python objects \(dict\)"),
+    "None": (None, InputError, r"Python objects \(NoneType\)"),
+    "set": ({1, 2}, InputError, r"Python objects \(set\)"),
+    "generator": ((i for i in range(3)), InputError, r"Python objects \(generator\)"),
+    "ragged list": ([[1, 2], [3]], InputError, r"ragged list is no array: .* got \[\[1, 2\], \[3\]\]"),
+    "ragged depth": ([1, [2]], InputError, "ragged"),
+    "string": ("abc", InputError, "strings are no array elements, got 'abc'; parse"),
+    "bytes": (b"abc", InputError, "strings are no array elements"),
+    "strings": (["1", "2"], InputError, "strings are no array elements"),
+    "dates": (
+        np.array(["2020-01-01"], "datetime64[D]"),
+        InputError,
+        r"dates and durations .* datetime64\[D\]",
+    ),
+    "durations": (np.timedelta64(3, "s"), InputError, "dates and durations"),
+    "records": (np.zeros(2, [("x", float)]), DTypeError, "is not an element type of xarr"),
+    "long double": (np.zeros(2, np.longdouble), DTypeError, "is not an element type of xarr"),
+    "a huge int": (10**400, ValueRangeError, "out of bounds for int64"),
+    "a list with a huge int": ([1, 10**400], InputError, "too large for any element type"),
+    "an int of too many digits to print": (10**5000, ValueRangeError, "out of bounds|too large"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_VALUES)
+def test_what_is_no_array(what: str) -> None:
+    value, error, message = BAD_VALUES[what]
+    with pytest.raises(error, match=message):
+        xarr.asarray(value)
+    if not isinstance(value, NO_OPERAND) and what != "generator":
+        with pytest.raises(error, match=message):
+            xarr.asarray([1.0, 2.0]) + value
+
+
+@pytest.mark.parametrize("what", [key for key in BAD_VALUES if "int" not in key and key != "generator"])
+def test_an_element_type_does_not_make_it_one(what: str) -> None:
+    value, error, _ = BAD_VALUES[what]
+    if what in ("records", "long double"):
+        return
+    with pytest.raises(error):
+        xarr.asarray(value, dtype="float64")
+
+
+@pytest.mark.parametrize("function", ["add", "sqrt", "less", "where"])
+def test_functions_refuse_them_too(function: str) -> None:
+    arguments = {"add": 2, "sqrt": 1, "less": 2, "where": 3}[function]
+    for bad in ([[1, 2], [3]], ["a"], [None]):
+        with pytest.raises(InputError):
+            getattr(xarr, function)(*[bad] * arguments)
+
+
+def test_numbers_beyond_a_type() -> None:
+    x = xarr.asarray([1.0, 2.0])
+    for compute in (lambda: x + 10**400, lambda: x * -(10**400), lambda: xarr.asarray(10**400, "float64")):
+        with pytest.raises(OverflowError, match="too large for float64"):
+            compute()
+    narrow = xarr.asarray(np.ones(2, np.float32))
+    assert np.asarray(narrow * 1e300).tolist() == [np.inf, np.inf]
+    assert (narrow * 1e300).dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "datetime64[s]", "float128", "V8", "nonsense"])
+def test_bad_dtypes(dtype: str) -> None:
+    for compute in (lambda: xarr.asarray([1.0], dtype=dtype), lambda: xarr.asarray([1.0]).astype(dtype)):
+        with pytest.raises(DTypeError, match=r"is not (a dtype|an element type)"):
+            compute()
+
+
+@pytest.mark.parametrize(
+    "look",
+    [bool, float, int, np.asarray, lambda x: [10, 20][x], lambda x: range(3)[x]],
+    ids=["bool", "float", "int", "asarray", "list index", "range index"],
+)
+def test_a_traced_value(look: Callable[[Any], Any]) -> None:
+    with pytest.raises(TracedValueError, match="value of a traced array was asked for"):
+        xarr.lower(lambda x: (look(x), x)[1], xarr.asarray(1))
+
+
+def test_an_unknown_backend() -> None:
+    with pytest.raises(BackendError, match=r"no backend called 'warp'.*Available: "):
+        xarr.set_backend("warp")

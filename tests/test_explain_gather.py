@@ -1,0 +1,185 @@
+"""`explain_gather` and `explain_scatter`: the loops that they show compute what lax computes."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.test_lax_indexing_fuzz import layout
+from xarr import lax
+from xarr.errors import InputError, ShapeError
+
+ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
+INTO_ROWS = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_loops_compute_what_lax_computes(seed: int) -> None:
+    random = Random(seed)
+    form = layout(random)
+    generator = np.random.default_rng(seed)
+    operand, indices = generator.normal(size=form.operand), generator.integers(-1, 4, form.indices)
+    updates = generator.normal(size=form.windowed)
+    dims = (form.window_dims, form.left_out, form.index_map, form.batching, form.own_batching)
+    numbers = lax.GatherDimensionNumbers(*dims)
+    shown = xarr.explain_gather(
+        form.operand, form.indices, numbers, form.sizes, index_vector_dim=form.vector_dim
+    )
+    result = np.full(form.windowed, np.nan)
+    exec(shown.loops, {"operand": operand, "start_indices": indices, "result": result})
+    assert_same(lax.gather(operand, indices, numbers, form.sizes, index_vector_dim=form.vector_dim), result)
+
+    into = lax.ScatterDimensionNumbers(*dims)
+    shown = xarr.explain_scatter(
+        form.operand, form.indices, form.windowed, into, index_vector_dim=form.vector_dim
+    )
+    result = operand.copy()
+    exec(
+        shown.loops,
+        {"scatter_indices": indices, "updates": updates, "result": result, "f": lambda a, b: a * 0.5 + b},
+    )
+    found = lax.scatter_with(
+        operand, indices, updates, lambda a, b: a * 0.5 + b, into, index_vector_dim=form.vector_dim
+    )
+    assert_same(found, result)
+
+
+def test_text_of_a_gather() -> None:
+    numbers = lax.GatherDimensionNumbers((3, 4), (1,), (2, 1), (0,), (1,))
+    text = str(xarr.explain_gather((2, 3, 4, 2), (2, 2, 3, 2), numbers, (1, 1, 2, 2)))
+    assert (
+        text
+        == """\
+gather: operand (2, 3, 4, 2), start_indices (2, 2, 3, 2) -> result (2, 2, 3, 2, 2)
+12 windows of (1, 1, 2, 2) are read, one for each index vector; starts are clamped so that windows fit
+
+dimensions of the result:
+  0  size 2    batch    runs over start_indices dimension 0
+  1  size 2    batch    runs over start_indices dimension 1
+  2  size 3    batch    runs over start_indices dimension 2
+  3  size 2    offset   runs over the window in operand dimension 2
+  4  size 2    offset   runs over the window in operand dimension 3
+
+dimensions of the operand:
+  0  size 2    window 1    batching  runs along with start_indices dimension 1
+  1  size 3    window 1    collapsed starts at component 1 of the index vector
+  2  size 4    window 2    window    starts at component 0 of the index vector
+  3  size 2    window 2    window    starts at 0
+
+for b0 in range(2):
+    for b1 in range(2):
+        for b2 in range(3):
+            s2 = min(max(start_indices[b0, b1, b2, 0], 0), 2)
+            s1 = min(max(start_indices[b0, b1, b2, 1], 0), 2)
+            for w0 in range(2):
+                for w1 in range(2):
+                    result[b0, b1, b2, w0, w1] = operand[b1, s1, s2 + w0, w1]
+"""
+    )
+
+
+def test_text_of_a_scatter() -> None:
+    text = xarr.explain_scatter(
+        (4, 5), (1,), (5, 1), lax.ScatterDimensionNumbers((0,), (0,), (0,)), index_vector_dim=1
+    ).text()
+    assert (
+        "1 window of (1, 5) is written in this order, one for each index; "
+        "a window that does not fit is left out" in text
+    )
+    assert "  0  size 4    window 1    inserted  starts at the index\n" in text
+    assert "            result[s0, w0] = f(result[s0, w0], updates[w0, b0])\n" in text
+
+
+def cells(svg: str) -> list[tuple[str, str, str]]:
+    """(style, text, title) of each cell of a picture."""
+    tree = ElementTree.fromstring(svg)
+    space = "{http://www.w3.org/2000/svg}"
+    return [
+        (group.get("class", ""), group.findtext(f"{space}text", ""), group.findtext(f"{space}title", ""))
+        for group in tree.iter(f"{space}g")
+    ]
+
+
+def test_picture_of_a_gather() -> None:
+    """Rows 2 and (9, clamped) 3 of four: eight cells of the operand, two of each window, in its colour."""
+    found = cells(xarr.explain_gather((4, 2), (2, 1), ROWS, (1, 2), indices=[[2], [9]]).svg())
+    assert [text for _, text, _ in found] == [
+        "0,0",
+        "0,1",
+        "1,0",
+        "1,1",
+        "2,0",
+        "2,1",
+        "3,0",
+        "3,1",
+        "2,0",
+        "2,1",
+        "3,0",
+        "3,1",
+    ]
+    assert [style for style, _, _ in found] == ["v"] * 4 + ["c o0"] * 2 + ["c o1"] * 2 + ["c o0"] * 2 + [
+        "c o1"
+    ] * 2
+    assert found[4][2] == "operand[2, 0]: windows [0]"
+
+
+def test_picture_of_a_scatter_shows_overlap_and_what_is_left_out() -> None:
+    found = cells(xarr.explain_scatter((3, 1), (3, 1), (3, 1), INTO_ROWS, indices=[[1], [-1], [1]]).svg())
+    assert [text for _, text, _ in found[:3]] == ["1,0", "left out", "1,0"]
+    assert found[4] == ("c o2", "1,0", "result[1, 0]: windows [0, 2]")
+
+
+@pytest.mark.parametrize(
+    ("shape", "count"),
+    [((), 0), ((10**9, 10**9), 1), ((0,), 1), ((7,), 1), ((40,), 1), ((30, 30), 2), ((3, 0), 2), ((1, 1), 2)],
+    ids=str,
+)
+def test_pictures_of_all_sizes_are_well_formed(shape: tuple[int, ...], count: int) -> None:
+    numbers = lax.GatherDimensionNumbers(tuple(range(1, len(shape) + 1)), (), tuple(range(count)))
+    explained = xarr.explain_gather(shape, (9, count), numbers, tuple(min(2, size) for size in shape))
+    ElementTree.fromstring(explained.svg())
+    assert ("the starts are an example" in explained.svg()) == (count > 0)
+    assert explained._repr_svg_() == explained.svg()
+
+
+def test_no_picture_above_rank_2() -> None:
+    explained = xarr.explain_gather(
+        (2, 2, 2), (1, 1), lax.GatherDimensionNumbers((1, 2), (0,), (0,)), (1, 2, 2)
+    )
+    assert explained._repr_svg_() is None
+    with pytest.raises(
+        ShapeError, match=r"pictures are drawn of operands with at most 2 dimensions, got \(2, 2, 2\)"
+    ):
+        explained.svg()
+
+
+def refused(error: type[Exception], match: str, *arguments: Any, **options: Any) -> None:
+    with pytest.raises(error, match=match):
+        xarr.explain_gather(*arguments, **options)
+
+
+def test_wrong_arguments() -> None:
+    refused(ShapeError, r"gather \[C21\]", (4, 5), (3, 1), ROWS, (1, 6))
+    refused(InputError, "wanted dimension numbers of xarr.lax, got 3", (4, 5), (3, 1), 3, (1, 5))
+    refused(InputError, "wanted a sequence of ints for a shape, got 4.5", 4.5, (3, 1), ROWS, (1, 5))
+    refused(InputError, "for slice_sizes, got 'ab'", (4, 5), (3, 1), ROWS, "ab")
+    refused(ShapeError, r"wanted sizes of 0 or more, got the shape \(-1, 5\)", (-1, 5), (3, 1), ROWS, (1, 5))
+    refused(ShapeError, "index_vector_dim=0 takes them as scalars", (4, 5), (), ROWS, (1, 5))
+    refused(
+        InputError,
+        r"wanted integer indices of shape \(3, 1\), got int64 of \(2,\)",
+        (4, 5),
+        (3, 1),
+        ROWS,
+        (1, 5),
+        indices=[1, 2],
+    )
+    refused(InputError, r"got float64 of \(1, 1\)", (4, 5), (1, 1), ROWS, (1, 5), indices=[[0.5]])
+    with pytest.raises(ShapeError, match=r"scatter \[C4\]"):
+        xarr.explain_scatter((4, 5), (3, 1), (2, 5), INTO_ROWS)

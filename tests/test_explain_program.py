@@ -1,0 +1,141 @@
+"""xarr.explain on programs: which broadcasts they make, in the user's words, without computing anything."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from xarr.errors import InputError, TracedValueError
+from xarr.explanation.broadcast import BroadcastExplanation
+from xarr.explanation.program import ProgramExplanation
+
+pytestmark = pytest.mark.implicit
+
+
+def explain(function: Any, *arguments: Any) -> ProgramExplanation:
+    found = xarr.explain(function, *arguments)
+    assert isinstance(found, ProgramExplanation)
+    return found
+
+
+@pytest.fixture
+def image() -> xarr.Array:
+    return xarr.asarray(np.arange(6.0).reshape(2, 3))
+
+
+@pytest.fixture
+def bias() -> xarr.Array:
+    return xarr.asarray(np.array([1.0, 2.0, 3.0]))
+
+
+def test_names_are_the_users(image: xarr.Array, bias: xarr.Array) -> None:
+    found = explain(lambda: image - bias)
+    assert len(found.steps) == 1
+    text = str(found)
+    assert "image - bias    image: f64[2,3]   bias: f64[3]   ->  f64[2,3]" in text
+    assert "result[i,j] = image[i,j] - bias[j]" in text
+    assert "lambda: image - bias" in text
+    assert f"{__file__}:" in text
+
+
+def test_calls_and_comparisons_are_named_too(image: xarr.Array, bias: xarr.Array) -> None:
+    assert "image: f64[2,3]   bias: f64[3]" in str(explain(lambda: xarr.maximum(image, bias)))
+    assert "bias: f64[3]   image: f64[2,3]" in str(explain(lambda: bias <= image))
+
+
+def test_several_broadcasts_in_order(image: xarr.Array, bias: xarr.Array) -> None:
+    def program(x: Any) -> Any:
+        centered = x - bias
+        column = x[:, :1]
+        return centered * column + 1.0
+
+    found = explain(program, image)
+    assert [step.explanation.op for step in found.steps] == ["subtract", "multiply"]
+    assert "centered * column" in str(found)
+    assert found.error is None
+    lines = [step.source.line for step in found.steps if step.source]
+    assert lines == sorted(lines)
+    assert found.html().count("<table") >= 2
+    with pytest.raises(InputError, match="shows one broadcast, the program makes 2"):
+        found.svg()
+
+
+def test_one_broadcast_has_a_picture(image: xarr.Array, bias: xarr.Array) -> None:
+    found = explain(lambda: image - bias)
+    assert found.svg().lstrip().startswith("<svg")
+    assert found._repr_html_() == found.html()
+
+
+def test_none_at_all(image: xarr.Array) -> None:
+    found = explain(lambda: image * image + 2.0)
+    assert found.steps == ()
+    assert "no implicit broadcast" in str(found)
+    assert "no implicit broadcast" in found.html()
+
+
+def test_a_failing_broadcast_ends_the_program(image: xarr.Array) -> None:
+    rows = xarr.asarray(np.ones(2))
+    column = xarr.asarray(np.ones((2, 1)))
+    found = explain(lambda: (image * column) + rows)
+    assert len(found.steps) == 2
+    assert found.error is not None
+    assert "rows[:, None]" in str(found)
+
+
+def test_nothing_is_evaluated(image: xarr.Array, bias: xarr.Array) -> None:
+    pending = image + 1
+    made: list[xarr.Array] = []
+    explain(lambda: made.append(pending - bias))
+    assert not pending.is_evaluated
+    assert not made[0].is_evaluated
+
+
+def test_arguments_reach_the_function(image: xarr.Array, bias: xarr.Array) -> None:
+    found = explain(lambda x, y: x / y, image, bias)
+    assert "result[i,j] = x[i,j] / y[j]" in str(found)
+
+
+def test_other_errors_pass_through(image: xarr.Array) -> None:
+    with pytest.raises(ZeroDivisionError):
+        xarr.explain(lambda: 1 // 0)
+    with pytest.raises(TracedValueError):
+        xarr.explain(lambda: xarr.lower(lambda x: x if x > 0 else -x, 1.0 * image[0, 0]))
+
+
+def test_a_string_is_bare_shapes() -> None:
+    found = xarr.explain("(5,1) - (5,)")
+    assert isinstance(found, BroadcastExplanation)
+    assert "(5, 5)" in found.text()
+
+
+@pytest.mark.parametrize("thing", [3, None, np.ones(3)], ids=["int", "None", "array"])
+def test_what_is_no_program(thing: Any) -> None:
+    with pytest.raises(InputError, match="wants a function such as lambda: x - y"):
+        xarr.explain(thing)
+
+
+def test_setitem_is_a_broadcast_too(image: xarr.Array, bias: xarr.Array) -> None:
+    def write() -> None:
+        image[:] = bias
+
+    found = explain(write)
+    assert [step.explanation.op for step in found.steps] == ["setitem"]
+
+
+def test_broadcasts_of_other_threads_are_not_listed(image: xarr.Array, bias: xarr.Array) -> None:
+    def program() -> None:
+        thread = threading.Thread(target=lambda: image + bias)
+        thread.start()
+        thread.join()
+
+    assert explain(program).steps == ()
+
+
+def test_the_watching_ends(image: xarr.Array, bias: xarr.Array) -> None:
+    found = explain(lambda: image - bias)
+    image + bias
+    assert len(found.steps) == 1

@@ -1,0 +1,386 @@
+"""Laziness: what is computed when, what is kept, how memory stays bounded, and what failures leave behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.test_strictness import run
+from xarr import backend as backends, lazy
+from xarr.errors import TracedValueError
+from xarr.ir.graph import Graph
+from xarr_numpy.backend import NumpyBackend
+
+HostArray = np.ndarray[Any, Any]
+
+
+class Counting(NumpyBackend):
+    """NumPy's backend, which counts what it compiles and runs, and fails while `broken`."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.compiled: list[Graph] = []
+        self.runs = 0
+        self.broken = False
+
+    def compile(self, graph: Graph) -> Any:
+        self.compiled.append(graph)
+        program = super().compile(graph)
+
+        def run(*arguments: Any) -> Any:
+            self.runs += 1
+            if self.broken:
+                raise ArithmeticError("the device is on fire")
+            return program(*arguments)
+
+        return run
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
+    found = Counting()
+    monkeypatch.setattr(backends, "_loaded", {**backends._loaded, "counting": found})
+    monkeypatch.setattr(lazy, "_programs", lazy._Programs(10_000))
+    with xarr.use_backend("counting"):
+        yield found
+
+
+# --- what is computed when -------------------------------------------------------------------------------
+
+
+def test_nothing_is_computed_before_somebody_looks(counting: Counting) -> None:
+    x = xarr.asarray([1.0, 2.0])
+    y = (x + 1) * x
+    assert counting.runs == 0
+    assert not y.is_evaluated
+    looks: list[Callable[[xarr.Array], Any]] = [
+        *(np.asarray, repr, str, list, lambda a: a.tolist(), lambda a: a.item(0), xarr.evaluate),
+        *(lambda a: 1.0 in a, lambda a: bool(a[0]), lambda a: float(a[0]), lambda a: int(a[0])),
+    ]
+    for number, look in enumerate(looks):
+        z = xarr.asarray([1.0, 2.0]) + number
+        runs = counting.runs
+        look(z)
+        assert counting.runs > runs
+
+
+def test_several_in_one_program(counting: Counting) -> None:
+    x = xarr.asarray([1.0, 2.0])
+    y, z = x + 1, x * 2
+    xarr.evaluate(y, z)
+    assert counting.runs == 1
+    assert y.is_evaluated
+    assert z.is_evaluated
+    xarr.evaluate(y, z)
+    xarr.evaluate()
+    assert counting.runs == 1
+
+
+def test_values_of_other_live_arrays_are_kept(counting: Counting) -> None:
+    x = xarr.asarray([1.0, 2.0])
+    shared = x + 1
+    y, z = shared * 2, shared * 3
+    y.evaluate()
+    assert shared.is_evaluated
+    z.evaluate()
+    assert len(counting.compiled[-1].nodes) == 2, "3 laid over the shape, and the product; the sum is there"
+    assert_same(z, np.array([6.0, 9.0]))
+
+
+def test_dead_intermediates_are_not_results(counting: Counting) -> None:
+    x = xarr.asarray([1.0, 2.0])
+    y = xarr.exp(xarr.exp(x) + 1)
+    y.evaluate()
+    assert len(counting.compiled[0].results) == 1
+
+
+def test_equal_structures_share_a_program(counting: Counting) -> None:
+    for rate in (0.5, 1.5, 2.5):
+        (xarr.asarray([1.0, 2.0]) * rate - rate).evaluate()
+    assert (len(counting.compiled), counting.runs) == (1, 3)
+    (xarr.asarray([1.0, 2.0, 3.0]) * 0.5 - 0.5).evaluate()
+    assert len(counting.compiled) == 2
+
+
+def test_equal_literals_do_not_get_mixed_up(counting: Counting) -> None:
+    """Equal scalars are one leaf; the program of `x*2 + 2` must not run `x*2 + 3`."""
+    x = xarr.asarray([1.0])
+    for a, b in ((2.0, 2.0), (2.0, 3.0), (3.0, 3.0), (0.0, -0.0)):
+        assert_same((x * a + b) / b, (np.ones(1) * a + b) / b) if b else None
+        assert_same(x * a * b, np.ones(1) * a * b)
+    assert len(counting.compiled) <= 5
+
+
+def test_the_programs_kept_are_bounded(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = lazy._Programs(20)
+    monkeypatch.setattr(lazy, "_programs", programs)
+    for size in range(1, 30):
+        (xarr.asarray(np.ones(size)) + 1).evaluate()
+    assert programs._nodes <= 20
+    assert 0 < len(programs._programs) < 20
+
+
+def test_a_program_survives_the_evaluation_of_its_nodes() -> None:
+    """A program holds copies: settling the first result must not change what runs for the second."""
+    for backend in ("numpy", "reference"):
+        with xarr.use_backend(backend):
+            for _ in range(3):
+                assert_same(xarr.arange(5) + 0, np.arange(5))
+                assert_same(xarr.lax.iota("int32", 4), np.arange(4, dtype=np.int32))
+
+
+def test_operands_go_after_evaluation() -> None:
+    x = xarr.asarray(np.ones(1000))
+    y = xarr.exp(x) + 1
+    operands = [weakref.ref(node) for node in y._node.operands]
+    buffer = weakref.ref(x._node.value)
+    y.evaluate()
+    del x
+    gc.collect()
+    assert [reference() for reference in operands] == [None, None]
+    assert buffer() is None
+    assert_same(y, np.full(1000, np.exp(1) + 1))
+
+
+def test_values_do_not_live_in_programs() -> None:
+    x = xarr.arange(1000) * 1
+    x.evaluate()
+    buffer = weakref.ref(x._node.value)
+    del x
+    gc.collect()
+    assert buffer() is None
+
+
+# --- long chains and loops -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_depth", [10_000, 1_000_000])
+def test_a_chain_of_100_000_operations(max_depth: int) -> None:
+    with xarr.config(max_depth=max_depth):
+        x = xarr.asarray([1.0, 2.0])
+        y = x
+        for _ in range(100_000):
+            y = y + x
+        assert y._node.depth > 0
+        assert_same(y, np.array([100_001.0, 200_002.0]))
+        first = weakref.ref(x._node)
+        del x, y
+        assert first() is None
+
+
+def test_a_long_chain_is_freed_without_being_evaluated() -> None:
+    with xarr.config(max_depth=1_000_000):
+        y = x = xarr.asarray([1.0])
+        for _ in range(100_000):
+            y = -y
+        last = weakref.ref(y._node)
+        del x, y
+        assert last() is None
+
+
+def test_long_graphs_with_tuples_and_several_results() -> None:
+    with xarr.config(max_depth=1_000_000):
+        x = xarr.asarray([3.0, 1.0, 2.0])
+        y, kept = x, []
+        for step in range(600):
+            smallest, place = xarr.lax.sort((y, xarr.lax.iota("int32", 3)), num_keys=1)
+            y = smallest * 1.0 + place.astype(np.float64) * 0.0 + 1.0
+            if step % 100 == 0:
+                kept.append(y)
+        xarr.evaluate(y, kept[0])
+        assert_same(y, np.array([601.0, 602.0, 603.0]))
+        for number, value in enumerate(kept):
+            assert value.is_evaluated
+            assert_same(value, np.array([1.0, 2.0, 3.0]) + 100 * number + 1 - 0.0)
+
+
+def test_doubling_shares_its_operand() -> None:
+    x = xarr.asarray(np.array([1.0]))
+    for _ in range(1000):
+        x = x + x
+    assert_same(x, np.array([2.0**1000]))
+
+
+def test_a_chain_past_the_bound_is_evaluated_on_its_own() -> None:
+    with xarr.config(max_depth=500):
+        x = xarr.asarray([1.0])
+        for _ in range(2000):
+            x = x + 1
+        assert x._node.depth <= 500
+    assert_same(x, np.array([2001.0]))
+
+
+def test_dead_data_past_the_bound_is_consumed() -> None:
+    with xarr.config(max_pending_bytes=2**20):
+        total = xarr.asarray(np.zeros(2**15))
+        for _ in range(40):
+            total += xarr.asarray(np.ones(2**15))
+        assert lazy._orphans.nbytes < 2**21
+    assert_same(total, np.full(2**15, 40.0))
+
+
+LOOP = """
+import numpy as np, resource, xarr
+x = xarr.asarray(np.zeros({size}))
+(x + 1).evaluate()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for step in range(10_000):
+    x {update}
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(grown // 1024, float(x[0]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("update", "size"),
+    [
+        ("= x + 1.0", 2**17),
+        ("+= xarr.asarray(np.full(32768, 1.0))", 2**15),
+        ("= x + np.full(32768, 1.0)", 2**15),
+        ("= xarr.lax.add(np.full(32768, 1.0), x)", 2**15),
+        ("= xarr.asarray(np.full(32768, 1.0)) + x.copy()", 2**15),
+        ("[0:] = np.full(32768, float(step + 1))", 2**15),
+    ],
+    ids=["numbers", "fresh arrays in place", "NumPy arrays", "lax", "fresh arrays", "setitem"],
+)
+def test_a_loop_that_never_looks_stays_small(update: str, size: int) -> None:
+    """Each array holds at least 256 KiB, so 10,000 of them would be 2.5 GB."""
+    done = run(LOOP.format(update=update, size=size).replace("x [0:]", "x[0:]"))
+    assert done.returncode == 0, done.stderr
+    grown, value = done.stdout.split()
+    assert float(value) == 10_000.0
+    assert int(grown) < 200
+
+
+# --- failures --------------------------------------------------------------------------------------------
+
+
+def test_an_error_at_evaluation_names_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise FloatingPointError("kernel out of order")
+
+    x = xarr.asarray([1.5]).to("numpy")
+    y = x + 1  # evaluated before with the same structure, at another line
+    y.evaluate()
+    monkeypatch.setattr(np, "add", fail)
+    z = x + 1
+    with pytest.raises(FloatingPointError, match="kernel out of order") as caught:
+        z.evaluate()
+    (note,) = caught.value.__notes__
+    assert "while computing add -> tensor<1xf64>, built at" in note
+    assert f"{__file__}:" in note
+    assert "z = x + 1" in note
+    monkeypatch.undo()
+    assert_same(z, np.array([2.5]))
+
+
+def test_a_failure_leaves_everything_as_it_was(counting: Counting) -> None:
+    x = xarr.asarray([1.0])
+    y = x + 1
+    z = y * 2
+    counting.broken = True
+    for _ in range(2):
+        with pytest.raises(ArithmeticError, match="on fire"):
+            xarr.evaluate(y, z)
+    assert not y.is_evaluated
+    assert not z.is_evaluated
+    counting.broken = False
+    assert_same(z, np.array([4.0]))
+    assert_same(y, np.array([2.0]))
+
+
+def test_a_failure_in_a_bounded_loop_is_raised_where_the_loop_is(counting: Counting) -> None:
+    counting.broken = True
+    x = xarr.asarray([1.0])
+    with xarr.config(max_depth=300), pytest.raises(ArithmeticError):
+        for _ in range(1000):
+            x = x + 1
+    counting.broken = False
+    assert float(x[0]) > 100
+
+
+@pytest.mark.parametrize(
+    "look",
+    [np.asarray, bool, float, int, str.format, list, xarr.evaluate, lambda x: x.item(), lambda x: x.tolist()],
+    ids=["asarray", "bool", "float", "int", "format", "list", "evaluate", "item", "tolist"],
+)
+def test_looking_at_a_traced_value(look: Callable[[Any], Any]) -> None:
+    def function(x: xarr.Array) -> xarr.Array:
+        doubled = x * 2
+        if look is str.format:
+            f"{doubled:.2f}"
+        elif look is list:
+            np.asarray(next(iter(doubled[None])))
+        else:
+            look(doubled)
+        return doubled
+
+    with pytest.raises(TracedValueError) as caught:
+        xarr.lower(function, xarr.asarray(1.0))
+    text = str(caught.value)
+    assert "lax.cond" in text
+    assert f"{__file__}:" in text
+    assert isinstance(caught.value, TypeError)
+
+
+def test_a_traced_array_can_be_printed() -> None:
+    seen: list[str] = []
+
+    def function(x: xarr.Array) -> xarr.Array:
+        seen.append(repr(x + 1))
+        seen.append(f"{x}")
+        return x
+
+    xarr.lower(function, "f32[2,3]")
+    assert all(text.startswith("Array(<traced f32[2,3]>") for text in seen)
+
+
+def test_what_a_trace_holds_is_not_touched_by_evaluation() -> None:
+    outside = xarr.arange(3)
+    lowered = xarr.lower(lambda x: x + outside, "s64[3]")
+    before = str(lowered)
+    outside.evaluate()
+    assert str(lowered) == before
+    lowered.graph.verify()
+
+
+# --- threads ---------------------------------------------------------------------------------------------
+
+
+def test_four_threads_evaluate_one_graph() -> None:
+    errors: list[BaseException] = []
+    for _ in range(20):
+        x = xarr.asarray(np.arange(100.0))
+        chain = [x]
+        for step in range(60):
+            chain.append(chain[-1] * 1.0 + float(step))
+        wanted = np.arange(100.0) + np.cumsum(np.arange(60.0))[:, None]
+        barrier = threading.Barrier(4)
+
+        def work(
+            order: range, barrier: threading.Barrier = barrier, chain: Any = chain, wanted: Any = wanted
+        ) -> None:
+            try:
+                barrier.wait()
+                for index in order:
+                    assert_same(chain[index + 1], wanted[index])
+                    (chain[index] + chain[-1]).evaluate()
+            except BaseException as error:
+                errors.append(error)
+
+        orders = [range(60), range(59, -1, -1), range(0, 60, 2), range(30, 60)]
+        threads = [threading.Thread(target=work, args=(order,)) for order in orders]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert errors == []

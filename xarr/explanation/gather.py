@@ -1,0 +1,335 @@
+"""`explain_gather` and `explain_scatter`: what each dimension is for, the loops, and a picture."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from xarr.errors import InputError, ShapeError
+from xarr.explanation.gather_svg import render_windows
+from xarr.ir.computations import scalars
+from xarr.ir.graph import Graph
+from xarr.ir.ops import Gather, Scatter
+from xarr.ir.ops.indexing import Windows
+from xarr.ir.types import TensorType
+
+Ints = tuple[int, ...]
+
+_ELEMENT, _INDEX = np.dtype(np.float32), np.dtype(np.int64)
+
+
+@dataclass(frozen=True)
+class WindowExplanation:
+    """What one gather or scatter does: one object, several views.
+
+    `str(e)` or `e.text()`; `e.loops` is Python that computes it element by element; `e.svg()` draws operands
+    of rank 2 or less, and notebooks show that.
+    """
+
+    op: str
+    indices_shape: Ints
+    windows: Windows
+    starts: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_gather(self) -> bool:
+        return self.op == "gather"
+
+    @property
+    def indices_name(self) -> str:
+        """What the op calls its indices."""
+        return "start_indices" if self.is_gather else "scatter_indices"
+
+    @property
+    def windowed_name(self) -> str:
+        """What the op calls the array that holds the windows."""
+        return "result" if self.is_gather else "updates"
+
+    @property
+    def loops(self) -> str:
+        """The loop nest: Python over `operand`, the indices, `result` or `updates`; a scatter calls `f`."""
+        return "\n".join(_loops(self)) + "\n"
+
+    def text(self) -> str:
+        """Plain text: the shapes, what each dimension is for, the loops."""
+        return "\n".join(
+            [
+                *_headline(self),
+                "",
+                *_windowed_dimensions(self),
+                "",
+                *_operand_dimensions(self),
+                "",
+                self.loops,
+            ]
+        )
+
+    def svg(self) -> str:
+        """A self-contained SVG picture; ShapeError for operands of more than 2 dimensions."""
+        if len(self.windows.operand_shape) > 2:
+            raise ShapeError(
+                f"explain_{self.op}: pictures are drawn of operands with at most 2 dimensions, got "
+                f"{self.windows.operand_shape}; text() and loops say the same"
+            )
+        return render_windows(self.windows, self.is_gather, self.starts)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg() if len(self.windows.operand_shape) <= 2 else None
+
+
+def explain_gather(
+    operand_shape: Sequence[SupportsIndex],
+    indices_shape: Sequence[SupportsIndex],
+    dimension_numbers: Any,
+    slice_sizes: Sequence[SupportsIndex],
+    *,
+    index_vector_dim: int | None = None,
+    indices: ArrayLike | None = None,
+) -> WindowExplanation:
+    """Explain `lax.gather` with these shapes and dimension numbers (a `lax.GatherDimensionNumbers`).
+
+    index_vector_dim: as in `lax.gather`, by default the last dimension of the indices.
+    indices: values of that shape for the picture, which shows an example without them.
+
+    Raises InputError for arguments of another kind, ShapeError [C1]-[C21] for numbers that do not fit.
+    """
+    names = (
+        "offset_dims",
+        "collapsed_slice_dims",
+        "operand_batching_dims",
+        "start_indices_batching_dims",
+        "start_index_map",
+    )
+    offset, collapsed, batching, own_batching, index_map = _fields("explain_gather", dimension_numbers, names)
+    operand, starts = (
+        TensorType(_shape("explain_gather", shape), dtype)
+        for shape, dtype in ((operand_shape, _ELEMENT), (indices_shape, _INDEX))
+    )
+    sizes = _integers("explain_gather", "slice_sizes", slice_sizes)
+    vector_dim = _vector_dim(starts, index_vector_dim)
+    op = Gather(offset, collapsed, batching, own_batching, index_map, vector_dim, sizes)
+    op.infer(operand, starts)
+    windows = op.windows(operand, starts)
+    return WindowExplanation(
+        "gather", starts.shape, windows, _vectors("explain_gather", windows, starts.shape, indices)
+    )
+
+
+def explain_scatter(
+    operand_shape: Sequence[SupportsIndex],
+    indices_shape: Sequence[SupportsIndex],
+    updates_shape: Sequence[SupportsIndex],
+    dimension_numbers: Any,
+    *,
+    index_vector_dim: int | None = None,
+    indices: ArrayLike | None = None,
+) -> WindowExplanation:
+    """Explain a `lax.scatter…` with these shapes and dimension numbers (a `lax.ScatterDimensionNumbers`).
+
+    index_vector_dim: as in `lax.scatter`, by default the last dimension of the indices.
+    indices: values of that shape for the picture, which shows an example without them.
+
+    Raises InputError for arguments of another kind, ShapeError [C1]-[C22] for numbers that do not fit.
+    """
+    names = (
+        "update_window_dims",
+        "inserted_window_dims",
+        "operand_batching_dims",
+        "scatter_indices_batching_dims",
+        "scatter_dims_to_operand_dims",
+    )
+    window, inserted, batching, own_batching, index_map = _fields("explain_scatter", dimension_numbers, names)
+    operand, starts, updates = (
+        TensorType(_shape("explain_scatter", shape), dtype)
+        for shape, dtype in ((operand_shape, _ELEMENT), (indices_shape, _INDEX), (updates_shape, _ELEMENT))
+    )
+    old, new = scalars(_ELEMENT, _ELEMENT)
+    vector_dim, replacing = _vector_dim(starts, index_vector_dim), Graph((old, new), [new])
+    op = Scatter(window, inserted, batching, own_batching, index_map, vector_dim, replacing)
+    op.infer(operand, starts, updates)
+    windows = op.windows(operand, starts, updates)
+    return WindowExplanation(
+        "scatter", starts.shape, windows, _vectors("explain_scatter", windows, starts.shape, indices)
+    )
+
+
+def _fields(name: str, numbers: Any, fields: tuple[str, ...]) -> list[Ints]:
+    missing = [each for each in fields if not hasattr(numbers, each)]
+    if missing:
+        raise InputError(f"{name}: wanted dimension numbers of xarr.lax, got {numbers!r}, without {missing}")
+    return [_integers(name, each, getattr(numbers, each)) for each in fields]
+
+
+def _integers(name: str, what: str, values: Any) -> Ints:
+    try:
+        return tuple(operator.index(value) for value in values)
+    except TypeError:
+        raise InputError(f"{name}: wanted a sequence of ints for {what}, got {values!r}") from None
+
+
+def _shape(name: str, sizes: Any) -> Ints:
+    found = _integers(name, "a shape", sizes)
+    if any(size < 0 for size in found):
+        raise ShapeError(f"wanted sizes of 0 or more, got the shape {found}")
+    return found
+
+
+def _vector_dim(indices: TensorType, index_vector_dim: int | None) -> int:
+    if index_vector_dim is None and not indices.rank:
+        raise ShapeError(
+            "indices without dimensions have no index vectors; index_vector_dim=0 takes them as scalars"
+        )
+    return indices.rank - 1 if index_vector_dim is None else index_vector_dim
+
+
+def _vectors(name: str, windows: Windows, shape: Ints, indices: ArrayLike | None) -> Any:
+    """The index vectors as an array (windows, components), None if they are not known."""
+    if indices is None:
+        return None
+    values = np.asarray(indices)
+    if values.dtype.kind not in "iu" or values.shape != shape:
+        raise InputError(
+            f"{name}: wanted integer indices of shape {shape}, got {values.dtype} of {values.shape}"
+        )
+    if windows.index_vector_dim == values.ndim:
+        return values.reshape(-1, 1)
+    return np.moveaxis(values, windows.index_vector_dim, -1).reshape(prod(windows.batch_shape), -1)
+
+
+# --- text --------------------------------------------------------------------------------------------
+
+
+def _headline(found: WindowExplanation) -> Iterator[str]:
+    windows, count = found.windows, prod(found.windows.batch_shape)
+    many = (
+        f"{count} window of {windows.sizes} is" if count == 1 else f"{count} windows of {windows.sizes} are"
+    )
+    one = (
+        "one for each index vector"
+        if windows.index_vector_dim < len(found.indices_shape)
+        else "one for each index"
+    )
+    if found.is_gather:
+        yield (
+            f"gather: operand {windows.operand_shape}, start_indices {found.indices_shape} "
+            f"-> result {windows.windowed_shape}"
+        )
+        yield f"{many} read, {one}; starts are clamped so that windows fit"
+    else:
+        yield (
+            f"scatter: operand {windows.operand_shape}, scatter_indices {found.indices_shape}, "
+            f"updates {windows.windowed_shape} -> result {windows.operand_shape}"
+        )
+        yield f"{many} written in this order, {one}; a window that does not fit is left out"
+
+
+def _windowed_dimensions(found: WindowExplanation) -> Iterator[str]:
+    windows = found.windows
+    yield f"dimensions of the {found.windowed_name}:"
+    for dim, size in enumerate(windows.windowed_shape):
+        if dim in windows.window_dims:
+            own = windows.kept_dims[windows.window_dims.index(dim)]
+            word = "offset" if found.is_gather else "window"
+            yield f"  {dim}  size {size:<4} {word:<8} runs over the window in operand dimension {own}"
+        else:
+            position = windows.batch_dims.index(dim)
+            along = _indices_dim(windows, position)
+            yield f"  {dim}  size {size:<4} {'batch':<8} runs over {found.indices_name} dimension {along}"
+
+
+def _indices_dim(windows: Windows, position: int) -> int:
+    return position + (position >= windows.index_vector_dim)
+
+
+def _operand_dimensions(found: WindowExplanation) -> Iterator[str]:
+    windows, batching = found.windows, dict(found.windows.batching)
+    yield "dimensions of the operand:"
+    for dim, (size, window) in enumerate(zip(windows.operand_shape, windows.sizes, strict=True)):
+        if dim in batching:
+            kind, start = (
+                "batching",
+                f"runs along with {found.indices_name} dimension {_indices_dim(windows, batching[dim])}",
+            )
+        else:
+            left_out = "collapsed" if found.is_gather else "inserted"
+            kind = "window" if dim in windows.kept_dims else left_out
+            start = _start_words(found, dim)
+        yield f"  {dim}  size {size:<4} window {window:<4} {kind:<9} {start}"
+
+
+def _start_words(found: WindowExplanation, dim: int) -> str:
+    if dim not in found.windows.index_map:
+        return "starts at 0"
+    component = found.windows.index_map.index(dim)
+    if found.windows.index_vector_dim == len(found.indices_shape):
+        return "starts at the index"
+    return f"starts at component {component} of the index vector"
+
+
+# --- loops -------------------------------------------------------------------------------------------
+
+
+def _loops(found: WindowExplanation) -> Iterator[str]:
+    windows, indent = found.windows, ""
+    batch = [f"b{position}" for position in range(len(windows.batch_shape))]
+    inner = [f"w{position}" for position in range(len(windows.kept_dims))]
+    for name, size in zip(batch, windows.batch_shape, strict=True):
+        yield f"{indent}for {name} in range({size}):"
+        indent += "    "
+    for component, (dim, last) in enumerate(zip(windows.index_map, windows.last_starts, strict=True)):
+        value = f"{found.indices_name}{_index(_vector_index(found, batch, component))}"
+        yield f"{indent}s{dim} = {f'min(max({value}, 0), {last})' if found.is_gather else value}"
+    if not found.is_gather and (conditions := _conditions(windows)):
+        yield f"{indent}if {' and '.join(conditions)}:"
+        indent += "    "
+    for name, size in zip(inner, windows.window_shape, strict=True):
+        yield f"{indent}for {name} in range({size}):"
+        indent += "    "
+    yield f"{indent}{_assignment(found, batch, inner)}"
+
+
+def _conditions(windows: Windows) -> list[str]:
+    """When a window of a scatter fits; none where it always does."""
+    bounds = [
+        f"0 <= s{dim} <= {last}" for dim, last in zip(windows.index_map, windows.last_starts, strict=True)
+    ]
+    rows = enumerate(zip(windows.sizes, windows.operand_shape, strict=True))
+    return bounds + [
+        f"{size} <= {whole}" for dim, (size, whole) in rows if size > whole and dim not in windows.index_map
+    ]
+
+
+def _vector_index(found: WindowExplanation, batch: list[str], component: int) -> list[str]:
+    at = found.windows.index_vector_dim
+    return batch if at == len(found.indices_shape) else [*batch[:at], str(component), *batch[at:]]
+
+
+def _assignment(found: WindowExplanation, batch: list[str], inner: list[str]) -> str:
+    windows = found.windows
+    element = []
+    for dim in range(len(windows.operand_shape)):
+        parts = [f"s{dim}"] if dim in windows.index_map else []
+        parts += [batch[position] for own, position in windows.batching if own == dim]
+        parts += [inner[windows.kept_dims.index(dim)]] if dim in windows.kept_dims else []
+        element.append(" + ".join(parts) or "0")
+    placed = dict(zip(windows.batch_dims, batch, strict=True)) | dict(
+        zip(windows.window_dims, inner, strict=True)
+    )
+    windowed = _index([placed[dim] for dim in range(len(placed))])
+    place = _index(element)
+    if not found.is_gather:
+        return f"result{place} = f(result{place}, updates{windowed})"
+    return f"result{windowed} = {'0' if 0 in windows.sizes else f'operand{place}'}"
+
+
+def _index(parts: Sequence[str]) -> str:
+    return f"[{', '.join(parts) or '()'}]"

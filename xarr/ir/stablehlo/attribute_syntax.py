@@ -1,0 +1,294 @@
+"""Attributes: every value that stands after `name =`, as plain Python data.
+
+Enumerators become strings, dimension numbers and windows dicts, arrays and lists tuples, elements Literals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from xarr.ir.stablehlo.lexer import Lexer
+from xarr.ir.stablehlo.records import Attribute, Literal
+from xarr.ir.stablehlo.type_syntax import Aliases, read_function_type, read_type, starts_type
+
+_ELEMENTS: Final = re.compile(r"dense\s*<([^<>\"]*)>")
+_BITS: Final = re.compile(r'dense\s*<\s*"0x([0-9A-Fa-f]*)"\s*>')
+_RESOURCE: Final = re.compile(r'dense_resource\s*<\s*([A-Za-z_][\w$.-]*|"[^"\n]*")\s*>')
+_ENUMERATOR: Final = re.compile(r"<\s*\w+\s+(\w+)\s*>")
+_DIALECTS: Final = ("stablehlo", "chlo", "mhlo")
+#: What precedes the dimension numbers of a convolution.
+CONVOLUTION: Final = "dim_numbers"
+
+_Reader = Callable[[Lexer, Aliases], Attribute]
+
+
+def read_untyped(lexer: Lexer, aliases: Aliases) -> Attribute:
+    """The attribute that comes now.  A colon after it is none of its own: the operation's types follow."""
+    token = lexer.token
+    if token.kind == "string":
+        return lexer.string()
+    if token.kind in ("integer", "hex", "float"):
+        return _untyped_number(lexer)
+    if token.text in _ELEMENTS_OF:
+        return _literal(lexer, *_ELEMENTS_OF[token.text])
+    return read_attribute(lexer, aliases)
+
+
+def read_attribute(lexer: Lexer, aliases: Aliases) -> Attribute:
+    """The attribute that comes now, and the type after it where there is one."""
+    token = lexer.token
+    reader = _BY_KIND.get(token.kind) or _BY_TEXT.get(token.text)
+    if reader is not None:
+        return reader(lexer, aliases)
+    if starts_type(lexer):
+        return read_type(lexer, aliases)
+    if token.kind != "word":
+        lexer.fail("an attribute")
+    lexer.advance()
+    if lexer.at("<"):
+        return token.text + lexer.skip_group()
+    return token.text
+
+
+def read_dictionary(lexer: Lexer, aliases: Aliases, closing: str = "}") -> dict[str, Attribute]:
+    """`name = attribute, name` up to the closing bracket, the opening one being read."""
+    found: dict[str, Attribute] = {}
+    with lexer.deeper():
+        while not lexer.at(closing):
+            key = (
+                lexer.string()
+                if lexer.token.kind == "string"
+                else lexer.take("word", "the name of an attribute").text
+            )
+            found[key] = _value(key, lexer, aliases, read_attribute) if lexer.accept("=") else True
+            if not lexer.accept(","):
+                break
+    lexer.expect(closing, "after the attributes")
+    return found
+
+
+def _value(key: str, lexer: Lexer, aliases: Aliases, read: _Reader) -> Attribute:
+    if key == CONVOLUTION:
+        return read_convolution(lexer)
+    return _fields(lexer, aliases) if lexer.at("<") else read(lexer, aliases)
+
+
+def read_named(lexer: Lexer, aliases: Aliases) -> tuple[str, Attribute]:
+    """`name = attribute` of a pretty form, in which `[0] x [1]` is a pair of lists."""
+    key = lexer.take("word", "the name of an attribute").text
+    lexer.expect("=", f"after {key}")
+    value = _value(key, lexer, aliases, read_untyped)
+    if lexer.at("x") and lexer.follows("["):
+        lexer.advance()
+        return key, (value, read_attribute(lexer, aliases))
+    return key, value
+
+
+def skip_type(lexer: Lexer, aliases: Aliases) -> None:
+    """Step over `: type` if it comes now."""
+    if lexer.accept(":"):
+        read_type(lexer, aliases)
+
+
+# --- numbers, strings, lists ------------------------------------------------------------------------
+
+
+def _number(lexer: Lexer, aliases: Aliases) -> Attribute:
+    value = _untyped_number(lexer)
+    skip_type(lexer, aliases)
+    return value
+
+
+def _untyped_number(lexer: Lexer) -> float:
+    token = lexer.advance()
+    return float(token.text) if token.kind == "float" else lexer.number(token)
+
+
+def _string(lexer: Lexer, aliases: Aliases) -> Attribute:
+    value = lexer.string()
+    skip_type(lexer, aliases)
+    return value
+
+
+def _boolean(lexer: Lexer, aliases: Aliases) -> Attribute:
+    return lexer.advance().text == "true"
+
+
+def _unit(lexer: Lexer, aliases: Aliases) -> Attribute:
+    lexer.advance()
+    return True
+
+
+def _symbol(lexer: Lexer, aliases: Aliases) -> Attribute:
+    name = lexer.symbol()
+    while lexer.accept("::"):
+        name = f"{name}::{lexer.symbol()}"
+    return name
+
+
+def _list(lexer: Lexer, aliases: Aliases) -> Attribute:
+    lexer.expect("[")
+    found = []
+    with lexer.deeper():
+        while not lexer.at("]"):
+            found.append(read_attribute(lexer, aliases))
+            if not lexer.accept(","):
+                break
+    lexer.expect("]", "after the elements of the list")
+    return tuple(found)
+
+
+def _dictionary(lexer: Lexer, aliases: Aliases) -> Attribute:
+    lexer.expect("{")
+    return read_dictionary(lexer, aliases)
+
+
+def _array(lexer: Lexer, aliases: Aliases) -> Attribute:
+    lexer.expect("array")
+    lexer.expect("<", "after array")
+    read_type(lexer, aliases)
+    found = []
+    if lexer.accept(":"):
+        while not lexer.at(">"):
+            found.append(read_attribute(lexer, aliases))
+            if not lexer.accept(","):
+                break
+    lexer.expect(">", "after the elements of the array")
+    return tuple(found)
+
+
+def _location(lexer: Lexer, aliases: Aliases) -> Attribute:
+    lexer.expect("loc")
+    lexer.skip_group()
+    return None
+
+
+def _function_type(lexer: Lexer, aliases: Aliases) -> Attribute:
+    return read_function_type(lexer, aliases)
+
+
+# --- elements ---------------------------------------------------------------------------------------
+
+
+_Styles = tuple[tuple[re.Pattern[str], str], ...]
+
+_ELEMENTS_OF: Final[dict[str, tuple[_Styles, str]]] = {
+    "dense": (((_BITS, "hex"), (_ELEMENTS, "list")), "elements: dense<…>"),
+    "dense_resource": (((_RESOURCE, "resource"),), "the name of a resource: dense_resource<name>"),
+}
+
+
+def _elements(lexer: Lexer, aliases: Aliases) -> Attribute:
+    found = _literal(lexer, *_ELEMENTS_OF[lexer.token.text])
+    return replace(found, type=read_type(lexer, aliases)) if lexer.accept(":") else found
+
+
+def _literal(lexer: Lexer, styles: _Styles, expected: str) -> Literal:
+    position = lexer.token.start
+    for pattern, style in styles:
+        found = lexer.match(pattern)
+        if found is not None:
+            body = found.group(1).strip('"') if style == "resource" else found.group(1)
+            return Literal(style, body, position)
+    lexer.fail(expected)
+
+
+# --- attributes of dialects -------------------------------------------------------------------------
+
+
+def _hash(lexer: Lexer, aliases: Aliases) -> Attribute:
+    token = lexer.advance()
+    dialect, _, name = token.text[1:].partition(".")
+    if token.text in aliases:
+        return aliases[token.text]
+    if dialect not in _DIALECTS:
+        if lexer.at("<"):
+            return token.text + lexer.skip_group()
+        if name:
+            return token.text
+        raise lexer.text.error(f"the attribute alias {token.text} is not defined", token.start)
+    if not lexer.at("<"):
+        return token.text
+    found = None if name else lexer.match(_ENUMERATOR)
+    if found is not None:
+        return found.group(1)
+    if name == "conv":
+        return _in_angles(lexer, lambda: read_convolution(lexer))
+    return _fields(lexer, aliases)
+
+
+def _in_angles(lexer: Lexer, read: Callable[[], Attribute]) -> Attribute:
+    lexer.expect("<")
+    found = read()
+    lexer.expect(">")
+    return found
+
+
+def _fields(lexer: Lexer, aliases: Aliases) -> Attribute:
+    """`<name = value, …>` as a dict; `<VALUE>` as the string."""
+    lexer.expect("<")
+    if lexer.token.kind == "word" and lexer.follows(">"):
+        word = lexer.advance().text
+        lexer.expect(">")
+        return word
+    return read_dictionary(lexer, aliases, ">")
+
+
+def read_convolution(lexer: Lexer) -> dict[str, Attribute]:
+    """`[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` as the named dimensions of the three arrays."""
+    found: dict[str, Attribute] = {}
+    _dimensions(lexer, found, "input", {"b": "batch", "f": "feature"})
+    lexer.expect("x", "between the dimensions of input and kernel")
+    _dimensions(lexer, found, "kernel", {"i": "input_feature", "o": "output_feature"})
+    lexer.expect("->", "before the dimensions of the output")
+    _dimensions(lexer, found, "output", {"b": "batch", "f": "feature"})
+    return found
+
+
+def _dimensions(lexer: Lexer, found: dict[str, Attribute], array: str, letters: dict[str, str]) -> None:
+    start = lexer.expect("[", f"before the dimensions of the {array}").start
+    spatial: dict[int, int] = {}
+    named: set[str] = set()
+    place = 0
+    while not lexer.at("]"):
+        if lexer.token.kind == "integer":
+            spatial[lexer.integer()] = place
+        elif lexer.token.text in letters:
+            letter = lexer.advance().text
+            named.add(letter)
+            found[f"{array}_{letters[letter]}_dimension"] = place
+        else:
+            lexer.fail(f"a spatial dimension or one of {', '.join(letters)}")
+        place += 1
+        if not lexer.accept(","):
+            break
+    lexer.expect("]", f"after the dimensions of the {array}")
+    if named != set(letters) or sorted(spatial) != list(range(place - len(letters))):
+        message = f"expected {', '.join(letters)} and the spatial dimensions 0, 1 …, each once"
+        raise lexer.text.error(message, start)
+    found[f"{array}_spatial_dimensions"] = tuple(spatial[number] for number in sorted(spatial))
+
+
+_BY_KIND: Final[dict[str, _Reader]] = {
+    "string": _string,
+    "integer": _number,
+    "hex": _number,
+    "float": _number,
+    "symbol": _symbol,
+    "hash": _hash,
+}
+_BY_TEXT: Final[dict[str, _Reader]] = {
+    "[": _list,
+    "{": _dictionary,
+    "(": _function_type,
+    "true": _boolean,
+    "false": _boolean,
+    "unit": _unit,
+    "array": _array,
+    "dense": _elements,
+    "dense_resource": _elements,
+    "loc": _location,
+}

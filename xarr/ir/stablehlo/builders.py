@@ -1,0 +1,281 @@
+"""What each mnemonic means: a table from names to the functions that build their nodes.
+
+To add an operation, add one row.  An element-wise op without attributes needs none: it is found by its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from xarr.dtypes import FLOAT
+from xarr.errors import ShapeError
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.stablehlo.dynamic import (
+    dynamic_broadcast_in_dim,
+    dynamic_iota,
+    dynamic_pad,
+    dynamic_reshape,
+    get_dimension_size,
+    real_dynamic_slice,
+    shape_assertion,
+)
+from xarr.ir.stablehlo.records import Operation
+from xarr.ir.stablehlo.site import Site
+from xarr.ir.types import TensorType
+
+#: What a builder gives: the node of an op, or the results one by one where they are several nodes.
+Built: TypeAlias = Node | tuple[Node, ...]
+
+#: Longer splats become a broadcast scalar, so that a short text cannot fill the memory.
+_LONGEST_SPLAT: Final = 2**16
+
+
+def _regular(op: Op, arity: int) -> Callable[[Site], Built]:
+    return lambda site: Node(op, site.take(arity))
+
+
+def _elementwise() -> dict[str, Callable[[Site], Built]]:
+    classes = [
+        each for each in vars(ops).values() if isinstance(each, type) and issubclass(each, ops.Elementwise)
+    ]
+    named = [each for each in classes if hasattr(each, "name") and not fields(each)]
+    return {each.name: _regular(each(), each.arity) for each in named}
+
+
+# --- creation and movement --------------------------------------------------------------------------
+
+
+def _constant(site: Site) -> Built:
+    site.take(0)
+    type = site.type()
+    elements = site.elements("value", site.attribute("value"), type)
+    if elements.type is not type:
+        site.fail(f"the elements are {elements.type}, the result is {type}")
+    if elements.is_splat and type.size > _LONGEST_SPLAT:
+        scalar = Node(ops.Constant(type.with_shape(()), elements.raw))
+        return Node(ops.BroadcastInDim(type.shape, ()), (scalar,))
+    return Node(ops.Constant(type, elements.all()))
+
+
+def _iota(site: Site) -> Built:
+    site.take(0)
+    return Node(ops.Iota(site.type(), site.integer("iota_dimension")))
+
+
+def _broadcast_in_dim(site: Site) -> Built:
+    (operand,) = site.take(1)
+    return broadcast(operand, site.type().shape, site.integers("broadcast_dimensions"))
+
+
+def broadcast(operand: Node, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Node:
+    """BroadcastInDim with dimensions in any order, which takes a transpose before."""
+    if len(dimensions) == operand.tensor_type.rank and len(set(dimensions)) == len(dimensions):
+        order = tuple(sorted(range(len(dimensions)), key=dimensions.__getitem__))
+        if order != tuple(range(len(order))):
+            operand, dimensions = Node(ops.Transpose(order), (operand,)), tuple(sorted(dimensions))
+    return Node(ops.BroadcastInDim(shape, dimensions), (operand,))
+
+
+def _broadcast(site: Site) -> Built:
+    (operand,) = site.take(1)
+    sizes = site.integers("broadcast_sizes")
+    kept = operand.tensor_type
+    return Node(
+        ops.BroadcastInDim(sizes + kept.shape, tuple(range(len(sizes), len(sizes) + kept.rank))), (operand,)
+    )
+
+
+def _pad(site: Site) -> Built:
+    low, high = site.integers("edge_padding_low"), site.integers("edge_padding_high")
+    return Node(ops.Pad(low, high, site.integers("interior_padding")), site.take(2))
+
+
+def _slice(site: Site) -> Built:
+    rows = [site.integers(name) for name in ("start_indices", "limit_indices", "strides")]
+    return Node(ops.Slice(*rows), site.take(1))
+
+
+# --- element-wise, with attributes ------------------------------------------------------------------
+
+
+def _compare(site: Site) -> Built:
+    order = site.word("compare_type", "NOTYPE")
+    return Node(ops.Compare(site.word("comparison_direction"), order == "TOTALORDER"), site.take(2))
+
+
+def _select(site: Site) -> Built:
+    return Node(ops.Select(), _spread(site, (0,), 1))
+
+
+def _clamp(site: Site) -> Built:
+    return Node(ops.Clamp(), _spread(site, (0, 2), 1))
+
+
+def _spread(site: Site, places: tuple[int, ...], like: int) -> tuple[Node, ...]:
+    """Three operands, the scalars among `places` broadcast to the shape of another: StableHLO allows them."""
+    operands = list(site.take(3))
+    shape = operands[like].shape
+    for place in places:
+        if not operands[place].shape and shape:
+            operands[place] = Node(ops.BroadcastInDim(shape, ()), (operands[place],))
+    return tuple(operands)
+
+
+def _reduce_precision(site: Site) -> Built:
+    return Node(
+        ops.ReducePrecision(site.integer("exponent_bits"), site.integer("mantissa_bits")), site.take(1)
+    )
+
+
+# --- whole dimensions -------------------------------------------------------------------------------
+
+
+def _reduce(site: Site) -> Built:
+    return Node(ops.Reduce(site.integers("dimensions"), site.computation()), site.operands)
+
+
+def _sort(site: Site) -> Built:
+    operands = site.operands
+    rank = operands[0].tensor_type.rank if operands else 0
+    dimension = site.integer("dimension", -1)
+    counted = dimension + rank if dimension < 0 else dimension
+    return Node(ops.Sort(counted, site.flag("is_stable"), site.computation()), operands)
+
+
+def _dot_general(site: Site) -> Built:
+    numbers = site.record("dot_dimension_numbers")
+    names = [f"{side}_{kind}_dimensions" for kind in ("batching", "contracting") for side in ("lhs", "rhs")]
+    batch, other_batch, contracted, other_contracted = (site.field(numbers, name) for name in names)
+    op = ops.DotGeneral(batch, other_batch, contracted, other_contracted, site.dtype, _precision(site))
+    return Node(op, site.take(2))
+
+
+def _precision(site: Site) -> tuple[str, str]:
+    found = site.words("precision_config", ("DEFAULT", "DEFAULT"))
+    if len(found) != 2:
+        site.fail(f"expected a precision for each side, got {found}")
+    return found[0], found[1]
+
+
+def _dot(site: Site) -> Built:
+    lhs, _ = site.take(2)
+    contracting = (lhs.tensor_type.rank - 1,)
+    return Node(ops.DotGeneral((), (), contracting, (0,), site.dtype, _precision(site)), site.operands)
+
+
+def _top_k(site: Site) -> Built:
+    """The k largest along the last dimension and where they stand; of equals the first comes first."""
+    (operand,) = site.take(1)
+    type, k = operand.tensor_type, site.integer("k")
+    if not type.rank or not 0 <= k <= type.shape[-1]:
+        raise ShapeError(f"top_k: wanted 0 <= k <= the last size of {type.short()}, got {k}")
+    last = type.rank - 1
+    places = Node(ops.Iota(type.with_dtype(np.dtype(np.int32)), last))
+    ordered = Node(ops.Sort(last, True, _descending(type.dtype)), (operand, places))
+    cut = ops.Slice((0,) * type.rank, (*type.shape[:-1], k), (1,) * type.rank)
+    return tuple(Node(cut, (Node(ops.GetTupleElement(index), (ordered,)),)) for index in range(2))
+
+
+def _descending(dtype: np.dtype[Any]) -> Graph:
+    index = np.dtype(np.int32)
+    parameters = [parameter(TensorType((), each)) for each in (dtype, dtype, index, index)]
+    return Graph(parameters, [Node(ops.Compare("GT", dtype in FLOAT), tuple(parameters[:2]))], "comparator")
+
+
+# --- computations, tuples ---------------------------------------------------------------------------
+
+
+def _map(site: Site) -> Built:
+    return Node(ops.Map(site.integers("dimensions"), site.computation()), site.operands)
+
+
+def _while(site: Site) -> Built:
+    (cond, body), captured = site.capturing(0, 1)
+    extra = body.parameters[len(body.parameters) - len(captured) :]
+    loop = Graph(body.parameters, (*body.results, *extra), "body")
+    return Node(ops.While(cond.with_name("cond"), loop), (*site.operands, *captured))
+
+
+def _if(site: Site) -> Built:
+    (on_true, on_false), captured = site.capturing(0, 1)
+    return Node(ops.If(on_true, on_false), (*site.take(1), *captured))
+
+
+def _case(site: Site) -> Built:
+    branches, captured = site.capturing(*range(len(site.operation.regions)))
+    return Node(ops.Case(tuple(branches)), (*site.take(1), *captured))
+
+
+def _get_tuple_element(site: Site) -> Built:
+    return Node(ops.GetTupleElement(site.integer("index")), site.take(1))
+
+
+def _custom_call(site: Site) -> Built:
+    return CUSTOM_CALLS[site.word("call_target_name")](site)
+
+
+def _sharding(site: Site) -> Built:
+    """Says where values live; here they live in one place."""
+    return site.take(1)
+
+
+Builders = dict[str, Callable[[Site], Built]]
+
+BUILDERS: Final[Builders] = {
+    **_elementwise(),
+    "chlo.constant": _constant,
+    "chlo.tan": _regular(ops.Tan(), 1),
+    "chlo.top_k": _top_k,
+    "func.call": lambda site: site.function("callee"),
+    "stablehlo.bitcast_convert": lambda site: Node(ops.BitcastConvert(site.dtype), site.take(1)),
+    "stablehlo.broadcast": _broadcast,
+    "stablehlo.broadcast_in_dim": _broadcast_in_dim,
+    "stablehlo.case": _case,
+    "stablehlo.clamp": _clamp,
+    "stablehlo.compare": _compare,
+    "stablehlo.composite": lambda site: site.function("decomposition"),
+    "stablehlo.concatenate": lambda site: Node(ops.Concatenate(site.integer("dimension")), site.operands),
+    "stablehlo.constant": _constant,
+    "stablehlo.convert": lambda site: Node(ops.Convert(site.dtype), site.take(1)),
+    "stablehlo.custom_call": _custom_call,
+    "stablehlo.dot": _dot,
+    "stablehlo.dot_general": _dot_general,
+    "stablehlo.dynamic_broadcast_in_dim": dynamic_broadcast_in_dim,
+    "stablehlo.dynamic_iota": dynamic_iota,
+    "stablehlo.dynamic_pad": dynamic_pad,
+    "stablehlo.dynamic_reshape": dynamic_reshape,
+    "stablehlo.get_dimension_size": get_dimension_size,
+    "stablehlo.get_tuple_element": _get_tuple_element,
+    "stablehlo.if": _if,
+    "stablehlo.iota": _iota,
+    "stablehlo.map": _map,
+    "stablehlo.optimization_barrier": lambda site: Node(ops.OptimizationBarrier(), site.operands),
+    "stablehlo.pad": _pad,
+    "stablehlo.real_dynamic_slice": real_dynamic_slice,
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_precision": _reduce_precision,
+    "stablehlo.reshape": lambda site: Node(ops.Reshape(site.type().shape), site.take(1)),
+    "stablehlo.reverse": lambda site: Node(ops.Reverse(site.integers("dimensions")), site.take(1)),
+    "stablehlo.select": _select,
+    "stablehlo.slice": _slice,
+    "stablehlo.sort": _sort,
+    "stablehlo.transpose": lambda site: Node(ops.Transpose(site.integers("permutation")), site.take(1)),
+    "stablehlo.tuple": lambda site: Node(ops.Tuple(), site.operands),
+    "stablehlo.while": _while,
+}
+
+#: The functions that `stablehlo.custom_call` may name.
+CUSTOM_CALLS: Final[Builders] = {"Sharding": _sharding, "shape_assertion": shape_assertion}
+
+
+def is_built(operation: Operation) -> bool:
+    """Whether there is a row for an operation."""
+    if operation.name == "stablehlo.custom_call":
+        return operation.attributes.get("call_target_name") in CUSTOM_CALLS
+    return operation.name in BUILDERS

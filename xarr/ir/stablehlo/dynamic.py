@@ -1,0 +1,73 @@
+"""Operations whose result sizes are operands, for modules in which those refine to constants."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xarr.errors import ShapeError
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.stablehlo.site import Ints, Site
+from xarr.ir.types import TensorType
+
+_INT32 = np.dtype(np.int32)
+
+
+def _shape(site: Site, operand: Node) -> Ints:
+    """The result's shape: as it is written, or else the value of the operand that holds it."""
+    declared = site.declared()
+    return declared.shape if isinstance(declared, TensorType) else _sizes(site, operand)
+
+
+def _sizes(site: Site, operand: Node) -> Ints:
+    values = tuple(int(size) for size in site.value(operand).reshape(-1).tolist())
+    if any(size < 0 for size in values):
+        raise ShapeError(f"{site.name}: wanted sizes >= 0, got {values}")
+    return values
+
+
+def get_dimension_size(site: Site) -> Node:
+    """The size as a constant: types of arrays say it."""
+    (operand,) = site.take(1)
+    dimension = site.integer("dimension")
+    if not 0 <= dimension < operand.tensor_type.rank:
+        raise ShapeError(f"get_dimension_size: {operand.tensor_type.short()} has no dimension {dimension}")
+    return Node(ops.Constant.of(np.array(operand.shape[dimension], _INT32)))
+
+
+def dynamic_reshape(site: Site) -> Node:
+    operand, shape = site.take(2)
+    return Node(ops.Reshape(_shape(site, shape)), (operand,))
+
+
+def dynamic_broadcast_in_dim(site: Site) -> Node:
+    operand, shape = site.take(2)
+    return Node(ops.BroadcastInDim(_shape(site, shape), site.integers("broadcast_dimensions")), (operand,))
+
+
+def dynamic_iota(site: Site) -> Node:
+    (shape,) = site.take(1)
+    return Node(ops.Iota(TensorType(_shape(site, shape), site.dtype), site.integer("iota_dimension")))
+
+
+def dynamic_pad(site: Site) -> Node:
+    operand, value, *rows = site.take(5)
+    low, high, interior = (tuple(site.value(row).reshape(-1).tolist()) for row in rows)
+    return Node(ops.Pad(low, high, interior), (operand, value))
+
+
+def real_dynamic_slice(site: Site) -> Node:
+    operand, *rows = site.take(4)
+    return Node(ops.Slice(*[_sizes(site, row) for row in rows]), (operand,))
+
+
+def shape_assertion(site: Site) -> tuple[Node, ...]:
+    """What JAX puts before a function of unknown sizes: refuses sizes that its constraints exclude."""
+    if not site.operands:
+        site.fail("expected a condition")
+    if not site.value(site.operands[0]).all():
+        message = site.word("error_message", "the sizes do not meet the constraints of the module")
+        for index, node in enumerate(site.operands[1:]):
+            message = message.replace(f"{{{index}}}", str(int(site.value(node))))
+        raise ShapeError(message)
+    return ()

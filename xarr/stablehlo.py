@@ -1,0 +1,184 @@
+"""Read StableHLO text and run it: programs exported by JAX and others, without JAX.
+
+    module = xarr.stablehlo.load("model.mlir")
+    y, = xarr.stablehlo.run(module, x)
+
+The text is MLIR's, in the generic form, in the pretty forms, or in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xarr import backend as backends
+from xarr.backend import AbstractBackend
+from xarr.compiler.pipeline import compile_graph
+from xarr.errors import BackendError, InputError, ParseError, ShapeError
+from xarr.host import host_array
+from xarr.ir.graph import Graph, Node, data
+from xarr.ir.ops import Call, GetTupleElement
+from xarr.ir.stablehlo.builder import Builder, unpacked
+from xarr.ir.stablehlo.parser import read_module
+from xarr.ir.stablehlo.records import SourceModule
+from xarr.ir.types import TensorType, TupleType
+from xarr.lazy import Handle, common_backend, wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+class Module:
+    """The functions of a StableHLO module as graphs.
+
+    * `name` - the module's, or None,
+    * `functions` - name -> Graph, `main` first.  A function whose argument sizes are unknown (`tensor<?xf32>`) has
+      no graph before it gets them: `refine` gives them.
+    """
+
+    def __init__(self, source: SourceModule) -> None:
+        self._source = source
+        self.name = source.name
+        graphs = Builder(source, _fold).build()
+        order = sorted(graphs, key=lambda name: name != "main")
+        self.functions: Mapping[str, Graph] = MappingProxyType({name: graphs[name] for name in order})
+
+    @property
+    def main(self) -> Graph:
+        """The function `main`."""
+        return self.function("main")
+
+    def function(self, name: str) -> Graph:
+        """The function `name`.  ParseError if there is none, or if its sizes are unknown."""
+        found = self.functions.get(name)
+        if found is not None:
+            return found
+        if name not in self._source.functions:
+            raise ParseError(f"no function @{name}; the module has {', '.join(self._source.functions)}")
+        function = self._source.functions[name]
+        shown = ", ".join(str(argument.type) for argument in function.arguments)
+        what = (
+            "is declared without a body"
+            if function.body is None
+            else f"takes sizes that are unknown: ({shown})"
+        )
+        raise self._source.text.error(f"@{name} {what}; Module.refine gives it types", function.position)
+
+    def refine(self, types: Sequence[TensorType], function: str = "main") -> Graph:
+        """The function for arguments of these types, with every unknown size computed from theirs.
+
+        Raises ParseError where a size depends on the values of arguments, ShapeError where an assertion that JAX
+        put into the module does not hold.
+        """
+        if function in self.functions and self.functions[function].parameter_types == tuple(types):
+            return self.functions[function]
+        if function not in self._source.functions or self._source.functions[function].body is None:
+            return self.function(function)
+        return Builder(self._source, _fold).refine(function, types)
+
+    def __repr__(self) -> str:
+        return f"<stablehlo.Module {self.name or ''} of {', '.join(self._source.functions)}>"
+
+
+def parse(text: str) -> Module:
+    """The module that `text` holds: MLIR with operations of StableHLO, CHLO and func.
+
+    Raises ParseError with the line, the column and what was expected; one that lists everything xarr does not
+    support, if there is something.
+    """
+    return Module(read_module(text))
+
+
+def load(path: str | Path) -> Module:
+    """`parse` of a file, whose name then stands in the messages."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ParseError(
+            f"{path} is no text: {error}; MLIR bytecode must be converted to text first"
+        ) from None
+    return Module(read_module(text, str(path)))
+
+
+def run(
+    module: Module | str, *inputs: Any, function: str = "main", backend: str | AbstractBackend | None = None
+) -> list[Array]:
+    """The results of a function of `module` (a Module, or text) for `inputs`.
+
+    inputs: one for each argument, anything that `asarray` takes, of exactly the argument's shape and element type; a
+    Python number takes the argument's element type.  backend: where to compute, else where the inputs live.
+
+    Results are lazy as all Arrays are; a tuple gives its elements.  Raises ParseError for the text, InputError for
+    another number of inputs, ShapeError for inputs of other types.
+    """
+    found = parse(module) if isinstance(module, str) else module
+    owner = _owner(inputs, backend)
+    wanted = _parameter_types(found, function, len(inputs))
+    nodes = [_node(value, type, owner) for value, type in zip(inputs, wanted, strict=True)]
+    graph = found.refine([node.tensor_type for node in nodes], function)
+    _check(function, graph, nodes)
+    # Not inlined: evaluation settles nodes, and those of the module belong to it.
+    results = unpacked(Node(Call(graph), tuple(nodes)), len(graph.results))
+    return [wrap(leaf, owner) for node in results for leaf in _leaves(node)]
+
+
+def _owner(inputs: Sequence[Any], backend: str | AbstractBackend | None) -> AbstractBackend:
+    chosen = backends.get(backend) if isinstance(backend, str) else backend
+    found = common_backend([value for value in inputs if isinstance(value, Handle)])
+    if chosen is not None and found is not None and chosen is not found:
+        raise BackendError(f'run: an input lives on {found.name}; move it, e.g. x.to("{chosen.name}")')
+    return chosen or found or backends.default()
+
+
+def _parameter_types(module: Module, function: str, count: int) -> Sequence[Any]:
+    if function not in module._source.functions:
+        module.function(function)
+    wanted = [argument.type for argument in module._source.functions[function].arguments]
+    if len(wanted) != count:
+        shown = ", ".join(map(str, wanted))
+        raise InputError(f"run: @{function} takes {len(wanted)} inputs ({shown}), got {count}")
+    return wanted
+
+
+def _node(value: Any, wanted: Any, backend: AbstractBackend) -> Node:
+    if isinstance(value, Handle):
+        return value._node
+    is_number = isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
+    array = host_array(value, wanted.dtype if is_number and hasattr(wanted, "dtype") else None)
+    return data(TensorType(array.shape, array.dtype), backend.from_host(array), backend)
+
+
+def _check(function: str, graph: Graph, nodes: Sequence[Node]) -> None:
+    for index, (wanted, node) in enumerate(zip(graph.parameter_types, nodes, strict=True)):
+        if node.type is not wanted:
+            raise ShapeError(
+                f"run: input {index} of @{function} must be {wanted.short()}, got {node.type.short()}"
+            )
+
+
+def _leaves(node: Node) -> list[Node]:
+    """An array itself; the arrays in a tuple, in order."""
+    if not isinstance(node.type, TupleType):
+        return [node]
+    parts = [Node(GetTupleElement(index), (node,)) for index in range(len(node.type.elements))]
+    return [leaf for part in parts for leaf in _leaves(part)]
+
+
+def _fold(node: Node) -> np.ndarray[Any, Any]:
+    """The value of a node that depends on no argument, computed on the default backend."""
+    return _folded(Graph((), (node,)))
+
+
+@lru_cache(maxsize=256)
+def _folded(graph: Graph) -> np.ndarray[Any, Any]:
+    backend = backends.default()
+    (value,) = compile_graph(graph, backend)()
+    return backend.to_host(value)
+
+
+__all__ = ["Module", "load", "parse", "run"]
