@@ -61,10 +61,18 @@ class Emitter:
     runs on whole arrays, one lane for each element.
     """
 
-    def __init__(self, graph: Graph, lanes: bool = False, name: str = "program") -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        lanes: bool = False,
+        name: str = "program",
+        in_place: frozenset[Node] = frozenset(),
+    ) -> None:
         self.graph = graph
         self.lanes = lanes
         self.name = name
+        #: Nodes that may write into their first operand.
+        self.in_place = in_place
         self.names: dict[Node, str] = {}
         self.thin: set[Node] = set()
         #: Thin values of arrays that have no dimension at all: a scalar broadcast, and what came of it.
@@ -87,11 +95,11 @@ class Emitter:
             self._dtypes[value] = name
         return name
 
-    def function(self, graph: Graph, lanes: bool = False) -> str:
+    def function(self, graph: Graph, lanes: bool = False, in_place: frozenset[Node] = frozenset()) -> str:
         """A name for the program of a graph that an op carries; its source follows that of this program."""
         prefix = "f" if self.name == "program" else f"{self.name}_"
         name = self.constant(None, prefix)
-        inner = Emitter(graph, lanes or self.lanes, name).run()
+        inner = Emitter(graph, lanes or self.lanes, name, in_place).run()
         self.scope[name] = inner.function
         self.nested.append(inner.text)
         return name
