@@ -148,10 +148,10 @@ def _while(emitter: Emitter, node: Node) -> str:
     loop = f"while_loop({', '.join(functions)}"
     if node.op.progress is not None:
         loop = f"while_loop_shown({emitter.constant(node.op.progress)}, {', '.join(functions)}"
-    state = _tuple(emitter, node)
+    state = _names(emitter, node.operands)
     if written:
-        state = f"owned({state}, {(*written,)})"
-    return _packed(node, f"{loop}, *{state})")
+        state = f"*owned({_tuple(emitter, node)}, {(*written,)})"
+    return _packed(node, f"{', '.join(filter(None, [loop, state]))})")
 
 
 def updated_in_place(body: Graph) -> dict[int, Node]:

@@ -31,7 +31,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 
 # What a backend may know of the frontend.
-OPEN_TO_BACKENDS = ("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config", "progress", "custom_calls")
+OPEN_TO_BACKENDS = (
+    *("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config"),
+    *("progress", "custom_calls"),
+)
 
 # A function-level import of one of these hides a dependency without saving anything: they are always
 # installed.  Optional packages (cupy, mpi4py ...) may be imported where they are used.

@@ -73,7 +73,7 @@ def _declared(result_types: Any) -> tuple[tuple[TensorType, ...], tree.Structure
 
 def _is_type(value: Any) -> bool:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return True
+        return not isinstance(value, type)  # np.float32 has both
     return (
         isinstance(value, tuple)
         and len(value) == 2

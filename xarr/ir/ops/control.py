@@ -162,6 +162,11 @@ class Progress:
     label: str
     counter: tuple[int, int] | None = None
 
+    def attributes(self) -> str:
+        """As MLIR attributes, whose values must be texts."""
+        counter = "" if self.counter is None else 'xarr.counter = "{} {}", '.format(*self.counter)
+        return f"{counter}xarr.progress = {quoted(self.label)}"
+
     def total(self, carried: Sequence[Any]) -> int | None:
         """The number of steps, from the carried values before the first."""
         if self.counter is None:
@@ -203,8 +208,7 @@ class While(Op):
         carried = ", ".join(f"{name} = {printer.name(operand)}" for name, operand in pairs)
         types = f" : {joined(self.results(node))}" if node.operands else ""
         if self.progress is not None:
-            label = quoted(self.progress.label)
-            types += f" attributes {{mhlo.frontend_attributes = {{xarr.progress = {label}}}}}"
+            types += f" attributes {{mhlo.frontend_attributes = {{{self.progress.attributes()}}}}}"
         line = f"{self.name}({carried}){types}"
         return f"{line}\n{printer.indent}cond {{\n{cond}{printer.indent}}} do {{\n{body}{printer.indent}}}"
 

@@ -32,8 +32,8 @@ class CustomCall(Op):
     lax_name = "custom_call"
 
     def _key(self) -> tuple[Any, ...]:
-        # 1, 1.0 and True are equal, but not the same to a function.
-        return (*super()._key(), tuple(type(value) for _, value in self.attribute_items))
+        # 1, 1.0 and True are equal, as are 0.0 and -0.0, but not the same to a function.
+        return (*super()._key(), tuple(repr(value) for _, value in self.attribute_items))
 
     @property
     def is_pure(self) -> bool:
