@@ -10,10 +10,10 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.support.graphs import graph, node, tensor
+from tests.support.graphs import constant, graph, node, tensor
 from tests.xla import parse, squeezed
 from xarr import lax, stablehlo
-from xarr.errors import BackendError, EvaluationError, InputError, ParseError
+from xarr.errors import BackendError, EvaluationError, InputError, ParseError, ShapeError
 from xarr.ir import ops
 
 NAME = "test.scale-and-count"
@@ -133,6 +133,12 @@ def test_a_function_must_keep_its_promise(result: Any, message: str, backend: st
 def test_refuses_what_cannot_be_called(calls: list[Any], call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_custom_call_c0_operands_are_arrays(calls: list[Any]) -> None:
+    pair = node(ops.Tuple(), constant(1), constant(2))
+    with pytest.raises(ShapeError, match=r"custom_call \[C0\]: wanted arrays, got \(f32\[\], f32\[\]\)"):
+        node(ops.CustomCall(NAME, (tensor(np.float32),)), pair)
 
 
 def test_refuses_a_call_in_a_combiner(calls: list[Any]) -> None:
