@@ -271,3 +271,12 @@ from xarr.shapes import (
 
 newaxis = None
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """Submodules that take long to import are imported when they are first asked for."""
+    if name in ("random", "stablehlo"):
+        import importlib
+
+        return importlib.import_module(f"xarr.{name}")
+    raise AttributeError(f"module 'xarr' has no attribute {name!r}")

@@ -9,7 +9,7 @@ import numpy as np
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr_numpy import contraction, control, indexing, kernels, reductions, sorting
+from xarr_numpy import ciphers, contraction, control, indexing, kernels, reductions, sorting
 from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
@@ -206,6 +206,7 @@ TABLE: Final[Rows] = {
     **sorting.ROWS,
     **indexing.ROWS,
     **control.ROWS,
+    **ciphers.ROWS,
 }
 
 #: What the written expressions can call.
@@ -216,4 +217,5 @@ SCOPE: Final[dict[str, Any]] = {
     **sorting.SCOPE,
     **indexing.SCOPE,
     **control.SCOPE,
+    **ciphers.SCOPE,
 }

@@ -144,6 +144,12 @@ from xarr.lax.movement import (
     squeeze as squeeze,
     transpose as transpose,
 )
+from xarr.lax.random import (
+    RandomAlgorithm as RandomAlgorithm,
+    rng_bit_generator as rng_bit_generator,
+    rng_normal as rng_normal,
+    rng_uniform as rng_uniform,
+)
 from xarr.lax.reduction import (
     argmax as argmax,
     argmin as argmin,
@@ -169,8 +175,16 @@ from xarr.lax.sorting import (
     sort_key_val as sort_key_val,
     sort_with as sort_with,
 )
+from xarr.lax.special import (
+    digamma as digamma,
+    erf as erf,
+    erf_inv as erf_inv,
+    erfc as erfc,
+    lgamma as lgamma,
+)
 from xarr.lax.tuples import (
     TupleValue as TupleValue,
     get_tuple_element as get_tuple_element,
     tuple as tuple,
 )
+from xarr.process_rng import seed_rng as seed_rng

@@ -288,6 +288,16 @@ def _registered_call(site: Site, target: str) -> Built:
     return tuple(Node(ops.GetTupleElement(index), (node,)) for index in range(len(types)))
 
 
+def _rng(site: Site) -> Built:
+    operands = site.take(3)
+    shape = tuple(int(size) for size in site.value(operands[2]))
+    return Node(ops.Rng(site.word("rng_distribution"), shape), operands)
+
+
+def _rng_bit_generator(site: Site) -> Built:
+    return Node(ops.RngBitGenerator(site.word("rng_algorithm"), site.type(1)), site.take(1))
+
+
 def _sharding(site: Site) -> Built:
     """Says where values live; here they live in one place."""
     return site.take(1)
@@ -333,6 +343,8 @@ BUILDERS: Final[Builders] = {
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.reshape": lambda site: Node(ops.Reshape(site.type().shape), site.take(1)),
     "stablehlo.reverse": lambda site: Node(ops.Reverse(site.integers("dimensions")), site.take(1)),
+    "stablehlo.rng": _rng,
+    "stablehlo.rng_bit_generator": _rng_bit_generator,
     "stablehlo.scatter": _scatter,
     "stablehlo.select": _select,
     "stablehlo.slice": _slice,
