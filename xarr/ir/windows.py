@@ -14,7 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from xarr.errors import InputError, ShapeError
 from xarr.ir.op import Op
@@ -23,7 +25,9 @@ Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
 #: What a padding may be called instead of being given in numbers.
-PADDINGS = ("VALID", "SAME", "SAME_LOWER")
+PADDINGS: Final = ("VALID", "SAME", "SAME_LOWER")
+
+_LARGEST: Final = 2**63 - 1
 
 
 class Overlap(NamedTuple):
@@ -110,6 +114,17 @@ class WindowDimension:
             count,
         )
 
+    def counts(self, base_size: int) -> np.ndarray[Any, Any]:
+        """How many elements each window has that lie on the base, as int64."""
+        start = np.arange(self.output_size(base_size)) * self.stride - self.padding_low
+        step = gcd(self.window_dilation, self.base_dilation)
+        holes, every = self.base_dilation // step, self.window_dilation // step
+        low = np.maximum(0, -(start // self.window_dilation))
+        end = (base_size - 1) * self.base_dilation
+        high = np.minimum(self.size - 1, (end - start) // self.window_dilation)
+        first = low + (-(start // step) * pow(every, -1, holes) - low) % holes
+        return np.where((start % step == 0) & (first <= high), (high - first) // holes + 1, 0)
+
     def _offset(self, element: int) -> int:
         """The place of `element` of window 0, relative to the base's first element."""
         if self.window_reversal:
@@ -165,6 +180,15 @@ class Window:
         """How many windows fit in each dimension of the base."""
         return tuple(d.output_size(size) for d, size in zip(self.dimensions, base_shape, strict=True))
 
+    def counts(self, base_shape: Sequence[int]) -> np.ndarray[Any, Any]:
+        """How many elements each window has that lie on the base, as int64; size 1 where all have one."""
+        total = np.ones((1,) * len(self.dimensions), np.int64)
+        for axis, (dimension, size) in enumerate(zip(self.dimensions, base_shape, strict=True)):
+            if not dimension.is_trivial:
+                shape = [-1 if other == axis else 1 for other in range(total.ndim)]
+                total = total * dimension.counts(size).reshape(shape)
+        return total
+
     def elements(self) -> Iterator[Ints]:
         """The indices of a window's elements, row-major."""
         return product(*(range(dimension.size) for dimension in self.dimensions))
@@ -188,11 +212,13 @@ class Window:
 def check_entries(
     op: Op, labels: tuple[str, str], name: str, values: Sequence[int], rank: int, where: str
 ) -> None:
-    """Refuse attributes that do not have one entry per dimension (first label), each positive (second)."""
+    """Refuse attributes unless there is one entry per dimension (first label), each positive (second)."""
     if len(values) != rank:
         op.fail(labels[0], f"wanted {rank} {name}, one for each dimension of {where}, got {tuple(values)}")
     if any(value < 1 for value in values):
         op.fail(labels[1], f"wanted {name} >= 1, got {tuple(values)}")
+    if any(value > _LARGEST for value in values):
+        op.fail(labels[1], f"wanted {name} that fit in 64 bits, got {tuple(values)}")
 
 
 def check_padding(op: Op, label: str, padding: Sequence[Sequence[int]], rank: int, where: str) -> None:
@@ -203,6 +229,22 @@ def check_padding(op: Op, label: str, padding: Sequence[Sequence[int]], rank: in
             f"wanted {rank} pairs (low, high) of padding, one for each dimension of {where}, "
             f"got {tuple(map(tuple, padding))}",
         )
+
+
+def check_extents(op: Op, label: str, window: Window, base_shape: Sequence[int], where: str) -> None:
+    """Refuse windows of which positions, in a base or in padding, do not fit in 64 bits."""
+    for dimension, size in zip(window.dimensions, base_shape, strict=True):
+        padding = (dimension.padding_low, dimension.padding_high)
+        extents = (
+            *(dilated(size, dimension.base_dilation), dimension.padded_size(size), dimension.dilated_size),
+            *padding,
+        )
+        if max(map(abs, extents)) > _LARGEST:
+            op.fail(
+                label,
+                f"wanted extents that fit in 64 bits, got padding {padding} and dilations "
+                f"{dimension.base_dilation} and {dimension.window_dilation} of {where}",
+            )
 
 
 def named_padding(
