@@ -39,8 +39,14 @@ class ReduceWindow(Op):
     * C1: N >= 1 arrays and as many initial values.
     * C2: the arrays have one shape.
     * C3: each initial value is a scalar of its array's element type.
-    * C4, C6, C8, C10: one window size, stride, base dilation and window dilation for each dimension.
-    * C5, C7, C9, C11: each of them is positive.
+    * C4: one size of the window for each dimension.
+    * C5: they are positive.
+    * C6: one stride for each dimension.
+    * C7: they are positive.
+    * C8: one base dilation for each dimension.
+    * C9: they are positive.
+    * C10: one window dilation for each dimension.
+    * C11: they are positive.
     * C12: one pair of padding, low and high, for each dimension; it may be negative.
     * C13: the computation maps (T0 … TN-1, T0 … TN-1), scalars of the arrays' types, to (T0 … TN-1).
     * C15: the extents of the padded arrays and of the windows fit in 64 bits.
@@ -123,10 +129,12 @@ class SelectAndScatter(Op):
     padding takes no part.
 
     * C1: operand and source have one element type.
-    * C2: the source has one element for each window.
+    * C2: the source has one element for each window; what windows reach fits in 64 bits.
     * C3: the initial value is a scalar of that type.
-    * C4, C6: one window size and stride for each dimension.
-    * C5, C7: each of them is positive.
+    * C4: one size of the window for each dimension.
+    * C5: they are positive.
+    * C6: one stride for each dimension.
+    * C7: they are positive.
     * C8: one pair of padding, low and high, for each dimension; it may be negative.
     * C9: select maps two scalars of that type to a bool.
     * C10: scatter maps two scalars of that type to one.
