@@ -84,10 +84,9 @@ def _along(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimension
     if not windows or not size:
         shape = (*arrays[0].shape[:axis], windows, *arrays[0].shape[axis + 1 :])
         return tuple(np.full(shape, fill, x.dtype) for x, fill in zip(arrays, monoid.fill, strict=True))
-    if dimension.base_dilation == dimension.window_dilation == 1:
-        ends = _running_ends(dimension, size, windows)
-        if ends is not None:
-            return _running(monoid, arrays, axis, *ends)
+    run = _run(dimension, size, windows)
+    if run is not None:
+        return _running(monoid, arrays, axis, run)
     if monoid.ufunc is not None and _prefers_loop(dimension, size, windows):
         return (_loop(monoid.ufunc, arrays[0], monoid.fill[0], axis, dimension),)
     arrays, mask = _padded(monoid, arrays, axis, dimension, windows)
@@ -101,41 +100,67 @@ def _along(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimension
 # --- running totals ----------------------------------------------------------------------------------
 
 
-def _running_ends(dimension: WindowDimension, size: int, windows: int) -> tuple[bool, Array] | None:
-    """Whether windows are what comes after (True) or before places, and how many elements each has, if so."""
-    starts = np.arange(windows) * dimension.stride - dimension.padding_low
-    if dimension.size == 1 or windows == 1:
+@dataclass(frozen=True)
+class Run:
+    """Windows along one dimension of which each is all that comes before some place, or all that comes after.
+
+    Window k has clip(first + k * step, 0, size) elements.
+    """
+
+    backwards: bool
+    first: int
+    step: int
+    windows: int
+    size: int
+
+    @property
+    def is_each(self) -> bool:
+        """Whether the windows have 1, 2, 3 … elements, or backwards all, then one less, and so on down to 1."""
+        steps = (self.size, -1) if self.backwards else (1, 1)
+        return (self.first, self.step) == steps and self.windows == self.size
+
+    def counts(self) -> Array:
+        return np.clip(self.first + np.arange(self.windows) * self.step, 0, self.size)
+
+    @property
+    def longest(self) -> int:
+        last = self.first + (self.windows - 1) * self.step
+        return min(max(self.first, last), self.size)
+
+
+def _run(dimension: WindowDimension, size: int, windows: int) -> Run | None:
+    """The running totals that the windows are, if they are."""
+    if dimension.size == 1 or windows == 1 or dimension.base_dilation > 1 or dimension.window_dilation > 1:
         return None
-    if starts[-1] <= 0:
-        return False, np.clip(starts + dimension.size, 0, size)
-    if starts[0] + dimension.size >= size:
-        return True, np.clip(size - starts, 0, size)
+    start = -dimension.padding_low
+    if start + (windows - 1) * dimension.stride <= 0:
+        return Run(False, start + dimension.size, dimension.stride, windows, size)
+    if start + dimension.size >= size:
+        return Run(True, size - start, -dimension.stride, windows, size)
     return None
 
 
-def _running(monoid: Monoid, arrays: Arrays, axis: int, backwards: bool, counts: Array) -> Arrays:
-    """Totals of the first (or, backwards, the last) so many elements."""
-    if backwards:
+def _running(monoid: Monoid, arrays: Arrays, axis: int, run: Run) -> Arrays:
+    """Totals of the first (or, backwards, the last) elements, as many as each window has."""
+    combine, ufunc = monoid.combine, monoid.ufunc
+    if run.backwards:
         arrays = tuple(np.flip(x, axis) for x in arrays)
     # Elements that no window has need not be added up.
-    used = max(int(counts.max()), 1)
-    arrays = tuple(part(x, axis, slice(0, used)) for x in arrays)
-    ufunc = monoid.ufunc
+    arrays = tuple(part(x, axis, slice(0, max(run.longest, 1))) for x in arrays)
     if ufunc is not None:
         totals: Arrays = (ufunc.accumulate(arrays[0], axis=axis, dtype=arrays[0].dtype),)
+    elif run.backwards:
+        totals = _scan(lambda first, second: combine(second, first), arrays, axis)
     else:
-        combine = monoid.combine if not backwards else lambda first, second: monoid.combine(second, first)
         totals = _scan(combine, arrays, axis)
+    if run.is_each:
+        return tuple(np.flip(x, axis) for x in totals) if run.backwards else totals
+    counts = run.counts()
     return tuple(_taken(x, axis, counts, fill) for x, fill in zip(totals, monoid.fill, strict=True))
 
 
 def _taken(totals: Array, axis: int, counts: Array, fill: Any) -> Array:
     """The total of counts[k] elements, `fill` for none."""
-    size = totals.shape[axis]
-    if counts.size == size and counts[0] == 1 and np.all(np.diff(counts) == 1):
-        return totals
-    if counts.size == size and counts[-1] == 1 and np.all(np.diff(counts) == -1):
-        return np.flip(totals, axis)
     found: Array = np.take(totals, counts - 1, axis=axis, mode="clip")
     none = counts == 0
     if none.any():
@@ -295,11 +320,14 @@ def _in_pairs(combine: Combine, arrays: Arrays, axis: int) -> Arrays:
     return tuple(x.squeeze(axis) for x in arrays)
 
 
-def element_ranges(window: Window, shape: Sequence[int]) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """For each element of a window, row-major: which windows have it, and where it lies for them."""
+Slices = tuple[slice, ...]
+
+
+def element_ranges(window: Window, shape: Sequence[int]) -> list[tuple[int, tuple[Slices, Slices]]]:
+    """For each element of a window, numbered row-major: which windows have it, and where it lies for them."""
     found = [window.overlap(element, shape) for element in window.elements()]
     return [
-        (tuple(each.windows for each in overlap), tuple(each.base for each in overlap))
-        for overlap in found
+        (number, (tuple(each.windows for each in overlap), tuple(each.base for each in overlap)))
+        for number, overlap in enumerate(found)
         if overlap is not None
     ]

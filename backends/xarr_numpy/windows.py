@@ -18,7 +18,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.windows import Window
 from xarr_numpy.folding import Arrays, Monoid, element_ranges, fold
-from xarr_numpy.indexing import Groups, in_rounds
+from xarr_numpy.indexing import Groups, in_rounds, offsets, scatter_ufunc_of, strides_of
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.rows import Rows
 
@@ -64,7 +64,7 @@ def reduce_window_ufunc(ufunc: np.ufunc, x: Array, initial: Any, window: Window)
 
 def _in_order(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:
     total = np.full(window.output_shape(x.shape), initial, x.dtype)
-    for windows, places in element_ranges(window, x.shape):
+    for _, (windows, places) in element_ranges(window, x.shape):
         target = total[windows]
         ufunc(target, x[places], out=target)
     return total
@@ -135,7 +135,7 @@ def reduce_window_any(combine: Function, arrays: Arrays, initial: tuple[Any, ...
         np.full(window.output_shape(shape), value, x.dtype) for x, value in zip(arrays, initial, strict=True)
     )
     if is_direct(window, shape):
-        for windows, places in element_ranges(window, shape):
+        for _, (windows, places) in element_ranges(window, shape):
             targets = [each[windows] for each in total]
             _write(targets, combine(*targets, *[x[places] for x in arrays]))
         return total
@@ -166,40 +166,60 @@ def _on_tuples(combine: Function) -> Callable[[Arrays, Arrays], Arrays]:
 
 
 def select_and_scatter(
-    select: Function, scatter: Function, operand: Array, source: Array, initial: Any, window: Window
+    select: Function,
+    scatter: Function | np.ufunc,
+    operand: Array,
+    source: Array,
+    initial: Any,
+    window: Window,
 ) -> Array:
-    """Each source element combined into the element of its window that `select` chooses, row-major."""
+    """Each source element combined into the element of its window that `select` chooses, row-major.
+
+    `scatter` is a computation on lanes, or a ufunc.
+    """
     result = np.full(operand.size, initial, operand.dtype)
     if not source.size or not operand.size:
         return result.reshape(operand.shape)
-    places = np.arange(operand.size).reshape(operand.shape)
     if is_direct(window, operand.shape):
-        chosen = _chosen_in_order(select, operand, places, window)
+        chosen = _chosen_in_order(select, operand, window)
     else:
-        chosen = _chosen_by_folding(select, operand, places, window)
+        chosen = _chosen_by_folding(select, operand, window)
     some = chosen >= 0
     targets, new = (chosen.reshape(-1), source.reshape(-1)) if some.all() else (chosen[some], source[some])
-    if all(each.stride >= each.size for each in window.dimensions):
+    if isinstance(scatter, np.ufunc):
+        scatter.at(result, targets, new)
+    elif all(each.stride >= each.size for each in window.dimensions):
         result[targets] = scatter(result[targets], new)[0]
     else:
         in_rounds(scatter, [result], [new], Groups(targets, result.size))
     return result.reshape(operand.shape)
 
 
-def _chosen_in_order(select: Function, operand: Array, places: Array, window: Window) -> Array:
+def _chosen_in_order(select: Function, operand: Array, window: Window) -> Array:
     """The flat place that each window chooses, -1 in one of nothing but padding."""
     shape = window.output_shape(operand.shape)
-    value, chosen = np.empty(shape, operand.dtype), np.full(shape, -1)
-    for windows, ranges in element_ranges(window, operand.shape):
-        best, best_place = value[windows], chosen[windows]
-        found = operand[ranges]
-        passed = ~(select(best, found)[0] & (best_place >= 0))
+    value, number = np.empty(shape, operand.dtype), np.full(shape, -1, np.int16)
+    everywhere = False
+    for element, (windows, ranges) in element_ranges(window, operand.shape):
+        best, best_number, found = value[windows], number[windows], operand[ranges]
+        stays = select(best, found)[0]
+        passed = ~stays if everywhere else ~(stays & (best_number >= 0))
         np.copyto(best, found, where=passed)
-        np.copyto(best_place, places[ranges], where=passed)
-    return chosen
+        np.copyto(best_number, np.int16(element), where=passed)
+        everywhere = everywhere or best.shape == shape
+    strides = strides_of(operand.shape)
+    # Without dilation, places within a window are at the same distances in each.
+    places = np.take(offsets(window.sizes, strides).reshape(-1), number)
+    rows = zip(window.dimensions, shape, strides, strict=True)
+    for axis, (dimension, count, stride) in enumerate(rows):
+        first = (np.arange(count) * dimension.stride - dimension.padding_low) * stride
+        places += first.reshape([-1 if other == axis else 1 for other in range(len(shape))])
+    return places if everywhere else np.where(number >= 0, places, -1)
 
 
-def _chosen_by_folding(select: Function, operand: Array, places: Array, window: Window) -> Array:
+def _chosen_by_folding(select: Function, operand: Array, window: Window) -> Array:
+    places = np.arange(operand.size).reshape(operand.shape)
+
     def choose(first: Arrays, second: Arrays) -> Arrays:
         (stays,) = select(first[0], second[0])
         return tuple(np.where(stays, a, b) for a, b in zip(first, second, strict=True))
@@ -245,9 +265,12 @@ def _select_and_scatter(emitter: Emitter, node: Node) -> str:
     op = node.op
     assert isinstance(op, ops.SelectAndScatter)
     operand, source, initial = (emitter.full(each) for each in node.operands)
-    scatter = emitter.function(op.scatter, lanes=True)
+    scatter = scatter_ufunc_of(op.scatter)
+    # Among zeros the sign of an extreme is chance in NumPy.
+    if scatter is None or isinstance(op.scatter.results[0].op, ops.Maximum | ops.Minimum):
+        scatter = emitter.function(op.scatter, lanes=True)
     if not op.window_dimensions:
-        return f"{scatter}({initial}, {source})[0]"
+        return f"{emitter.function(op.scatter, lanes=True)}({initial}, {source})[0]"
     select = emitter.function(op.select, lanes=True)
     window = emitter.constant(op.window)
     return f"select_and_scatter({select}, {scatter}, {operand}, {source}, {initial}, {window})"
