@@ -19,6 +19,7 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.windows import Window
 from xarr_numpy.folding import Arrays, Monoid, element_ranges, fold
 from xarr_numpy.indexing import Groups, in_rounds, offsets, scatter_ufunc_of, strides_of
+from xarr_numpy.kernels import unsigned
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.rows import Rows
 
@@ -198,14 +199,15 @@ def select_and_scatter(
 def _chosen_in_order(select: Function, operand: Array, window: Window) -> Array:
     """The flat place that each window chooses, -1 in one of nothing but padding."""
     shape = window.output_shape(operand.shape)
-    value, number = np.empty(shape, operand.dtype), np.full(shape, -1, np.int16)
+    value, number = np.zeros(shape, operand.dtype), np.full(shape, -1, np.int16)
     everywhere = False
     for element, (windows, ranges) in element_ranges(window, operand.shape):
         best, best_number, found = value[windows], number[windows], operand[ranges]
         stays = select(best, found)[0]
         passed = ~stays if everywhere else ~(stays & (best_number >= 0))
-        np.copyto(best, found, where=passed)
-        np.copyto(best_number, np.int16(element), where=passed)
+        _replace(best, found, passed)
+        # Numbers increase, so the latest is the greatest.
+        np.maximum(best_number, np.multiply(passed, element, dtype=np.int16), out=best_number)
         everywhere = everywhere or best.shape == shape
     strides = strides_of(operand.shape)
     # Without dilation, places within a window are at the same distances in each.
@@ -215,6 +217,15 @@ def _chosen_in_order(select: Function, operand: Array, window: Window) -> Array:
         first = (np.arange(count) * dimension.stride - dimension.padding_low) * stride
         places += first.reshape([-1 if other == axis else 1 for other in range(len(shape))])
     return places if everywhere else np.where(number >= 0, places, -1)
+
+
+def _replace(target: Array, new: Array, where: Any) -> None:
+    """target[where] = new[where]; without branches, which cost several times as much where they are a toss-up."""
+    if target.dtype.itemsize > 8:
+        np.copyto(target, new, where=where)
+        return
+    bits, other = unsigned(target), unsigned(new)
+    np.bitwise_xor(bits, np.multiply(bits ^ other, where, dtype=bits.dtype), out=bits)
 
 
 def _chosen_by_folding(select: Function, operand: Array, window: Window) -> Array:
