@@ -258,3 +258,13 @@ def test_iteration(case: tuple[tuple[int, ...], Any]) -> None:
     else:
         with pytest.raises(TypeError):
             iter(xarr.asarray(x))
+
+
+def test_a_block_is_written_without_touching_the_rest() -> None:
+    def write(x: xarr.Array) -> xarr.Array:
+        x[1:3, ::-1] = 7
+        return x
+
+    text = str(xarr.lower(write, xarr.zeros((4, 5))).stage("traced"))
+    assert "stablehlo.dynamic_update_slice" in text
+    assert "stablehlo.select" not in text

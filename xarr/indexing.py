@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -102,17 +102,28 @@ class Region:
             node = Node(op, (node,))
         return wrap(node, array._backend)
 
+    @property
+    def is_block(self) -> bool:
+        """Whether the elements lie next to each other in every dimension."""
+        return all(stride == 1 for stride in self.stride)
+
+    def block(self, values: Array) -> Array:
+        """`values`, which have the region's shape, as they lie in the array."""
+        values = lax.reshape(values, self.sizes)
+        return lax.rev(values, self.reversed) if self.reversed else values
+
     def lay(self, values: Array, shape: Ints, filler: ArrayLike) -> Array:
         """An array of `shape` with `values`, which have the region's shape, on it and `filler` elsewhere."""
-        values = lax.reshape(values, self.sizes)
-        if self.reversed:
-            values = lax.rev(values, self.reversed)
+        values = self.block(values)
         rows = zip(shape, self.start, self.stride, self.sizes, strict=True)
         config = [
             (start, size - start - _span(count, stride), stride - 1) for size, start, stride, count in rows
         ]
         return lax.pad(values, filler, config)
 
+
+#: What the starts of updates are: int64 holds every index.
+_START: Final = np.dtype(np.int64)
 
 #: Types of index items that equal keys stand for equal indices of (a bool would equal an int).
 _CACHED = (int, slice, type(None), type(Ellipsis))
@@ -196,9 +207,11 @@ def update(
     values = _fitted(array, value, region)
     if combine is not None:
         values = combine(region.read(array), values).astype(array.dtype)
+    if region.is_block and 0 not in region.sizes:
+        starts = [wrap(scalar_node(start, _START), None) for start in region.start]
+        block = region.block(values)
+        return lax.dynamic_update_slice(array, block, starts, allow_negative_indices=False)
     laid = region.lay(values, array.shape, wrap(scalar_node(0, array.dtype), None))
-    if region.sizes == array.shape:
-        return laid
     everywhere = broadcast_node(scalar_node(True, PREDICATE), region.shape, ())
     mask = region.lay(wrap(everywhere, None), array.shape, False)
     return lax.select(mask, laid, array)

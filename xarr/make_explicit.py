@@ -20,11 +20,11 @@ import numpy as np
 from xarr import backend as backends, lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError
-from xarr.functions._core import is_weak
+from xarr.host import is_weak
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.ir.types import TupleType
+from xarr.ir.types import TensorType, TupleType
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle, wrap
 from xarr.lowering import lower
@@ -278,10 +278,22 @@ def _get(op: ops.GetTupleElement, node: Node, operands: list[str], inner: list[s
 
 
 def _while(op: ops.While, node: Node, operands: list[str], inner: list[str]) -> str:
+    shown = "" if op.progress is None else f", progress={op.progress.label!r}"
     if not isinstance(node.type, TupleType):
-        return f"lax.while_loop({inner[0]}, {inner[1]}, {operands[0]})"
+        return f"lax.while_loop({inner[0]}, {inner[1]}, {operands[0]}{shown})"
     cond, body = (f"lambda carry: {name}(*carry)" for name in inner)
-    return f"lax.while_loop({cond}, {body}, ({', '.join(operands)}))"
+    return f"lax.while_loop({cond}, {body}, ({', '.join(operands)}){shown})"
+
+
+def _custom_call(op: ops.CustomCall, node: Node, operands: list[str], inner: list[str]) -> str:
+    declared = [(type.shape, str(type.dtype)) for type in op.result_types if isinstance(type, TensorType)]
+    types: Any = declared[0] if len(declared) == 1 else declared
+    arguments = [repr(op.call_target_name), *operands, f"result_types={types}"]
+    if op.attribute_items:
+        arguments.append(f"attributes={dict(op.attribute_items)}")
+    if op.has_side_effect:
+        arguments.append("has_side_effect=True")
+    return f"lax.custom_call({', '.join(arguments)})"
 
 
 def _round(method: str) -> Spelling:
@@ -329,6 +341,7 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.Call: lambda op, node, x, f: f"lax.call({', '.join([f[0], *x])})",
     ops.Map: lambda op, node, x, f: f"lax.map_elements({', '.join([f[0], *x])})",
     ops.While: _while,
+    ops.CustomCall: _custom_call,
     ops.If: lambda op, node, x, f: f"lax.cond({', '.join([x[0], f[0], f[1], *x[1:]])})",
     ops.Case: lambda op, node, x, f: f"lax.switch({', '.join([x[0], '[' + ', '.join(f) + ']', *x[1:]])})",
 }

@@ -6,14 +6,18 @@ take it, and a loop on the lanes that still go on.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.custom_calls import run_custom_call
+from xarr.errors import BackendError
 from xarr.ir import ops
-from xarr.ir.graph import Node, element_types
+from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.types import TensorType
+from xarr.progress import ProgressBar
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
@@ -31,6 +35,25 @@ def while_loop(cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
     while cond(*state)[0]:
         state = body(*state)
     return state
+
+
+def while_loop_shown(progress: ops.Progress, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
+    """`while_loop` with a progress bar."""
+    with ProgressBar(progress.label, progress.total(state)) as bar:
+        while cond(*state)[0]:
+            state = body(*state)
+            bar.step()
+    return state
+
+
+def owned(state: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
+    """The carried values with those at `places` copied, so that the body may write into them."""
+    return tuple([np.array(value) if place in places else value for place, value in enumerate(state)])
+
+
+def custom_call(name: str, attributes: Any, declared: Any, *operands: Any) -> tuple[Any, ...]:
+    """The results of a registered function."""
+    return run_custom_call(name, dict(attributes), declared, operands)
 
 
 def branch(index: Any, functions: Sequence[Function]) -> Function:
@@ -114,11 +137,51 @@ def _map(emitter: Emitter, node: Node) -> str:
 
 def _while(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.While)
-    loop = "while_lanes" if emitter.lanes and node.operands else "while_loop"
-    parts = [emitter.function(graph) for graph in node.op.graphs] + [
-        emitter.full(operand) for operand in node.operands
+    if emitter.lanes and node.operands:
+        functions = [emitter.function(graph) for graph in node.op.graphs]
+        return _packed(node, f"while_lanes({', '.join([*functions, _names(emitter, node.operands)])})")
+    written = updated_in_place(node.op.body)
+    functions = [
+        emitter.function(node.op.cond),
+        emitter.function(node.op.body, in_place=frozenset(written.values())),
     ]
-    return _packed(node, f"{loop}({', '.join(parts)})")
+    loop = f"while_loop({', '.join(functions)}"
+    if node.op.progress is not None:
+        loop = f"while_loop_shown({emitter.constant(node.op.progress)}, {', '.join(functions)}"
+    state = _names(emitter, node.operands)
+    if written:
+        state = f"*owned({_tuple(emitter, node)}, {(*written,)})"
+    return _packed(node, f"{', '.join(filter(None, [loop, state]))})")
+
+
+def updated_in_place(body: Graph) -> dict[int, Node]:
+    """Carried values by place that a loop's body only updates, with the op that may write into them.
+
+    Nothing else uses the old value, or the new one before the next iteration, so that no copy is missed.
+    """
+    uses = Counter(operand for node in body.nodes for operand in node.operands)
+    uses.update(body.results)
+    found = {}
+    for place, (old, new) in enumerate(zip(body.parameters, body.results, strict=True)):
+        is_update = isinstance(new.op, ops.DynamicUpdateSlice) and new.operands[0] is old
+        if is_update and new.shape and uses[old] == uses[new] == 1:
+            found[place] = new
+    return found
+
+
+def _custom_call(emitter: Emitter, node: Node) -> str:
+    op = node.op
+    assert isinstance(op, ops.CustomCall)
+    if emitter.lanes:
+        raise BackendError(
+            f"backend 'numpy' runs scalar computations on whole arrays and cannot call {op.call_target_name!r} "
+            "inside one; call it outside of the combiner, comparator or map"
+        )
+    types = [each for each in op.result_types if isinstance(each, TensorType)]
+    declared = emitter.constant(tuple((type.dtype, type.shape) for type in types))
+    attributes = emitter.constant(op.attribute_items)
+    operands = "".join(f", {emitter.full(operand)}" for operand in node.operands)
+    return _packed(node, f"custom_call({op.call_target_name!r}, {attributes}, {declared}{operands})")
 
 
 def _if(emitter: Emitter, node: Node) -> str:
@@ -147,12 +210,17 @@ def _lanes_call(emitter: Emitter, node: Node, index: str, functions: Sequence[st
 
 
 SCOPE: Final[dict[str, Any]] = {
-    f.__name__: f for f in (while_loop, branch, map_lanes, while_lanes, branch_lanes)
+    f.__name__: f
+    for f in (
+        *(while_loop, while_loop_shown, owned, custom_call),
+        *(branch, map_lanes, while_lanes, branch_lanes),
+    )
 }
 
 ROWS: Final[Rows] = {
     ops.Call: _call,
     ops.Case: _case,
+    ops.CustomCall: _custom_call,
     ops.GetTupleElement: _get_tuple_element,
     ops.If: _if,
     ops.Map: _map,

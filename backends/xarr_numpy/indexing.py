@@ -303,9 +303,13 @@ def dynamic_slice(operand: Array, starts: Sequence[Any], sizes: Ints) -> Array:
 
 def dynamic_update_slice(operand: Array, update: Array, starts: Sequence[Any]) -> Array:
     """A copy of the operand with `update` at `starts`, which are clamped so that it lies in it."""
-    result = np.array(operand)
-    result[_window(operand.shape, starts, update.shape)] = update
-    return result
+    return dynamic_update_in_place(np.array(operand), update, starts)
+
+
+def dynamic_update_in_place(operand: Array, update: Array, starts: Sequence[Any]) -> Array:
+    """The operand itself, with `update` written into it."""
+    operand[_window(operand.shape, starts, update.shape)] = update
+    return operand
 
 
 def _window(shape: Ints, starts: Sequence[Any], sizes: Ints) -> tuple[slice, ...]:
@@ -366,12 +370,18 @@ def _dynamic_slice(emitter: Emitter, node: Node) -> str:
 
 def _dynamic_update_slice(emitter: Emitter, node: Node) -> str:
     operand, update, *starts = (emitter.full(each) for each in node.operands)
-    return f"dynamic_update_slice({operand}, {update}, ({', '.join(starts)},))" if starts else update
+    if not starts:
+        return update
+    kernel = "dynamic_update_in_place" if node in emitter.in_place else "dynamic_update_slice"
+    return f"{kernel}({operand}, {update}, ({', '.join(starts)},))"
 
 
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
-    for f in (gather, scatter_replace, scatter_ufunc, scatter_any, dynamic_slice, dynamic_update_slice)
+    for f in (
+        *(gather, scatter_replace, scatter_ufunc, scatter_any),
+        *(dynamic_slice, dynamic_update_slice, dynamic_update_in_place),
+    )
 }
 
 ROWS: Final[Rows] = {

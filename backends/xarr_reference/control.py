@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Final
 
+from xarr.custom_calls import run_custom_call
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
+from xarr.ir.types import TensorType
+from xarr.progress import ProgressBar
 from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, packed
 
 
@@ -42,10 +46,23 @@ def map_(node: Node, computation: Computation, *arrays: Array) -> Array:
 
 def while_(node: Node, cond: Computation, body: Computation, *operands: Value) -> Value:
     """result = body(body(… body(operands))), as often as cond of the latest values holds"""
+    assert isinstance(node.op, ops.While)
     carried: tuple[Value, ...] = operands
-    while cond(*carried)[0]:
-        carried = body(*carried)
+    progress = node.op.progress
+    with ProgressBar(progress.label, progress.total(carried)) if progress else nullcontext() as bar:
+        while cond(*carried)[0]:
+            carried = body(*carried)
+            if bar is not None:
+                bar.step()
     return packed(carried)
+
+
+def custom_call(node: Node, *operands: Array) -> Value:
+    """result = the registered function(operands)"""
+    op = node.op
+    assert isinstance(op, ops.CustomCall)
+    declared = [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
+    return packed(run_custom_call(op.call_target_name, dict(op.attribute_items), declared, operands))
 
 
 def if_(
@@ -66,6 +83,7 @@ def case(node: Node, *arguments: Value) -> Value:
 TABLE: Final[dict[type[Op], Rule]] = {
     ops.Call: call,
     ops.Case: case,
+    ops.CustomCall: custom_call,
     ops.GetTupleElement: get_tuple_element,
     ops.If: if_,
     ops.Map: map_,

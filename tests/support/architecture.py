@@ -17,7 +17,7 @@ FRONTEND = "xarr"
 # Lowest first; a module imports from its own row and the rows above it in this table, never from a
 # row below.  A longer pattern wins over a shorter one.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "host", "shapes", "layouts", "tree"),
+    ("errors", "config", "dtypes", "host", "shapes", "layouts", "tree", "progress", "custom_calls"),
     ("broadcasting",),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
@@ -31,7 +31,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 
 # What a backend may know of the frontend.
-OPEN_TO_BACKENDS = ("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config")
+OPEN_TO_BACKENDS = (
+    *("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config"),
+    *("progress", "custom_calls"),
+)
 
 # A function-level import of one of these hides a dependency without saving anything: they are always
 # installed.  Optional packages (cupy, mpi4py ...) may be imported where they are used.

@@ -8,7 +8,6 @@ from xarr.ir.ops import (
     BroadcastInDim,
     Convert,
     GetTupleElement,
-    OptimizationBarrier,
     Reshape,
     Slice,
     Transpose,
@@ -30,11 +29,15 @@ def simplify(graph: Graph) -> Graph:
         if kept is None:
             op = map_graphs(node.op, simplify)
             key = (op, operands)
-            kept = None if isinstance(op, OptimizationBarrier) else known.get(key)
+            kept = known.get(key) if _is_pure(op) else None
             if kept is None:
                 kept = known[key] = _with_parts(node, op, operands)
         new[node] = kept
     return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
+
+
+def _is_pure(op: Op) -> bool:
+    return op.is_pure and all(_is_pure(node.op) for graph in op.graphs for node in graph.nodes)
 
 
 def _with_parts(node: Node, op: Op, operands: tuple[Node, ...]) -> Node:

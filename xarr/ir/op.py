@@ -37,6 +37,11 @@ class Op:
     #: Whether the value comes from outside the graph.
     is_leaf: ClassVar[bool] = False
 
+    @property
+    def is_pure(self) -> bool:
+        """Whether two of them over the same operands may be merged into one."""
+        return True
+
     def infer(self, *operands: Type) -> Type:
         """The result type; raises ShapeError or DTypeError with the label of the violated constraint."""
         raise NotImplementedError

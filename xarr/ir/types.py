@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from xarr.dtypes import mlir_name, xla_name
+
+#: Held while a type is made: of two equal ones made at once only one may stay.
+_lock: Final = threading.RLock()
 
 
 class TensorType:
@@ -23,12 +27,18 @@ class TensorType:
 
     def __new__(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> TensorType:
         found = cls._interned.get((shape, dtype))
-        if found is None:
-            found = super().__new__(cls)
-            found.shape = shape
-            found.dtype = dtype
-            cls._interned[shape, dtype] = found
-        return found
+        return cls._new(shape, dtype) if found is None else found
+
+    @classmethod
+    def _new(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> TensorType:
+        with _lock:
+            found = cls._interned.get((shape, dtype))
+            if found is None:
+                found = super().__new__(cls)
+                found.shape = shape
+                found.dtype = dtype
+                cls._interned[shape, dtype] = found
+            return found
 
     @property
     def rank(self) -> int:
@@ -70,11 +80,17 @@ class TupleType:
 
     def __new__(cls, elements: tuple[Type, ...]) -> TupleType:
         found = cls._interned.get(elements)
-        if found is None:
-            found = super().__new__(cls)
-            found.elements = elements
-            cls._interned[elements] = found
-        return found
+        return cls._new(elements) if found is None else found
+
+    @classmethod
+    def _new(cls, elements: tuple[Type, ...]) -> TupleType:
+        with _lock:
+            found = cls._interned.get(elements)
+            if found is None:
+                found = super().__new__(cls)
+                found.elements = elements
+                cls._interned[elements] = found
+            return found
 
     def __str__(self) -> str:
         return f"tuple<{', '.join(map(str, self.elements))}>"

@@ -3,6 +3,10 @@
 Binary functions also take XLA's `broadcast_dimensions=`.
 """
 
+from xarr.custom_calls import (
+    register_custom_call as register_custom_call,
+    unregister_custom_call as unregister_custom_call,
+)
 from xarr.lax.contraction import (
     batch_matmul as batch_matmul,
     dot as dot,
@@ -12,11 +16,9 @@ from xarr.lax.control import (
     call as call,
     cond as cond,
     conditional as conditional,
-    fori_loop as fori_loop,
     map_elements as map_elements,
     optimization_barrier as optimization_barrier,
     switch as switch,
-    while_loop as while_loop,
 )
 from xarr.lax.creation import (
     broadcasted_iota as broadcasted_iota,
@@ -24,6 +26,7 @@ from xarr.lax.creation import (
     full_like as full_like,
     iota as iota,
 )
+from xarr.lax.custom_calls import custom_call as custom_call
 from xarr.lax.dynamic_slicing import (
     dynamic_index_in_dim as dynamic_index_in_dim,
     dynamic_slice as dynamic_slice,
@@ -119,6 +122,11 @@ from xarr.lax.indexing import (
     scatter_mul as scatter_mul,
     scatter_sub as scatter_sub,
     scatter_with as scatter_with,
+)
+from xarr.lax.loops import (
+    fori_loop as fori_loop,
+    scan as scan,
+    while_loop as while_loop,
 )
 from xarr.lax.movement import (
     broadcast as broadcast,

@@ -1,4 +1,4 @@
-"""Control flow that depends on values: loops, branches, calls, maps, and the barrier.
+"""Control flow that depends on values: branches, calls, maps, and the barrier.  Loops have their own file.
 
 Functions given here are called once, on arguments without values, to record what they do.  They take and
 return pytrees, and may use outer arrays.
@@ -13,125 +13,28 @@ import numpy as np
 
 from xarr import tree
 from xarr.backend import AbstractBackend
-from xarr.dtypes import BOOL, COMPLEX, INTEGER, PREDICATE
+from xarr.dtypes import BOOL, COMPLEX, INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError
-from xarr.host import scalar
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, merged, operands
-from xarr.lax.elementwise import add, bitwise_and, clamp, convert_element_type, ge, lt, ne, select
+from xarr.lax.elementwise import bitwise_and, clamp, convert_element_type, ge, lt, ne, select
 from xarr.lax.tracing import (
     Computation,
     argument_nodes,
     close,
-    is_weak,
     record,
     record_scalar,
     results_of,
     tuple_of,
 )
 from xarr.lazy import wrap
-from xarr.tree import LEAF, Structure
+from xarr.tree import LEAF
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
 Function = Callable[..., Any]
-
-
-# --- loops -----------------------------------------------------------------------------------------
-
-
-def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
-    """Apply `body_fun` as long as `cond_fun` holds, starting from `init_val`.
-
-    init_val: pytree of arrays, the carried value; cond_fun: carried value -> bool scalar;
-    body_fun: carried value -> carried value of the same structure, shapes and element types.
-
-    Raises ShapeError [C1] for the condition, [C2] for a body that changes the carried type (both are shown).
-    Source: XLA's While, with jax.lax's arguments.
-    """
-    leaves, structure = tree.flatten(init_val)
-    nodes, backend = argument_nodes("while_loop", leaves)
-    types, arguments = tuple(node.type for node in nodes), tuple_of(structure)
-    cond = record("while_loop", "cond_fun", cond_fun, arguments, types, backend)
-    _check_condition(cond)
-    body = record("while_loop", "body_fun", body_fun, arguments, types, backend)
-    body = body.with_dtypes([node.dtype for node in nodes]) if body.structure == structure else body
-    _check_carry(body, structure, types, leaves)
-    (cond_graph, body_graph), captured = close(cond, body)
-    extra = body_graph.parameters[len(nodes) :]
-    loop = ops.While(cond_graph, Graph(body_graph.parameters, (*body_graph.results, *extra), body_graph.name))
-    owner = merged("while_loop", backend, merged("while_loop", cond.backend, body.backend))
-    return tree.unflatten(structure, results_of(loop, (*nodes, *captured), len(nodes), owner))
-
-
-def _check_condition(cond: Computation) -> None:
-    types = cond.graph.result_types
-    if cond.structure != LEAF or types[0] is not TensorType((), PREDICATE):
-        got = cond.structure if cond.structure != LEAF else types[0].short()
-        raise ShapeError(
-            f"while_loop [C1]: wanted a bool scalar from cond_fun, got {got}; compare with lt, ne …, and "
-            "join several bools with reduce_and or reduce_or"
-        )
-
-
-def _check_carry(
-    body: Computation, structure: Structure, types: Sequence[Type], leaves: Sequence[Any]
-) -> None:
-    if body.structure != structure:
-        raise ShapeError(
-            "while_loop [C2]: body_fun must return what it is given: "
-            f"{tree.difference(structure, body.structure)}; init_val is {structure}, the body gives "
-            f"{body.structure}"
-        )
-    for path, old, new, leaf in zip(structure.paths(), types, body.graph.result_types, leaves, strict=True):
-        if old is not new:
-            place = f"the carried value{path and f' at {path}'}"
-            raise ShapeError(
-                f"while_loop [C2]: body_fun must return what it is given: {place} is {old.short()} "
-                f"in init_val and {new.short()} after the body; {_carry_fix(old, new, leaf)}"
-            )
-
-
-def _carry_fix(old: Type, new: Type, leaf: Any) -> str:
-    assert isinstance(old, TensorType) and isinstance(new, TensorType)
-    if old.shape != new.shape:
-        return f"start from an array of shape {new.shape} (broadcast_in_dim), or reshape the body's result"
-    if is_weak(leaf):
-        kind = type(leaf).__name__
-        return f"the Python {kind} {leaf!r} became {old.dtype}; start from np.{new.dtype}({leaf!r})"
-    return (
-        f"start from convert_element_type(init, np.{new.dtype}), or end the body with "
-        f"convert_element_type(result, np.{old.dtype})"
-    )
-
-
-def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Function, init_val: Any) -> Any:
-    """`for i in range(lower, upper): val = body_fun(i, val)`, starting from `init_val`.
-
-    lower, upper: integer scalars of one element type; a Python int takes that of the other, or int64.
-    Errors as while_loop, and DTypeError for bounds that are no integers.
-    """
-    (start, stop), backend = operands("fori_loop", lower, upper)
-    if start.type is not stop.type or start.shape or start.dtype not in INTEGER:
-        raise DTypeError(
-            "fori_loop: wanted two integer scalars of one element type for lower and upper, got "
-            f"{start.tensor_type.short()} and {stop.tensor_type.short()}"
-        )
-    one = scalar(1, start.dtype)
-
-    def cond(carry: tuple[Array, Array, Any]) -> Array:
-        return lt(carry[0], carry[1])
-
-    def body(carry: tuple[Array, Array, Any]) -> tuple[Array, Array, Any]:
-        index, end, value = carry
-        return add(index, one), end, body_fun(index, value)
-
-    if not callable(body_fun):
-        raise InputError(f"fori_loop: wanted a function for body_fun, got {body_fun!r}")
-    return while_loop(cond, body, (wrap(start, backend), wrap(stop, backend), init_val))[2]
 
 
 # --- branches --------------------------------------------------------------------------------------

@@ -26,10 +26,12 @@ from xarr.ir.ops.control import (
     If as If,
     Map as Map,
     OptimizationBarrier as OptimizationBarrier,
+    Progress as Progress,
     Tuple as Tuple,
     While as While,
 )
 from xarr.ir.ops.creation import Constant as Constant, Iota as Iota
+from xarr.ir.ops.custom import CustomCall as CustomCall
 from xarr.ir.ops.elementwise import (
     Binary as Binary,
     BitcastConvert as BitcastConvert,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xarr.ir.graph import Graph, element_types
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
-from xarr.ir.stablehlo.literals import ints
+from xarr.ir.stablehlo.literals import ints, quoted
 from xarr.ir.stablehlo.printer import joined
 from xarr.ir.types import TensorType, TupleType, Type, packed
 
@@ -70,6 +72,10 @@ class OptimizationBarrier(Op):
 
     name = "stablehlo.optimization_barrier"
     lax_name = "optimization_barrier"
+
+    @property
+    def is_pure(self) -> bool:
+        return False
 
     def infer(self, *operands: Type) -> Type:
         return packed(self.tensors(operands))
@@ -145,6 +151,30 @@ class Map(Op):
         return printer.generic(node, attributes, [printer.labelled(self.computation)], node.operands)
 
 
+@dataclass(frozen=True)
+class Progress:
+    """A bar that a loop shows while it runs.
+
+    label: stands before it; counter: the places of an index and of its end among the carried values, by which
+    the number of steps is known beforehand, or None.
+    """
+
+    label: str
+    counter: tuple[int, int] | None = None
+
+    def attributes(self) -> str:
+        """As MLIR attributes, whose values must be texts."""
+        counter = "" if self.counter is None else 'xarr.counter = "{} {}", '.format(*self.counter)
+        return f"{counter}xarr.progress = {quoted(self.label)}"
+
+    def total(self, carried: Sequence[Any]) -> int | None:
+        """The number of steps, from the carried values before the first."""
+        if self.counter is None:
+            return None
+        index, end = (int(carried[place]) for place in self.counter)
+        return max(end - index, 0)
+
+
 @operation
 class While(Op):
     """Apply `body` to the carried values as long as `cond` of them holds.
@@ -155,6 +185,7 @@ class While(Op):
 
     cond: Graph
     body: Graph
+    progress: Progress | None = None
     name = "stablehlo.while"
     lax_name = "while_loop"
 
@@ -176,6 +207,8 @@ class While(Op):
         pairs = zip(names, node.operands, strict=True)
         carried = ", ".join(f"{name} = {printer.name(operand)}" for name, operand in pairs)
         types = f" : {joined(self.results(node))}" if node.operands else ""
+        if self.progress is not None:
+            types += f" attributes {{mhlo.frontend_attributes = {{{self.progress.attributes()}}}}}"
         line = f"{self.name}({carried}){types}"
         return f"{line}\n{printer.indent}cond {{\n{cond}{printer.indent}}} do {{\n{body}{printer.indent}}}"
 

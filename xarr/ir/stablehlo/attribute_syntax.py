@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from xarr.ir.stablehlo.lexer import Lexer
 from xarr.ir.stablehlo.records import Attribute, Literal
 from xarr.ir.stablehlo.type_syntax import Aliases, read_function_type, read_type, starts_type
@@ -17,6 +19,7 @@ from xarr.ir.stablehlo.type_syntax import Aliases, read_function_type, read_type
 _ELEMENTS: Final = re.compile(r"dense\s*<([^<>\"]*)>")
 _BITS: Final = re.compile(r'dense\s*<\s*"0x([0-9A-Fa-f]*)"\s*>')
 _RESOURCE: Final = re.compile(r'dense_resource\s*<\s*([A-Za-z_][\w$.-]*|"[^"\n]*")\s*>')
+_FLOATS: Final = {"f16": "<f2", "f32": "<f4", "f64": "<f8"}
 _ENUMERATOR: Final = re.compile(r"<\s*\w+\s+(\w+)\s*>")
 _DIALECTS: Final = ("stablehlo", "chlo", "mhlo")
 #: What precedes the dimension numbers of a convolution.
@@ -87,18 +90,27 @@ def read_named(lexer: Lexer, aliases: Aliases) -> tuple[str, Attribute]:
     return key, value
 
 
-def skip_type(lexer: Lexer, aliases: Aliases) -> None:
-    """Step over `: type` if it comes now."""
-    if lexer.accept(":"):
-        read_type(lexer, aliases)
+def skip_type(lexer: Lexer, aliases: Aliases) -> str:
+    """Step over `: type` if it comes now, and say which type it was, "" if none."""
+    if not lexer.accept(":"):
+        return ""
+    name = lexer.token.text
+    read_type(lexer, aliases)
+    return name
 
 
 # --- numbers, strings, lists ------------------------------------------------------------------------
 
 
 def _number(lexer: Lexer, aliases: Aliases) -> Attribute:
-    value = _untyped_number(lexer)
-    skip_type(lexer, aliases)
+    kind, value = lexer.token.kind, _untyped_number(lexer)
+    type = skip_type(lexer, aliases)
+    if kind == "hex" and type in _FLOATS:
+        # MLIR writes NaN and infinities as their bits.
+        bits, dtype = int(value), np.dtype(_FLOATS[type])
+        return float(
+            np.frombuffer((bits % 2 ** (8 * dtype.itemsize)).to_bytes(dtype.itemsize, "little"), dtype)[0]
+        )
     return value
 
 

@@ -128,7 +128,10 @@ class Builder:
     def _in_operation(self, operation: Operation) -> Iterator[tuple[str, int]]:
         if operation.name not in _RETURNS and not is_built(operation):
             target = operation.attributes.get("call_target_name")
-            yield f"{operation.name}{f' @{target}' if isinstance(target, str) else ''}", operation.position
+            called = ""
+            if isinstance(target, str):
+                called = f" @{target} (lax.register_custom_call({target!r}, function) makes it known)"
+            yield f"{operation.name}{called}", operation.position
         yield from self._types(
             [*(operation.operand_types or ()), *operation.result_types], operation.position
         )

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from xarr.custom_calls import is_registered
 from xarr.dtypes import FLOAT
 from xarr.errors import ShapeError
 from xarr.ir import ops
@@ -264,7 +265,20 @@ def _while(site: Site) -> Built:
     (cond, body), captured = site.capturing(0, 1)
     extra = body.parameters[len(body.parameters) - len(captured) :]
     loop = Graph(body.parameters, (*body.results, *extra), "body")
-    return Node(ops.While(cond.with_name("cond"), loop), (*site.operands, *captured))
+    return Node(ops.While(cond.with_name("cond"), loop, _progress(site)), (*site.operands, *captured))
+
+
+def _progress(site: Site) -> ops.Progress | None:
+    """The bar that a loop printed by us shows."""
+    found = site.operation.attributes.get("mhlo.frontend_attributes")
+    label = found.get("xarr.progress") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(label, str):
+        return None
+    places = str(found.get("xarr.counter", "")).split()
+    count = len(site.operands)
+    if len(places) == 2 and all(place.isdecimal() and int(place) < count for place in places):
+        return ops.Progress(label, (int(places[0]), int(places[1])))
+    return ops.Progress(label)
 
 
 def _if(site: Site) -> Built:
@@ -282,7 +296,23 @@ def _get_tuple_element(site: Site) -> Built:
 
 
 def _custom_call(site: Site) -> Built:
-    return CUSTOM_CALLS[site.word("call_target_name")](site)
+    target = site.word("call_target_name")
+    return CUSTOM_CALLS[target](site) if target in CUSTOM_CALLS else _registered_call(site, target)
+
+
+def _registered_call(site: Site, target: str) -> Built:
+    """A call of a function that the user registered."""
+    config = site.operation.attributes.get("backend_config", {})
+    items = config if isinstance(config, dict) else {"backend_config": config}
+    for name, value in items.items():
+        if not isinstance(value, bool | int | float | str):
+            site.fail(f"expected a bool, a number or a text for {name} of @{target}, got {value!r}")
+    types = tuple(site.type(index) for index in range(len(site.operation.result_types)))
+    attributes = tuple(sorted(items.items()))
+    node = Node(ops.CustomCall(target, types, attributes, site.flag("has_side_effect")), site.operands)
+    if len(types) == 1:
+        return node
+    return tuple(Node(ops.GetTupleElement(index), (node,)) for index in range(len(types)))
 
 
 def _sharding(site: Site) -> Built:
@@ -348,5 +378,6 @@ CUSTOM_CALLS: Final[Builders] = {"Sharding": _sharding, "shape_assertion": shape
 def is_built(operation: Operation) -> bool:
     """Whether there is a row for an operation."""
     if operation.name == "stablehlo.custom_call":
-        return operation.attributes.get("call_target_name") in CUSTOM_CALLS
+        target = operation.attributes.get("call_target_name")
+        return target in CUSTOM_CALLS or (isinstance(target, str) and is_registered(target))
     return operation.name in BUILDERS

@@ -42,6 +42,16 @@ def symbol(name: str) -> str:
     return legal if re.match(r"[A-Za-z_]", legal) else f"_{legal}"
 
 
+def reference(name: str) -> str:
+    """A reference to the symbol `name`, whatever characters it has."""
+    return f"@{name}" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", name) else f"@{quoted(name)}"
+
+
+def float64(value: float) -> str:
+    """A float attribute, without its type."""
+    return _floats(np.array([value]))[0]
+
+
 def dense(type: TensorType, raw: bytes) -> str:
     """The literal of the elements whose bytes are `raw`, every bit of every NaN included."""
     if not type.size:

@@ -1,0 +1,105 @@
+"""Functions from outside xarr that a graph may call by name, on host arrays.
+
+A function takes read-only NumPy arrays and the attributes of the call as keyword arguments, and returns an
+array, or a sequence of them, of the shapes and element types that the call declared.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.dtypes import xla_name
+from xarr.errors import EvaluationError, InputError
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+#: Element type and sizes of one result.
+Declared = tuple[np.dtype[Any], tuple[int, ...]]
+
+_functions: Final[dict[str, Function]] = {}
+_lock: Final = threading.Lock()
+
+
+def register_custom_call(name: str, function: Function) -> None:
+    """Let `custom_call(name, …)` call `function`; one registered under that name before is replaced.
+
+    Calls look the name up each time they run.  Raises InputError for a name that is no text, or for what
+    cannot be called.
+    """
+    if not name or type(name) is not str:
+        raise InputError(f"register_custom_call: wanted a name, got {name!r}")
+    if not callable(function):
+        raise InputError(f"register_custom_call: wanted a function for {name!r}, got {function!r}")
+    with _lock:
+        _functions[name] = function
+
+
+def unregister_custom_call(name: str) -> None:
+    """Forget the function called `name`.  Raises InputError if there is none."""
+    registered(name)
+    with _lock:
+        _functions.pop(name, None)
+
+
+def is_registered(name: str) -> bool:
+    return name in _functions
+
+
+def registered(name: str) -> Function:
+    """The function called `name`; InputError, with the names that there are, if there is none."""
+    found = _functions.get(name)
+    if found is None:
+        known = ", ".join(sorted(_functions)) or "none yet"
+        raise InputError(
+            f"custom_call: no function is registered as {name!r} (registered: {known}); "
+            f"lax.register_custom_call({name!r}, function) does it"
+        )
+    return found
+
+
+def run_custom_call(
+    name: str, attributes: Mapping[str, Any], declared: Sequence[Declared], operands: Sequence[Array]
+) -> tuple[Array, ...]:
+    """The results of the function called `name`, as new arrays.
+
+    Raises EvaluationError [R1] for another number of results than declared, [R2] for another shape or
+    element type: a function must keep its promise.
+    """
+    found = registered(name)(*[_read_only(operand) for operand in operands], **attributes)
+    results = _results(found, len(declared))
+    if len(results) != len(declared):
+        raise EvaluationError(
+            f"custom_call [R1]: {name!r} declared {len(declared)} results and returned {len(results)}"
+        )
+    return tuple(
+        [_checked(name, index, *pair) for index, pair in enumerate(zip(declared, results, strict=True))]
+    )
+
+
+def _results(found: Any, count: int) -> tuple[Any, ...]:
+    """What a function returned, one by one; None for nothing."""
+    if found is None:
+        return ()
+    return tuple(found) if isinstance(found, tuple) or (count != 1 and isinstance(found, list)) else (found,)
+
+
+def _read_only(operand: Array) -> Array:
+    view = np.asarray(operand).view()
+    view.flags.writeable = False
+    return view
+
+
+def _checked(name: str, index: int, declared: Declared, result: Any) -> Array:
+    dtype, shape = declared
+    array = np.array(result)
+    if (array.dtype, array.shape) != (dtype, shape):
+        got = f"{array.dtype}[{','.join(map(str, array.shape))}]"
+        raise EvaluationError(
+            f"custom_call [R2]: result {index} of {name!r} was declared "
+            f"{xla_name(dtype)}[{','.join(map(str, shape))}], the function returned {got}"
+        )
+    return array

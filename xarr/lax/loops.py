@@ -1,0 +1,313 @@
+"""Loops whose number of steps may depend on values: while, for, and scans.
+
+Functions given here are called once, on arguments without values, to record what they do.  They take and
+return pytrees (tuples, lists, dicts, dataclasses), and may use outer arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import tree
+from xarr.backend import AbstractBackend
+from xarr.dtypes import INTEGER, PREDICATE
+from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.host import is_weak, scalar
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType, Type
+from xarr.lax.core import ArrayLike, broadcast_node, integer, merged, operands, scalar_node
+from xarr.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from xarr.lax.elementwise import add, lt, sub
+from xarr.lax.tracing import (
+    Computation,
+    argument_nodes,
+    close,
+    record,
+    results_of,
+    tuple_of,
+)
+from xarr.lazy import wrap
+from xarr.tree import LEAF, Structure
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Function = Callable[..., Any]
+#: `progress=`: a bar that is called so, or by the loop's name if True.
+ShowProgress = bool | str
+
+
+def while_loop(
+    cond_fun: Function, body_fun: Function, init_val: Any, *, progress: ShowProgress = False
+) -> Any:
+    """Apply `body_fun` as long as `cond_fun` holds, starting from `init_val`.
+
+    init_val: pytree of arrays, the carried value; cond_fun: carried value -> bool scalar;
+    body_fun: carried value -> carried value of the same structure, shapes and element types.
+    progress: count the steps on standard error while the loop runs, under this label.
+
+    Raises ShapeError [C1] for the condition, [C2] for a body that changes the carried type (both are shown).
+    Source: XLA's While, with jax.lax's arguments.
+    """
+    return _while("while_loop", cond_fun, body_fun, init_val, _progress("while_loop", progress))
+
+
+def _progress(
+    name: str, progress: ShowProgress, counter: tuple[int, int] | None = None
+) -> ops.Progress | None:
+    if type(progress) not in (bool, str):
+        raise InputError(f"{name}: wanted True, False or a label for progress, got {progress!r}")
+    label = progress if isinstance(progress, str) else name
+    return ops.Progress(label, counter) if progress else None
+
+
+def _while(
+    name: str, cond_fun: Function, body_fun: Function, init_val: Any, progress: ops.Progress | None
+) -> Any:
+    leaves, structure = tree.flatten(init_val)
+    nodes, backend = argument_nodes(name, leaves)
+    types, arguments = tuple(node.type for node in nodes), tuple_of(structure)
+    cond = record(name, "cond_fun", cond_fun, arguments, types, backend)
+    _check_condition(name, cond)
+    body = record(name, "body_fun", body_fun, arguments, types, backend)
+    body = body.with_dtypes([node.dtype for node in nodes]) if body.structure == structure else body
+    _check_carry(name, "body_fun", body, structure, types, leaves)
+    (cond_graph, body_graph), captured = close(cond, body)
+    extra = body_graph.parameters[len(nodes) :]
+    looped = Graph(body_graph.parameters, (*body_graph.results, *extra), body_graph.name)
+    owner = merged(name, backend, merged(name, cond.backend, body.backend))
+    loop = ops.While(cond_graph, looped, progress)
+    return tree.unflatten(structure, results_of(loop, (*nodes, *captured), len(nodes), owner))
+
+
+def _check_condition(name: str, cond: Computation) -> None:
+    types = cond.graph.result_types
+    if cond.structure != LEAF or types[0] is not TensorType((), PREDICATE):
+        got = cond.structure if cond.structure != LEAF else types[0].short()
+        raise ShapeError(
+            f"{name} [C1]: wanted a bool scalar from cond_fun, got {got}; compare with lt, ne …, and "
+            "join several bools with reduce_and or reduce_or"
+        )
+
+
+def _check_carry(
+    name: str,
+    role: str,
+    body: Computation,
+    structure: Structure,
+    types: Sequence[Type],
+    leaves: Sequence[Any],
+) -> None:
+    if body.structure != structure:
+        raise ShapeError(
+            f"{name} [C2]: {role} must return what it is given: "
+            f"{tree.difference(structure, body.structure)}; init_val is {structure}, the body gives "
+            f"{body.structure}"
+        )
+    for path, old, new, leaf in zip(structure.paths(), types, body.graph.result_types, leaves, strict=True):
+        if old is not new:
+            place = f"the carried value{path and f' at {path}'}"
+            raise ShapeError(
+                f"{name} [C2]: {role} must return what it is given: {place} is {old.short()} "
+                f"in init_val and {new.short()} after the body; {_carry_fix(old, new, leaf)}"
+            )
+
+
+def _carry_fix(old: Type, new: Type, leaf: Any) -> str:
+    assert isinstance(old, TensorType) and isinstance(new, TensorType)
+    if old.shape != new.shape:
+        return f"start from an array of shape {new.shape} (broadcast_in_dim), or reshape the body's result"
+    if is_weak(leaf):
+        kind = type(leaf).__name__
+        return f"the Python {kind} {leaf!r} became {old.dtype}; start from np.{new.dtype}({leaf!r})"
+    return (
+        f"start from convert_element_type(init, np.{new.dtype}), or end the body with "
+        f"convert_element_type(result, np.{old.dtype})"
+    )
+
+
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Function,
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+    progress: ShowProgress = False,
+) -> Any:
+    """`for i in range(lower, upper): val = body_fun(i, val)`, starting from `init_val`.
+
+    lower, upper: integer scalars of one element type; a Python int takes that of the other, or int64.
+    unroll: accepted for jax.lax's sake; it changes nothing.
+    progress: show a bar on standard error while the loop runs, under this label.
+
+    Errors as while_loop, and DTypeError for bounds that are no integers.
+    """
+    (start, stop), backend = operands("fori_loop", lower, upper)
+    if start.type is not stop.type or start.shape or start.dtype not in INTEGER:
+        raise DTypeError(
+            "fori_loop: wanted two integer scalars of one element type for lower and upper, got "
+            f"{start.tensor_type.short()} and {stop.tensor_type.short()}"
+        )
+    if not callable(body_fun):
+        raise InputError(f"fori_loop: wanted a function for body_fun, got {body_fun!r}")
+    shown = _progress("fori_loop", progress, _COUNTER)
+    return _counted("fori_loop", wrap(start, backend), wrap(stop, backend), body_fun, init_val, shown)
+
+
+#: Where the carried values of a counted loop have its index and the end.
+_COUNTER: Final = (0, 1)
+
+
+def _counted(
+    name: str, start: Array, stop: Array, body_fun: Function, init_val: Any, progress: ops.Progress | None
+) -> Any:
+    """The value that `body_fun(index, value)` leaves after the indices from start to stop."""
+    one = scalar(1, start.dtype)
+
+    def cond(carry: tuple[Array, Array, Any]) -> Array:
+        return lt(carry[0], carry[1])
+
+    def body(carry: tuple[Array, Array, Any]) -> tuple[Array, Array, Any]:
+        index, end, value = carry
+        return add(index, one), end, body_fun(index, value)
+
+    return _while(name, cond, body, (start, stop, init_val), progress)[2]
+
+
+# --- scans -----------------------------------------------------------------------------------------
+
+
+def scan(
+    f: Function,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    *,
+    progress: ShowProgress = False,
+) -> tuple[Any, Any]:
+    """Carry a value along the leading axis of `xs`, and stack what each step gives.
+
+        carry = init
+        for x in xs: carry, y = f(carry, x); ys.append(y)
+        return carry, stack(ys)
+
+    f: (carry, x) -> (carry, y), with a carry of the structure, shapes and element types of `init`.
+    xs: pytree of arrays of shape (length, …), or None, where `length` says how often to step.
+    reverse: walk from the last element to the first; ys stand in the order of xs all the same.
+    unroll: accepted for jax.lax's sake; it changes nothing.
+    progress: show a bar on standard error while the loop runs, under this label.
+
+    Returns the last carry and the ys, each of shape (length, *y.shape).  Raises ShapeError for arrays without
+    a leading axis or of different lengths, [C2] for a carry that changes its type, InputError for an f that
+    returns no pair.  Source: jax.lax.scan.
+    """
+    carries, carry_structure = tree.flatten(init)
+    slices, structure = tree.flatten(xs)
+    carry_nodes, first = argument_nodes("scan", carries)
+    nodes, second = argument_nodes("scan", slices)
+    backend = merged("scan", first, second)
+    count = _length(nodes, structure, length)
+    types = [*[node.type for node in carry_nodes], *[_element(node) for node in nodes]]
+    step = record("scan", "f", f, tuple_of(carry_structure, structure), types, backend)
+    step = _checked_step(step, carry_structure, carry_nodes, carries)
+    backend = merged("scan", backend, step.backend)
+    stacks = [
+        wrap(broadcast_node(scalar_node(0, type.dtype), (count, *type.shape), ()), None)
+        for type in step.graph.result_types[len(carries) :]
+        if isinstance(type, TensorType)
+    ]
+    shown = _progress("scan", progress, _COUNTER)
+    state = ([wrap(node, backend) for node in carry_nodes], stacks)
+    if count:
+        state = _scanned(step, state, [wrap(node, backend) for node in nodes], count, reverse, shown, backend)
+    return (
+        tree.unflatten(carry_structure, state[0]),
+        tree.unflatten(step.structure.children[1], state[1]),
+    )
+
+
+State = tuple[list[Any], list[Any]]
+
+
+def _scanned(
+    step: Computation,
+    state: State,
+    xs: Sequence[Array],
+    count: int,
+    reverse: bool,
+    progress: ops.Progress | None,
+    backend: AbstractBackend | None,
+) -> State:
+    """The carry and the stacks after `count` steps."""
+
+    def body(index: Array, state: State) -> State:
+        at = sub(scalar(count - 1, np.dtype(np.int64)), index) if reverse else index
+        slices = [
+            dynamic_index_in_dim(each, at, keepdims=False, allow_negative_indices=False)._node for each in xs
+        ]
+        carries = [carry._node for carry in state[0]]
+        found = [wrap(node, backend) for node in step.graph.inline(*carries, *slices, *step.captured)]
+        rows = zip(state[1], found[len(carries) :], strict=True)
+        return found[: len(carries)], [
+            dynamic_update_index_in_dim(stack, y, at, 0, allow_negative_indices=False) for stack, y in rows
+        ]
+
+    start, stop = (wrap(scalar_node(each, np.dtype(np.int64)), None) for each in (0, count))
+    found: State = _counted("scan", start, stop, body, state, progress)
+    return found
+
+
+def _length(nodes: Sequence[Node], structure: Structure, length: int | None) -> int:
+    if length is not None:
+        length = integer("scan", "length", length)
+    for path, node in zip(structure.paths(), nodes, strict=True):
+        place = f"xs{path}"
+        if not node.shape:
+            raise ShapeError(
+                f"scan: wanted arrays with a leading axis for xs, {place} is {node.tensor_type.short()}"
+            )
+        if length is not None and node.shape[0] != length:
+            raise ShapeError(
+                f"scan: {place} is {node.tensor_type.short()}, but "
+                f"{'the length wanted' if place == 'xs' else 'the other length'} is {length}; "
+                "slice the arrays to one length"
+            )
+        length = node.shape[0]
+    if length is None:
+        raise InputError("scan: wanted a length, as there are no xs to take it from")
+    if length < 0:
+        raise InputError(f"scan: wanted a length >= 0, got {length}")
+    return length
+
+
+def _element(node: Node) -> TensorType:
+    return node.tensor_type.with_shape(node.shape[1:])
+
+
+def _checked_step(
+    step: Computation, structure: Structure, carries: Sequence[Node], leaves: Sequence[Any]
+) -> Computation:
+    """`step` with Python scalars in its carry as the carry's element types; its carry must fit."""
+    result = step.structure
+    if result.container is not tuple or len(result.children) != 2:
+        raise InputError(
+            f"scan: f must return a pair (carry, y), got {result}; return (carry, None) without y"
+        )
+    if result.children[0] == structure:
+        dtypes: list[np.dtype[Any] | None] = [node.dtype for node in carries]
+        step = step.with_dtypes(dtypes + [None] * result.children[1].count)
+    carried = replace(
+        step,
+        graph=Graph(step.graph.parameters, step.graph.results[: result.children[0].count], step.graph.name),
+        structure=result.children[0],
+    )
+    _check_carry("scan", "the carry of f", carried, structure, [node.type for node in carries], leaves)
+    return step

@@ -1,0 +1,87 @@
+"""The progress of long loops, drawn on standard error.
+
+On a terminal one line is redrawn at most ten times a second; elsewhere, as in a log file, a line is
+written every ten seconds.  A loop that ends within half a second shows nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Final, Self, TextIO
+
+_WIDTH: Final = 24
+_PATIENCE: Final = 0.5
+_REDRAW: Final = 0.1
+_LOG: Final = 10.0
+
+
+class ProgressBar:
+    """Counts steps and shows how far a loop has come; a context manager, which ends the line.
+
+    label: stands before the bar; total: the number of steps, None where it is not known beforehand.
+    """
+
+    def __init__(self, label: str, total: int | None, stream: TextIO | None = None) -> None:
+        self.label = label
+        self.total = total
+        self.steps = 0
+        self._stream = sys.stderr if stream is None else stream
+        self._interactive = self._stream.isatty()
+        self._begun = time.monotonic()
+        self._next = self._begun + _PATIENCE
+        self._drawn = 0
+
+    def step(self) -> None:
+        """Count one step."""
+        self.steps += 1
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + (_REDRAW if self._interactive else _LOG)
+            self._draw(now)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Draw the last state, if any was drawn, and end the line."""
+        if self._drawn:
+            self._draw(time.monotonic())
+            if self._interactive:
+                self._write("\n")
+
+    def text(self, seconds: float) -> str:
+        """The line as it stands `seconds` after the beginning."""
+        rate = self.steps / seconds if seconds > 0 else 0.0
+        per_step = f"{rate:,.0f}/s" if rate >= 10 or not rate else f"{1 / rate:.2g} s each"
+        if self.total is None:
+            return f"{self.label} {self.steps:,} steps [{_clock(seconds)}, {per_step}]"
+        share = min(self.steps / self.total, 1.0) if self.total else 1.0
+        filled = int(share * _WIDTH)
+        left = _clock((self.total - self.steps) / rate) if rate else "?"
+        return (
+            f"{self.label} {share:4.0%} |{'█' * filled}{'░' * (_WIDTH - filled)}| "
+            f"{self.steps:,}/{self.total:,} [{_clock(seconds)}, {left} left, {per_step}]"
+        )
+
+    def _draw(self, now: float) -> None:
+        line = self.text(now - self._begun)
+        if self._interactive:
+            self._write(f"\r{line.ljust(self._drawn)}")
+        else:
+            self._write(f"{line}\n")
+        self._drawn = len(line)
+
+    def _write(self, text: str) -> None:
+        encoding = self._stream.encoding or "ascii"
+        self._stream.write(text.encode(encoding, "replace").decode(encoding))
+        self._stream.flush()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(max(int(seconds), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
