@@ -30,6 +30,8 @@ Combine = Callable[[Arrays, Arrays], Arrays]
 
 #: Windows with fewer elements are folded one by one even if they do not overlap.
 _BLOCK: Final = 16
+#: What an operation costs besides that of its elements, in elements.
+_OVERHEAD: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def _along(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimension
     run = _run(dimension, size, windows)
     if run is not None:
         return _running(monoid, arrays, axis, run)
-    if monoid.ufunc is not None and _prefers_loop(dimension, size, windows):
+    if monoid.ufunc is not None and _prefers_loop(dimension, size, windows, arrays[0].size // size):
         return (_loop(monoid.ufunc, arrays[0], monoid.fill[0], axis, dimension),)
     arrays, mask = _padded(monoid, arrays, axis, dimension, windows)
     if mask is not None:
@@ -189,13 +191,14 @@ def _scan(combine: Combine, arrays: Arrays, axis: int) -> Arrays:
 # --- one operation for each element of a window ------------------------------------------------------
 
 
-def _prefers_loop(dimension: WindowDimension, size: int, windows: int) -> bool:
-    """Whether that moves fewer elements than totals of 1, 2, 4 … neighbours do."""
+def _prefers_loop(dimension: WindowDimension, size: int, windows: int, lines: int) -> bool:
+    """Whether that is less work than totals of 1, 2, 4 … neighbours are, in `lines` arrays of one dimension."""
     if dimension.size >= _BLOCK and (windows == 1 or dimension.stride >= dimension.dilated_size):
         return False
     rounds = dimension.size.bit_length() - 1
-    extent = dimension.padded_size(size) if dimension.padded_size(size) < 4 * size else 2 * size
-    return (dimension.size - 1) * windows <= rounds * extent + rounds * windows
+    extent = (windows - 1) * dimension.stride + dimension.dilated_size
+    loop = (dimension.size - 1) * (windows * lines + _OVERHEAD)
+    return loop <= rounds * ((extent + windows) * lines + 2 * _OVERHEAD)
 
 
 def _loop(ufunc: np.ufunc, x: Array, neutral: Any, axis: int, dimension: WindowDimension) -> Array:
