@@ -27,7 +27,8 @@ import xarr
 import xarr_numpy.windows
 from tests.compare import assert_same
 from tests.lax_values import COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of
-from xarr import lax
+from tests.xla import run_stablehlo
+from xarr import lax, stablehlo
 
 jax.config.update("jax_enable_x64", True)
 
@@ -220,6 +221,13 @@ def test_windows_of_any_size_cost_alike(size: int, stride: int) -> None:
     assert_same(found, wanted)
     steps = np.arange(N)
     assert_same(lax.reduce_window(steps, -1, lax.max, (size,), (stride,)), steps[size - 1 :][::stride])
+
+
+def test_holes_are_not_laid_out() -> None:
+    """Windows and arrays that would take 8 TB with all their holes."""
+    x, far = np.arange(5, dtype=np.float32), 2**40
+    found = lax.reduce_window(x, 0, lax.add, (40,), (far,), [(38 * far, far)], (far,), (far,))
+    assert_same(found, np.array([1, 3, 6, 10, 10], np.float32))
 
 
 def test_large_windows_keep_infinities_apart() -> None:
@@ -478,3 +486,38 @@ def test_padtype_to_pads_as_jax() -> None:
             assert list(found) == list(jlax.padtype_to_pads((7, 8), (3, 2), (2, 3), padding))
         else:
             assert found == ((1, 2), (-3, 4))
+
+
+# --- as text -----------------------------------------------------------------------------------------
+
+BODY = """({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }"""
+AT_LEAST = """({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %s : tensor<i1>
+      }, """
+
+
+def test_what_text_may_leave_out() -> None:
+    """Strides, dilations and padding; of select_and_scatter the window too, which then is one element."""
+    text = f"""func.func @main(%x: tensor<2x3xf32>, %z: tensor<f32>) -> (tensor<1x2xf32>, tensor<2x3xf32>) {{
+      %0 = "stablehlo.reduce_window"(%x, %z) <{{window_dimensions = array<i64: 2, 2>}}> {BODY}) :
+        (tensor<2x3xf32>, tensor<f32>) -> tensor<1x2xf32>
+      %1 = "stablehlo.select_and_scatter"(%x, %x, %z) <{{window_dimensions = array<i64: 1, 1>}}>
+        {AT_LEAST} {BODY[1:]}) : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+      return %0, %1 : tensor<1x2xf32>, tensor<2x3xf32>
+    }}"""
+    x, zero = np.arange(6, dtype=np.float32).reshape(2, 3), np.float32(1)
+    short = text.replace("<{window_dimensions = array<i64: 1, 1>}>", "")
+    for found, other, wanted in zip(
+        stablehlo.run(text, x, zero),
+        stablehlo.run(short, x, zero),
+        run_stablehlo(text, x, zero),
+        strict=True,
+    ):
+        assert_same(found, wanted)
+        assert_same(other, wanted)

@@ -34,14 +34,22 @@ Function = Callable[..., tuple[Any, ...]]
 _SMALL: Final = 32
 #: And larger ones, up to so many elements, as long as windows hardly overlap.
 _MEDIUM: Final = 256
+#: Nor may padding and holes outnumber elements and windows so many times, above a size that does no harm.
+_SPARSE: Final = 16
+_SPARSE_AT_LEAST: Final = 1 << 24
 
 
 def is_direct(window: Window, shape: Ints) -> bool:
     """Whether to fold element by element."""
     if window.size <= _SMALL:
         return True
-    moved = window.size * prod(window.output_shape(shape))
-    return window.size <= _MEDIUM and moved <= 4 * prod(shape)
+    windows, size = window.output_shape(shape), prod(shape)
+    if window.size <= _MEDIUM and window.size * prod(windows) <= 4 * size:
+        return True
+    # Folding lays out padding and holes, which may be most of what there is.
+    rows = zip(window.dimensions, windows, strict=True)
+    extent = prod((count - 1) * each.stride + each.dilated_size for each, count in rows)
+    return extent > _SPARSE * (size + prod(windows)) + _SPARSE_AT_LEAST
 
 
 # --- reduce_window -----------------------------------------------------------------------------------
