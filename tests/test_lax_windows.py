@@ -27,8 +27,9 @@ import xarr
 import xarr_numpy.windows
 from tests.compare import assert_same
 from tests.lax_values import COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of
-from tests.xla import run_stablehlo
+from tests.xla import parse, run_stablehlo
 from xarr import lax, stablehlo
+from xarr.errors import ParseError
 
 jax.config.update("jax_enable_x64", True)
 
@@ -503,7 +504,7 @@ AT_LEAST = """({
 
 
 def test_what_text_may_leave_out() -> None:
-    """Strides, dilations and padding; of select_and_scatter the window too, which then is one element."""
+    """Strides, dilations and padding."""
     text = f"""func.func @main(%x: tensor<2x3xf32>, %z: tensor<f32>) -> (tensor<1x2xf32>, tensor<2x3xf32>) {{
       %0 = "stablehlo.reduce_window"(%x, %z) <{{window_dimensions = array<i64: 2, 2>}}> {BODY}) :
         (tensor<2x3xf32>, tensor<f32>) -> tensor<1x2xf32>
@@ -512,12 +513,19 @@ def test_what_text_may_leave_out() -> None:
       return %0, %1 : tensor<1x2xf32>, tensor<2x3xf32>
     }}"""
     x, zero = np.arange(6, dtype=np.float32).reshape(2, 3), np.float32(1)
-    short = text.replace("<{window_dimensions = array<i64: 1, 1>}>", "")
-    for found, other, wanted in zip(
-        stablehlo.run(text, x, zero),
-        stablehlo.run(short, x, zero),
-        run_stablehlo(text, x, zero),
-        strict=True,
-    ):
+    for found, wanted in zip(stablehlo.run(text, x, zero), run_stablehlo(text, x, zero), strict=True):
         assert_same(found, wanted)
-        assert_same(other, wanted)
+    with pytest.raises(ParseError, match=r"\[C4\]: wanted 2 window_dimensions"):
+        stablehlo.parse(text.replace("<{window_dimensions = array<i64: 1, 1>}>", ""))
+
+
+def test_text_of_rank_0_may_leave_out_the_window() -> None:
+    """MLIR takes it too; XLA ends the process."""
+    text = f"""func.func @main(%z: tensor<f32>) -> tensor<f32> {{
+      %0 = "stablehlo.select_and_scatter"(%z, %z, %z)
+        {AT_LEAST} {BODY[1:]}) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }}"""
+    parse(text)
+    (found,) = stablehlo.run(text, np.float32(3))
+    assert_same(found, np.float32(6))

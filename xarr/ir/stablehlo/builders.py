@@ -190,9 +190,8 @@ def _reduce_window(site: Site) -> Built:
 
 
 def _select_and_scatter(site: Site) -> Built:
-    # The specification wants window dimensions; the dialect lets them be absent, for windows of one element.
-    rank = site.take(3)[0].tensor_type.rank
-    sizes = site.integers("window_dimensions", (1,) * rank)
+    # The dialect lets window dimensions be absent where there are none.
+    sizes = site.integers("window_dimensions", ())
     strides = site.integers("window_strides", (1,) * len(sizes))
     padding = site.pairs("padding", [(0, 0)] * len(sizes))
     op = ops.SelectAndScatter(sizes, strides, padding, site.computation(), site.computation(1))
