@@ -418,6 +418,8 @@ def test_showing_another_value_counts_the_old_one_while_it_is_needed() -> None:
     x += 1
     assert lazy._orphans.nbytes == before + 8000
     y.evaluate()
+    assert lazy._orphans.nbytes == before + 8000, "x + 1 still needs it"
+    x.evaluate()
     assert lazy._orphans.nbytes == before
     assert_same(y, np.full(1000, 2.0))
     assert_same(x, np.full(1000, 2.0))
@@ -491,7 +493,9 @@ class Owner:
 
 
 @pytest.mark.parametrize(
-    "make", [xarr.asarray, lambda v: xarr.lax.add(v, np.zeros(3)), lambda v: xarr.exp(v) - 1]
+    "make",
+    [xarr.asarray, lambda v: xarr.lax.add(v, np.zeros(3)), lambda v: xarr.exp(v) - 1],
+    ids=["asarray", "lax", "function"],
 )
 def test_memory_of_others_is_copied(make: Any) -> None:
     owner, memory = Owner(), np.zeros(3)

@@ -31,7 +31,12 @@ class ReferenceProgram:
 
     def __call__(self, *arguments: Value) -> tuple[Value, ...]:
         with np.errstate(all="ignore"):
-            return run(self.graph, *arguments)
+            return tuple(map(_finished, run(self.graph, *arguments)))
+
+
+def _finished(value: Value) -> Value:
+    """A result that nothing can write to."""
+    return tuple(map(_finished, value)) if isinstance(value, tuple) else read_only(np.asarray(value))
 
 
 class ReferenceBackend(AbstractBackend):
