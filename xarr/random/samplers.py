@@ -214,8 +214,8 @@ def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
     if element not in COMPLEX:
         return _normal(data, sizes, element)
     real = real_part_of(element)
-    parts = [_normal(words, sizes, real) for words in _pair(data)]
-    return lax.div(lax.complex(*parts), _number(math.sqrt(2), element))
+    first, second = (_normal(words, sizes, real) for words in _pair(data))
+    return lax.div(lax.complex(first, second), _number(math.sqrt(2), element))
 
 
 def _normal(data: Array, shape: Sizes, dtype: DType) -> Array:
