@@ -110,6 +110,13 @@ def test_running_sums_of_bools_as_bools_and_of_scalars():
         against_numpy(expression(text), np.array(3.0))
 
 
+def test_running_sums_as_methods():
+    values = np.arange(1.0, 7.0).reshape(2, 3)
+    array = xarr.asarray(values)
+    same(array.cumsum(1), values.cumsum(1))
+    same(array.cumprod(dtype="float32"), values.cumprod(dtype="float32"))
+
+
 def test_what_running_sums_refuse():
     values = np.ones((2, 3))
     with pytest.raises(ShapeError, match=r"cumulative_sum: wanted an axis for an array of 2 dimensions"):
