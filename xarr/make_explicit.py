@@ -296,6 +296,10 @@ def _custom_call(op: ops.CustomCall, node: Node, operands: list[str], inner: lis
     return f"lax.custom_call({', '.join(arguments)})"
 
 
+def _batch_norm(op: Any, node: Node, operands: list[str], inner: list[str]) -> str:
+    return f"lax.{op.lax_name}({', '.join(operands)}, {op.epsilon!r}, {op.feature_index})"
+
+
 def _round(method: str) -> Spelling:
     return lambda op, node, operands, inner: f"lax.round({operands[0]}, lax.RoundingMethod.{method})"
 
@@ -341,6 +345,20 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.Call: lambda op, node, x, f: f"lax.call({', '.join([f[0], *x])})",
     ops.Map: lambda op, node, x, f: f"lax.map_elements({', '.join([f[0], *x])})",
     ops.While: _while,
+    ops.Cholesky: lambda op, node, x, f: f"lax.linalg.cholesky_of_triangle({x[0]}, lower={op.lower})",
+    ops.TriangularSolve: lambda op, node, x, f: (
+        f"lax.linalg.triangular_solve({x[0]}, {x[1]}, left_side={op.left_side}, lower={op.lower}, "
+        f"transpose_a={op.transpose_a != 'NO_TRANSPOSE'}, conjugate_a={op.transpose_a == 'ADJOINT'}, "
+        f"unit_diagonal={op.unit_diagonal})"
+    ),
+    ops.Fft: lambda op, node, x, f: f"lax.fft({x[0]}, {op.fft_type!r}, {op.fft_length})",
+    ops.BatchNormTraining: _batch_norm,
+    ops.BatchNormInference: _batch_norm,
+    ops.BatchNormGrad: _batch_norm,
+    ops.RngBitGenerator: lambda op, node, x, f: (
+        f"lax.rng_bit_generator({x[0]}, {op.result.shape}, {str(op.result.dtype)!r}, {op.algorithm!r})"
+    ),
+    ops.Rng: lambda op, node, x, f: f"lax.rng_{op.distribution.lower()}({x[0]}, {x[1]}, {op.shape})",
     ops.CustomCall: _custom_call,
     ops.If: lambda op, node, x, f: f"lax.cond({', '.join([x[0], f[0], f[1], *x[1:]])})",
     ops.Case: lambda op, node, x, f: f"lax.switch({', '.join([x[0], '[' + ', '.join(f) + ']', *x[1:]])})",

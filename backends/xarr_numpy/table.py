@@ -9,7 +9,17 @@ import numpy as np
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr_numpy import ciphers, contraction, control, indexing, kernels, reductions, sorting, windows
+from xarr_numpy import (
+    ciphers,
+    contraction,
+    control,
+    indexing,
+    kernels,
+    linear_algebra,
+    reductions,
+    sorting,
+    windows,
+)
 from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
@@ -208,6 +218,7 @@ TABLE: Final[Rows] = {
     **windows.ROWS,
     **control.ROWS,
     **ciphers.ROWS,
+    **linear_algebra.ROWS,
 }
 
 #: What the written expressions can call.
@@ -220,4 +231,5 @@ SCOPE: Final[dict[str, Any]] = {
     **windows.SCOPE,
     **control.SCOPE,
     **ciphers.SCOPE,
+    **linear_algebra.SCOPE,
 }

@@ -9,7 +9,17 @@ from xarr.backend import failed_at
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr_reference import control, creation, elementwise, indexing, movement, reduction, special, windows
+from xarr_reference import (
+    control,
+    creation,
+    elementwise,
+    indexing,
+    linear_algebra,
+    movement,
+    reduction,
+    special,
+    windows,
+)
 from xarr_reference.values import Rule, Value
 
 #: The rule of every operation.
@@ -22,6 +32,7 @@ TABLE: Final[dict[type[Op], Rule]] = {
     **windows.TABLE,
     **control.TABLE,
     **special.TABLE,
+    **linear_algebra.TABLE,
 }
 
 

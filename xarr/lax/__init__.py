@@ -7,6 +7,7 @@ from xarr.custom_calls import (
     register_custom_call as register_custom_call,
     unregister_custom_call as unregister_custom_call,
 )
+from xarr.lax import linalg as linalg
 from xarr.lax.contraction import (
     batch_matmul as batch_matmul,
     dot as dot,
@@ -109,6 +110,7 @@ from xarr.lax.elementwise import (
     tan as tan,
     tanh as tanh,
 )
+from xarr.lax.fourier import FftType as FftType, fft as fft
 from xarr.lax.indexing import (
     GatherDimensionNumbers as GatherDimensionNumbers,
     GatherScatterMode as GatherScatterMode,
@@ -143,6 +145,11 @@ from xarr.lax.movement import (
     split as split,
     squeeze as squeeze,
     transpose as transpose,
+)
+from xarr.lax.normalisation import (
+    batch_norm_grad as batch_norm_grad,
+    batch_norm_inference as batch_norm_inference,
+    batch_norm_training as batch_norm_training,
 )
 from xarr.lax.pooling import avg_pool as avg_pool, max_pool as max_pool, min_pool as min_pool
 from xarr.lax.random import (

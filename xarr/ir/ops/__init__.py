@@ -43,12 +43,14 @@ from xarr.ir.ops.elementwise import (
     Select as Select,
     Unary as Unary,
 )
+from xarr.ir.ops.fourier import Fft as Fft
 from xarr.ir.ops.indexing import (
     DynamicSlice as DynamicSlice,
     DynamicUpdateSlice as DynamicUpdateSlice,
     Gather as Gather,
     Scatter as Scatter,
 )
+from xarr.ir.ops.linear_algebra import Cholesky as Cholesky, TriangularSolve as TriangularSolve
 from xarr.ir.ops.movement import (
     BroadcastInDim as BroadcastInDim,
     Concatenate as Concatenate,
@@ -57,6 +59,11 @@ from xarr.ir.ops.movement import (
     Reverse as Reverse,
     Slice as Slice,
     Transpose as Transpose,
+)
+from xarr.ir.ops.normalisation import (
+    BatchNormGrad as BatchNormGrad,
+    BatchNormInference as BatchNormInference,
+    BatchNormTraining as BatchNormTraining,
 )
 from xarr.ir.ops.random import Rng as Rng, RngBitGenerator as RngBitGenerator
 from xarr.ir.ops.reduction import DotGeneral as DotGeneral, Reduce as Reduce, Sort as Sort

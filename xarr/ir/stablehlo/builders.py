@@ -17,6 +17,7 @@ from xarr.errors import ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
+from xarr.ir.ops.normalisation import BatchNorm
 from xarr.ir.stablehlo.dynamic import (
     dynamic_broadcast_in_dim,
     dynamic_iota,
@@ -324,6 +325,34 @@ def _rng_bit_generator(site: Site) -> Built:
     return Node(ops.RngBitGenerator(site.word("rng_algorithm"), site.type(1)), site.take(1))
 
 
+# --- linear algebra, transforms, normalisation -------------------------------------------------------
+
+
+def _triangular_solve(site: Site) -> Built:
+    op = ops.TriangularSolve(
+        site.flag("left_side"),
+        site.flag("lower"),
+        site.flag("unit_diagonal"),
+        site.word("transpose_a", "NO_TRANSPOSE"),
+    )
+    return Node(op, site.take(2))
+
+
+def _batch_norm(op: type[BatchNorm], arity: int) -> Callable[[Site], Built]:
+    def build(site: Site) -> Built:
+        epsilon = site.attribute("epsilon")
+        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+            site.fail(f"expected a number for epsilon, got {epsilon!r}")
+        made: Any = op
+        node = Node(made(float(np.float32(epsilon)), site.integer("feature_index")), site.take(arity))
+        count = len(node.op.results(node))
+        if count == 1:
+            return node
+        return tuple(Node(ops.GetTupleElement(index), (node,)) for index in range(count))
+
+    return build
+
+
 def _sharding(site: Site) -> Built:
     """Says where values live; here they live in one place."""
     return site.take(1)
@@ -337,10 +366,14 @@ BUILDERS: Final[Builders] = {
     "chlo.tan": _regular(ops.Tan(), 1),
     "chlo.top_k": _top_k,
     "func.call": lambda site: site.function("callee"),
+    "stablehlo.batch_norm_grad": _batch_norm(ops.BatchNormGrad, 5),
+    "stablehlo.batch_norm_inference": _batch_norm(ops.BatchNormInference, 5),
+    "stablehlo.batch_norm_training": _batch_norm(ops.BatchNormTraining, 3),
     "stablehlo.bitcast_convert": lambda site: Node(ops.BitcastConvert(site.dtype), site.take(1)),
     "stablehlo.broadcast": _broadcast,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.case": _case,
+    "stablehlo.cholesky": lambda site: Node(ops.Cholesky(site.flag("lower")), site.take(1)),
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
     "stablehlo.composite": lambda site: site.function("decomposition"),
@@ -356,6 +389,9 @@ BUILDERS: Final[Builders] = {
     "stablehlo.dynamic_reshape": dynamic_reshape,
     "stablehlo.dynamic_slice": _dynamic_slice,
     "stablehlo.dynamic_update_slice": lambda site: Node(ops.DynamicUpdateSlice(), site.at_least(2)),
+    "stablehlo.fft": lambda site: Node(
+        ops.Fft(site.word("fft_type"), site.integers("fft_length")), site.take(1)
+    ),
     "stablehlo.gather": _gather,
     "stablehlo.get_dimension_size": get_dimension_size,
     "stablehlo.get_tuple_element": _get_tuple_element,
@@ -378,6 +414,7 @@ BUILDERS: Final[Builders] = {
     "stablehlo.slice": _slice,
     "stablehlo.sort": _sort,
     "stablehlo.transpose": lambda site: Node(ops.Transpose(site.integers("permutation")), site.take(1)),
+    "stablehlo.triangular_solve": _triangular_solve,
     "stablehlo.tuple": lambda site: Node(ops.Tuple(), site.operands),
     "stablehlo.while": _while,
 }
