@@ -183,11 +183,46 @@ def value_of(handle: Handle) -> Any:
 
 
 def to_host(handle: Handle) -> np.ndarray[Any, Any]:
-    """The value as a read-only NumPy array, computed if need be."""
+    """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be."""
     value = value_of(handle)
-    view: np.ndarray[Any, Any] = handle._node.owner.to_host(value).view()
+    node = handle._node
+    if type(node.type) is TensorType and node.type.dynamic:
+        return _live_part(node.type, value, node.owner)
+    view: np.ndarray[Any, Any] = node.owner.to_host(value).view()
     view.flags.writeable = False
     return view
+
+
+def _live_part(type: TensorType, value: Any, owner: AbstractBackend) -> np.ndarray[Any, Any]:
+    """The live part of a dynamic array, whose value is its buffer and its sizes."""
+    buffer, *sizes = [owner.to_host(part) for part in value]
+    index = [slice(None)] * type.rank
+    for dim, size in zip(type.dynamic_dimensions, sizes, strict=True):
+        index[dim] = slice(int(size))
+    view: np.ndarray[Any, Any] = buffer[tuple(index)]
+    view.flags.writeable = False
+    return view
+
+
+def live_shape(handle: Handle) -> tuple[int, ...]:
+    """The sizes of an Array with those of its dynamic dimensions computed."""
+    return to_host(handle).shape
+
+
+def moved(handle: Handle, backend: AbstractBackend) -> Array:
+    """The value of `handle`, computed if need be, on another backend."""
+    value_of(handle)
+    node = handle._node
+    return wrap(data(node.type, _moved(node.type, node.value, node.owner, backend), backend), backend)
+
+
+def _moved(type: Type, value: Any, owner: AbstractBackend, backend: AbstractBackend) -> Any:
+    if isinstance(type, TensorType) and not type.dynamic:
+        return backend.from_host(owner.to_host(value))
+    if isinstance(type, TensorType):  # a buffer and its sizes
+        return tuple([backend.from_host(owner.to_host(part)) for part in value])
+    pairs = zip(type.elements, value, strict=True)
+    return tuple([_moved(element, part, owner, backend) for element, part in pairs])
 
 
 class _Programs:
@@ -340,7 +375,7 @@ def _buffer(leaf: Node, backend: AbstractBackend) -> Any:
     if isinstance(leaf.op, Constant):
         return backend.from_host(leaf.op.array)
     # A value made of constants alone may have been computed by another backend: it belongs to none.
-    return leaf.value if leaf.owner is backend else backend.from_host(leaf.owner.to_host(leaf.value))
+    return leaf.value if leaf.owner is backend else _moved(leaf.type, leaf.value, leaf.owner, backend)
 
 
 def _is_kept(node: Node) -> bool:

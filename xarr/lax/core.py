@@ -15,7 +15,7 @@ from xarr.dtypes import default_of, promote_weak
 from xarr.errors import DTypeError, InputError
 from xarr.host import SCALARS, host_array, scalar, scalar_kind
 from xarr.ir.graph import Node, data
-from xarr.ir.op import Op
+from xarr.ir.op import Op, result_type
 from xarr.ir.ops import BroadcastInDim, Constant
 from xarr.ir.types import TensorType, Type
 from xarr.lazy import Handle, common_backend, mixed, unowned, wrap
@@ -106,7 +106,7 @@ def _broadcast(
     operand: TensorType, shape: tuple[int, ...], dimensions: tuple[int, ...]
 ) -> tuple[BroadcastInDim, Type]:
     op = BroadcastInDim(shape, dimensions)
-    return op, op.infer(operand)
+    return op, result_type(op, (operand,))
 
 
 def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
