@@ -9,7 +9,8 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.dynamic_cases import BOUNDS, CASES, Case
+from tests.dynamic_cases import CASES, Case
+from tests.xla import compile_stablehlo
 from xarr import lax
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -41,3 +42,39 @@ def test_as_numpy_on_the_live_part(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_reference_as_numpy_on_the_live_part(case: Case) -> None:
     check_on(case, "reference", False)
+
+
+# --- XLA ---------------------------------------------------------------------------------------------------
+
+
+def module_of(case: Case) -> str:
+    """The case as a module of its operands of the bounds and the live sizes; it gives the result and its sizes."""
+    letters = case.letters
+
+    def function(*arguments: Any) -> list[Any]:
+        count = len(case.shapes)
+        result = case.apply(arguments[:count], dict(zip(letters, arguments[count:], strict=True)))
+        sizes = [lax.get_dimension_size(result, dim) for dim in result._node.tensor_type.dynamic_dimensions]
+        return [result, *sizes]
+
+    sizes = [np.int32(0)] * len(letters)
+    return str(xarr.lower(function, *case.arrays(), *map(np.asarray, sizes)))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.unlike_xla], ids=lambda case: case.name)
+def test_as_xla(case: Case) -> None:
+    arrays, run = case.arrays(), compile_stablehlo(module_of(case))
+    for sizes in case.sizes():
+        values = [np.int32(sizes[letter]) for letter in case.letters]
+        given = case.poisoned(arrays, sizes) if case.name != "set_again" else arrays
+        buffer, *found = run(*given, *values)
+        wanted = case.oracle(*case.live(arrays, sizes))
+        # XLA lays the live elements out as if the array had the live sizes.
+        assert_same(buffer.reshape(-1)[: wanted.size].reshape(wanted.shape), wanted)
+        assert [int(size) for size in found] == [wanted.shape[dim] for dim in _dynamic(case)]
+
+
+def _dynamic(case: Case) -> tuple[int, ...]:
+    result = case.apply(list(map(xarr.asarray, case.arrays())), {letter: late(0) for letter in case.letters})
+    dims: tuple[int, ...] = result._node.tensor_type.dynamic_dimensions
+    return dims
