@@ -23,6 +23,7 @@ from xarr.ir.graph import Node, data
 from xarr.ir.ops import Convert
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
 from xarr.shapes import Layout
 
@@ -156,7 +157,7 @@ class Array(Handle):
         return self.item()
 
     def __bool__(self) -> bool:
-        _refuse_dynamic("bool()", self, "bool() of .any() or .all()")
+        refuse_dynamic("bool()", self, "bool() of .any() or .all()")
         if self.size != 1:
             raise ShapeError(
                 f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; "
@@ -181,8 +182,7 @@ class Array(Handle):
     def __len__(self) -> int:
         if not self.ndim:
             raise InputError("len() of an array without dimensions")
-        if self._node.tensor_type.dynamic[:1] == (True,):
-            _refuse_dynamic("len()", self, "lax.get_dimension_size(x, 0)")
+        refuse_dynamic("len()", self, "lax.get_dimension_size(x, 0)", (0,))
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Array]:
@@ -278,17 +278,17 @@ class Array(Handle):
     # --- indexing ----------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Array:
-        _refuse_dynamic("x[…]", self, "lax.slice, lax.dynamic_slice or lax.gather")
+        refuse_dynamic("x[…]", self, "lax.slice, lax.dynamic_slice or lax.gather")
         return indexing.read(self, index)
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
-        _refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
+        refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
         self._show(indexing.update(self, index, value))
 
     @property
     def at(self) -> indexing.At:
         """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.AtIndex`."""
-        _refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
+        refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
         return indexing.At(self)
 
     def _become(self, result: Array) -> Array:
@@ -501,16 +501,6 @@ def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str
     sizes = [np.array(values.shape[dim], np.int32) for dim in type.dynamic_dimensions]
     parts = tuple([owner.from_host(part) for part in (buffer, *sizes)])
     return lazy.wrap(data(type, parts, owner), owner)
-
-
-def _refuse_dynamic(what: str, array: Array, instead: str) -> None:
-    """Refuse for an array of dynamic dimensions what would take the bounds for its sizes."""
-    type = array._node.type
-    if isinstance(type, TensorType) and type.dynamic:
-        raise ShapeError(
-            f"{what} of a dynamic array {type.short()} would see the bound, not the live size; use {instead}, or "
-            "np.asarray(x), which is the live part"
-        )
 
 
 lazy.bind(Array)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.errors import InputError, ValueRangeError
+from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.dynamic_sizes import SIZE
+from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, integer, merged, operands
 from xarr.lazy import Handle, wrap
 
@@ -60,6 +62,31 @@ def set_dimension_size(operand: ArrayLike, size: ArrayLike, dimension: int) -> A
         is_dynamic = dim in node.tensor_type.dynamic_dimensions
         found = Node(ops.SetDimensionSize(dim, to_bound=True), (node, length)) if is_dynamic else node
     return wrap(found, merged("set_dimension_size", backend, its))
+
+
+def with_sizes_of(array: Array, like: ArrayLike) -> Array:
+    """`array`, of the shape of `like`, with the dynamic dimensions and live sizes of `like`."""
+    (node,), _ = operands("set_dimension_size", like)
+    for dim in node.tensor_type.dynamic_dimensions:
+        array = set_dimension_size(array, get_dimension_size(like, dim), dim)
+    return array
+
+
+def refuse_dynamic(
+    what: str, array: ArrayLike, instead: str, dimensions: Iterable[int] | None = None
+) -> None:
+    """Refuse for dynamic dimensions, all or those among `dimensions`, what would take bounds for sizes.
+
+    what: the function as the user wrote it.  instead: what works.
+    """
+    type = array._node.type if isinstance(array, Handle) else None
+    if not isinstance(type, TensorType) or not type.dynamic:
+        return
+    if dimensions is None or not set(type.dynamic_dimensions).isdisjoint(dimensions):
+        raise ShapeError(
+            f"{what} of a dynamic array {type.short()} would see the bound, not the live size; use {instead}, or "
+            "np.asarray(x), which is the live part"
+        )
 
 
 def _size_node(size: ArrayLike) -> tuple[Node, Any]:
