@@ -19,7 +19,7 @@ from xarr.functions import (
     sorting_functions as sorting,
     statistical_functions as statistical,
 )
-from xarr.ir.graph import Node, data
+from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
@@ -495,12 +495,8 @@ def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:
 
 def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str) -> Array:
     """A dynamic array of these live values."""
-    buffer = np.zeros(type.shape, type.dtype)
-    buffer[tuple(map(slice, values.shape))] = values
     owner = backends.get(backend)
-    sizes = [np.array(values.shape[dim], np.int32) for dim in type.dynamic_dimensions]
-    parts = tuple([owner.from_host(part) for part in (buffer, *sizes)])
-    return lazy.wrap(data(type, parts, owner), owner)
+    return lazy.wrap(lazy.live_leaf(values, type, owner), owner)
 
 
 lazy.bind(Array)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler.pipeline import compile_graph
@@ -25,8 +27,6 @@ from xarr.ir.ops import Constant, Iota, Tuple
 from xarr.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from xarr.array import Array
 
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
@@ -204,9 +204,18 @@ def _live_part(type: TensorType, value: Any, owner: AbstractBackend) -> np.ndarr
     return view
 
 
+def live_leaf(array: np.ndarray[Any, Any], type: TensorType, backend: AbstractBackend) -> Node:
+    """A leaf of a dynamic type whose live part is `array`."""
+    buffer = np.zeros(type.shape, type.dtype)
+    buffer[tuple(map(slice, array.shape))] = array
+    sizes = [np.array(array.shape[dim], np.int32) for dim in type.dynamic_dimensions]
+    return data(type, tuple([backend.from_host(part) for part in (buffer, *sizes)]), backend)
+
+
 def live_shape(handle: Handle) -> tuple[int, ...]:
     """The sizes of an Array with those of its dynamic dimensions computed."""
-    return to_host(handle).shape
+    sizes: tuple[int, ...] = to_host(handle).shape
+    return sizes
 
 
 def moved(handle: Handle, backend: AbstractBackend) -> Array:

@@ -27,7 +27,7 @@ from xarr.ir.stablehlo.builder import Builder, unpacked
 from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
-from xarr.lazy import Handle, common_backend, wrap
+from xarr.lazy import Handle, common_backend, live_leaf, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -150,7 +150,22 @@ def _node(value: Any, wanted: Any, backend: AbstractBackend) -> Node:
         return value._node
     is_number = isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
     array = host_array(value, wanted.dtype if is_number and hasattr(wanted, "dtype") else None)
+    if isinstance(wanted, TensorType) and wanted.dynamic and _fits(array, wanted):
+        return live_leaf(array, wanted, backend)
     return data(TensorType(array.shape, array.dtype), backend.from_host(array), backend)
+
+
+def _fits(array: np.ndarray[Any, Any], type: TensorType) -> bool:
+    """Whether `array` can be the live part of an array of a dynamic type."""
+    sizes = type.dynamic or (False,) * type.rank
+    return (
+        array.dtype == type.dtype
+        and array.ndim == type.rank
+        and all(
+            size <= bound if dynamic else size == bound
+            for size, bound, dynamic in zip(array.shape, type.shape, sizes, strict=True)
+        )
+    )
 
 
 def _check(function: str, graph: Graph, nodes: Sequence[Node]) -> None:

@@ -180,7 +180,9 @@ def gather(
     found = wrap(Node(op, (node, indices)), backend)
     if mode is None or GatherScatterMode.from_any(mode) is not GatherScatterMode.FILL_OR_DROP:
         return found
-    refuse_dynamic('gather with mode "fill"', operand, "the default, which clamps to the live part", index_map)
+    refuse_dynamic(
+        'gather with mode "fill"', operand, "the default, which clamps to the live part", index_map
+    )
     windows = op.windows(node.tensor_type, indices.tensor_type)
     last = _last_starts(indices, windows.last_starts, vector_dim)
     inside = bitwise_and(ge(wrap(indices, second), 0), le(wrap(indices, second), wrap(last, None)))

@@ -24,6 +24,7 @@ from xarr.ir.stablehlo.dynamic import (
     dynamic_reshape,
     get_dimension_size,
     real_dynamic_slice,
+    set_dimension_size,
     shape_assertion,
 )
 from xarr.ir.stablehlo.records import Operation
@@ -335,6 +336,7 @@ BUILDERS: Final[Builders] = {
     "stablehlo.reverse": lambda site: Node(ops.Reverse(site.integers("dimensions")), site.take(1)),
     "stablehlo.scatter": _scatter,
     "stablehlo.select": _select,
+    "stablehlo.set_dimension_size": set_dimension_size,
     "stablehlo.slice": _slice,
     "stablehlo.sort": _sort,
     "stablehlo.transpose": lambda site: Node(ops.Transpose(site.integers("permutation")), site.take(1)),
