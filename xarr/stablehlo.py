@@ -28,6 +28,7 @@ from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
 from xarr.lazy import Handle, common_backend, live_leaf, wrap
+from xarr.shapes import Shape
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -69,20 +70,28 @@ class Module:
         )
         raise self._source.text.error(f"@{name} {what}; Module.refine gives it types", function.position)
 
-    def refine(self, types: Sequence[TensorType], function: str = "main") -> Graph:
+    def refine(self, types: Sequence[TensorType | Shape | str], function: str = "main") -> Graph:
         """The function for arguments of these types, with every unknown size computed from theirs.
+
+        types: one for each argument, a type or a shape such as "f32[8,4]".
 
         Raises ParseError where a size depends on the values of arguments, and where an assertion about sizes
         that JAX put into the module does not hold.
         """
-        if function in self.functions and self.functions[function].parameter_types == tuple(types):
+        wanted = [type if isinstance(type, TensorType) else _type_of(type) for type in types]
+        if function in self.functions and self.functions[function].parameter_types == tuple(wanted):
             return self.functions[function]
         if function not in self._source.functions or self._source.functions[function].body is None:
             return self.function(function)
-        return Builder(self._source, _fold).refine(function, types)
+        return Builder(self._source, _fold).refine(function, wanted)
 
     def __repr__(self) -> str:
         return f"<stablehlo.Module {self.name or ''} of {', '.join(self._source.functions)}>"
+
+
+def _type_of(shape: Shape | str) -> TensorType:
+    found = Shape.parse(shape) if isinstance(shape, str) else shape
+    return TensorType(found.dimensions, found.dtype, found.dynamic_dimensions)
 
 
 def parse(text: str) -> Module:

@@ -16,10 +16,11 @@ _INT32 = np.dtype(np.int32)
 def _shape(site: Site, operand: Node) -> Ints:
     """The result's shape: as it is written, or else the value of the operand that holds it."""
     declared = site.declared()
-    return declared.shape if isinstance(declared, TensorType) else _sizes(site, operand)
+    return declared.shape if isinstance(declared, TensorType) else static_sizes(site, operand)
 
 
-def _sizes(site: Site, operand: Node) -> Ints:
+def static_sizes(site: Site, operand: Node) -> Ints:
+    """The sizes that an operand holds, which must depend on shapes alone."""
     values = tuple(int(size) for size in site.value(operand).reshape(-1).tolist())
     if any(size < 0 for size in values):
         raise ShapeError(f"{site.name}: wanted sizes >= 0, got {values}")
@@ -86,7 +87,7 @@ def dynamic_pad(site: Site) -> Node:
 
 def real_dynamic_slice(site: Site) -> Node:
     operand, *rows = site.take(4)
-    return Node(ops.Slice(*[_sizes(site, row) for row in rows]), (operand,))
+    return Node(ops.Slice(*[static_sizes(site, row) for row in rows]), (operand,))
 
 
 def shape_assertion(site: Site) -> tuple[Node, ...]:
