@@ -554,5 +554,6 @@ def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_va
         if mode == "constant":
             padded = padded_by_constants(padded, axis, width, values[axis])
         elif width != (0, 0):
+            refuse_dynamic(f"pad with mode {mode!r}", padded, 'mode "constant"', (axis,))
             padded = padded_by_own(padded, axis, width, mode)
     return fresh(padded)
