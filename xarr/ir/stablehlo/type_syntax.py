@@ -113,8 +113,10 @@ def _tensor(lexer: Lexer, found: re.Match[str], start: int) -> ReadType:
 def _bounds(lexer: Lexer, sizes: list[str], text: str | None, start: int) -> tuple[int | None, ...]:
     """The bound of each dimension, or None."""
     found = _SIZE.findall(text or "") or ["?"] * len(sizes)
-    if len(found) != len(sizes) or any(len(bound) > 19 for bound in found):
+    if len(found) != len(sizes):
         raise lexer.text.error(f"expected {len(sizes)} bounds, got {len(found)}", start)
+    if any(len(bound) > 19 for bound in found):
+        raise lexer.text.error("a bound that no array can have", start)
     if any(bound != "?" and size != "?" for size, bound in zip(sizes, found, strict=True)):
         raise lexer.text.error("a size that is known has no bound; write ? for it", start)
     return tuple(None if bound == "?" else int(bound) for bound in found)
