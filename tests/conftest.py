@@ -37,7 +37,8 @@ def _directory_of(package: str) -> Path | None:
 def xarr_config_reset() -> Iterator[None]:
     """Puts the configuration back after each test, so that no test leans on another's."""
     # Not at the top: an error in xarr should show as failing tests, not as a conftest that fails.
-    config = importlib.import_module("xarr.config")
+    config = importlib.import_module("xarr.config").current
     before = config.snapshot()
+    config.verify_graphs = True
     yield
     config.restore(before)

@@ -71,10 +71,11 @@ def test_descending_sorts_keep_equal_elements_in_order(items, backwards):
 
 CHOICES = [
     ((), (3,), (3,)),
-    ((2, 1), (3,), ()),
     ((2, 3), (2, 3), (2, 3)),
-    ((0,), (1,), (0,)),
-    ((2,), (3,), (1,)),
+    *(
+        pytest.param(shapes, marks=pytest.mark.implicit)
+        for shapes in (((2, 1), (3,), ()), ((0,), (1,), (0,)), ((2,), (3,), (1,)))
+    ),
 ]
 
 
@@ -102,8 +103,14 @@ def test_isclose(text, dtype):
     x = sample((4, 5), dtype)
     with np.errstate(all="ignore"):
         near = (x * (1 + 1e-6)).astype(dtype)
-    for y in (x, near, sample((5,), dtype, seed=1), np.float64(1), np.roll(x, 1)):
+    for y in (x, near, np.float64(1), np.roll(x, 1)):
         against_numpy(expression(text), x, y)
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("text", COMPARED)
+def test_isclose_broadcasts(text):
+    against_numpy(expression(text), sample((4, 5), "float64"), sample((5,), "float64", seed=1))
 
 
 @pytest.mark.parametrize("name", ["allclose", "array_equal"])

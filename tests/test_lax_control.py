@@ -12,7 +12,7 @@ import xarr.array  # noqa: F401  binds the class of handles
 from xarr import lax, lazy
 from xarr.backend import AbstractBackend, get
 from xarr.compiler.decompose import decompose
-from xarr.compiler.pipeline import lower
+from xarr.compiler.pipeline import compile_graph
 from xarr.compiler.simplify import simplify
 from xarr.errors import BackendError, DTypeError, InputError, ShapeError, TracedValueError
 from xarr.ir import ops
@@ -481,7 +481,7 @@ def test_map_graphs_changes_every_graph_and_nothing_else() -> None:
 
 
 def test_program_text_shows_the_carried_programs() -> None:
-    program: Any = lower(loop_graph(lambda c: lax.map_elements(lax.exp, c)), get("numpy"), "program")
+    program: Any = compile_graph(loop_graph(lambda c: lax.map_elements(lax.exp, c)), get("numpy"))
     assert "while_loop(f0, f1, a0)" in program.text
     for header in ("def program(a0):", "def f0(a0):", "def f1(a0):", "def f1_0(a0):"):
         assert header in program.text

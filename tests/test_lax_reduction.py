@@ -12,7 +12,7 @@ import pytest
 import xarr.array  # noqa: F401  binds the class of handles
 from xarr import lax
 from xarr.backend import get
-from xarr.compiler.pipeline import lower
+from xarr.compiler.pipeline import compile_graph
 from xarr.errors import AxisError, DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
@@ -152,7 +152,7 @@ def program_text(op: Any, operand: Any, iota: bool = False) -> str:
         arrays.append(Node(ops.Iota(TensorType(operand.shape, np.dtype(np.int64)), 1)))
         starts.append(parameter(TensorType((), np.dtype(np.int64))))
     graph = Graph((values, *starts), [Node(op, (*arrays, *starts))])
-    program: Any = lower(graph, get("numpy"), "program")
+    program: Any = compile_graph(graph, get("numpy"))
     return str(program.text)
 
 

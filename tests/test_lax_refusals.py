@@ -350,6 +350,7 @@ def test_other_arguments_of_creating_functions() -> None:
 
 _LABEL: Final = re.compile(r"^ *\* (C\d+):", re.MULTILINE)
 
+
 def labelled_tests(classes: Iterable[type[Op]]) -> set[str]:
     """The names that the negative tests of the labels in the docstrings have."""
     return {

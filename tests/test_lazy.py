@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from tests.test_strictness import run
 from xarr import backend as backends, lazy
 from xarr.errors import TracedValueError
 from xarr.ir.graph import Graph
+from xarr.ir.types import TensorType
 from xarr_numpy.backend import NumpyBackend
 
 HostArray = np.ndarray[Any, Any]
@@ -121,12 +123,16 @@ def test_equal_literals_do_not_get_mixed_up(counting: Counting) -> None:
 
 
 def test_the_programs_kept_are_bounded(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs = lazy._Programs(20)
+    programs = lazy._Programs(10 * lazy._WEIGHT_OF_PROGRAM)
     monkeypatch.setattr(lazy, "_programs", programs)
     for size in range(1, 30):
         (xarr.asarray(np.ones(size)) + 1).evaluate()
-    assert programs._nodes <= 20
-    assert 0 < len(programs._programs) < 20
+        (xarr.asarray(np.ones(1)) + 1).evaluate()
+    assert 5 < len(programs) < 10
+    # The one that was used all the time stayed, though it is the oldest.
+    compiled = len(counting.compiled)
+    (xarr.asarray(np.ones(1)) + 1).evaluate()
+    assert len(counting.compiled) == compiled
 
 
 def test_a_program_survives_the_evaluation_of_its_nodes() -> None:
@@ -384,3 +390,208 @@ def test_four_threads_evaluate_one_graph() -> None:
         for thread in threads:
             thread.join()
     assert errors == []
+
+
+# --- accounting, threads, leaks ------------------------------------------------------------------------------
+
+
+def test_a_dead_value_counts_once_and_only_while_it_is_needed() -> None:
+    lazy._orphans.recount()
+    before = lazy._orphans.nbytes
+    x = xarr.asarray(np.ones(1000)).evaluate()
+    y = x + 1
+    node = x._node
+    again = lazy.wrap(node, x._backend)
+    del x, again
+    assert lazy._orphans.nbytes == before + 8000
+    lazy._orphans.add(node)
+    lazy.unowned(node)
+    assert lazy._orphans.nbytes == before + 8000, "a node is counted once"
+    del node, y
+    assert lazy._orphans.nbytes == before
+
+
+def test_showing_another_value_counts_the_old_one_while_it_is_needed() -> None:
+    before = lazy._orphans.recount()
+    x = xarr.asarray(np.ones(1000)).evaluate()
+    y = x * 2
+    x += 1
+    assert lazy._orphans.nbytes == before + 8000
+    y.evaluate()
+    assert lazy._orphans.nbytes == before + 8000, "x + 1 still needs it"
+    x.evaluate()
+    assert lazy._orphans.nbytes == before
+    assert_same(y, np.full(1000, 2.0))
+    assert_same(x, np.full(1000, 2.0))
+
+
+def test_counting_does_not_make_everything_evaluate(counting: Counting) -> None:
+    with xarr.config(max_pending_bytes=2**21):
+        for _ in range(100):
+            x = xarr.asarray(np.ones(10_000))
+            (x + np.ones(10_000)).evaluate()
+        runs = counting.runs
+        y = xarr.asarray(np.ones(10)) + 1
+        assert counting.runs == runs
+        assert not y.is_evaluated
+
+
+def test_equal_types_made_by_many_threads_are_one() -> None:
+    barrier = threading.Barrier(8)
+    found: list[list[TensorType]] = [[] for _ in range(8)]
+
+    def make(mine: list[TensorType]) -> None:
+        for size in range(300):
+            if size % 50 == 0:
+                barrier.wait()
+            mine.append(TensorType((size, 977), np.dtype(np.float32)))
+
+    threads = [threading.Thread(target=make, args=(mine,)) for mine in found]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(type is first for mine in found for type, first in zip(mine, found[0], strict=True))
+
+
+def test_a_value_of_no_backend_stays_so_when_somebody_looks() -> None:
+    c = xarr.asarray(2.0) * 3.0
+    with xarr.use_backend("reference"):
+        assert float(c) == 6.0
+    x = xarr.asarray([1.0]).to("numpy")
+    assert_same(x * c, np.array([6.0]))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_no_view_of_a_value_can_be_written_to(backend: str) -> None:
+    source = np.arange(4.0)
+    x = xarr.asarray(source).to(backend)
+    for array in (x, x + 1, x[1:], x[::-1], xarr.broadcast_to(x[:1], (3,)), x.reshape(2, 2)):
+        value = lazy.value_of(array)
+        assert not np.asarray(value).flags.writeable
+        assert not np.asarray(array).flags.writeable
+        copy = np.array(array)
+        copy[...] = 7
+        assert not np.any(np.asarray(array) == 7)
+    source[:] = 9
+    assert_same(x, np.arange(4.0))
+
+
+class Owner:
+    """Gives its own memory to whoever asks for an array."""
+
+    def __init__(self) -> None:
+        self.values = np.zeros(3)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self.values
+
+
+@pytest.mark.parametrize(
+    "make",
+    [xarr.asarray, lambda v: xarr.lax.add(v, np.zeros(3)), lambda v: xarr.exp(v) - 1],
+    ids=["asarray", "lax", "function"],
+)
+def test_memory_of_others_is_copied(make: Any) -> None:
+    owner, memory = Owner(), np.zeros(3)
+    arrays = [make(owner), make(memoryview(memory)), make(memory)]
+    owner.values[:] = 5
+    memory[:] = 5
+    for array in arrays:
+        assert_same(array, np.zeros(3))
+
+
+def test_an_outer_array_cannot_be_changed_in_a_traced_function() -> None:
+    total, table = xarr.asarray(0.0), xarr.zeros(3)
+
+    def add(x: xarr.Array) -> xarr.Array:
+        nonlocal total
+        total += x
+        return x
+
+    def store(x: xarr.Array) -> xarr.Array:
+        table[0] = x
+        return x
+
+    for function in (add, store):
+        with pytest.raises(
+            TracedValueError, match="an array from outside of a traced function cannot be changed"
+        ):
+            xarr.lower(function, xarr.asarray(1.0))
+    assert float(total) == 0.0
+    assert_same(table, np.zeros(3))
+
+
+def test_an_inner_array_can_be_changed_in_a_traced_function() -> None:
+    def function(x: xarr.Array) -> xarr.Array:
+        y = xarr.zeros(3)
+        y += x
+        y[0] = x
+        x *= 2
+        return y + x
+
+    program: Any = xarr.lower(function, xarr.asarray(1.0)).stage("program")
+    assert_same(program(np.array(1.0))[0], np.array([3.0, 3.0, 3.0]))
+
+
+def test_an_argument_of_a_function_that_has_ended_is_refused() -> None:
+    kept: list[xarr.Array] = []
+
+    def keep(x: xarr.Array) -> xarr.Array:
+        kept.append(x * 2)
+        return x
+
+    xarr.lower(keep, xarr.asarray(1.0))
+    with pytest.raises(TracedValueError, match="a traced function that has ended"):
+        xarr.lower(lambda y: y + kept[0], xarr.asarray(1.0))
+    with pytest.raises(TracedValueError, match="no value yet"):
+        float(kept[0])
+
+
+def test_a_body_may_use_the_arguments_of_the_function_around_it() -> None:
+    def function(x: xarr.Array) -> Any:
+        return xarr.lax.fori_loop(0, 3, lambda i, c: xarr.lax.cond(c < 5, lambda d: d + x, lambda d: d, c), x)
+
+    program: Any = xarr.lower(function, xarr.asarray(2.0)).stage("program")
+    assert_same(program(np.array(2.0))[0], np.array(6.0))
+
+
+def test_a_failure_in_a_cached_program_names_the_present_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the program runs once: a failure must not have its effects twice."""
+    calls: list[int] = []
+
+    def count(x: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 1:
+            raise OSError("no more")
+        return x
+
+    xarr.lax.register_custom_call("test.count", count)
+    try:
+        for line in ("first", "second"):
+            y = xarr.lax.custom_call("test.count", xarr.asarray([1.0]), result_types=((1,), "float64"))
+            if line == "first":
+                y.evaluate()
+        with pytest.raises(OSError, match="no more") as caught:
+            y.evaluate()
+    finally:
+        xarr.lax.unregister_custom_call("test.count")
+    assert len(calls) == 2
+    (note,) = caught.value.__notes__
+    assert "while computing custom_call" in note
+
+
+def test_a_failing_node_of_the_reference_backend_is_named() -> None:
+    xarr.lax.register_custom_call("test.fail", lambda: 1 / 0)
+    try:
+        with xarr.use_backend("reference"), pytest.raises(ZeroDivisionError) as caught:
+            np.asarray(xarr.lax.custom_call("test.fail", result_types=((), "float64")) + 1)
+    finally:
+        xarr.lax.unregister_custom_call("test.fail")
+    (note,) = caught.value.__notes__
+    assert "while computing custom_call -> tensor<f64>, built at" in note

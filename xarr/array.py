@@ -299,7 +299,8 @@ class Array(Handle):
                 "write x = x + y instead"
             )
         if result.dtype != self.dtype:
-            if result.dtype in COMPLEX or not np.can_cast(result.dtype, self.dtype, "same_kind"):
+            loses_imaginary = result.dtype in COMPLEX and self.dtype not in COMPLEX
+            if loses_imaginary or not np.can_cast(result.dtype, self.dtype, "same_kind"):
                 raise DTypeError(
                     f"an in-place operation cannot turn {self.dtype} into {result.dtype}; "
                     "write x = x + y instead"

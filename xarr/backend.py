@@ -20,7 +20,7 @@ from xarr.errors import BackendError
 if TYPE_CHECKING:
     import numpy as np
 
-    from xarr.ir.graph import Graph
+    from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
 
 ENTRY_POINTS = "xarr.backends"
@@ -36,6 +36,24 @@ class Program(Protocol):
     def __call__(self, *arguments: Any) -> Sequence[Any]: ...
 
 
+def failed_at(error: BaseException, node: Node) -> None:
+    """Say which node of the graph that a program runs raised `error`; the outermost program has the last word."""
+    error.__dict__["_xarr_node"] = node
+
+
+def failed_node(error: BaseException, graph: Graph) -> Node | None:
+    """The node of `graph` whose computation raised `error`, if the backend said so."""
+    found = error.__dict__.get("_xarr_node")
+    return next((node for node in graph.nodes if node is found), None)
+
+
+def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A view through which nothing can be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 class AbstractBackend(ABC):
     """What every backend provides.  A buffer is whatever it likes to compute on."""
 
@@ -46,9 +64,13 @@ class AbstractBackend(ABC):
     def supports(self, op: type[Op]) -> bool:
         """Whether the backend runs this op whole.  Ops it does not are decomposed, or refused."""
 
+    def fuse(self, graph: Graph) -> Graph:
+        """The graph cut into groups that run as one; as it is, for a backend that runs op by op."""
+        return graph
+
     @abstractmethod
     def compile(self, graph: Graph) -> Program:
-        """Compile a graph that holds only supported ops.  Never called twice for equal graphs."""
+        """Compile a graph that holds only supported ops.  Programs are kept, and used again for equal graphs."""
 
     @abstractmethod
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:

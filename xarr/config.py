@@ -7,14 +7,15 @@
 | default_dtype | XARR_DEFAULT_DTYPE | float64, float32 | float64 |
 | max_depth | XARR_MAX_DEPTH | ops in a chain before it is evaluated on its own | 10000 |
 | max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
+| verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
 """
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +41,16 @@ def _positive(value: object) -> int:
     return number
 
 
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    known = {"true": True, "1": True, "false": False, "0": False}
+    found = known.get(value.lower()) if isinstance(value, str) else None
+    if found is None:
+        raise ConfigError(f"wanted True or False, got {value!r}")
+    return found
+
+
 def _name(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError(f"wanted the name of a backend, got {value!r}")
@@ -62,6 +73,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "default_dtype": _Option("float64", _dtype_name),
     "max_depth": _Option(10_000, _positive),
     "max_pending_bytes": _Option(64 * 2**20, _positive),
+    "verify_graphs": _Option(False, _flag),
 }
 
 
@@ -86,22 +98,26 @@ def _initial() -> dict[str, Any]:
     return values
 
 
+_NONE: Final[Mapping[str, Any]] = {}
+
+
 class Config:
-    """The settings in force.  Assignments are global; `with config(...)` is local to the thread."""
+    """The settings in force.  Assignments are global; `with config(...)` holds in its thread or task only."""
 
     broadcasting: str
     backend: str
     default_dtype: str
     max_depth: int
     max_pending_bytes: int
+    verify_graphs: bool
 
     def __init__(self) -> None:
         self.__dict__["_global"] = _initial()
-        self.__dict__["_local"] = threading.local()
+        self.__dict__["_overrides"] = ContextVar("overrides", default=_NONE)
 
     def __getattr__(self, name: str) -> Any:
-        overrides = getattr(self._local, "overrides", None)
-        if overrides and name in overrides:
+        overrides = self._overrides.get()
+        if name in overrides:
             return overrides[name]
         if name in self._global:
             return self._global[name]
@@ -114,14 +130,13 @@ class Config:
 
     @contextmanager
     def __call__(self, **values: object) -> Iterator[Config]:
-        """`with config(broadcasting="explicit"):` sets options for the block, in this thread only."""
+        """`with config(broadcasting="explicit"):` sets options for the block, in this thread or task only."""
         checked = {name: _checked(name, value) for name, value in values.items()}
-        before = getattr(self._local, "overrides", None)
-        self._local.overrides = {**(before or {}), **checked}
+        token = self._overrides.set({**self._overrides.get(), **checked})
         try:
             yield self
         finally:
-            self._local.overrides = before
+            self._overrides.reset(token)
 
     def __repr__(self) -> str:
         return "\n".join(["xarr.config", *(f"  {name} = {getattr(self, name)!r}" for name in _OPTIONS)])
@@ -136,11 +151,3 @@ class Config:
 
 
 current: Final = Config()
-
-
-def snapshot() -> dict[str, Any]:
-    return current.snapshot()
-
-
-def restore(values: Mapping[str, Any]) -> None:
-    current.restore(values)

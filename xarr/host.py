@@ -20,6 +20,11 @@ def scalar_kind(value: Any) -> type[Any]:
     return next(kind for kind in SCALARS if isinstance(value, kind))
 
 
+def is_weak(value: object) -> bool:
+    """Whether `value` is a Python scalar, whose element type gives way to that of arrays."""
+    return isinstance(value, SCALARS) and not isinstance(value, np.generic)
+
+
 def scalar(value: complex, dtype: np.dtype[Any]) -> HostArray:
     """A Python scalar as a 0-d array; ValueRangeError for an int that the dtype cannot hold."""
     if dtype in INTEGER and isinstance(value, int):
@@ -39,11 +44,12 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
     DTypeError for an element type that xarr has not, ValueError where `copy=False` needs a copy.
     """
     wanted = None if dtype is None else canonical(dtype)
-    if isinstance(value, SCALARS) and not isinstance(value, np.generic):
+    if is_weak(value):
         if copy is False:
             raise ValueError("a Python scalar has no memory to share, so copy=False cannot be kept")
         return scalar(value, default_of(scalar_kind(value)) if wanted is None else wanted)
-    found = _as_numpy(value, copy if isinstance(value, np.ndarray) else None)
+    owns_memory = not isinstance(value, list | tuple | np.generic)
+    found = _as_numpy(value, copy if owns_memory else None)
     if found.dtype.kind in "OUSTMm" or (found.dtype.newbyteorder("=") not in ANY and wanted is None):
         _refuse(value, found)
     if not isinstance(value, np.ndarray | np.generic) and not hasattr(value, "__array__"):
@@ -54,7 +60,9 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
 
 def _as_numpy(value: Any, copy: bool | None) -> HostArray:
     try:
-        return np.array(value, copy=copy, subok=False) if copy else np.asarray(value)
+        found = np.asarray(value)
+        # Not np.array(value, copy=True): an old `__array__` does not know the argument and would warn.
+        return np.array(found, subok=False) if copy else found
     except OverflowError as error:
         raise InputError(f"a number in {_shown(value)} is too large for any element type") from error
     except ValueError as error:

@@ -10,15 +10,19 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from xarr import backend as backends
-from xarr.backend import AbstractBackend, Program
-from xarr.compiler.pipeline import compile_graph
+from xarr.backend import AbstractBackend, Program, failed_node
+from xarr.compiler.pipeline import lower
 from xarr.config import current as config
 from xarr.errors import BackendError, TracedValueError, ValueRangeError
 from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder
@@ -32,8 +36,9 @@ if TYPE_CHECKING:
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _UNCHECKED_BYTES: Final = 2**20
-#: Nodes of the cached programs together.
-_NODES_KEPT: Final = 1_000_000
+#: Nodes of the cached programs together, and for how many a program itself counts.
+_WEIGHT_KEPT: Final = 1_000_000
+_WEIGHT_OF_PROGRAM: Final = 200
 #: Nodes of a program; what is longer runs in parts.
 _LONGEST: Final = 2000
 ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -59,13 +64,17 @@ class Handle:
         except AttributeError:
             return  # __init__ failed
         node.handles -= 1
-        # References: this local, the slot, and getrefcount's own argument; any more are users.
-        if node.value is not None and not node.handles and sys.getrefcount(node) > 3:
+        if node.value is not None and not node.handles:
             _orphans.add(node)
 
     def _show(self, other: Handle) -> None:
-        """Make this handle show what another one shows."""
+        """Make this handle show what another one shows.
+
+        Raises TracedValueError where that would leave an argument of a traced function in an outer array.
+        """
         node = self._node
+        if other._node.traced:
+            _refuse_leak(node)
         other._node.handles += 1
         node.handles -= 1
         self._node, self._backend = other._node, other._backend
@@ -74,7 +83,13 @@ class Handle:
 
 
 class _Orphans:
-    """Computed values that no Array shows any more but unevaluated ops still need, and their size."""
+    """Computed values that no Array shows any more but unevaluated ops may still need, and their size.
+
+    A value that nobody needs leaves at once, as its node goes.  Small values are not counted: the depth of
+    a chain bounds them.
+    """
+
+    SMALL: Final = 1024
 
     def __init__(self) -> None:
         self.nbytes = 0
@@ -82,13 +97,21 @@ class _Orphans:
 
     def add(self, node: Node) -> None:
         size = node.type.nbytes if isinstance(node.type, TensorType) else 0
-        self._sizes[weakref.ref(node, self._gone)] = size
-        self.nbytes += size
+        if size > self.SMALL:
+            reference = weakref.ref(node, self._gone)
+            if reference not in self._sizes:
+                self._sizes[reference] = size
+                self.nbytes += size
 
     def _gone(self, reference: weakref.ref[Node]) -> None:
         # Popped first: between reading nbytes and writing it back no other code may run.
-        size = self._sizes.pop(reference)
+        size = self._sizes.pop(reference, 0)
         self.nbytes -= size
+
+    def recount(self) -> int:
+        """The bytes counted anew: threads that add and drop at once may have made them drift."""
+        self.nbytes = sum(self._sizes.copy().values())
+        return self.nbytes
 
 
 _orphans: Final = _Orphans()
@@ -106,7 +129,10 @@ def _bound_growth(handle: Handle) -> None:
     node = handle._node
     if node.traced or node.value is not None:
         return
-    if node.depth > config.max_depth or (_orphans.nbytes > config.max_pending_bytes and node.operands):
+    limit = config.max_pending_bytes
+    if node.depth > config.max_depth or (
+        _orphans.nbytes > limit and node.operands and _orphans.recount() > limit
+    ):
         evaluate(handle)
 
 
@@ -135,12 +161,17 @@ def wrap(node: Node, backend: AbstractBackend | None) -> Array:
 
 def common_backend(handles: Iterable[Handle]) -> AbstractBackend | None:
     """The one backend of the handles, None if none of them has one; BackendError if they differ."""
+    return one_backend([handle._backend for handle in handles])
+
+
+def one_backend(backends: Iterable[AbstractBackend | None]) -> AbstractBackend | None:
+    """The one among `backends`, None if there is none; BackendError if there are two."""
     found: AbstractBackend | None = None
-    for handle in handles:
+    for backend in backends:
         if found is None:
-            found = handle._backend
-        elif handle._backend is not None and handle._backend is not found:
-            raise mixed(found, handle._backend)
+            found = backend
+        elif backend is not None and backend is not found:
+            raise mixed(found, backend)
     return found
 
 
@@ -165,14 +196,14 @@ def evaluate(*handles: Handle) -> None:
     Values of other live Arrays that are computed on the way are kept too.  Raises TracedValueError for
     an Array that stands for an argument of a traced function.
     """
-    pending: dict[int, list[Handle]] = {}
+    pending: dict[AbstractBackend, list[Node]] = {}
     for handle in handles:
         if handle._node.value is None:
-            if handle._backend is None:
-                handle._backend = backends.default()
-            pending.setdefault(id(handle._backend), []).append(handle)
-    for group in pending.values():
-        _run([handle._node for handle in group], group[0]._backend)  # type: ignore[arg-type]
+            # One that belongs to no backend goes on belonging to none, whoever computes it.
+            owner = handle._backend or backends.default()
+            pending.setdefault(owner, []).append(handle._node)
+    for owner, nodes in pending.items():
+        _run(nodes, owner)
 
 
 def value_of(handle: Handle) -> Any:
@@ -234,27 +265,41 @@ def _moved(type: Type, value: Any, owner: AbstractBackend, backend: AbstractBack
     return tuple([_moved(element, part, owner, backend) for element, part in pairs])
 
 
+@dataclass(frozen=True)
+class _Compiled:
+    """A program and the graph that the backend compiled it from."""
+
+    program: Program
+    graph: Graph
+
+
 class _Programs:
-    """Compiled programs by the structure that they compute; the oldest go when there are too many."""
+    """Compiled programs by the structure that they compute; those not used for longest go first."""
 
-    def __init__(self, nodes_kept: int) -> None:
-        self._nodes_kept = nodes_kept
-        self._nodes = 0
-        self._programs: dict[tuple[Any, ...], Program] = {}
+    def __init__(self, weight_kept: int) -> None:
+        self._weight_kept = weight_kept
+        self._weight = 0
+        self._programs: OrderedDict[tuple[Any, ...], _Compiled] = OrderedDict()
 
-    def get(self, key: tuple[Any, ...]) -> Program | None:
-        return self._programs.get(key)
+    def __len__(self) -> int:
+        return len(self._programs)
 
-    def add(self, key: tuple[Any, ...], program: Program) -> None:
-        self._programs[key] = program
-        self._nodes += len(key)
-        while self._nodes > self._nodes_kept and len(self._programs) > 1:
-            oldest = next(iter(self._programs))
-            del self._programs[oldest]
-            self._nodes -= len(oldest)
+    def get(self, key: tuple[Any, ...]) -> _Compiled | None:
+        found = self._programs.get(key)
+        # While nothing has to go soon, the order does not matter, and keeping it costs a hash.
+        if found is not None and self._weight > self._weight_kept // 2:
+            self._programs.move_to_end(key)
+        return found
+
+    def add(self, key: tuple[Any, ...], compiled: _Compiled) -> None:
+        self._programs[key] = compiled
+        self._weight += len(key) + _WEIGHT_OF_PROGRAM
+        while self._weight > self._weight_kept and len(self._programs) > 1:
+            oldest, _ = self._programs.popitem(last=False)
+            self._weight -= len(oldest) + _WEIGHT_OF_PROGRAM
 
 
-_programs: Final = _Programs(_NODES_KEPT)
+_programs: Final = _Programs(_WEIGHT_KEPT)
 #: Held while the graph is read or nodes are settled, not while a program runs.
 _lock: Final = threading.RLock()
 
@@ -275,18 +320,21 @@ def _run_part(order: list[Node], roots: list[Node], backend: AbstractBackend) ->
     with _lock:
         key, leaves, outputs = _linearise(order, roots, backend)
         arguments = [_buffer(leaf, backend) for leaf in leaves]
-        found = _programs.get(key)
-        program = found or compile_graph(_as_graph(order, leaves, outputs), backend)
-        if found is None:
-            _programs.add(key, program)
+        compiled = _programs.get(key)
+        if compiled is None:
+            graph = lower(_as_graph(order, leaves, outputs), backend)
+            compiled = _Compiled(backend.compile(graph), graph)
+            _programs.add(key, compiled)
     try:
-        values = program(*arguments)
-    except Exception:
-        if found is None:
-            raise
-        # The cached program knows the source lines of the graph it was compiled from, which may be
-        # another one of the same structure.  Failing once more with these lines makes the message right.
-        values = compile_graph(_as_graph(order, leaves, outputs), backend)(*arguments)
+        values = compiled.program(*arguments)
+    except BaseException as error:
+        node = failed_node(error, compiled.graph)
+        if node is not None:
+            # The program may have been compiled for other lines of the same structure.
+            fresh = lower(_as_graph(order, leaves, outputs), backend)
+            node = fresh.nodes[compiled.graph.nodes.index(node)]
+            error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+        raise
     with _lock:
         for node, value in zip(outputs, values, strict=True):
             if node.value is None:  # another thread may have been faster
@@ -422,6 +470,53 @@ def _as_graph(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Gra
 # --- tracing ---------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Trace:
+    """A function that is being recorded: what is older than `begun` comes from outside."""
+
+    begun: int
+    parameters: tuple[Node, ...]
+
+
+#: The functions that are being recorded, the innermost last.
+_traces: Final[ContextVar[tuple[_Trace, ...]]] = ContextVar("traces", default=())
+
+
+@contextmanager
+def _tracing(trace: _Trace) -> Iterator[None]:
+    token = _traces.set((*_traces.get(), trace))
+    try:
+        yield
+    finally:
+        _traces.reset(token)
+
+
+def _refuse_leak(node: Node) -> None:
+    """A handle on `node` shall show a traced value: it must have come about in the function."""
+    traces = _traces.get()
+    if traces and node.serial < traces[-1].begun:
+        place = f"\nIt was made at {node.source}" if node.source else ""
+        raise TracedValueError(
+            "an array from outside of a traced function cannot be changed inside, where the new value is not "
+            f"known yet: write y = x + 1 for x += 1, y = x.at[i].set(v) for x[i] = v, and return y{place}"
+        )
+
+
+def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
+    """Arguments of functions that have ended have no value and never will."""
+    traced = [node for node in captured if node.traced]
+    if not traced:
+        return
+    known = {node for trace in _traces.get() for node in trace.parameters}
+    for node in postorder(traced, known.__contains__):
+        if node not in known and node.traced and not node.operands:
+            place = f"\nIt became an argument at {node.source}" if node.source else ""
+            raise TracedValueError(
+                f"{name} uses an argument {node.type} of a traced function that has ended, kept in an outer "
+                f"variable; return it from that function instead{place}"
+            )
+
+
 def trace(
     function: Callable[..., Sequence[Handle]],
     types: Sequence[Type],
@@ -434,10 +529,14 @@ def trace(
     last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
     of constants alone are not captured but computed inside.
     """
+    begun = next_serial()
     parameters = tuple(parameter(type) for type in types)
     start = next_serial()
-    results = [handle._node for handle in function(*[wrap(node, backend) for node in parameters])]
+    with _tracing(_Trace(begun, parameters)):
+        handles = function(*[wrap(node, backend) for node in parameters])
+    results = [handle._node for handle in handles]
     captured = _captures(results, parameters, start)
+    _refuse_foreign(name, captured)
     inner = {node: parameter(node.type) for node in captured}
     new = {**dict(zip(parameters, parameters, strict=True)), **inner}
     for node in postorder(results, new.__contains__):

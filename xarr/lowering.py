@@ -26,7 +26,12 @@ class Lowered:
     captured: tuple[Node, ...] = ()
 
     def stage(self, name: str) -> Graph | Program:
-        """What the function has become after a stage: traced, simplified, static, decomposed or program."""
+        """What the function has become after a stage: traced, simplified, static, decomposed, fused or program.
+
+        It prints as StableHLO, the program as what runs.  Raises ValueRangeError for another name.
+        """
+        if name == "program":
+            return pipeline.compile_graph(self.graph, self.backend)
         return pipeline.lower(self.graph, self.backend, name)
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from xarr import backend as backends, lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError
-from xarr.functions._core import is_weak
+from xarr.host import is_weak
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op

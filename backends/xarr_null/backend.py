@@ -1,4 +1,4 @@
-"""Verifies a graph and lists what would run; refuses to run it."""
+"""Verifies a graph, prints what would run, and refuses to run it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from xarr.backend import AbstractBackend, Program
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr_reference.listing import listing
 
 
 @dataclass(frozen=True)
 class NullProgram:
-    """What would run, as text."""
+    """A graph that would run."""
 
-    text: str
+    graph: Graph
+
+    @property
+    def text(self) -> str:
+        """The graph as StableHLO."""
+        return self.graph.to_text()
+
+    def __str__(self) -> str:
+        return self.text
 
     def __call__(self, *arguments: Any) -> NoReturn:
         raise BackendError(
@@ -37,7 +44,7 @@ class NullBackend(AbstractBackend):
 
     def compile(self, graph: Graph) -> Program:
         """The program that is never run.  GraphError for a graph that breaks an invariant."""
-        return NullProgram(listing(graph.verify()))
+        return NullProgram(graph.verify())
 
     def from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return array

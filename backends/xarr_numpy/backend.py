@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xarr.backend import AbstractBackend, Program
+from xarr.backend import AbstractBackend, Program, read_only
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr_numpy.program import compile_program
@@ -25,7 +25,7 @@ class NumpyBackend(AbstractBackend):
         return compile_program(graph)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return array
+        return read_only(array)
 
     def to_host(self, buffer: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return buffer

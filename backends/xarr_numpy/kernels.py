@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.backend import read_only
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu, info
 
 Array = np.ndarray[Any, Any]
@@ -19,15 +20,24 @@ _SIGNED: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
 def finish(value: Any) -> Any:
-    """A program's result as an array that nothing writes to and that keeps no larger one alive; tuples of them."""
+    """A program's result as a compact array that nothing can write to; tuples of them."""
     if isinstance(value, tuple):
         return tuple([finish(element) for element in value])
+    array = compact(value)
+    if not array.flags.owndata:
+        return read_only(array)
+    array.flags.writeable = False
+    return array
+
+
+def compact(value: Any) -> Any:
+    """The result of a computation as an array that keeps no larger one alive; tuples of them."""
+    if isinstance(value, tuple):
+        return tuple([compact(element) for element in value])
     array = np.asarray(value)
     base = array.base
     wasteful = base is not None and getattr(base, "nbytes", 0) > 2 * array.nbytes
-    if wasteful or (array.size > 1 and 0 in array.strides):
-        array = array.copy()
-    return array
+    return array.copy() if wasteful or (array.size > 1 and 0 in array.strides) else array
 
 
 def unsigned(x: Array) -> Array:
@@ -382,6 +392,7 @@ SCOPE: Final[dict[str, Any]] = {
     **{
         function.__name__: function
         for function in (
+            compact,
             finish,
             iota,
             pad,

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from xarr.backend import failed_at
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
@@ -42,15 +43,16 @@ class NumpyProgram:
                 self._say_where(error)
                 raise
 
+    def __str__(self) -> str:
+        return self.text
+
     def _say_where(self, error: BaseException) -> None:
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code is self.code:
                 node = self.lines.get(trace.tb_lineno)
                 if node is not None:
-                    error.add_note(
-                        f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}"
-                    )
+                    failed_at(error, node)
             trace = trace.tb_next
 
 
@@ -79,7 +81,7 @@ class Emitter:
         self.points: set[Node] = set()
         self.body: list[tuple[str, Node | None]] = []
         self.nested: list[str] = []
-        self.scope: dict[str, Any] = dict(SCOPE)
+        self.scope: dict[str, Any] = {}
         self._count: Counter[str] = Counter()
         self._dtypes: dict[np.dtype[Any], str] = {}
         self._last_use = _last_uses(graph)
@@ -121,7 +123,9 @@ class Emitter:
         for index, node in enumerate(self.graph.nodes):
             self.emit(f"v{index}", node)
             self._free(node)
-        results = "".join(f"finish({self.full(node)}), " for node in self.graph.results)
+        # Only what leaves the program is made read-only: a loop may write into what it carries.
+        last = "finish" if self.name == "program" else "compact"
+        results = "".join(f"{last}({self.full(node)}), " for node in self.graph.results)
         self.body.append((f"return ({results})" if results else "return ()", None))
         return self._compiled()
 
@@ -150,7 +154,15 @@ class Emitter:
         lines = {number: node for number, (_, node) in enumerate(self.body, 2) if node is not None}
         exec(compile(text, "<xarr program>", "exec"), self.scope)
         function = self.scope[self.name]
+        # Only what the program uses: programs are many, and the kernels too.
+        self.scope.update({name: SCOPE[name] for name in _globals(function.__code__) if name in SCOPE})
         return NumpyProgram("\n".join([text, *self.nested]), function, function.__code__, lines)
+
+
+def _globals(code: CodeType) -> set[str]:
+    """The names that a function looks up, in functions inside it too."""
+    inner = [_globals(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 def _last_uses(graph: Graph) -> dict[Node, Node | None]:

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xarr.backend import AbstractBackend, Program
+from xarr.backend import AbstractBackend, Program, read_only
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr_reference.interpreter import TABLE, run
-from xarr_reference.listing import listing
 from xarr_reference.values import Array, Value
 
 
@@ -24,11 +23,20 @@ class ReferenceProgram:
 
     @property
     def text(self) -> str:
-        return listing(self.graph)
+        """The graph as StableHLO: what is interpreted is the graph itself."""
+        return self.graph.to_text()
+
+    def __str__(self) -> str:
+        return self.text
 
     def __call__(self, *arguments: Value) -> tuple[Value, ...]:
         with np.errstate(all="ignore"):
-            return run(self.graph, *arguments)
+            return tuple(map(_finished, run(self.graph, *arguments)))
+
+
+def _finished(value: Value) -> Value:
+    """A result that nothing can write to."""
+    return tuple(map(_finished, value)) if isinstance(value, tuple) else read_only(np.asarray(value))
 
 
 class ReferenceBackend(AbstractBackend):
@@ -47,7 +55,7 @@ class ReferenceBackend(AbstractBackend):
         return ReferenceProgram(graph)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        return array
+        return read_only(array)
 
     def to_host(self, buffer: Array) -> np.ndarray[Any, Any]:
         return buffer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from xarr.backend import failed_at
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -31,7 +32,7 @@ def run(graph: Graph, *arguments: Value) -> tuple[Value, ...]:
 
 
 def evaluate(node: Node, operands: list[Value]) -> Value:
-    """The value of one node; an error that arises names the node's op and source line."""
+    """The value of one node; an error that arises says at which node."""
     rule = TABLE.get(type(node.op))
     if rule is None:
         raise BackendError(f"backend 'reference' has no {node.op.name}")
@@ -39,5 +40,5 @@ def evaluate(node: Node, operands: list[Value]) -> Value:
     try:
         return rule(node, *computations, *operands)
     except BaseException as error:
-        error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+        failed_at(error, node)
         raise

@@ -1,41 +1,51 @@
 """The named stages from a traced graph to a running program, each of which can be stopped at and printed.
 
-traced -> simplified -> static -> decomposed -> program
+traced -> simplified -> static -> decomposed -> fused -> program
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler.decompose import decompose
 from xarr.compiler.dynamic_sizes import make_static
 from xarr.compiler.simplify import simplify
+from xarr.config import current as config
+from xarr.errors import ValueRangeError
 from xarr.ir.graph import Graph
 
 Pass = Callable[[Graph, AbstractBackend], Graph]
 
+#: The stages that give a graph, in order.
 STAGES: Final[dict[str, Pass]] = {
     "traced": lambda graph, backend: graph,
     "simplified": lambda graph, backend: simplify(graph),
     "static": lambda graph, backend: make_static(graph),
     "decomposed": decompose,
+    "fused": lambda graph, backend: backend.fuse(graph),
 }
+LAST: Final = "fused"
 
 
-def lower(graph: Graph, backend: AbstractBackend, stage: str) -> Graph | Program:
-    """`graph` as it stands after `stage`; the last stage, "program", gives what runs."""
+def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST) -> Graph:
+    """`graph` as it stands after `stage`; after the last one it is what the backend compiles.
+
+    With `config.verify_graphs` the graph is checked before and after each stage.  Raises ValueRangeError for an
+    unknown stage, BackendError for an op that `backend` cannot run.
+    """
+    if stage not in STAGES:
+        raise ValueRangeError(f"wanted one of the stages {', '.join([*STAGES, 'program'])}, got {stage!r}")
     for name, step in STAGES.items():
         graph = step(graph, backend)
+        if config.verify_graphs:
+            graph.verify()
         if name == stage:
-            return graph
-    if stage != "program":
-        raise ValueError(f"wanted one of the stages {', '.join([*STAGES, 'program'])}, got {stage!r}")
-    return backend.compile(graph)
+            break
+    return graph
 
 
 def compile_graph(graph: Graph, backend: AbstractBackend) -> Program:
-    """The program that `backend` runs for `graph`."""
-    program: Any = lower(graph, backend, "program")
-    return program  # type: ignore[no-any-return]
+    """The program that `backend` runs for `graph`: what comes after the last stage."""
+    return backend.compile(lower(graph, backend))

@@ -23,7 +23,7 @@ from xarr.config import current as config
 from xarr.dtypes import default_of, promote, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning
 from xarr.explanation.broadcast import broadcast_error, explain_shapes
-from xarr.host import SCALARS, host_array, scalar_kind
+from xarr.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, written_operands
@@ -72,16 +72,11 @@ def as_array(value: ArrayLike) -> Array:
     """`value` as an Array; Python numbers take the default dtypes, NumPy arrays are copied."""
     if isinstance(value, Handle):
         return value  # type: ignore[return-value]
-    if isinstance(value, SCALARS) and not isinstance(value, np.generic):
+    if is_weak(value):
         return wrap(scalar_node(value, default_of(scalar_kind(value))), None)
     found = host_array(value)
     backend = backends.default() if found.shape else None
     return wrap(host_node(found, backend), backend)
-
-
-def is_weak(value: ArrayLike) -> bool:
-    """Whether a value is a Python number, which gives way to the element types of arrays (NEP 50)."""
-    return isinstance(value, SCALARS) and not isinstance(value, np.generic)
 
 
 def common_dtype(*values: ArrayLike) -> DType:

@@ -40,7 +40,7 @@ from xarr.functions._arguments import (
 )
 from xarr.functions._core import DType, as_array, broadcasted, is_weak, promoted
 from xarr.functions._ranges import float_range, integer_range, range_length, spaced, unusual_range
-from xarr.host import SCALARS, host_array
+from xarr.host import SCALARS, host_array, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
@@ -99,8 +99,6 @@ def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
     if wanted is not None and _keeps_kind(values.dtype, wanted):
         with np.errstate(all="ignore"):
             values = values.astype(wanted)
-    elif not isinstance(obj, np.ndarray):
-        values = values.copy()  # what a buffer or `__array__` gave may still be its owner's memory
     array = wrap(host_node(values, backend), backend)
     return array if wanted is None else converted(array, wanted)
 
@@ -238,7 +236,7 @@ def full(
     sizes = check_sizes(shape)
     wanted = None if dtype is None else canonical(dtype)
     if is_weak(fill_value):
-        element = default_of(type(fill_value)) if wanted is None else wanted
+        element = default_of(scalar_kind(fill_value)) if wanted is None else wanted
         return filled(sizes, fill_value, element, backend_of(device))
     value = asarray(fill_value, device=device)
     value = value if wanted is None else converted(value, wanted)

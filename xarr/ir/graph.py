@@ -53,7 +53,8 @@ class Node:
     * `source` - where in the user's program the node was built,
     * `depth` - length of the longest unevaluated chain below,
     * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
-    * `handles` - how many live Arrays show this node,
+    * `handles` - how many live Arrays show this node.  A hint: threads may miscount it, and then a value is
+      kept longer than needed or computed once more,
     * `value`, `owner` - the computed value and the backend whose buffer it is, None before,
     * `serial` - counts nodes in the order they were built.
     """
@@ -120,8 +121,8 @@ class Node:
 
     def settle(self, value: Any, owner: Any) -> None:
         """Attach the value that the backend `owner` computed and drop the operands."""
+        self.owner = owner  # first: who sees the value in another thread wants its owner too
         self.value = value
-        self.owner = owner
         if self.operands:  # A constant stays one: a computation may use it, but no outside data.
             self.op = Data(self.type)
         self.operands = ()
@@ -242,10 +243,17 @@ class Graph:
         return Graph(self.parameters, self.results, name)
 
     def inline(self, *operands: Node) -> tuple[Node, ...]:
-        """The results as nodes over `operands` in place of the parameters."""
+        """The results as new nodes over `operands` in place of the parameters.
+
+        Every node is a copy, so that computing the results leaves the graph as it is.
+        """
         if len(operands) != len(self.parameters):
             raise ShapeError(f"{self.name} takes {len(self.parameters)} arguments, got {len(operands)}")
-        return substitute(self.results, dict(zip(self.parameters, operands, strict=True)))
+        new: dict[Node, Node] = dict(zip(self.parameters, operands, strict=True))
+        for node in self.nodes:
+            is_data = node.value is not None
+            new[node] = node if is_data else node.rebuilt(tuple([new[operand] for operand in node.operands]))
+        return tuple(new[result] for result in self.results)
 
     def to_text(self, locations: bool = False) -> str:
         """The graph as a StableHLO module, as MLIR prints it.

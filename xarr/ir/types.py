@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from xarr.dtypes import mlir_name, xla_name
+
+#: Held while a type is made: of two equal ones made at once only one may stay.
+_lock: Final = threading.RLock()
 
 
 class TensorType:
@@ -28,17 +32,23 @@ class TensorType:
     def __new__(
         cls, shape: tuple[int, ...], dtype: np.dtype[Any], dynamic: tuple[bool, ...] = ()
     ) -> TensorType:
-        if dynamic and not any(dynamic):
+        found = cls._interned.get((shape, dtype, dynamic) if dynamic else (shape, dtype))
+        return cls._new(shape, dtype, dynamic) if found is None else found
+
+    @classmethod
+    def _new(cls, shape: tuple[int, ...], dtype: np.dtype[Any], dynamic: tuple[bool, ...]) -> TensorType:
+        if not any(dynamic):
             dynamic = ()
         key = (shape, dtype, dynamic) if dynamic else (shape, dtype)
-        found = cls._interned.get(key)
-        if found is None:
-            found = super().__new__(cls)
-            found.shape = shape
-            found.dtype = dtype
-            found.dynamic = dynamic
-            cls._interned[key] = found
-        return found
+        with _lock:
+            found = cls._interned.get(key)
+            if found is None:
+                found = super().__new__(cls)
+                found.shape = shape
+                found.dtype = dtype
+                found.dynamic = dynamic
+                cls._interned[key] = found
+            return found
 
     @property
     def rank(self) -> int:
@@ -104,11 +114,17 @@ class TupleType:
 
     def __new__(cls, elements: tuple[Type, ...]) -> TupleType:
         found = cls._interned.get(elements)
-        if found is None:
-            found = super().__new__(cls)
-            found.elements = elements
-            cls._interned[elements] = found
-        return found
+        return cls._new(elements) if found is None else found
+
+    @classmethod
+    def _new(cls, elements: tuple[Type, ...]) -> TupleType:
+        with _lock:
+            found = cls._interned.get(elements)
+            if found is None:
+                found = super().__new__(cls)
+                found.elements = elements
+                cls._interned[elements] = found
+            return found
 
     def __str__(self) -> str:
         return f"tuple<{', '.join(map(str, self.elements))}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -13,12 +13,12 @@ from xarr import backend as backends
 from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
 from xarr.errors import DTypeError, InputError
-from xarr.host import SCALARS, host_array, scalar, scalar_kind
+from xarr.host import SCALARS, host_array, is_weak, scalar, scalar_kind
 from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, result_type
 from xarr.ir.ops import BroadcastInDim, Constant
 from xarr.ir.types import TensorType, Type
-from xarr.lazy import Handle, common_backend, mixed, unowned, wrap
+from xarr.lazy import Handle, common_backend, one_backend, unowned, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -39,7 +39,7 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
         return tuple([handle._node for handle in handles]), found
     if found is None and any(not isinstance(value, (*SCALARS, Handle)) for value in values):
         found = backends.default()
-    strong = {i: _strong_node(value, found) for i, value in enumerate(values) if not _is_weak(value)}
+    strong = {i: _strong_node(value, found) for i, value in enumerate(values) if not is_weak(value)}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
     nodes = tuple(
         strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values)
@@ -51,13 +51,7 @@ def merged(
     name: str, first: AbstractBackend | None, second: AbstractBackend | None
 ) -> AbstractBackend | None:
     """The one backend of two groups of operands; BackendError if they differ."""
-    if first is None or second is None or first is second:
-        return second if first is None else first
-    raise mixed(first, second)
-
-
-def _is_weak(value: ArrayLike) -> bool:
-    return isinstance(value, SCALARS) and not isinstance(value, np.generic)
+    return one_backend((first, second))
 
 
 def _default_dtype(scalars: Sequence[Any]) -> np.dtype[Any]:
@@ -109,9 +103,16 @@ def _broadcast(
     return op, result_type(op, (operand,))
 
 
+#: Python takes long over the digits of larger integers, and refuses those of very large ones.
+_LARGE: Final = 2**64
+
+
 def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
     """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold."""
     kind: Any = type(value) if type(value) in SCALARS else scalar_kind(value)
+    if kind is int and not -_LARGE < value < _LARGE:  # type: ignore[operator]
+        op = Constant.of(scalar(value, dtype))
+        return Node(op, (), op.type)
     # The text tells apart what compares equal: -0.0 and 0.0, True and 1.
     op = _scalar_constant(repr(kind(value)), kind, dtype)
     return Node(op, (), op.type)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend
 from xarr.dtypes import canonical, default_of
-from xarr.host import SCALARS, scalar
+from xarr.host import is_weak, scalar, scalar_kind
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """An array of `shape` all of whose elements are the scalar `fill_value`."""
     sizes = check_sizes(shape)
-    if isinstance(fill_value, SCALARS) and not isinstance(fill_value, np.generic):
-        element = default_of(type(fill_value)) if dtype is None else canonical(dtype)
+    if is_weak(fill_value):
+        element = default_of(scalar_kind(fill_value)) if dtype is None else canonical(dtype)
         node = Node(ops.Constant.of(scalar(fill_value, element)))
         return wrap(broadcast_node(node, sizes, ()), backends.default())
     (node,), _ = operands("full", fill_value)

@@ -16,7 +16,7 @@ from xarr import tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
-from xarr.host import scalar
+from xarr.host import is_weak, scalar
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
@@ -27,7 +27,6 @@ from xarr.lax.tracing import (
     Computation,
     argument_nodes,
     close,
-    is_weak,
     record,
     results_of,
     tuple_of,

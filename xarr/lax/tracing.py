@@ -12,7 +12,7 @@ from xarr import tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
 from xarr.errors import InputError, ShapeError
-from xarr.host import SCALARS, host_array, scalar
+from xarr.host import host_array, is_weak, scalar, scalar_kind
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, GetTupleElement
@@ -50,7 +50,7 @@ class Computation:
         """Python scalars among the results as these element types, where those can hold their kind."""
         results = [
             Node(Constant.of(scalar(value, dtype)))
-            if value is not None and dtype is not None and promote_weak(dtype, type(value)) == dtype
+            if value is not None and dtype is not None and promote_weak(dtype, scalar_kind(value)) == dtype
             else node
             for node, value, dtype in zip(self.graph.results, self.weak, dtypes, strict=True)
         ]
@@ -108,14 +108,9 @@ def record_scalar(
     return found
 
 
-def is_weak(value: Any) -> bool:
-    """Whether `value` is a Python scalar, whose element type gives way to others."""
-    return isinstance(value, SCALARS) and not isinstance(value, np.generic)
-
-
 def _constant(value: Any, backend: AbstractBackend | None) -> Handle:
     if is_weak(value):
-        return wrap(Node(Constant.of(scalar(value, default_of(type(value))))), None)
+        return wrap(Node(Constant.of(scalar(value, default_of(scalar_kind(value))))), None)
     return wrap(host_node(host_array(value), backend), backend)
 
 
