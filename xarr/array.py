@@ -25,6 +25,7 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
+from xarr.live_values import live_leaf
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class Array(Handle):
         if self._node.traced:
             return f"Array(<traced {type.short()}>, {kind})"
         if type.dynamic:
-            kind = f"type={type.short()}, live shape={lazy.live_shape(self)}, {kind}"
+            kind = f"type={type.short()}, live shape={np.asarray(self).shape}, {kind}"
         elif not self.size and self.shape != (0,):
             return f"Array([], shape={self.shape}, {kind})"
         values = np.array2string(np.asarray(self), separator=", ", prefix="Array(")
@@ -497,7 +498,7 @@ def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:
 def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str) -> Array:
     """A dynamic array of these live values."""
     owner = backends.get(backend)
-    return lazy.wrap(lazy.live_leaf(values, type, owner), owner)
+    return lazy.wrap(live_leaf(values, type, owner), owner)
 
 
 lazy.bind(Array)

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program, failed_node
 from xarr.compiler.pipeline import lower
@@ -29,8 +27,11 @@ from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Iota, Tuple
 from xarr.ir.types import TensorType, Type
+from xarr.live_values import live_part, moved_value
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from xarr.array import Array
 
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
@@ -218,51 +219,17 @@ def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     value = value_of(handle)
     node = handle._node
     if type(node.type) is TensorType and node.type.dynamic:
-        return _live_part(node.type, value, node.owner)
+        return live_part(node.type, value, node.owner)
     view: np.ndarray[Any, Any] = node.owner.to_host(value).view()
     view.flags.writeable = False
     return view
-
-
-def _live_part(type: TensorType, value: Any, owner: AbstractBackend) -> np.ndarray[Any, Any]:
-    """The live part of a dynamic array, whose value is its buffer and its sizes."""
-    buffer, *sizes = [owner.to_host(part) for part in value]
-    index = [slice(None)] * type.rank
-    for dim, size in zip(type.dynamic_dimensions, sizes, strict=True):
-        index[dim] = slice(int(size))
-    view: np.ndarray[Any, Any] = buffer[tuple(index)]
-    view.flags.writeable = False
-    return view
-
-
-def live_leaf(array: np.ndarray[Any, Any], type: TensorType, backend: AbstractBackend) -> Node:
-    """A leaf of a dynamic type whose live part is `array`."""
-    buffer = np.zeros(type.shape, type.dtype)
-    buffer[tuple(map(slice, array.shape))] = array
-    sizes = [np.array(array.shape[dim], np.int32) for dim in type.dynamic_dimensions]
-    return data(type, tuple([backend.from_host(part) for part in (buffer, *sizes)]), backend)
-
-
-def live_shape(handle: Handle) -> tuple[int, ...]:
-    """The sizes of an Array with those of its dynamic dimensions computed."""
-    sizes: tuple[int, ...] = to_host(handle).shape
-    return sizes
 
 
 def moved(handle: Handle, backend: AbstractBackend) -> Array:
     """The value of `handle`, computed if need be, on another backend."""
     value_of(handle)
     node = handle._node
-    return wrap(data(node.type, _moved(node.type, node.value, node.owner, backend), backend), backend)
-
-
-def _moved(type: Type, value: Any, owner: AbstractBackend, backend: AbstractBackend) -> Any:
-    if isinstance(type, TensorType) and not type.dynamic:
-        return backend.from_host(owner.to_host(value))
-    if isinstance(type, TensorType):  # a buffer and its sizes
-        return tuple([backend.from_host(owner.to_host(part)) for part in value])
-    pairs = zip(type.elements, value, strict=True)
-    return tuple([_moved(element, part, owner, backend) for element, part in pairs])
+    return wrap(data(node.type, moved_value(node.type, node.value, node.owner, backend), backend), backend)
 
 
 @dataclass(frozen=True)
@@ -432,7 +399,7 @@ def _buffer(leaf: Node, backend: AbstractBackend) -> Any:
     if isinstance(leaf.op, Constant):
         return backend.from_host(leaf.op.array)
     # A value made of constants alone may have been computed by another backend: it belongs to none.
-    return leaf.value if leaf.owner is backend else _moved(leaf.type, leaf.value, leaf.owner, backend)
+    return leaf.value if leaf.owner is backend else moved_value(leaf.type, leaf.value, leaf.owner, backend)
 
 
 def _is_kept(node: Node) -> bool:

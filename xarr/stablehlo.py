@@ -27,7 +27,8 @@ from xarr.ir.stablehlo.builder import Builder, unpacked
 from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
-from xarr.lazy import Handle, common_backend, live_leaf, wrap
+from xarr.lazy import Handle, common_backend, wrap
+from xarr.live_values import live_leaf
 from xarr.shapes import Shape
 
 if TYPE_CHECKING:

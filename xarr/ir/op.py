@@ -107,7 +107,7 @@ class Op:
         """The operand types, all of which must be tensors (`C0`), `count` of them if given.
 
         Raises DynamicOperands if one has a dynamic dimension: a shape rule is one of static sizes, and
-        `result_type` derives from it what an op makes of dynamic ones.
+        `infer_type` derives from it what an op makes of dynamic ones.
         """
         if count is not None and len(operands) != count:
             self.fail("C0", f"wanted {count} operands, got {len(operands)}")
@@ -136,15 +136,20 @@ DynamicRule = Callable[[Any, tuple[TensorType, ...], Any], Type]
 DYNAMIC_RULES: Final[dict[type[Op], DynamicRule]] = {}
 
 
-def result_type(op: Op, operands: Sequence[Type]) -> Type:
+def infer_type(op: Op, operands: Sequence[Type]) -> Type:
     """The type of `op` over operands of these types, static or dynamic.  Raises as `Op.infer` does."""
     try:
         return op.infer(*operands)
-    except DynamicOperands:
-        rule = next((DYNAMIC_RULES[base] for base in type(op).__mro__ if base in DYNAMIC_RULES), None)
-        tensors = tuple([operand for operand in operands if isinstance(operand, TensorType)])
-        if rule is None or len(tensors) != len(operands):
-            raise
+    except DynamicOperands as refusal:
+        return dynamic_type(op, operands, refusal)
+
+
+def dynamic_type(op: Op, operands: Sequence[Type], refusal: DynamicOperands) -> Type:
+    """The type of `op` over operands for which its own rule raised `refusal`; raises that if there is no other."""
+    rule = next((DYNAMIC_RULES[base] for base in type(op).__mro__ if base in DYNAMIC_RULES), None)
+    tensors = tuple([operand for operand in operands if isinstance(operand, TensorType)])
+    if rule is None or len(tensors) != len(operands):
+        raise refusal
     found = rule(op, tensors, op.infer(*[operand.bounds for operand in tensors]))
     for type_ in found.elements if isinstance(found, TupleType) else (found,):
         if isinstance(type_, TensorType) and max(type_.shape, default=0) >= 2**31 and type_.dynamic:
