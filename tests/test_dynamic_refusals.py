@@ -185,6 +185,21 @@ def test_bounds_must_fit_as_sizes_must() -> None:
         Node(ops.Add(), (dynamic((5,), 0)._node, dynamic((6,), 0)._node))
 
 
+def test_loops_carry_and_capture_dynamic_arrays() -> None:
+    x = dynamic((5,), 0, size=3)
+
+    def step(carry: Any, _: Any) -> Any:
+        return lax.add(lax.rev(carry, (0,)), x), lax.reduce_sum(carry, (0,))
+
+    last, sums = lax.scan(step, x, None, 3)
+    assert_same(np.asarray(last), np.full(3, 4, np.float32))
+    assert_same(sums, np.array([3, 6, 9], np.float32))
+    total = lax.fori_loop(
+        0, lax.get_dimension_size(x, 0), lambda i, t: lax.add(t, lax.reduce_sum(x, (0,))), np.float32(0)
+    )
+    assert_same(total, np.array(9, np.float32))
+
+
 def test_a_loop_keeps_what_is_dynamic() -> None:
     with pytest.raises(XarrError, match=r"f32\[<=5\]"):
         lax.while_loop(
@@ -297,6 +312,8 @@ def test_copies_stay_dynamic(change: Callable[[Any], Any]) -> None:
         pytest.param(lambda x: lax.slice_in_dim(x, -2, None), id="slice_in_dim"),
         pytest.param(lambda x: lax.index_in_dim(x, -1), id="index_in_dim"),
         pytest.param(lambda x: lax.gather(x, [[0]], FIRST, (1,), mode="fill"), id="fill"),
+        pytest.param(lambda x: lax.scan(lambda c, row: (c, row), 0.0, x), id="scan"),
+        pytest.param(lambda x: lax.scan(lambda c, _: (c, x), 0.0, None, 3), id="scan-ys"),
         pytest.param(lambda x: xarr.pad(x, 1, "edge"), id="pad-edge"),
         pytest.param(lambda x: xarr.pad(x, 1, "reflect"), id="pad-reflect"),
         pytest.param(lambda x: xarr.pad(x, 1, "wrap"), id="pad-wrap"),

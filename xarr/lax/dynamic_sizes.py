@@ -73,13 +73,14 @@ def with_sizes_of(array: Array, like: ArrayLike) -> Array:
 
 
 def refuse_dynamic(
-    what: str, array: ArrayLike, instead: str, dimensions: Iterable[int] | None = None
+    what: str, array: ArrayLike | Node, instead: str, dimensions: Iterable[int] | None = None
 ) -> None:
     """Refuse for dynamic dimensions, all or those among `dimensions`, what would take bounds for sizes.
 
     what: the function as the user wrote it.  instead: what works.
     """
-    type = array._node.type if isinstance(array, Handle) else None
+    node = array._node if isinstance(array, Handle) else array
+    type = node.type if isinstance(node, Node) else None
     if not isinstance(type, TensorType) or not type.dynamic:
         return
     if dimensions is None or not set(type.dynamic_dimensions).isdisjoint(dimensions):
