@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import xarr
-from tests.test_dynamic_sizes import late
+from tests.support.dynamic import late
 from xarr import lax
 from xarr.errors import XarrError
 

@@ -12,7 +12,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.lax_values import BOOLS, COMPLEXES, FLOATS, INTS, dtype_of
-from tests.test_dynamic_sizes import late
+from tests.support.dynamic import late
 from xarr import lax
 
 Host = np.ndarray[Any, Any]

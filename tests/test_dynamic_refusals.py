@@ -12,7 +12,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.test_dynamic_sizes import late
+from tests.support.dynamic import late
 from xarr import lax
 from xarr.compiler.dynamic_rows import ROWS
 from xarr.compiler.dynamic_sizes import make_static

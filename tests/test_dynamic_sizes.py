@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import xarr
 from tests.compare import assert_same
 from tests.dynamic_cases import CASES, Case
+from tests.support.dynamic import late, module_of
 from tests.xla import compile_stablehlo
-from xarr import lax
 
 pytestmark = pytest.mark.filterwarnings("error")
-
-
-def late(value: int) -> Any:
-    """An int32 scalar that is no constant."""
-    return lax.reshape(xarr.asarray(np.array([value], np.int32)), ())
 
 
 def check_on(case: Case, backend: str, poisoned: bool) -> None:
@@ -45,20 +38,6 @@ def test_reference_as_numpy_on_the_live_part(case: Case) -> None:
 
 
 # --- XLA ---------------------------------------------------------------------------------------------------
-
-
-def module_of(case: Case) -> str:
-    """The case as a module of its operands of the bounds and the live sizes; it gives the result and its sizes."""
-    letters = case.letters
-
-    def function(*arguments: Any) -> list[Any]:
-        count = len(case.shapes)
-        result = case.apply(arguments[:count], dict(zip(letters, arguments[count:], strict=True)))
-        sizes = [lax.get_dimension_size(result, dim) for dim in result._node.tensor_type.dynamic_dimensions]
-        return [result, *sizes]
-
-    sizes = [np.int32(0)] * len(letters)
-    return str(xarr.lower(function, *case.arrays(), *map(np.asarray, sizes)))
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.unlike_xla], ids=lambda case: case.name)

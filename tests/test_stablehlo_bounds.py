@@ -7,7 +7,7 @@ import pytest
 
 from tests.compare import assert_same
 from tests.dynamic_cases import CASES, Case
-from tests.test_dynamic_sizes import late, module_of
+from tests.support.dynamic import late, module_of
 from tests.xla import parse
 from xarr import lax, stablehlo
 from xarr.errors import ParseError, XarrError
