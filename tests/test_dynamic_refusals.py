@@ -345,6 +345,13 @@ def test_the_bound_makes_a_dimension_static_again() -> None:
     assert lax.set_dimension_size(same, 5, 0)._node is same._node
 
 
+def test_growing_shows_what_the_buffer_holds() -> None:
+    """As XLA does it, where set_dimension_size passes its operand through."""
+    x = np.arange(5.0)
+    found = lax.set_dimension_size(lax.set_dimension_size(x, late(2), 0), late(4), 0)
+    assert_same(np.asarray(found), x[:4])
+
+
 def test_the_size_of_a_static_dimension_is_a_constant() -> None:
     assert isinstance(lax.get_dimension_size(np.ones((2, 3)), 1)._node.op, ops.Constant)
     assert_same(lax.get_dimension_size(np.ones((2, 3)), 1), np.array(3, np.int32))
