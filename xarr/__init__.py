@@ -241,6 +241,10 @@ from xarr.functions.statistical_functions import (
     any as any,
     average as average,
     count_nonzero as count_nonzero,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    cumulative_prod as cumulative_prod,
+    cumulative_sum as cumulative_sum,
     max as max,
     mean as mean,
     min as min,
@@ -271,3 +275,12 @@ from xarr.shapes import (
 
 newaxis = None
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """Submodules that take long to import are imported when they are first asked for."""
+    if name in ("random", "stablehlo"):
+        import importlib
+
+        return importlib.import_module(f"xarr.{name}")
+    raise AttributeError(f"module 'xarr' has no attribute {name!r}")

@@ -18,6 +18,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.types import TensorType
 from xarr.progress import ProgressBar
+from xarr_numpy.ciphers import is_threefry
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
@@ -127,6 +128,9 @@ def _barrier(emitter: Emitter, node: Node) -> str:
 
 def _call(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Call)
+    if not emitter.lanes and is_threefry(node):
+        words = ", ".join(emitter.names[operand] for operand in node.operands)
+        return f"threefry2x32({node.operands[0].shape}, {words})"
     return _packed(node, f"{emitter.function(node.op.computation)}({_names(emitter, node.operands)})")
 
 

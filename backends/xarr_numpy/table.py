@@ -9,7 +9,7 @@ import numpy as np
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr_numpy import contraction, control, indexing, kernels, reductions, sorting
+from xarr_numpy import ciphers, contraction, control, indexing, kernels, reductions, sorting, windows
 from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
@@ -205,7 +205,9 @@ TABLE: Final[Rows] = {
     **contraction.ROWS,
     **sorting.ROWS,
     **indexing.ROWS,
+    **windows.ROWS,
     **control.ROWS,
+    **ciphers.ROWS,
 }
 
 #: What the written expressions can call.
@@ -215,5 +217,7 @@ SCOPE: Final[dict[str, Any]] = {
     **contraction.SCOPE,
     **sorting.SCOPE,
     **indexing.SCOPE,
+    **windows.SCOPE,
     **control.SCOPE,
+    **ciphers.SCOPE,
 }

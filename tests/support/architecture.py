@@ -17,7 +17,18 @@ FRONTEND = "xarr"
 # Lowest first; a module imports from its own row and the rows above it in this table, never from a
 # row below.  A longer pattern wins over a shorter one.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "host", "shapes", "layouts", "tree", "progress", "custom_calls"),
+    (
+        "errors",
+        "config",
+        "dtypes",
+        "host",
+        "shapes",
+        "layouts",
+        "tree",
+        "progress",
+        "custom_calls",
+        "process_rng",
+    ),
     ("broadcasting",),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
@@ -33,7 +44,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # What a backend may know of the frontend.
 OPEN_TO_BACKENDS = (
     *("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config"),
-    *("progress", "custom_calls"),
+    *("progress", "custom_calls", "process_rng"),
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always

@@ -72,6 +72,10 @@ class Op:
         """What MLIR calls the value in text; None if it gets a number."""
         return None
 
+    def result_names(self) -> tuple[str, ...]:
+        """What MLIR calls the results of an op with several; none if they get a number in common."""
+        return ()
+
     def attributes(self) -> dict[str, Any]:
         """Field names and values, in order."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -148,6 +148,13 @@ from xarr.lax.movement import (
     squeeze as squeeze,
     transpose as transpose,
 )
+from xarr.lax.pooling import avg_pool as avg_pool, max_pool as max_pool, min_pool as min_pool
+from xarr.lax.random import (
+    RandomAlgorithm as RandomAlgorithm,
+    rng_bit_generator as rng_bit_generator,
+    rng_normal as rng_normal,
+    rng_uniform as rng_uniform,
+)
 from xarr.lax.reduction import (
     argmax as argmax,
     argmin as argmin,
@@ -173,8 +180,27 @@ from xarr.lax.sorting import (
     sort_key_val as sort_key_val,
     sort_with as sort_with,
 )
+from xarr.lax.special import (
+    digamma as digamma,
+    erf as erf,
+    erf_inv as erf_inv,
+    erfc as erfc,
+    lgamma as lgamma,
+)
 from xarr.lax.tuples import (
     TupleValue as TupleValue,
     get_tuple_element as get_tuple_element,
     tuple as tuple,
 )
+from xarr.lax.windows import (
+    cumlogsumexp as cumlogsumexp,
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    padtype_to_pads as padtype_to_pads,
+    reduce_window as reduce_window,
+    select_and_scatter as select_and_scatter,
+    select_and_scatter_add as select_and_scatter_add,
+)
+from xarr.process_rng import seed_rng as seed_rng

@@ -55,7 +55,9 @@ class BinaryFunction(Protocol):
 UnaryFunction = Callable[[ArrayLike], "Array"]
 
 
-def _unary(op: Op) -> UnaryFunction:
+def unary(op: Op) -> UnaryFunction:
+    """The lax function of an element-wise op of one operand."""
+
     def function(x: ArrayLike) -> Array:
         return apply(op, x)
 
@@ -81,7 +83,8 @@ def _binary(op: Op) -> BinaryFunction:
 def _documented(function: F, op: Op, arguments: str) -> F:
     summary = (type(op).__doc__ or "").strip()
     function.__name__ = function.__qualname__ = op.lax_name  # type: ignore[attr-defined]
-    function.__doc__ = f"{summary}\n\n{arguments}\n\nSource: {op.name} of the StableHLO specification."
+    source = "CHLO" if op.name.startswith("chlo.") else "the StableHLO specification"
+    function.__doc__ = f"{summary}\n\n{arguments}\n\nSource: {op.name} of {source}."
     return function
 
 
@@ -105,36 +108,36 @@ class RoundingMethod(Enum):
     TO_NEAREST_EVEN = 1
 
 
-abs = _unary(ops.Abs())
-acos = _unary(ops.Acos())
-acosh = _unary(ops.Acosh())
-asin = _unary(ops.Asin())
-asinh = _unary(ops.Asinh())
-atan = _unary(ops.Atan())
-atanh = _unary(ops.Atanh())
-bitwise_not = _unary(ops.Not())
-cbrt = _unary(ops.Cbrt())
-ceil = _unary(ops.Ceil())
-clz = _unary(ops.CountLeadingZeros())
-cos = _unary(ops.Cosine())
-cosh = _unary(ops.Cosh())
-exp = _unary(ops.Exponential())
-expm1 = _unary(ops.ExponentialMinusOne())
-floor = _unary(ops.Floor())
-imag = _unary(ops.Imag())
-is_finite = _unary(ops.IsFinite())
-log = _unary(ops.Log())
-log1p = _unary(ops.LogPlusOne())
-logistic = _unary(ops.Logistic())
-neg = _unary(ops.Negate())
-population_count = _unary(ops.Popcnt())
-real = _unary(ops.Real())
-rsqrt = _unary(ops.Rsqrt())
-sin = _unary(ops.Sine())
-sinh = _unary(ops.Sinh())
-sqrt = _unary(ops.Sqrt())
-tan = _unary(ops.Tan())
-tanh = _unary(ops.Tanh())
+abs = unary(ops.Abs())
+acos = unary(ops.Acos())
+acosh = unary(ops.Acosh())
+asin = unary(ops.Asin())
+asinh = unary(ops.Asinh())
+atan = unary(ops.Atan())
+atanh = unary(ops.Atanh())
+bitwise_not = unary(ops.Not())
+cbrt = unary(ops.Cbrt())
+ceil = unary(ops.Ceil())
+clz = unary(ops.CountLeadingZeros())
+cos = unary(ops.Cosine())
+cosh = unary(ops.Cosh())
+exp = unary(ops.Exponential())
+expm1 = unary(ops.ExponentialMinusOne())
+floor = unary(ops.Floor())
+imag = unary(ops.Imag())
+is_finite = unary(ops.IsFinite())
+log = unary(ops.Log())
+log1p = unary(ops.LogPlusOne())
+logistic = unary(ops.Logistic())
+neg = unary(ops.Negate())
+population_count = unary(ops.Popcnt())
+real = unary(ops.Real())
+rsqrt = unary(ops.Rsqrt())
+sin = unary(ops.Sine())
+sinh = unary(ops.Sinh())
+sqrt = unary(ops.Sqrt())
+tan = unary(ops.Tan())
+tanh = unary(ops.Tanh())
 
 add = _binary(ops.Add())
 atan2 = _binary(ops.Atan2())

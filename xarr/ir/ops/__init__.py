@@ -63,7 +63,15 @@ from xarr.ir.ops.movement import (
     Slice as Slice,
     Transpose as Transpose,
 )
+from xarr.ir.ops.random import Rng as Rng, RngBitGenerator as RngBitGenerator
 from xarr.ir.ops.reduction import DotGeneral as DotGeneral, Reduce as Reduce, Sort as Sort
+from xarr.ir.ops.special import (
+    Digamma as Digamma,
+    Erf as Erf,
+    Erfc as Erfc,
+    ErfInv as ErfInv,
+    Lgamma as Lgamma,
+)
 from xarr.ir.ops.unary import (
     Abs as Abs,
     Acos as Acos,
@@ -99,3 +107,4 @@ from xarr.ir.ops.unary import (
     Tan as Tan,
     Tanh as Tanh,
 )
+from xarr.ir.ops.windows import ReduceWindow as ReduceWindow, SelectAndScatter as SelectAndScatter

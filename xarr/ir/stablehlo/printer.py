@@ -126,8 +126,8 @@ class Printer:
         self.indent = indent
         self.is_function = is_function
         self._names: dict[Node, str] = {}
-        # Nodes with several results: the name that `#0`, `#1` … are appended to.
-        self._packs: dict[Node, str] = {}
+        # Nodes with several results: what stands left of `=`, and the name of each result.
+        self._packs: dict[Node, tuple[str, list[str]]] = {}
         self._values: int = outer._values if outer else 0
         self._arguments: int = outer._arguments if outer else 0
         self._conflicts: int = outer._conflicts if outer else 0
@@ -227,13 +227,23 @@ class Printer:
     def _number(self, node: Node, whole: bool) -> None:
         number = node.op.result_number(node)
         if number is not None:
-            self._names[node] = f"{self._packs[node.operands[0]]}#{number}"
+            self._names[node] = self._packs[node.operands[0]][1][number]
         elif len(results := node.op.results(node)) == 1:
             self._names[node] = self._next(node.op.value_name())
         else:
-            self._packs[node] = self._next(None) if results else ""
+            self._packs[node] = self._pack(node.op.result_names(), len(results))
             if whole:
                 self._names[node] = self._next(None)
+
+    def _pack(self, hints: Sequence[str], count: int) -> tuple[str, list[str]]:
+        """`%0:2` with the names `%0#0` and `%0#1`, or a name after each hint."""
+        if not count:
+            return "", []
+        if hints:
+            names = [self._unique(hint) for hint in hints]
+            return ", ".join(names), names
+        pack = self._next(None)
+        return f"{pack}:{count}", [f"{pack}#{index}" for index in range(count)]
 
     def _next(self, hint: str | None) -> str:
         if hint is not None:
@@ -253,12 +263,12 @@ class Printer:
         if node not in self._packs:
             yield f"{self._names[node]} = {text}"
             return
-        pack, results = self._packs[node], node.op.results(node)
-        yield f"{pack}:{len(results)} = {text}" if results else text
+        pack, names = self._packs[node]
+        yield f"{pack} = {text}" if pack else text
         if node in self._names:
             # Somebody wants the tuple of the results; in MLIR there is none until it is made.
-            parts = ", ".join(f"{pack}#{index}" for index in range(len(results)))
-            yield " ".join(f"{self._names[node]} = stablehlo.tuple {parts} : {node.type}".split())
+            whole = f"{self._names[node]} = stablehlo.tuple {', '.join(names)} : {node.type}"
+            yield " ".join(whole.split())
 
 
 def _used_whole(graph: Graph) -> set[Node]:

@@ -1,0 +1,81 @@
+"""Counter-based random bits: Threefry-2x32 with 20 rounds and Philox-4x32 with 10, as arithmetic on nodes.
+
+Source: J. Salmon and others, Parallel random numbers: as easy as 1, 2, 3 (2011).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.ops.control import Call, GetTupleElement
+from xarr.ir.ops.formula import Term
+from xarr.ir.types import TensorType
+
+U32: Final = np.dtype(np.uint32)
+U64: Final = np.dtype(np.uint64)
+
+THREEFRY_ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
+THREEFRY_PARITY: Final = 0x1BD11BDA
+PHILOX_MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
+PHILOX_WEYL: Final = (0x9E3779B9, 0xBB67AE85)
+#: The key under which XLA scrambles the user's key for Philox.
+PHILOX_SCRAMBLE: Final = (0x3EC8F720, 0x02461E29)
+
+Pair = tuple[Term, Term]
+Four = tuple[Term, Term, Term, Term]
+
+
+def threefry2x32(key: Pair, counter: Pair) -> Pair:
+    """Two words for each counter, as a call of one computation.  All terms are uint32 of one shape."""
+    shape = counter[0].node.tensor_type.shape
+    call = Node(Call(threefry_graph(shape)), tuple(term.node for term in (*key, *counter)))
+    first, second = (Term(Node(GetTupleElement(index), (call,))) for index in range(2))
+    return first, second
+
+
+@lru_cache(maxsize=256)
+def threefry_graph(shape: tuple[int, ...]) -> Graph:
+    """(key 0, key 1, counter 0, counter 1) -> two words; the same object for the same shape."""
+    parameters = [parameter(TensorType(shape, U32)) for _ in range(4)]
+    key0, key1, x0, x1 = map(Term, parameters)
+    keys = (key0, key1, key0 ^ key1 ^ THREEFRY_PARITY)
+    x0, x1 = x0 + keys[0], x1 + keys[1]
+    for step in range(5):
+        for rotation in THREEFRY_ROTATIONS[step % 2]:
+            x0 = x0 + x1
+            x1 = ((x1 << rotation) | (x1 >> (32 - rotation))) ^ x0
+        x0 = x0 + keys[(step + 1) % 3]
+        x1 = x1 + keys[(step + 2) % 3] + (step + 1)
+    return Graph(parameters, (x0.node, x1.node), "threefry2x32")
+
+
+def philox4x32(key: Pair, counter: Four) -> Four:
+    """Four words for each counter.  All terms are uint32 of one shape."""
+    key0, key1 = key
+    x0, x1, x2, x3 = counter
+    for step in range(10):
+        if step:
+            key0, key1 = key0 + PHILOX_WEYL[0], key1 + PHILOX_WEYL[1]
+        high0, low0 = _product(x0, PHILOX_MULTIPLIERS[0])
+        high1, low1 = _product(x2, PHILOX_MULTIPLIERS[1])
+        x0, x1, x2, x3 = high1 ^ x1 ^ key0, low1, high0 ^ x3 ^ key1, low0
+    return x0, x1, x2, x3
+
+
+def _product(x: Term, factor: int) -> Pair:
+    """The high and the low word of x * factor."""
+    return words(x.to(U64) * factor)
+
+
+def words(x: Term) -> Pair:
+    """The high and the low word of a uint64."""
+    return (x >> 32).to(U32), x.to(U32)
+
+
+def joined(high: Term, low: Term) -> Term:
+    """The uint64 of two words."""
+    return (high.to(U64) << 32) | low.to(U64)

@@ -1,0 +1,183 @@
+"""Arithmetic on nodes as it is written on paper, for ops that are defined in terms of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+from xarr.ir.ops.binary import (
+    Add,
+    And,
+    Divide,
+    Maximum,
+    Minimum,
+    Multiply,
+    Or,
+    ShiftLeft,
+    ShiftRightLogical,
+    Subtract,
+    Xor,
+)
+from xarr.ir.ops.creation import Constant
+from xarr.ir.ops.elementwise import BitcastConvert, Compare, Convert, Select
+from xarr.ir.ops.movement import BroadcastInDim
+from xarr.ir.ops.unary import (
+    Abs,
+    Cosine,
+    Exponential,
+    Floor,
+    IsFinite,
+    Log,
+    LogPlusOne,
+    Negate,
+    Not,
+    Sine,
+    Sqrt,
+)
+
+#: A term, or a number that takes the other operand's element type.
+Operand: TypeAlias = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A node with operators.  The other operand is a term of the same type, or a number."""
+
+    node: Node
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.node.tensor_type.dtype
+
+    def of(self, value: Operand) -> Term:
+        """`value` in this term's type: a number everywhere."""
+        if isinstance(value, Term):
+            return value
+        return filled(value, self.node.tensor_type.shape, self.dtype)
+
+    def _with(self, op: Op, other: Operand) -> Term:
+        return Term(Node(op, (self.node, self.of(other).node)))
+
+    def __add__(self, other: Operand) -> Term:
+        return self._with(Add(), other)
+
+    def __sub__(self, other: Operand) -> Term:
+        return self._with(Subtract(), other)
+
+    def __mul__(self, other: Operand) -> Term:
+        return self._with(Multiply(), other)
+
+    def __truediv__(self, other: Operand) -> Term:
+        return self._with(Divide(), other)
+
+    def __radd__(self, other: Operand) -> Term:
+        return self.of(other) + self
+
+    def __rsub__(self, other: Operand) -> Term:
+        return self.of(other) - self
+
+    def __rmul__(self, other: Operand) -> Term:
+        return self.of(other) * self
+
+    def __rtruediv__(self, other: Operand) -> Term:
+        return self.of(other) / self
+
+    def __and__(self, other: Operand) -> Term:
+        return self._with(And(), other)
+
+    def __or__(self, other: Operand) -> Term:
+        return self._with(Or(), other)
+
+    def __xor__(self, other: Operand) -> Term:
+        return self._with(Xor(), other)
+
+    def __lshift__(self, other: Operand) -> Term:
+        return self._with(ShiftLeft(), other)
+
+    def __rshift__(self, other: Operand) -> Term:
+        """The logical shift."""
+        return self._with(ShiftRightLogical(), other)
+
+    def __lt__(self, other: Operand) -> Term:
+        return self._with(Compare("LT"), other)
+
+    def __le__(self, other: Operand) -> Term:
+        return self._with(Compare("LE"), other)
+
+    def __gt__(self, other: Operand) -> Term:
+        return self._with(Compare("GT"), other)
+
+    def __ge__(self, other: Operand) -> Term:
+        return self._with(Compare("GE"), other)
+
+    def equals(self, other: Operand) -> Term:
+        return self._with(Compare("EQ"), other)
+
+    def __neg__(self) -> Term:
+        return Term(Node(Negate(), (self.node,)))
+
+    def __invert__(self) -> Term:
+        return Term(Node(Not(), (self.node,)))
+
+    def __abs__(self) -> Term:
+        return Term(Node(Abs(), (self.node,)))
+
+    def to(self, dtype: np.dtype[Any]) -> Term:
+        """Converted; the term itself if it has the element type."""
+        return self if self.dtype == dtype else Term(Node(Convert(dtype), (self.node,)))
+
+    def bits(self, dtype: np.dtype[Any]) -> Term:
+        """The same bits as another element type."""
+        return Term(Node(BitcastConvert(dtype), (self.node,)))
+
+
+def filled(value: complex, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Term:
+    """The number everywhere in an array of this type."""
+    scalar = Node(Constant.of(np.array(value, dtype)))
+    return Term(Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar)
+
+
+def spread(scalar: Term, shape: tuple[int, ...]) -> Term:
+    """A term of rank 0 everywhere in an array of this shape."""
+    return Term(Node(BroadcastInDim(shape, ()), (scalar.node,))) if shape else scalar
+
+
+def _unary(op: Op) -> Callable[[Term], Term]:
+    return lambda x: Term(Node(op, (x.node,)))
+
+
+cos = _unary(Cosine())
+exp = _unary(Exponential())
+floor = _unary(Floor())
+is_finite = _unary(IsFinite())
+log = _unary(Log())
+log1p = _unary(LogPlusOne())
+sin = _unary(Sine())
+sqrt = _unary(Sqrt())
+
+
+def maximum(x: Term, y: Operand) -> Term:
+    return x._with(Maximum(), y)
+
+
+def minimum(x: Term, y: Operand) -> Term:
+    return x._with(Minimum(), y)
+
+
+def where(condition: Term, x: Operand, y: Operand) -> Term:
+    """x where the condition holds, else y; one of them is a term."""
+    like = x if isinstance(x, Term) else y
+    return Term(Node(Select(), (condition.node, like.of(x).node, like.of(y).node)))
+
+
+def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
+    """c[0] x**n + c[1] x**(n-1) + … + c[n] by Horner's rule."""
+    result = x.of(coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = result * x + coefficient
+    return result

@@ -1,0 +1,48 @@
+"""The random numbers of `rng`, which has no state of its own: one generator for the process, on the host."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.dtypes import FLOAT, INTEGER
+
+Array = np.ndarray[Any, Any]
+
+_lock: Final = threading.Lock()
+_generators: Final = [np.random.default_rng()]
+
+
+def seed_rng(seed: int | None = None) -> None:
+    """Start the generator of rng_uniform and rng_normal anew, from `seed` or from the system's entropy.
+
+    After the same seed the same calls give the same numbers, if they are computed in the same order.
+    """
+    with _lock:
+        _generators[0] = np.random.default_rng(seed)
+
+
+def draw(distribution: str, shape: tuple[int, ...], a: Array, b: Array) -> Array:
+    """UNIFORM numbers in [a, b), or NORMAL ones of mean a and deviation b, of the parameters' element type.
+
+    For a >= b uniform numbers are all `a`.
+    """
+    dtype = a.dtype
+    low, high = a[()], b[()]
+    if distribution == "NORMAL":
+        with _lock:
+            wide = _generators[0].standard_normal(shape)
+        return np.asarray(float(low) + float(high) * wide, dtype)
+    if not low < high:
+        return np.full(shape, low, dtype)
+    with _lock:
+        if dtype in INTEGER:
+            return np.asarray(_generators[0].integers(int(low), int(high), shape, dtype))
+        wide = _generators[0].random(shape)
+    if dtype not in FLOAT:
+        return np.zeros(shape, dtype)  # [False, True) holds False alone
+    found = np.asarray(float(low) + wide * (float(high) - float(low)), dtype)
+    # Rounding to a shorter type must not reach the end, which is excluded.
+    return np.where(found < high, found, low)

@@ -1,0 +1,239 @@
+"""Keys, and the bits that come of them.  Source of all rules: jax.random, and Salmon et al. (2011)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.dtypes import INTEGER, UNSIGNED, canonical
+from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.functions.creation_functions import asarray
+from xarr.host import is_weak
+from xarr.ir.ops.ciphers import U32, U64, Pair, joined, threefry2x32, words
+from xarr.ir.ops.formula import Term, filled, spread
+from xarr.ir.ops.random import places
+from xarr.lax.core import ArrayLike, integer, integers
+from xarr.lazy import Handle, wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Shape = Sequence[int]
+_IMPL: Final = "threefry2x32"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Key:
+    """A random key, or an array of keys.  `data` holds two uint32 words for each, in the last dimension.
+
+    A pytree: keys go through cond, scan and while_loop like arrays.  They have no arithmetic.
+    """
+
+    data: Array
+    impl: ClassVar[str] = _IMPL
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the array of keys, () for a single one."""
+        return self.data.shape[:-1]
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions of the array of keys."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise InputError("len() of a single key; split makes several of it")
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Key:
+        items = index if isinstance(index, tuple) else (index,)
+        if not self.shape and items != (...,):
+            raise InputError("a single key cannot be indexed; split makes several of it")
+        full = items if any(item is Ellipsis for item in items) else (*items, ...)
+        return Key(self.data[(*full, slice(None))])
+
+    def __iter__(self) -> Iterator[Key]:
+        return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        if self.data._node.traced:
+            return f"Key(<traced {_IMPL}{list(self.shape)}>)"
+        return f"Key({np.asarray(self.data).tolist()}, impl={_IMPL!r})"
+
+
+#: A Key, or its two words as PRNGKey gives them.
+KeyLike = Any
+
+
+def key(seed: ArrayLike, *, impl: str | None = None) -> Key:
+    """A key from an integer: a Python int in [-2**63, 2**64), or an integer scalar.
+
+    impl: "threefry2x32" or None.  Raises InputError for another, for an array, for a float;
+    ValueRangeError for an int beyond 64 bits.  Source: jax.random.key.
+    """
+    return Key(_seeded("key", seed, impl))
+
+
+def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array:
+    """The two words of `key(seed)` as a uint32 array, which all functions take for a key."""
+    return _seeded("PRNGKey", seed, impl)
+
+
+def _seeded(name: str, seed: ArrayLike, impl: str | None) -> Array:
+    if impl not in (None, _IMPL):
+        raise InputError(f"{name}: wanted {_IMPL!r} for impl, got {impl!r}")
+    if isinstance(seed, Key):
+        raise InputError(f"{name}: wanted an integer seed, got a key; fold_in mixes a number into it")
+    if isinstance(seed, bool | np.bool_):
+        raise InputError(f"{name}: wanted an integer seed, got the bool {seed}")
+    if is_weak(seed) and isinstance(seed, int):
+        if not -(2**63) <= seed < 2**64:
+            raise ValueRangeError(f"{name}: wanted a seed of 64 bits, in [-2**63, 2**64), got a larger one")
+        return asarray(np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32))
+    array = asarray(seed)
+    if array.shape or array.dtype not in INTEGER:
+        raise InputError(
+            f"{name}: wanted an integer scalar as seed, got {array._node.tensor_type.short()}; "
+            "split makes several keys of one"
+        )
+    if array.dtype.itemsize < 8:
+        low, high = lax.convert_element_type(array, U32), lax.full_like(array, 0, U32)
+    else:
+        wide = Term(lax.convert_element_type(array, U64)._node)
+        high, low = (wrap(term.node, array._backend) for term in words(wide))
+    return lax.concatenate([lax.reshape(high, (1,)), lax.reshape(low, (1,))], 0)
+
+
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Key:
+    """Keys from their words, uint32 of shape (…, 2): the inverse of key_data."""
+    if impl not in (None, _IMPL):
+        raise InputError(f"wrap_key_data: wanted {_IMPL!r} for impl, got {impl!r}")
+    return Key(_words_of("wrap_key_data", key_bits_array))
+
+
+def key_data(keys: KeyLike) -> Array:
+    """The words of keys, uint32 of shape (*keys.shape, 2)."""
+    return keys.data if isinstance(keys, Key) else _words_of("key_data", keys)
+
+
+def key_impl(keys: KeyLike) -> str:
+    """The name of the generator: "threefry2x32"."""
+    key_data(keys)
+    return _IMPL
+
+
+def clone(key: KeyLike) -> KeyLike:
+    """The same key, for readers who watch that each is used once."""
+    key_data(key)
+    return key
+
+
+def _words_of(name: str, value: ArrayLike) -> Array:
+    if not isinstance(value, Handle | np.ndarray):
+        raise InputError(f"{name}: wanted a key, which random.key(seed) makes, got {value!r}")
+    array = asarray(value)
+    if array.dtype != U32 or array.shape[-1:] != (2,):
+        raise InputError(
+            f"{name}: wanted a key or its two words u32[2], got {array._node.tensor_type.short()}"
+        )
+    return array
+
+
+def one_key(name: str, key: KeyLike) -> Array:
+    """The words of a single key, shape (2,)."""
+    data = key.data if isinstance(key, Key) else _words_of(name, key)
+    if data.ndim != 1:
+        raise InputError(
+            f"{name}: wanted a single key, got an array of keys of shape {data.shape[:-1]}; call it for each"
+        )
+    return data
+
+
+def sizes_of(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape from a sequence of sizes.  InputError for a negative one."""
+    sizes = integers(name, "shape", shape)
+    if any(size < 0 for size in sizes):
+        raise InputError(f"{name}: wanted sizes >= 0 in shape, got {sizes}")
+    return sizes
+
+
+def split(key: KeyLike, num: int | Shape = 2) -> KeyLike:
+    """New keys from one, which should not be used again: an array of them, of shape (num,) or `num`.
+
+    Raises InputError for an array of keys or a negative number.  Source: jax.random.split.
+    """
+    data = one_key("split", key)
+    shape = sizes_of("split", num) if isinstance(num, Sequence) else sizes_of("split", (num,))
+    first, second = _stream(data, shape)
+    columns = [lax.reshape(wrap(term.node, data._backend), (*shape, 1)) for term in (first, second)]
+    new = lax.concatenate(columns, len(shape))
+    return Key(new) if isinstance(key, Key) else new
+
+
+def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
+    """A new key from a key and an integer scalar (a step, an index) modulo 2**32.
+
+    Raises InputError for an array of keys or a number that is no integer scalar.  Source: jax.random.fold_in.
+    """
+    words_of_key = one_key("fold_in", key)
+    if is_weak(data):
+        number = asarray(np.uint32(integer("fold_in", "data", data) % 2**32))
+    else:
+        number = asarray(data)
+        if number.shape or number.dtype not in INTEGER:
+            shown = number._node.tensor_type.short()
+            raise InputError(f"fold_in: wanted an integer scalar for data, got {shown}")
+        number = lax.convert_element_type(number, U32)
+    counter = (filled(0, (1,), U32), Term(lax.reshape(number, (1,))._node))
+    first, second = threefry2x32(_key_terms(words_of_key, (1,)), counter)
+    new = lax.concatenate([wrap(term.node, words_of_key._backend) for term in (first, second)], 0)
+    return Key(new) if isinstance(key, Key) else new
+
+
+def bits(key: KeyLike, shape: Shape = (), dtype: DTypeLike = np.uint32) -> Array:
+    """Random bits of an unsigned integer type.
+
+    Raises DTypeError for another type, InputError for an array of keys or negative sizes.
+    Source: jax.random.bits.
+    """
+    element = canonical(dtype)
+    if element not in UNSIGNED:
+        raise DTypeError(f"bits: wanted an unsigned integer type, got {element}")
+    return random_bits(one_key("bits", key), 8 * element.itemsize, sizes_of("bits", shape))
+
+
+def random_bits(data: Array, width: int, shape: tuple[int, ...]) -> Array:
+    """`width` random bits in each element, from the words of a single key."""
+    first, second = _stream(data, shape)
+    short = (first ^ second).to(np.dtype(f"uint{width}"))
+    return wrap((joined(first, second) if width == 64 else short).node, data._backend)
+
+
+def _stream(data: Array, shape: tuple[int, ...]) -> Pair:
+    """Two words for each place, whose row-major number is the counter."""
+    is_short = prod(shape) <= 2**32
+    counter = (filled(0, shape, U32), places(shape, U32)) if is_short else words(places(shape, U64))
+    return threefry2x32(_key_terms(data, shape), counter)
+
+
+def _key_terms(data: Array, shape: tuple[int, ...]) -> Pair:
+    first, second = (
+        spread(Term(lax.squeeze(lax.slice(data, (index,), (index + 1,)))._node), shape) for index in range(2)
+    )
+    return first, second
+
+
+def check_fits(name: str, shape: tuple[int, ...], *others: tuple[int, ...]) -> None:
+    """ShapeError unless each of `others` broadcasts to `shape`."""
+    for other in others:
+        padded = (1,) * (len(shape) - len(other)) + other
+        if len(other) > len(shape) or any(a not in (1, b) for a, b in zip(padded, shape, strict=True)):
+            raise ShapeError(f"{name}: a parameter of shape {other} does not fit the shape {shape}")

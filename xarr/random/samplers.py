@@ -1,0 +1,518 @@
+"""Distributions: each function's result follows from the key as jax.random's does.  Source: jax.random."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, default_of, info, real_part_of
+from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.functions.creation_functions import arange, asarray
+from xarr.host import is_weak
+from xarr.lax.core import ArrayLike, integer
+from xarr.random.keys import KeyLike, Shape, check_fits, one_key, random_bits, sizes_of, split
+from xarr.shapes import normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+DType = np.dtype[Any]
+Sizes = tuple[int, ...]
+_INT64: Final = np.dtype(np.int64)
+
+
+# --- helpers -----------------------------------------------------------------------------------------
+
+
+def _float_type(name: str, dtype: DTypeLike | None, also: frozenset[DType] = frozenset()) -> DType:
+    element = default_float() if dtype is None else canonical(dtype)
+    if element not in FLOAT | also or element.itemsize < 2:
+        kinds = "float or complex" if also else "float"
+        raise DTypeError(f"{name}: wanted a {kinds} type of at least 16 bits, got {element}")
+    return element
+
+
+def _spread(name: str, value: ArrayLike, shape: Sizes, dtype: DType) -> Array:
+    """A parameter in the type and the shape of the result, to which it broadcasts by NumPy's rule."""
+    if is_weak(value):
+        return lax.full(shape, float(value) if dtype in FLOAT else value, dtype)
+    array = lax.convert_element_type(asarray(value), dtype)
+    check_fits(name, shape, array.shape)
+    return lax.broadcast_in_dim(array, shape, range(len(shape) - array.ndim, len(shape)))
+
+
+def _shape_like(name: str, shape: Shape | None, *parameters: ArrayLike) -> Sizes:
+    """The shape asked for, else that to which the parameters broadcast."""
+    shapes = [() if is_weak(value) else asarray(value).shape for value in parameters]
+    if shape is None:
+        return np.broadcast_shapes(*shapes)
+    sizes = sizes_of(name, shape)
+    check_fits(name, sizes, *shapes)
+    return sizes
+
+
+def _pair(data: Array) -> tuple[Array, Array]:
+    """The words of two new keys."""
+    both = split(data)
+    return lax.index_in_dim(both, 0, keepdims=False), lax.index_in_dim(both, 1, keepdims=False)
+
+
+def _number(value: float, dtype: DType) -> Any:
+    return np.asarray(value, dtype)[()]
+
+
+# --- uniform -----------------------------------------------------------------------------------------
+
+
+def uniform(
+    key: KeyLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+) -> Array:
+    """Floats in [minval, maxval).
+
+    minval, maxval: numbers, or arrays that broadcast to `shape`.
+    Raises DTypeError for a type that is no float, ShapeError for parameters that do not fit.
+    """
+    element = _float_type("uniform", dtype)
+    sizes = sizes_of("uniform", shape)
+    return _uniform("uniform", one_key("uniform", key), sizes, element, minval, maxval)
+
+
+def _uniform(
+    name: str, data: Array, shape: Sizes, dtype: DType, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
+) -> Array:
+    low, high = (_spread(name, value, shape, dtype) for value in (minval, maxval))
+    width, mantissa = 8 * dtype.itemsize, int(info(dtype).nmant)
+    drawn = 8 if mantissa < 8 else width
+    unsigned = np.dtype(f"uint{width}")
+    found = lax.convert_element_type(random_bits(data, drawn, shape), unsigned)
+    # Random mantissa bits behind the exponent of 1 make a float in [1, 2).
+    one = np.asarray(1, dtype).view(unsigned)[()]
+    found = lax.bitwise_or(lax.shift_right_logical(found, unsigned.type(drawn - mantissa)), one)
+    unit = lax.sub(lax.bitcast_convert_type(found, dtype), _number(1, dtype))
+    return lax.max(low, lax.add(lax.mul(unit, lax.sub(high, low)), low))
+
+
+def randint(
+    key: KeyLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None
+) -> Array:
+    """Integers in [minval, maxval); minval where that is empty.
+
+    minval, maxval: ints, or integer arrays that broadcast to `shape`.  maxval may be one more than the
+    greatest number of the type.  Raises DTypeError for types that are no integers.
+    """
+    element = default_of(int) if dtype is None else canonical(dtype)
+    if element not in INTEGER:
+        raise DTypeError(f"randint: wanted an integer type, got {element}")
+    sizes, data = sizes_of("randint", shape), one_key("randint", key)
+    sampled = np.dtype(np.int32) if element.itemsize < 4 else element
+    limits = info(element)
+    # One more than the greatest is a bound that the sampled type may not hold.
+    low = _bound("randint minval", minval, int(limits.min), int(limits.max) + 1)
+    high = _bound("randint maxval", maxval, int(limits.min), int(limits.max) + 1)
+    found = _randint(data, sizes, sampled, low, high)
+    return lax.convert_element_type(found, element)
+
+
+def _bound(name: str, value: ArrayLike, low: int, high: int) -> Any:
+    """A bound, moved into [low, high]."""
+    if is_weak(value):
+        return min(max(integer("randint", name.split()[1], value), low), high)
+    array = asarray(value)
+    if array.dtype not in INTEGER:
+        raise DTypeError(f"{name}: wanted integers, got {array._node.tensor_type.short()}")
+    own = info(array.dtype)
+    return lax.clamp(
+        array.dtype.type(max(low, int(own.min))), array, array.dtype.type(min(high, int(own.max)))
+    )
+
+
+def _randint(data: Array, shape: Sizes, dtype: DType, low: Any, high: Any) -> Array:
+    """Two draws for each number, so that the remainder is hardly biased."""
+    greatest = int(info(dtype).max)
+    beyond = _beyond(high, greatest, shape)
+    low, high = (_integers(value, greatest, shape, dtype) for value in (low, high))
+    width = 8 * dtype.itemsize
+    unsigned = np.dtype(f"uint{width}")
+    first, second = (random_bits(words, width, shape) for words in _pair(data))
+    span = lax.convert_element_type(lax.sub(high, low), unsigned)
+    span = lax.select(lax.le(high, low), lax.full_like(span, 1), span)
+    span = lax.select(lax.bitwise_and(beyond, lax.gt(high, low)), lax.add(span, unsigned.type(1)), span)
+    multiplier = lax.rem(lax.full_like(span, 2 ** (width // 2)), span)
+    multiplier = lax.rem(lax.mul(multiplier, multiplier), span)
+    offset = lax.add(lax.mul(lax.rem(first, span), multiplier), lax.rem(second, span))
+    return lax.add(low, lax.convert_element_type(lax.rem(offset, span), dtype))
+
+
+def _beyond(high: Any, greatest: int, shape: Sizes) -> Array:
+    """Whether the bound is beyond the greatest number of the type."""
+    if isinstance(high, int):
+        return lax.full(shape, high > greatest, np.bool_)
+    own = high.dtype
+    if int(info(own).max) <= greatest:
+        return lax.full(shape, False, np.bool_)
+    return _spread("randint", lax.gt(high, own.type(greatest)), shape, np.dtype(np.bool_))
+
+
+def _integers(value: Any, greatest: int, shape: Sizes, dtype: DType) -> Array:
+    if isinstance(value, int):
+        return lax.full(shape, min(value, greatest), dtype)
+    own = value.dtype
+    if int(info(own).max) > greatest:
+        value = lax.min(value, own.type(greatest))
+    return _spread("randint", value, shape, dtype)
+
+
+def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low") -> Array:
+    """True with probability p.
+
+    p: float, or float array, in [0, 1]; mode: "low", or "high" for twice the random bits.
+    Raises DTypeError for a p that is no float, InputError for another mode.
+    """
+    if mode not in ("low", "high"):
+        raise InputError(f"bernoulli: wanted 'low' or 'high' for mode, got {mode!r}")
+    sizes = _shape_like("bernoulli", shape, p)
+    dtype = default_float() if is_weak(p) else asarray(p).dtype
+    if dtype not in FLOAT or isinstance(p, bool) or (is_weak(p) and not isinstance(p, float)):
+        raise DTypeError(f"bernoulli: wanted a float probability, got {p if is_weak(p) else dtype}")
+    bound = _spread("bernoulli", p, sizes, dtype)
+    data = one_key("bernoulli", key)
+    if mode == "low":
+        return lax.lt(_uniform("bernoulli", data, sizes, dtype), bound)
+    both = _uniform("bernoulli", data, (2, *sizes), dtype)
+    first, second = (lax.index_in_dim(both, at, keepdims=False) for at in range(2))
+    fine = lax.mul(second, _number(2.0 ** -int(info(dtype).nmant), dtype))
+    return lax.lt(fine, lax.sub(bound, first))
+
+
+def rademacher(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
+    """-1 or 1, each with probability 1/2; an int64 array unless `dtype` says otherwise."""
+    element = default_of(int) if dtype is None else canonical(dtype)
+    found = lax.convert_element_type(bernoulli(key, 0.5, shape), element)
+    two, one = _number(2, element), _number(1, element)
+    return lax.sub(lax.mul(found, two), one)
+
+
+# --- the normal and its relatives --------------------------------------------------------------------
+
+
+def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
+    """Numbers of mean 0 and variance 1; complex ones have it in both parts together.
+
+    Raises DTypeError for a type that is neither float nor complex.
+    """
+    element = _float_type("normal", dtype, COMPLEX)
+    sizes, data = sizes_of("normal", shape), one_key("normal", key)
+    if element not in COMPLEX:
+        return _normal(data, sizes, element)
+    real = real_part_of(element)
+    first, second = (_normal(words, sizes, real) for words in _pair(data))
+    return lax.div(lax.complex(first, second), _number(math.sqrt(2), element))
+
+
+def _normal(data: Array, shape: Sizes, dtype: DType) -> Array:
+    low = np.nextafter(_number(-1, dtype), _number(0, dtype))
+    u = _uniform("normal", data, shape, dtype, low, _number(1, dtype))
+    return lax.mul(_number(math.sqrt(2), dtype), lax.erf_inv(u))
+
+
+def truncated_normal(
+    key: KeyLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Normal numbers between `lower` and `upper`, numbers or arrays that broadcast to `shape`."""
+    element = _float_type("truncated_normal", dtype)
+    sizes = _shape_like("truncated_normal", shape, lower, upper)
+    low, high = (_spread("truncated_normal", value, sizes, element) for value in (lower, upper))
+    root = _number(math.sqrt(2), element)
+    a, b = (lax.erf(lax.div(value, root)) for value in (low, high))
+    u = _uniform("truncated_normal", one_key("truncated_normal", key), sizes, element, a, b)
+    found = lax.mul(root, lax.erf_inv(u))
+    above = lax.nextafter(low, lax.full_like(low, math.inf))
+    below = lax.nextafter(high, lax.full_like(high, -math.inf))
+    return lax.min(lax.max(found, above), below)
+
+
+def lognormal(
+    key: KeyLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
+    """exp(sigma x) of normal x."""
+    element = _float_type("lognormal", dtype)
+    sizes = _shape_like("lognormal", shape, sigma)
+    drawn = _normal(one_key("lognormal", key), sizes, element)
+    return lax.exp(lax.mul(drawn, _spread("lognormal", sigma, sizes, element)))
+
+
+# --- by inverting the distribution -------------------------------------------------------------------
+
+
+def _drawn(
+    name: str, key: KeyLike, shape: Shape, dtype: DTypeLike | None, low: str | float = 0.0
+) -> tuple[Array, DType]:
+    """Uniform numbers from `low`, a number or the name of one that finfo knows, up to 1."""
+    element = _float_type(name, dtype)
+    least = getattr(info(element), low) if isinstance(low, str) else low
+    return _uniform(name, one_key(name, key), sizes_of(name, shape), element, least, 1.0), element
+
+
+def exponential(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
+    """Numbers of the density exp(-x), x >= 0."""
+    u, _ = _drawn("exponential", key, shape, dtype)
+    return lax.neg(lax.log1p(lax.neg(u)))
+
+
+def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None) -> Array:
+    """Numbers of the standard Gumbel distribution, exp(-exp(-x)).
+
+    mode: "low" (the default), or "high" for twice the random bits, which reach further into the tail.
+    """
+    element = _float_type("gumbel", dtype)
+    sizes, data = sizes_of("gumbel", shape), one_key("gumbel", key)
+    if mode not in (None, "low", "high"):
+        raise InputError(f"gumbel: wanted 'low' or 'high' for mode, got {mode!r}")
+    tiny = float(info(element).tiny)
+    if mode != "high":
+        u = _uniform("gumbel", data, sizes, element, tiny, 1.0)
+        return lax.neg(lax.log(lax.neg(lax.log(u))))
+    both = _uniform("gumbel", data, (2, *sizes), element)
+    high, low = (lax.index_in_dim(both, at, keepdims=False) for at in range(2))
+    fine = lax.mul(low, _number(2.0 ** -int(info(element).nmant), element))
+    u = lax.select(lax.ge(high, 0.5), high, lax.add(lax.add(high, fine), _number(tiny, element)))
+    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+
+
+def laplace(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
+    """Numbers of the density exp(-|x|) / 2."""
+    element = _float_type("laplace", dtype)
+    u, _ = _drawn("laplace", key, shape, element, -1.0 + float(info(element).epsneg))
+    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+
+
+def logistic(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
+    """Numbers whose distribution function is 1 / (1 + exp(-x))."""
+    u, _ = _drawn("logistic", key, shape, dtype, "tiny")
+    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+
+
+def cauchy(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
+    """Numbers of the density 1 / (pi (1 + x²))."""
+    u, element = _drawn("cauchy", key, shape, dtype, "eps")
+    return lax.tan(lax.mul(_number(math.pi, element), lax.sub(u, _number(0.5, element))))
+
+
+def pareto(key: KeyLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
+    """Numbers of the density b / x**(b + 1), x >= 1."""
+    element = _float_type("pareto", dtype)
+    sizes = _shape_like("pareto", shape, b)
+    return lax.exp(lax.div(exponential(key, sizes, element), _spread("pareto", b, sizes, element)))
+
+
+def weibull_min(
+    key: KeyLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Numbers of the Weibull distribution, scale (-log u)**(1 / concentration)."""
+    element = _float_type("weibull_min", dtype)
+    sizes = _shape_like("weibull_min", shape, scale, concentration)
+    base = exponential(key, sizes, element)
+    power = lax.div(_number(1, element), _spread("weibull_min", concentration, sizes, element))
+    return lax.mul(lax.pow(base, power), _spread("weibull_min", scale, sizes, element))
+
+
+def rayleigh(
+    key: KeyLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
+    """Numbers of the density x / scale² exp(-x² / (2 scale²)), x >= 0."""
+    element = _float_type("rayleigh", dtype)
+    sizes = _shape_like("rayleigh", shape, scale)
+    u, _ = _drawn("rayleigh", key, sizes, element)
+    root = lax.sqrt(lax.mul(lax.log(u), _number(-2, element)))
+    return lax.mul(_spread("rayleigh", scale, sizes, element), root)
+
+
+def triangular(
+    key: KeyLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Numbers between `left` and `right` whose density is a triangle with its top at `mode`."""
+    element = _float_type("triangular", dtype)
+    sizes = _shape_like("triangular", shape, left, mode, right)
+    a, c, b = (_spread("triangular", value, sizes, element) for value in (left, mode, right))
+    top = lax.div(lax.sub(c, a), lax.sub(b, a))
+    u, _ = _drawn("triangular", key, sizes, element)
+    rest = lax.sub(_number(1, element), u)
+    rising = lax.add(a, lax.sqrt(lax.mul(lax.mul(u, lax.sub(b, a)), lax.sub(c, a))))
+    falling = lax.sub(b, lax.sqrt(lax.mul(lax.mul(rest, lax.sub(b, a)), lax.sub(b, c))))
+    return lax.select(lax.lt(u, top), rising, falling)
+
+
+def geometric(
+    key: KeyLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
+    """How many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so."""
+    element = default_of(int) if dtype is None else canonical(dtype)
+    sizes = _shape_like("geometric", shape, p)
+    real = default_float() if is_weak(p) else asarray(p).dtype
+    u = _uniform("geometric", one_key("geometric", key), sizes, _float_type("geometric", real))
+    u = lax.select(lax.eq(u, 0.0), lax.full_like(u, 1), u)
+    chance = lax.log1p(lax.neg(_spread("geometric", p, sizes, real)))
+    trials = lax.add(lax.floor(lax.div(lax.log(u), chance)), _number(1, real))
+    return lax.convert_element_type(trials, element)
+
+
+# --- choosing ----------------------------------------------------------------------------------------
+
+
+def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
+    """The elements of `x` along `axis` in random order; of range(x) for an int.
+
+    independent: shuffle each line along the axis on its own, instead of all in the same way.
+    """
+    data = one_key("permutation", key)
+    if is_weak(x):
+        return _shuffled(data, arange(integer("permutation", "x", x)), 0)
+    array = asarray(x)
+    if not array.ndim:
+        raise InputError("permutation: wanted an int or an array with dimensions, got an array of rank 0")
+    along = normalize_axis(axis, array.ndim)
+    if independent or array.ndim == 1:
+        return _shuffled(data, array, along)
+    return lax.take(array, _shuffled(data, arange(array.shape[along]), 0), axis=along)
+
+
+def _shuffled(data: Array, x: Array, axis: int) -> Array:
+    """Sorted by random numbers, as often as it takes to make equal ones unlikely."""
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        data, drawn = _pair(data)
+        _, x = lax.sort_key_val(random_bits(drawn, 32, x.shape), x, axis)
+    return x
+
+
+def choice(
+    key: KeyLike,
+    a: ArrayLike,
+    shape: Shape = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """Random elements of `a` along `axis`, or of range(a) for an int.
+
+    shape: of the choice; replace: whether an element may be chosen again; p: probabilities, one each.
+    Raises ValueRangeError for more elements than there are, ShapeError for a p of another shape.
+    """
+    data, sizes = one_key("choice", key), sizes_of("choice", shape)
+    array = None if is_weak(a) else asarray(a)
+    if array is not None and not array.ndim:
+        raise InputError("choice: wanted an int or an array with dimensions for a, got an array of rank 0")
+    along = 0 if array is None else normalize_axis(axis, array.ndim)
+    count = integer("choice", "a", a) if array is None else array.shape[along]
+    draws = math.prod(sizes)
+    if draws and count <= 0:
+        raise ValueRangeError(f"choice: wanted something to choose from, got {count} elements")
+    if not replace and draws > count:
+        raise ValueRangeError(f"choice: wanted at most {count} elements without replacement, got {draws}")
+    if p is None and not replace and draws:
+        whole = permutation(data, count if array is None else array, along)
+        kept = lax.slice_in_dim(whole, 0, draws, axis=along)
+        return lax.reshape(kept, (*kept.shape[:along], *sizes, *kept.shape[along + 1 :]))
+    places = _places(data, count, sizes, replace, p) if draws else lax.full(sizes, 0, _INT64)
+    return places if array is None else lax.take(array, places, axis=along)
+
+
+def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike | None) -> Array:
+    """Which elements are chosen."""
+    if p is None:
+        return _randint(data, shape, _INT64, 0, count)
+    weights = asarray(p)
+    if weights.dtype not in FLOAT:
+        weights = lax.convert_element_type(weights, default_float())
+    if weights.shape != (count,):
+        raise ShapeError(f"choice: wanted a probability for each of {count} elements, got {weights.shape}")
+    dtype = weights.dtype
+    if not replace:
+        draws = math.prod(shape)
+        scores = lax.add(gumbel(data, (count,), dtype), lax.log(weights))
+        order = lax.sort_key_val(lax.neg(scores), arange(count))[1]
+        return lax.reshape(lax.slice_in_dim(order, 0, draws), shape)
+    total = lax.cumsum(weights)
+    u = lax.sub(_number(1, dtype), _uniform("choice", data, shape, dtype))
+    last = lax.index_in_dim(total, count - 1, keepdims=False)
+    return _first_not_below(total, lax.mul(lax.broadcast_in_dim(last, shape, ()), u))
+
+
+def _first_not_below(ordered: Array, values: Array) -> Array:
+    """The place of the first element of `ordered` that is not below each value, by halving."""
+    count = ordered.shape[0]
+    low, high = (lax.full(values.shape, end, _INT64) for end in (0, count))
+    for _ in range(count.bit_length()):
+        middle = lax.div(lax.add(low, high), _INT64.type(2))
+        open_ = lax.lt(low, high)
+        below = lax.bitwise_and(open_, lax.lt(lax.take(ordered, middle, axis=0), values))
+        low = lax.select(below, lax.add(middle, _INT64.type(1)), low)
+        high = lax.select(lax.bitwise_and(open_, lax.bitwise_not(below)), middle, high)
+    return low
+
+
+def categorical(
+    key: KeyLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: Shape | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+) -> Array:
+    """Numbers of categories, whose logarithms of (not normalised) probabilities lie along `axis`.
+
+    shape: of the result; its last dimensions must be those of `logits` without `axis`.
+    replace: whether draws in the leading dimensions of `shape` may repeat a category.
+    Raises ShapeError for another shape, ValueRangeError for more draws than categories.
+    """
+    array, data = asarray(logits), one_key("categorical", key)
+    if array.dtype not in FLOAT:
+        raise DTypeError(f"categorical: wanted float logits, got {array._node.tensor_type.short()}")
+    along = normalize_axis(axis, array.ndim)
+    batch = tuple(size for at, size in enumerate(array.shape) if at != along)
+    sizes = batch if shape is None else sizes_of("categorical", shape)
+    check_fits("categorical", sizes, batch)
+    lead = sizes[: len(sizes) - len(batch)]
+    if sizes[len(lead) :] != batch:
+        raise ShapeError(f"categorical: wanted a shape that ends in {batch}, got {sizes}")
+    if not replace:
+        return _without_replacement(data, array, along, lead, batch, mode)
+    drawn = gumbel(data, (*lead, *array.shape), array.dtype, mode)
+    own = lax.broadcast_in_dim(array, drawn.shape, range(len(lead), drawn.ndim))
+    return lax.argmax(lax.add(drawn, own), len(lead) + along, _INT64)
+
+
+def _without_replacement(
+    data: Array, logits: Array, axis: int, lead: Sizes, batch: Sizes, mode: str | None
+) -> Array:
+    count, draws = logits.shape[axis], math.prod(lead)
+    if draws > count:
+        raise ValueRangeError(f"categorical: wanted at most {count} draws without replacement, got {draws}")
+    scores = lax.neg(lax.add(logits, gumbel(data, logits.shape, logits.dtype, mode)))
+    numbers = lax.broadcasted_iota(_INT64, logits.shape, axis)
+    order = lax.sort_key_val(scores, numbers, axis)[1]
+    best = lax.slice_in_dim(order, 0, draws, axis=axis)
+    front: Sequence[int] = (axis, *[dim for dim in range(logits.ndim) if dim != axis])
+    return lax.reshape(lax.transpose(best, front), (*lead, *batch))
