@@ -11,6 +11,7 @@ Source: XLA's DynamicPadder.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ from xarr.compiler.live_arrays import (
     spread,
     stretched,
     times,
+    windows_in,
     zero,
 )
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, info
@@ -231,7 +233,11 @@ def _reduce(node: Node, operands: Lives) -> Lives:
 
 
 def _reduce_live(
-    node: Node, op: ops.Reduce, arrays: Lives, starts: list[Node], hidden: dict[int, Node]
+    node: Node,
+    op: ops.Reduce | ops.ReduceWindow,
+    arrays: Lives,
+    starts: list[Node],
+    hidden: dict[int, Node],
 ) -> list[Node]:
     buffers = [array.buffer for array in arrays]
     neutral = _neutral(op.computation, buffers[0].dtype) if len(arrays) == 1 else None
@@ -242,9 +248,25 @@ def _reduce_live(
         flags = masked(
             spread(constant(True, _PREDICATE.dtype), shape), constant(False, _PREDICATE.dtype), hidden
         )
-        op = ops.Reduce(op.dimensions, _flagged(op.computation))
+        op = replace(op, computation=_flagged(op.computation))
         buffers, starts = [*buffers, flags], [*starts, constant(True, _PREDICATE.dtype)]
     return _results(node.rebuilt((*buffers, *starts), op), len(arrays))
+
+
+def _reduce_window(node: Node, operands: Lives) -> Lives:
+    op, count = node.op, len(operands) // 2
+    assert isinstance(op, ops.ReduceWindow)
+    arrays, starts = operands[:count], [operand.buffer for operand in operands[count:]]
+    sizes, window = shared_sizes(arrays), op.window.dimensions
+    hidden = {dim: size for dim, size in sizes.items() if not window[dim].is_trivial}
+    found = _reduce_live(node, op, arrays, starts, hidden)
+    fitting = {dim: windows_in(size, window[dim]) for dim, size in sizes.items()}
+    return tuple(Live(result, fitting) for result in found)
+
+
+def _select_and_scatter(node: Node, operands: Lives) -> Lives:
+    operand, *others = operands
+    return (Live(node.rebuilt((operand.buffer, *[each.buffer for each in others])), operand.sizes),)
 
 
 def _flagged(graph: Graph) -> Graph:
@@ -339,9 +361,11 @@ ROWS: Final[dict[type[Op], Row]] = {
     ops.Pad: _pad,
     ops.Reduce: _reduce,
     ops.ReducePrecision: _elementwise,
+    ops.ReduceWindow: _reduce_window,
     ops.Reshape: _reshape,
     ops.Reverse: _reverse,
     ops.Select: _elementwise,
+    ops.SelectAndScatter: _select_and_scatter,
     ops.SetDimensionSize: _set_dimension_size,
     ops.Slice: _slice,
     ops.Sort: _sort,

@@ -38,6 +38,7 @@ from xarr.ir.ops import (
     Subtract,
 )
 from xarr.ir.types import TensorType
+from xarr.ir.windows import WindowDimension
 
 DType = np.dtype[Any]
 Ints = tuple[int, ...]
@@ -108,6 +109,21 @@ def larger(a: Node, b: Node) -> Node:
 def quotient_up(size: Node, divisor: int) -> Node:
     """size / divisor, rounded up."""
     return size if divisor == 1 else binary(Divide(), plus(size, number(divisor - 1)), number(divisor))
+
+
+def windows_in(size: Node, window: WindowDimension) -> Node:
+    """How many windows fit in a dimension of live size `size`."""
+    if window.is_trivial:
+        return size
+
+    def wide(value: int) -> Node:
+        return constant(value, INT64)
+
+    gaps = times(minus(converted(size, INT64), wide(1)), wide(window.base_dilation))
+    extent = larger(plus(gaps, wide(1)), wide(0))
+    around = window.padding_low + window.padding_high - window.dilated_size + window.stride
+    room = larger(plus(extent, wide(around)), wide(0))
+    return converted(binary(Divide(), room, wide(window.stride)), INT32)
 
 
 def smallest(sizes: Iterable[Node]) -> Node:

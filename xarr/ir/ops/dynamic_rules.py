@@ -11,6 +11,7 @@ and has one row for each row here.
   last dimension of a bitcast to a wider type.
 * D4: a dynamic window dimension of the updates of a scatter covers that dimension of the operand, which no
   index places.
+* D7: select_and_scatter slides its windows along static dimensions alone.
 * D6: the bound of a dynamic dimension is an int32.
 * D5: a constant and an iota are static.
 
@@ -29,6 +30,7 @@ from xarr.ir.ops.elementwise import BitcastConvert, Clamp, Convert, Elementwise,
 from xarr.ir.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather, Scatter
 from xarr.ir.ops.movement import BroadcastInDim, Concatenate, Pad, Reshape, Reverse, Slice, Transpose
 from xarr.ir.ops.reduction import DotGeneral, Reduce, Sort
+from xarr.ir.ops.windows import ReduceWindow, SelectAndScatter
 from xarr.ir.types import TensorType, TupleType, Type, packed
 
 Ints = tuple[int, ...]
@@ -223,6 +225,21 @@ def _scatter(op: Scatter, types: Types, result: Type) -> Type:
     return marked(result, dynamic_in_any(inputs))
 
 
+# --- sliding windows --------------------------------------------------------------------------------------
+
+
+def _select_and_scatter(op: SelectAndScatter, types: Types, result: TensorType) -> Type:
+    operand, source, _ = types
+    for dim in dynamic_in_any((operand, source)):
+        if not op.window.dimensions[dim].is_trivial:
+            op.fail(
+                "D7",
+                f"windows slide along dimension {dim} of {operand.short()}, which must be static, and so must that "
+                f"of the source {source.short()}",
+            )
+    return marked(result, operand.dynamic_dimensions)
+
+
 DYNAMIC_RULES.update(
     {
         BitcastConvert: _bitcast,
@@ -239,11 +256,13 @@ DYNAMIC_RULES.update(
         OptimizationBarrier: lambda op, types, result: packed(types),
         Pad: _first_operand,
         Reduce: _reduce,
+        ReduceWindow: _same_dimensions,
         ReducePrecision: _same_dimensions,
         Reshape: _reshape,
         Reverse: _first_operand,
         Scatter: _scatter,
         Select: _same_dimensions,
+        SelectAndScatter: _select_and_scatter,
         Slice: _slice,
         Sort: _same_dimensions,
         Transpose: _transpose,

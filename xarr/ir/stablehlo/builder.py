@@ -175,8 +175,11 @@ class Builder:
 
     def _calls(self, function: Function) -> Iterator[str]:
         for operation in walk(function.body) if function.body else ():
-            callee = operation.attributes.get(_CALLS.get(operation.name, ""))
-            if isinstance(callee, str):
+            called = operation.attributes.get(_CALLS.get(operation.name, ""))
+            reducers = operation.attributes.get("called_computations", ())
+            for callee in (called, *(reducers if isinstance(reducers, tuple) else ())):
+                if not isinstance(callee, str):
+                    continue
                 if callee not in self.source.functions:
                     raise self.source.text.error(f"there is no function @{callee}", operation.position)
                 yield callee
@@ -257,6 +260,10 @@ class Builder:
         if self._inlined > _MOST_INLINED:
             site.fail(f"calls repeat more than {_MOST_INLINED} operations of functions of unknown sizes")
         return tuple(self.inline(function, site.operands))
+
+    def named(self, name: str) -> Graph | None:
+        """The function `name` as a graph, if it has known types and a body."""
+        return self._graphs.get(name)
 
     # --- regions ---
 

@@ -21,6 +21,7 @@ from xarr.ir.stablehlo.dynamic import (
     dynamic_broadcast_in_dim,
     dynamic_iota,
     dynamic_pad,
+    dynamic_reduce_window,
     dynamic_reshape,
     get_dimension_size,
     real_dynamic_slice,
@@ -407,6 +408,7 @@ BUILDERS: Final[Builders] = {
 CUSTOM_CALLS: Final[Builders] = {
     "Sharding": _sharding,
     "shape_assertion": shape_assertion,
+    "stablehlo.dynamic_reduce_window": dynamic_reduce_window,
     "stablehlo.dynamic_top_k": _dynamic_top_k,
 }
 

@@ -90,6 +90,20 @@ def real_dynamic_slice(site: Site) -> Node:
     return Node(ops.Slice(*[static_sizes(site, row) for row in rows]), (operand,))
 
 
+def dynamic_reduce_window(site: Site) -> Node:
+    """What JAX calls for windows whose sizes are unknown: arrays, initial values, and five rows of numbers."""
+    *arrays, window, strides, base, inner, padding = site.at_least(7)
+    op = ops.ReduceWindow(
+        window_dimensions=static_sizes(site, window),
+        window_strides=static_sizes(site, strides),
+        base_dilations=static_sizes(site, base),
+        window_dilations=static_sizes(site, inner),
+        padding=tuple((int(low), int(high)) for low, high in site.value(padding).reshape(-1, 2)),
+        computation=site.called_computation(),
+    )
+    return Node(op, tuple(arrays))
+
+
 def shape_assertion(site: Site) -> tuple[Node, ...]:
     """What JAX puts before a function of unknown sizes: refuses sizes that its constraints exclude."""
     if not site.operands:

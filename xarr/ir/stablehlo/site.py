@@ -207,6 +207,14 @@ class Site:
         """The results of the function that the attribute `name` names, over the operands."""
         return self._builder.call(self.word(name), self)
 
+    def called_computation(self) -> Graph:
+        """The function of known types that `called_computations` names."""
+        names = self.words("called_computations", ())
+        found = self._builder.named(names[0]) if len(names) == 1 else None
+        if found is None:
+            self.fail(f"expected a function of known types in called_computations, got {names}")
+        return found
+
     # --- values ---
 
     def value(self, node: Node) -> np.ndarray[Any, Any]:
