@@ -152,3 +152,30 @@ def test_dynamic_d7() -> None:
         lax.select_and_scatter(
             x, lax.ge, (2, 2), (2, 2), NONE, np.ones((2, 2), np.float32), np.float32(0), lax.add
         )
+
+
+def test_paddings_by_name_depend_on_the_size_where_windows_skip() -> None:
+    x = lax.set_dimension_size(np.arange(16, dtype=np.float32).reshape(4, 4), late(3), 0)
+    found = lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 2), "SAME")
+    wanted = reduced(np.asarray(x), 0, np.add, (2, 2), (1, 2), ((0, 1), (0, 0)))
+    np.testing.assert_array_equal(np.asarray(found), wanted)
+    with pytest.raises(
+        ShapeError, match=r"reduce_window with padding 'SAME' of a dynamic array f32\[<=4,4\]"
+    ):
+        lax.reduce_window(x, 0.0, lax.add, (2, 2), (2, 1), "SAME")
+
+
+def test_pooling_of_dynamic_batches() -> None:
+    values = np.arange(2 * 4 * 1, dtype=np.float32).reshape(2, 4, 1)
+    x = lax.set_dimension_size(values, late(1), 0)
+    np.testing.assert_array_equal(np.asarray(lax.max_pool(x, (2,), (2,), "SAME")), values[:1, 1::2])
+    mean = lax.avg_pool(x, (2,), (2,), "SAME", count_include_pad=False)
+    np.testing.assert_array_equal(np.asarray(mean), (values[:1, ::2] + values[:1, 1::2]) / 2)
+
+
+def test_means_of_windows_without_padding_see_static_sizes() -> None:
+    x = lax.set_dimension_size(np.ones((2, 4, 1), np.float32), late(3), 1)
+    with pytest.raises(ShapeError, match=r"avg_pool without padding of a dynamic array f32\[2,<=4,1\]"):
+        lax.avg_pool(x, (2,), padding=[(0, 1)], count_include_pad=False)
+    with pytest.raises(ShapeError, match="avg_pool with padding 'SAME' of a dynamic array"):
+        lax.avg_pool(x, (2,), (2,), "SAME")

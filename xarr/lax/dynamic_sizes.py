@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,6 +88,18 @@ def refuse_dynamic(
             f"{what} of a dynamic array {type.short()} would see the bound, not the live size; use {instead}, or "
             "np.asarray(x), which is the live part"
         )
+
+
+def refuse_named_padding(
+    name: str, node: Node, strides: Sequence[int], padding: Any, dimensions: Iterable[int]
+) -> None:
+    """Refuse "SAME" and its like where the padding that they stand for depends on a live size.
+
+    strides: one for each of `dimensions`.  With a stride of 1 the padding does not depend on the size.
+    """
+    if isinstance(padding, str) and padding.upper() != "VALID":
+        sliding = [dim for dim, stride in zip(dimensions, strides, strict=False) if stride != 1]
+        refuse_dynamic(f"{name} with padding {padding!r}", node, "pairs (low, high)", sliding)
 
 
 def _size_node(size: ArrayLike) -> tuple[Node, Any]:
