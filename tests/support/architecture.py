@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend", "compiler", "compiler.*"),
-    ("lazy",),
+    ("lazy", "live_values"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing"),
     ("array",),

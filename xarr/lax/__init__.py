@@ -28,6 +28,10 @@ from xarr.lax.creation import (
     iota as iota,
 )
 from xarr.lax.custom_calls import custom_call as custom_call
+from xarr.lax.dynamic_sizes import (
+    get_dimension_size as get_dimension_size,
+    set_dimension_size as set_dimension_size,
+)
 from xarr.lax.dynamic_slicing import (
     dynamic_index_in_dim as dynamic_index_in_dim,
     dynamic_slice as dynamic_slice,

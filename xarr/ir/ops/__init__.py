@@ -1,5 +1,6 @@
 """All operations, one module per family."""
 
+from xarr.ir.ops import dynamic_rules as dynamic_rules
 from xarr.ir.ops.binary import (
     Add as Add,
     And as And,
@@ -32,6 +33,10 @@ from xarr.ir.ops.control import (
 )
 from xarr.ir.ops.creation import Constant as Constant, Iota as Iota
 from xarr.ir.ops.custom import CustomCall as CustomCall
+from xarr.ir.ops.dynamic_sizes import (
+    GetDimensionSize as GetDimensionSize,
+    SetDimensionSize as SetDimensionSize,
+)
 from xarr.ir.ops.elementwise import (
     Binary as Binary,
     BitcastConvert as BitcastConvert,

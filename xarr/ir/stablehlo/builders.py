@@ -22,10 +22,13 @@ from xarr.ir.stablehlo.dynamic import (
     dynamic_broadcast_in_dim,
     dynamic_iota,
     dynamic_pad,
+    dynamic_reduce_window,
     dynamic_reshape,
     get_dimension_size,
     real_dynamic_slice,
+    set_dimension_size,
     shape_assertion,
+    static_sizes,
 )
 from xarr.ir.stablehlo.records import Operation
 from xarr.ir.stablehlo.site import Site
@@ -139,18 +142,26 @@ def _reduce_precision(site: Site) -> Built:
 
 
 def _gather(site: Site) -> Built:
+    return Node(_gather_op(site, site.integers("slice_sizes")), site.take(2))
+
+
+def _dynamic_gather(site: Site) -> Built:
+    operand, indices, sizes = site.take(3)
+    return Node(_gather_op(site, static_sizes(site, sizes)), (operand, indices))
+
+
+def _gather_op(site: Site, slice_sizes: tuple[int, ...]) -> Op:
     numbers = site.record("dimension_numbers")
-    op = ops.Gather(
+    return ops.Gather(
         offset_dims=site.field(numbers, "offset_dims"),
         collapsed_slice_dims=site.field(numbers, "collapsed_slice_dims"),
         operand_batching_dims=site.field(numbers, "operand_batching_dims"),
         start_indices_batching_dims=site.field(numbers, "start_indices_batching_dims"),
         start_index_map=site.field(numbers, "start_index_map"),
         index_vector_dim=site.as_integer("index_vector_dim", numbers.get("index_vector_dim", 0)),
-        slice_sizes=site.integers("slice_sizes"),
+        slice_sizes=slice_sizes,
         indices_are_sorted=site.flag("indices_are_sorted"),
     )
-    return Node(op, site.take(2))
 
 
 def _scatter(site: Site) -> Built:
@@ -236,9 +247,18 @@ def _dot(site: Site) -> Built:
 
 
 def _top_k(site: Site) -> Built:
-    """The k largest along the last dimension and where they stand; of equals the first comes first."""
     (operand,) = site.take(1)
-    type, k = operand.tensor_type, site.integer("k")
+    return _largest(operand, site.integer("k"))
+
+
+def _dynamic_top_k(site: Site) -> Built:
+    operand, k = site.take(2)
+    return _largest(operand, int(site.value(k)))
+
+
+def _largest(operand: Node, k: int) -> Built:
+    """The k largest along the last dimension and where they stand; of equals the first comes first."""
+    type = operand.tensor_type
     if not type.rank or not 0 <= k <= type.shape[-1]:
         raise ShapeError(f"top_k: wanted 0 <= k <= the last size of {type.short()}, got {k}")
     last = type.rank - 1
@@ -262,7 +282,7 @@ def _map(site: Site) -> Built:
 
 
 def _while(site: Site) -> Built:
-    (cond, body), captured = site.capturing(0, 1)
+    (cond, body), captured = site.loop()
     extra = body.parameters[len(body.parameters) - len(captured) :]
     loop = Graph(body.parameters, (*body.results, *extra), "body")
     return Node(ops.While(cond.with_name("cond"), loop, _progress(site)), (*site.operands, *captured))
@@ -384,6 +404,7 @@ BUILDERS: Final[Builders] = {
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
     "stablehlo.dynamic_broadcast_in_dim": dynamic_broadcast_in_dim,
+    "stablehlo.dynamic_gather": _dynamic_gather,
     "stablehlo.dynamic_iota": dynamic_iota,
     "stablehlo.dynamic_pad": dynamic_pad,
     "stablehlo.dynamic_reshape": dynamic_reshape,
@@ -411,6 +432,7 @@ BUILDERS: Final[Builders] = {
     "stablehlo.scatter": _scatter,
     "stablehlo.select": _select,
     "stablehlo.select_and_scatter": _select_and_scatter,
+    "stablehlo.set_dimension_size": set_dimension_size,
     "stablehlo.slice": _slice,
     "stablehlo.sort": _sort,
     "stablehlo.transpose": lambda site: Node(ops.Transpose(site.integers("permutation")), site.take(1)),
@@ -420,7 +442,12 @@ BUILDERS: Final[Builders] = {
 }
 
 #: The functions that `stablehlo.custom_call` may name.
-CUSTOM_CALLS: Final[Builders] = {"Sharding": _sharding, "shape_assertion": shape_assertion}
+CUSTOM_CALLS: Final[Builders] = {
+    "Sharding": _sharding,
+    "shape_assertion": shape_assertion,
+    "stablehlo.dynamic_reduce_window": dynamic_reduce_window,
+    "stablehlo.dynamic_top_k": _dynamic_top_k,
+}
 
 
 def is_built(operation: Operation) -> bool:
