@@ -38,7 +38,7 @@ def cholesky(a: Array, lower: bool) -> Array:
         flat = wide.reshape(-1, *wide.shape[-2:])
         factor = np.array([_factor(matrix, lower) for matrix in flat], wide.dtype).reshape(wide.shape)
     # Some builds of LAPACK let a zero on the diagonal pass.
-    singular = ~(np.diagonal(factor, axis1=-2, axis2=-1).real > 0).all(-1)
+    singular = np.asarray(~(np.diagonal(factor, axis1=-2, axis2=-1).real > 0).all(-1))
     if singular.any():
         factor = np.where(singular[..., None, None], wide.dtype.type(np.nan), factor)
     return convert(factor, a.dtype)

@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing"),
     ("array",),
-    ("explanation.program", "lowering", "make_explicit", "doctor", "stablehlo"),
+    ("explanation.program", "lowering", "make_explicit", "doctor", "stablehlo", "random", "random.*"),
     ("__init__", "__main__"),
 )
 

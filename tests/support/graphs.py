@@ -442,4 +442,71 @@ WINDOWS = {
 }
 
 
-CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS
+def _parts(count: int, whole: Node) -> tuple[Node, ...]:
+    return tuple(part(index, whole) for index in range(count))
+
+
+def _state(*words: int) -> Array:
+    return np.array(words, np.uint64)
+
+
+_NORMAL = tensor(np.float32, 4, 3)
+_DATA = np.float32([[1, 2, 3], [2, 4, 1], [0, 1, 7], [5, 5, 5]])
+_FEATURE = np.float32([1, 2, 0.5])
+
+NUMBERS = {
+    "Cholesky": Case(
+        graph(lambda a: node(ops.Cholesky(True), a), tensor(np.float64, 2, 2)),
+        (np.array([[4.0, 2.0], [2.0, 5.0]]),),
+        ([[2, 0], [1, 2]],),
+    ),
+    "TriangularSolve": Case(
+        graph(
+            lambda a, b: node(ops.TriangularSolve(True, False, False, "TRANSPOSE"), a, b),
+            tensor(np.float64, 2, 2),
+            tensor(np.float64, 2, 1),
+        ),
+        (np.array([[2.0, 1.0], [9.0, 4.0]]), np.array([[2.0], [9.0]])),
+    ),
+    "Fft": Case(
+        graph(lambda x: node(ops.Fft("RFFT", (4,)), x), tensor(np.float32, 4)),
+        (np.float32([1, 2, 3, 4]),),
+        ([10, -2 + 2j, -2],),
+    ),
+    "BatchNormTraining": Case(
+        graph(lambda x, s, o: _parts(3, node(ops.BatchNormTraining(0.5, 1), x, s, o)), _NORMAL, V, V),
+        (_DATA, _FEATURE, _FEATURE),
+    ),
+    "BatchNormInference": Case(
+        graph(lambda x, v: node(ops.BatchNormInference(0.5, 1), x, v, v, v, v), _NORMAL, V),
+        (_DATA, _FEATURE),
+    ),
+    "BatchNormGrad": Case(
+        graph(lambda x, v: _parts(3, node(ops.BatchNormGrad(0.5, 1), x, v, v, v, x)), _NORMAL, V),
+        (_DATA, _FEATURE),
+    ),
+    "RngBitGenerator": Case(
+        graph(
+            lambda s: _parts(2, node(ops.RngBitGenerator("THREE_FRY", tensor(np.uint32, 3)), s)),
+            tensor(np.uint64, 2),
+        ),
+        (_state(5, 2**64 - 1),),
+        (_state(5, 1), [0xE39B2319, 0x4F19F28F, 0x5338D363]),
+    ),
+    "Rng": Case(
+        # Numbers in an interval without any are its beginning.
+        graph(lambda a: node(ops.Rng("UNIFORM", (2,)), a, a, constant([2], np.int64)), tensor(F32)),
+        (np.float32(3),),
+        ([3, 3],),
+    ),
+    "Special functions": Case(
+        graph(
+            lambda x: tuple(node(op(), x) for op in (ops.Digamma, ops.Erf, ops.Erfc, ops.ErfInv, ops.Lgamma)),
+            V,
+        ),
+        (np.float32([0.25, 0.5, 0.75]),),
+    ),
+}
+
+
+CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS | NUMBERS

@@ -111,6 +111,9 @@ class BatchNormTraining(BatchNorm):
     name = "stablehlo.batch_norm_training"
     lax_name = "batch_norm_training"
 
+    def result_names(self) -> tuple[str, ...]:
+        return ("output", "batch_mean", "batch_var")
+
     def infer(self, *operands: Type) -> Type:
         x, feature = self.checked(operands, 2)
         return packed((x, feature, feature))
@@ -155,6 +158,9 @@ class BatchNormGrad(BatchNorm):
     feature_index: int
     name = "stablehlo.batch_norm_grad"
     lax_name = "batch_norm_grad"
+
+    def result_names(self) -> tuple[str, ...]:
+        return ("grad_operand", "grad_scale", "grad_offset")
 
     def infer(self, *operands: Type) -> Type:
         x, feature = self.checked(operands, 3)
