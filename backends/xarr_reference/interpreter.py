@@ -8,7 +8,7 @@ from typing import Final
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr_reference import control, creation, elementwise, indexing, movement, reduction
+from xarr_reference import control, convolution, creation, elementwise, indexing, movement, reduction
 from xarr_reference.values import Rule, Value
 
 #: The rule of every operation.
@@ -18,6 +18,7 @@ TABLE: Final[dict[type[Op], Rule]] = {
     **movement.TABLE,
     **reduction.TABLE,
     **indexing.TABLE,
+    **convolution.TABLE,
     **control.TABLE,
 }
 

@@ -29,6 +29,7 @@ from xarr.ir.ops.control import (
     Tuple as Tuple,
     While as While,
 )
+from xarr.ir.ops.convolution import Convolution as Convolution
 from xarr.ir.ops.creation import Constant as Constant, Iota as Iota
 from xarr.ir.ops.elementwise import (
     Binary as Binary,
