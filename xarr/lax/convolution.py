@@ -175,7 +175,9 @@ def _dilations(argument: str, dilation: Sequence[int] | None, rank: int) -> Ints
 
 def _pairs(padding: Any) -> Pairs:
     try:
-        return tuple([(integer(_NAME, "padding", low), integer(_NAME, "padding", high)) for low, high in padding])
+        return tuple(
+            [(integer(_NAME, "padding", low), integer(_NAME, "padding", high)) for low, high in padding]
+        )
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -318,9 +320,7 @@ def conv_transpose(
     )
 
 
-def _transposed_padding(
-    padding: str | Pairs, sizes: Sequence[int], strides: Ints, dilation: Ints
-) -> Pairs:
+def _transposed_padding(padding: str | Pairs, sizes: Sequence[int], strides: Ints, dilation: Ints) -> Pairs:
     """The padding of the transpose of a convolution with this padding, kernel, strides and dilation."""
     rows = [padding] * len(sizes) if isinstance(padding, str) else list(padding)
     if not len(rows) == len(sizes) == len(strides) == len(dilation):
