@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from xarr.errors import BackendError, DTypeError, InputError, ShapeError, ValueR
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import DYNAMIC_RULES, Op, operation
+from xarr.ir.ops import dynamic_rules
 from xarr.ir.types import TensorType, TupleType, Type
 
 F32 = np.dtype(np.float32)
@@ -208,6 +211,15 @@ def test_a_loop_keeps_what_is_dynamic() -> None:
 
 
 # --- completeness ------------------------------------------------------------------------------------------------
+
+
+def test_every_label_of_the_rules_has_a_negative_test() -> None:
+    labels = set(re.findall(r"^\* (D\d+):", dynamic_rules.__doc__ or "", re.MULTILINE))
+    texts = "".join(
+        path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_dynamic*.py")
+    )
+    assert len(labels) >= 7
+    assert [label for label in sorted(labels) if f"def test_dynamic_{label.lower()}" not in texts] == []
 
 
 def test_every_rule_has_a_row() -> None:
