@@ -201,6 +201,15 @@ def _dot_general(op: ops.DotGeneral, node: Node, operands: list[str], inner: lis
     )
 
 
+def _convolution(op: ops.Convolution, node: Node, operands: list[str], inner: list[str]) -> str:
+    numbers = f"lax.ConvDimensionNumbers({op.lhs_spec}, {op.rhs_spec}, {op.out_spec})"
+    return (
+        f"lax.conv_general_dilated({operands[0]}, {operands[1]}, {op.window_strides}, {op.padding}, "
+        f"{op.lhs_dilation}, {op.rhs_dilation}, {numbers}, {op.feature_group_count}, {op.batch_group_count}, "
+        f"preferred_element_type={str(op.dtype)!r}, window_reversal={op.window_reversal})"
+    )
+
+
 def _reduce(op: ops.Reduce, node: Node, operands: list[str], inner: list[str]) -> str:
     half = len(operands) // 2
     arrays, initial = _variadic(operands[:half]), _variadic(operands[half:])
@@ -329,6 +338,7 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.Pad: _pad,
     ops.Concatenate: lambda op, node, x, f: f"lax.concatenate([{', '.join(x)}], {op.dimension})",
     ops.DotGeneral: _dot_general,
+    ops.Convolution: _convolution,
     ops.Gather: _gather,
     ops.Scatter: _scatter,
     ops.ReduceWindow: _reduce_window,

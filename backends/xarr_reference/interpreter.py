@@ -11,6 +11,7 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr_reference import (
     control,
+    convolution,
     creation,
     elementwise,
     indexing,
@@ -30,6 +31,7 @@ TABLE: Final[dict[type[Op], Rule]] = {
     **reduction.TABLE,
     **indexing.TABLE,
     **windows.TABLE,
+    **convolution.TABLE,
     **control.TABLE,
     **special.TABLE,
     **linear_algebra.TABLE,

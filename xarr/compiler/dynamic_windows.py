@@ -1,4 +1,4 @@
-"""How gather, scatter and dynamic slices compute on arrays of dynamic sizes.
+"""How gather, scatter, dynamic slices and convolutions compute on arrays of dynamic sizes.
 
 Windows lie in the live part: starts are clamped to it, and a window of a scatter that leaves it is left
 out.  Where the live part is smaller than a window, what the window reads beyond it is 0.
@@ -29,11 +29,13 @@ from xarr.compiler.live_arrays import (
     smallest,
     spread,
     vector,
+    windows_in,
     zero,
 )
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
+from xarr.ir.ops.dynamic_rules import convolved_dimensions
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import TensorType
 
@@ -201,7 +203,34 @@ def _passing_over(op: ops.Scatter) -> ops.Scatter:
     return ops.Scatter(**attributes)
 
 
+def _convolution(node: Node, operands: Lives) -> Lives:
+    """Elements behind the live part count as 0, as padding does."""
+    op, (lhs, rhs) = node.op, operands
+    assert isinstance(op, ops.Convolution)
+    features = [
+        each.sizes[spec[1]]
+        for each, spec in ((lhs, op.lhs_spec), (rhs, op.rhs_spec))
+        if spec[1] in each.sizes
+    ]
+    hidden = {dim: size for dim, size in lhs.sizes.items() if dim in op.lhs_spec[2:]}
+    kernel = {}
+    if features:
+        hidden[op.lhs_spec[1]] = kernel[op.rhs_spec[1]] = smallest(features)
+    buffers = (
+        masked(lhs.buffer, zero(lhs.buffer.dtype), hidden),
+        masked(rhs.buffer, zero(rhs.buffer.dtype), kernel),
+    )
+    window = dict(zip(op.lhs_spec[2:], op.window(rhs.buffer.tensor_type).dimensions, strict=True))
+    sizes = {}
+    for (side, dim), place in convolved_dimensions(op).items():
+        if dim in operands[side].sizes:
+            size = operands[side].sizes[dim]
+            sizes[place] = windows_in(size, window[dim]) if side == 0 and dim in window else size
+    return (Live(node.rebuilt(buffers), sizes),)
+
+
 WINDOW_ROWS: Final[dict[type[Op], Callable[[Node, Lives], Lives]]] = {
+    ops.Convolution: _convolution,
     ops.DynamicSlice: _dynamic_slice,
     ops.DynamicUpdateSlice: _dynamic_update_slice,
     ops.Gather: _gather,

@@ -21,6 +21,14 @@ from xarr.lax.control import (
     optimization_barrier as optimization_barrier,
     switch as switch,
 )
+from xarr.lax.convolution import (
+    ConvDimensionNumbers as ConvDimensionNumbers,
+    conv as conv,
+    conv_dimension_numbers as conv_dimension_numbers,
+    conv_general_dilated as conv_general_dilated,
+    conv_transpose as conv_transpose,
+    conv_with_general_padding as conv_with_general_padding,
+)
 from xarr.lax.creation import (
     broadcasted_iota as broadcasted_iota,
     full as full,

@@ -31,6 +31,7 @@ from xarr.ir.ops.control import (
     Tuple as Tuple,
     While as While,
 )
+from xarr.ir.ops.convolution import Convolution as Convolution
 from xarr.ir.ops.creation import Constant as Constant, Iota as Iota
 from xarr.ir.ops.custom import CustomCall as CustomCall
 from xarr.ir.ops.dynamic_sizes import (

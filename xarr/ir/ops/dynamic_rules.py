@@ -12,6 +12,7 @@ and has one row for each row here.
 * D4: a dynamic window dimension of the updates of a scatter covers that dimension of the operand, which no
   index places.
 * D7: select_and_scatter slides its windows along static dimensions alone.
+* D8: the spatial dimensions of a kernel are static, and so is all that falls into groups in a convolution.
 * D6: the bound of a dynamic dimension is an int32.
 * D5: a constant and an iota are static.
 
@@ -26,6 +27,7 @@ from itertools import accumulate
 
 from xarr.ir.op import DYNAMIC_RULES, Op
 from xarr.ir.ops.control import Map, OptimizationBarrier
+from xarr.ir.ops.convolution import Convolution
 from xarr.ir.ops.elementwise import BitcastConvert, Clamp, Convert, Elementwise, ReducePrecision, Select
 from xarr.ir.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather, Scatter
 from xarr.ir.ops.movement import BroadcastInDim, Concatenate, Pad, Reshape, Reverse, Slice, Transpose
@@ -240,6 +242,30 @@ def _select_and_scatter(op: SelectAndScatter, types: Types, result: TensorType) 
     return marked(result, operand.dynamic_dimensions)
 
 
+def _convolution(op: Convolution, types: Types, result: TensorType) -> Type:
+    lhs, rhs = types
+    fixed = set(op.rhs_spec[2:])
+    grouped = set(op.lhs_spec[:2]) if op.batch_group_count * op.feature_group_count > 1 else set()
+    if fixed & set(rhs.dynamic_dimensions) or grouped & set(lhs.dynamic_dimensions):
+        op.fail(
+            "D8",
+            "a kernel has static spatial dimensions, and batch and features that fall into groups are static, "
+            f"got {lhs.short()} and {rhs.short()}",
+        )
+    if grouped and rhs.dynamic:
+        op.fail("D8", f"a kernel for groups is static, got {rhs.short()}")
+    places = convolved_dimensions(op)
+    dynamic = [(0, dim) for dim in lhs.dynamic_dimensions] + [(1, dim) for dim in rhs.dynamic_dimensions]
+    return marked(result, [places[source] for source in dynamic if source in places])
+
+
+def convolved_dimensions(op: Convolution) -> dict[tuple[int, int], int]:
+    """(operand, its dimension) -> the result's dimension that comes from it."""
+    batch, features, *spatial = op.out_spec
+    sources = [(0, op.lhs_spec[0]), (1, op.rhs_spec[0]), *[(0, dim) for dim in op.lhs_spec[2:]]]
+    return dict(zip(sources, (batch, features, *spatial), strict=True))
+
+
 DYNAMIC_RULES.update(
     {
         BitcastConvert: _bitcast,
@@ -247,6 +273,7 @@ DYNAMIC_RULES.update(
         Clamp: _same_dimensions,
         Concatenate: _same_dimensions,
         Convert: _same_dimensions,
+        Convolution: _convolution,
         DotGeneral: _dot_general,
         DynamicSlice: _dynamic_slice,
         DynamicUpdateSlice: _first_operand,

@@ -5,7 +5,7 @@ To add an operation, add one row.  An element-wise op without attributes needs n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Final, TypeAlias
 
@@ -210,6 +210,53 @@ def _select_and_scatter(site: Site) -> Built:
     return Node(op, site.operands)
 
 
+def _convolution(site: Site) -> Built:
+    operands = site.take(2)
+    return _convolved(site, operands, site.pairs("padding", [(0, 0)] * (operands[0].tensor_type.rank - 2)))
+
+
+def _dynamic_conv(site: Site) -> Built:
+    *operands, padding = site.take(3)
+    found = site.value(padding)
+    if found.ndim != 2 or found.shape[1] != 2:
+        site.fail(f"expected a padding of shape [N, 2], got {list(found.shape)}")
+    return _convolved(site, operands, [(low, high) for low, high in found.tolist()])
+
+
+def _convolved(site: Site, operands: Sequence[Node], padding: Sequence[tuple[int, int]]) -> Built:
+    numbers = site.record("dimension_numbers")
+    lhs_spec, rhs_spec, out_spec = (
+        _spec(site, numbers, array, *names)
+        for array, *names in (
+            ("input", "batch", "feature"),
+            ("kernel", "output_feature", "input_feature"),
+            ("output", "batch", "feature"),
+        )
+    )
+    ones = (1,) * (len(rhs_spec) - 2)
+    op = ops.Convolution(
+        lhs_spec=lhs_spec,
+        rhs_spec=rhs_spec,
+        out_spec=out_spec,
+        window_strides=site.integers("window_strides", ones),
+        padding=tuple(padding),
+        lhs_dilation=site.integers("lhs_dilation", ones),
+        rhs_dilation=site.integers("rhs_dilation", ones),
+        window_reversal=site.flags("window_reversal", [False for _ in ones]),
+        feature_group_count=site.integer("feature_group_count"),
+        batch_group_count=site.integer("batch_group_count"),
+        dtype=site.dtype,
+        precision=_precision(site),
+    )
+    return Node(op, tuple(operands))
+
+
+def _spec(site: Site, numbers: dict[str, Any], array: str, first: str, second: str) -> tuple[int, ...]:
+    names = [f"{array}_{name}_dimension" for name in (first, second)]
+    fixed = [site.as_integer(name, numbers.get(name)) for name in names]
+    return (*fixed, *site.field(numbers, f"{array}_spatial_dimensions"))
+
+
 # --- whole dimensions -------------------------------------------------------------------------------
 
 
@@ -399,12 +446,14 @@ BUILDERS: Final[Builders] = {
     "stablehlo.composite": lambda site: site.function("decomposition"),
     "stablehlo.concatenate": lambda site: Node(ops.Concatenate(site.integer("dimension")), site.operands),
     "stablehlo.constant": _constant,
+    "stablehlo.convolution": _convolution,
     "stablehlo.convert": lambda site: Node(ops.Convert(site.dtype), site.take(1)),
     "stablehlo.custom_call": _custom_call,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
     "stablehlo.dynamic_broadcast_in_dim": dynamic_broadcast_in_dim,
     "stablehlo.dynamic_gather": _dynamic_gather,
+    "stablehlo.dynamic_conv": _dynamic_conv,
     "stablehlo.dynamic_iota": dynamic_iota,
     "stablehlo.dynamic_pad": dynamic_pad,
     "stablehlo.dynamic_reshape": dynamic_reshape,
