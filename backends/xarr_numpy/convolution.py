@@ -357,7 +357,7 @@ def _region(block: Problem, last: bool) -> Array:
     reads, sizes = block.reads, block.base.shape[3:]
     starts = [min(max(each.start, 0), size) for each, size in zip(reads, sizes, strict=True)]
     stops = [max(min(each.stop, size), start) for each, size, start in zip(reads, sizes, starts, strict=True)]
-    found = block.base[_last(map(slice, starts, stops))]
+    found: Array = block.base[_last(map(slice, starts, stops))]
     if found.dtype != block.dtype:
         found = convert(found, block.dtype)
     if block.is_inside:

@@ -509,4 +509,92 @@ NUMBERS = {
 }
 
 
-CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS | NUMBERS
+def convolution(lhs: str, rhs: str, out: str, **changes: Any) -> ops.Convolution:
+    """A float32 convolution with dimensions by name: "bf01", "oi01"; `changes` to a plain one."""
+    rank = len(lhs) - 2
+    spatial = "0123"[:rank]
+    specs = zip((lhs, rhs, out), ("bf", "oi", "bf"), strict=True)
+    plain: dict[str, Any] = {
+        **dict(
+            zip(
+                ("lhs_spec", "rhs_spec", "out_spec"),
+                (tuple(map(spec.index, names + spatial)) for spec, names in specs),
+                strict=True,
+            )
+        ),
+        "window_strides": (1,) * rank,
+        "padding": ((0, 0),) * rank,
+        "lhs_dilation": (1,) * rank,
+        "rhs_dilation": (1,) * rank,
+        "window_reversal": (False,) * rank,
+        "feature_group_count": 1,
+        "batch_group_count": 1,
+        "dtype": F32,
+    }
+    return ops.Convolution(**plain | changes)
+
+
+CONVOLUTION = {
+    "Convolution": Case(
+        graph(
+            lambda x, k: node(convolution("bf0", "oi0", "bf0"), x, k),
+            tensor(F32, 1, 2, 3),
+            tensor(F32, 1, 2, 2),
+        ),
+        (MATRIX[None], np.array([[[1, 10], [100, 1000]]], np.float32)),
+        ([[[5613, 4521]]],),
+    ),
+    "Convolution, reversed": Case(
+        graph(
+            lambda x, k: node(
+                convolution("fb0", "io0", "0fb", window_reversal=(True,), padding=((1, -1),)), x, k
+            ),
+            tensor(F32, 1, 2, 3),
+            tensor(F32, 1, 1, 2),
+        ),
+        (MATRIX[None], np.array([[[1, 10]]], np.float32)),
+        ([[[3, 6]], [[31, 65]]],),
+    ),
+    "Convolution, dilated": Case(
+        graph(
+            lambda x, k: node(
+                convolution(
+                    "b0f",
+                    "0io",
+                    "b0f",
+                    window_strides=(2,),
+                    lhs_dilation=(3,),
+                    rhs_dilation=(2,),
+                    precision=("HIGH", "HIGHEST"),
+                ),
+                x,
+                k,
+            ),
+            tensor(F32, 2, 3, 1),
+            tensor(F32, 2, 1, 1),
+        ),
+        (MATRIX[..., None], np.array([1, 10], np.float32).reshape(2, 1, 1)),
+        ([[[3], [10], [20]], [[6], [50], [40]]],),
+    ),
+    "Convolution in groups of features": Case(
+        graph(
+            lambda x, k: node(convolution("bf", "oi", "bf", feature_group_count=3), x, k),
+            M,
+            tensor(F32, 3, 1),
+        ),
+        (MATRIX, np.array([[1], [10], [100]], np.float32)),
+        ([[3, 10, 200], [6, 50, 400]],),
+    ),
+    "Convolution in groups of the batch": Case(
+        graph(
+            lambda x, k: node(convolution("bf", "oi", "bf", batch_group_count=2), x, k),
+            M,
+            tensor(F32, 2, 3),
+        ),
+        (MATRIX, np.array([[1, 10, 100], [1, 0, 0]], np.float32)),
+        ([[213, 6]],),
+    ),
+}
+
+
+CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS | NUMBERS | CONVOLUTION
