@@ -199,8 +199,114 @@ def windows() -> Table:
     return table
 
 
+def contraction() -> Table:
+    """A convolution of many channels and a depthwise one, and a sort."""
+    random = np.random.default_rng(0)
+    images = random.normal(size=(8, 56, 56, 64)).astype(np.float32)
+    kernel = random.normal(size=(3, 3, 64, 64)).astype(np.float32)
+    depthwise = random.normal(size=(3, 3, 1, 64)).astype(np.float32)
+    numbers = random.normal(size=10_000_000).astype(np.float32)
+    names = ("NHWC", "HWIO", "NHWC")
+
+    def padded() -> np.ndarray:
+        return np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
+
+    def by_columns() -> np.ndarray:
+        windows = np.lib.stride_tricks.sliding_window_view(padded(), (3, 3), (1, 2))
+        columns = windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, 9 * 64)
+        return (columns @ kernel.reshape(9 * 64, 64)).reshape(8, 56, 56, 64)
+
+    def by_shifts() -> np.ndarray:
+        x = padded()
+        return sum(x[:, i : i + 56, j : j + 56] @ kernel[i, j] for i in range(3) for j in range(3))
+
+    def by_products() -> np.ndarray:
+        x = padded()
+        return sum(x[:, i : i + 56, j : j + 56] * depthwise[i, j, 0] for i in range(3) for j in range(3))
+
+    def convolve(lax: Any, groups: int) -> Callable[..., Any]:
+        def function(x: Any, k: Any) -> Any:
+            options = {"dimension_numbers": names, "feature_group_count": groups}
+            return lax.conv_general_dilated(x, k, (1, 1), "SAME", **options)
+
+        return function
+
+    table: Table = {
+        "conv 3x3 of (8,56,56,64), 64 filters": {
+            "numpy": by_columns,
+            "numpy, shifts": by_shifts,
+            "xarr": prepared(convolve(xarr.lax, 1), images, kernel),
+        },
+        "depthwise conv 3x3 of (8,56,56,64)": {
+            "numpy": by_products,
+            "xarr": prepared(convolve(xarr.lax, 64), images, depthwise),
+        },
+        "sort of 10^7": {
+            "numpy": lambda: np.sort(numbers),
+            "xarr": prepared(lambda x: xarr.lax.sort(x), numbers),
+        },
+    }
+    if find_spec("jax"):
+        from jax import lax
+
+        table["conv 3x3 of (8,56,56,64), 64 filters"]["jax, jit"] = jitted(convolve(lax, 1), images, kernel)
+        table["depthwise conv 3x3 of (8,56,56,64)"]["jax, jit"] = jitted(convolve(lax, 64), images, depthwise)
+        table["sort of 10^7"]["jax, jit"] = jitted(lambda x: lax.sort(x), numbers)
+    return table
+
+
+def numbers() -> Table:
+    """10^7 random numbers, a factor of 1000 rows with a system, and a transform."""
+    random = np.random.default_rng(0)
+    matrix = random.normal(size=(1000, 1000))
+    definite = matrix @ matrix.T + 1000 * np.eye(1000)
+    right = random.normal(size=(1000, 1000))
+    signal = random.normal(size=(64, 2**16)).astype(np.float32)
+    size = (10_000_000,)
+    words = np.array([0, 42], np.uint32)
+
+    def draw(module: Any, name: str) -> Callable[..., Any]:
+        return lambda key: getattr(module, name)(key, size, np.float32)
+
+    def solve(lax: Any) -> Callable[..., Any]:
+        def function(a: Any, b: Any) -> Any:
+            factor = lax.linalg.cholesky(a)
+            return lax.linalg.triangular_solve(factor, b, left_side=True, lower=True)
+
+        return function
+
+    def transform(lax: Any) -> Callable[..., Any]:
+        return lambda x: lax.fft(x, "RFFT", (2**16,))
+
+    table: Table = {
+        "uniform, 10^7 float32": {
+            "numpy": lambda: random.random(size, np.float32),
+            "xarr": prepared(draw(xarr.random, "uniform"), words),
+        },
+        "normal, 10^7 float32": {
+            "numpy": lambda: random.standard_normal(size, np.float32),
+            "xarr": prepared(draw(xarr.random, "normal"), words),
+        },
+        "cholesky and solve, 1000": {
+            "numpy": lambda: np.linalg.solve(np.linalg.cholesky(definite), right),
+            "xarr": prepared(solve(xarr.lax), definite, right),
+        },
+        "rfft of 64 x 65536": {
+            "numpy": lambda: np.fft.rfft(signal),
+            "xarr": prepared(transform(xarr.lax), signal),
+        },
+    }
+    if find_spec("jax"):
+        import jax
+
+        for row, name in (("uniform, 10^7 float32", "uniform"), ("normal, 10^7 float32", "normal")):
+            table[row]["jax, jit"] = jitted(draw(jax.random, name), words)
+        table["rfft of 64 x 65536"]["jax, jit"] = jitted(transform(jax.lax), signal)
+    return table
+
+
 #: Each gives the rows of one family.
-FAMILIES: tuple[Callable[[], Table], ...] = (indexing, windows)
+FAMILIES: tuple[Callable[[], Table], ...] = (indexing, windows, contraction, numbers)
 
 
 def time_calls(table: Table, rounds: int) -> Medians:

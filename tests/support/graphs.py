@@ -574,7 +574,7 @@ CONVOLUTION = {
             tensor(F32, 2, 1, 1),
         ),
         (MATRIX[..., None], np.array([1, 10], np.float32).reshape(2, 1, 1)),
-        ([[[3], [10], [20]], [[6], [50], [40]]],),
+        ([[[3], [0], [20]], [[6], [0], [40]]],),
     ),
     "Convolution in groups of features": Case(
         graph(
