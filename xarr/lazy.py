@@ -66,15 +66,14 @@ class _Orphans:
                 self._sizes[reference] = size
                 self.nbytes += size
 
+    def discard(self, node: Node) -> None:
+        """An Array shows the value again."""
+        self._gone(weakref.ref(node))
+
     def _gone(self, reference: weakref.ref[Node]) -> None:
         # Popped first: between reading nbytes and writing it back no other code may run.
         size = self._sizes.pop(reference, 0)
         self.nbytes -= size
-
-    def recount(self) -> int:
-        """The bytes counted anew: threads that add and drop at once may have made them drift."""
-        self.nbytes = sum(self._sizes.copy().values())
-        return self.nbytes
 
 
 _orphans: Final = _Orphans()
@@ -83,14 +82,20 @@ _orphans: Final = _Orphans()
 class Handle:
     """A lazy value: a node and the backend that computes it.  `None` stands for "any backend"."""
 
-    __slots__ = ("__weakref__", "_backend", "_node")
+    __slots__ = ("__weakref__", "_backend", "_made_in", "_node")
     _node: Node
     _backend: AbstractBackend | None
+    #: Set while a function is being recorded.
+    _made_in: _Trace | None
 
     def __init__(self, node: Node, backend: AbstractBackend | None) -> None:
         self._node = node
         self._backend = backend
         node.handles += 1
+        if node.value is not None:
+            _orphans.discard(node)
+        if _recording:
+            self._made_in = _innermost()
         if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
             _bound_growth(self)
 
@@ -107,11 +112,11 @@ class Handle:
     def _show(self, other: Handle) -> None:
         """Make this handle show what another one shows.
 
-        Raises TracedValueError where that would leave an argument of a traced function in an outer array.
+        Raises TracedValueError in a traced function for a handle that is older than its call: that would change
+        once, when the function is recorded, and might leave an argument without a value in it.
         """
+        _refuse_change(self, other._node)
         node = self._node
-        if other._node.traced:
-            _refuse_leak(node)
         other._node.handles += 1
         node.handles -= 1
         self._node, self._backend = other._node, other._backend
@@ -131,10 +136,7 @@ def _bound_growth(handle: Handle) -> None:
     node = handle._node
     if node.traced or node.value is not None:
         return
-    limit = config.max_pending_bytes
-    if node.depth > config.max_depth or (
-        _orphans.nbytes > limit and node.operands and _orphans.recount() > limit
-    ):
+    if node.depth > config.max_depth or (_orphans.nbytes > config.max_pending_bytes and node.operands):
         evaluate(handle)
 
 
@@ -438,35 +440,49 @@ def _as_graph(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Gra
 # --- tracing ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Trace:
-    """A function that is being recorded: what is older than `begun` comes from outside."""
+    """A function that is being recorded, and what stands for its arguments."""
 
-    begun: int
     parameters: tuple[Node, ...]
 
 
 #: The functions that are being recorded, the innermost last.
 _traces: Final[ContextVar[tuple[_Trace, ...]]] = ContextVar("traces", default=())
+#: Those of all threads: while there is none, an Array need not look up where it is made.
+_recording: Final[list[_Trace]] = []
+
+
+def _innermost() -> _Trace | None:
+    traces = _traces.get()
+    return traces[-1] if traces else None
 
 
 @contextmanager
 def _tracing(trace: _Trace) -> Iterator[None]:
     token = _traces.set((*_traces.get(), trace))
+    _recording.append(trace)
     try:
         yield
     finally:
+        _recording.remove(trace)
         _traces.reset(token)
 
 
-def _refuse_leak(node: Node) -> None:
-    """A handle on `node` shall show a traced value: it must have come about in the function."""
-    traces = _traces.get()
-    if traces and node.serial < traces[-1].begun:
-        place = f"\nIt was made at {node.source}" if node.source else ""
+def _refuse_change(handle: Handle, new: Node) -> None:
+    """A handle changes only in the function that made it; no argument outlives the call of its function."""
+    trace = _innermost()
+    if trace is not None and getattr(handle, "_made_in", None) is not trace:
+        place = f"\nIt was made at {handle._node.source}" if handle._node.source else ""
         raise TracedValueError(
-            "an array from outside of a traced function cannot be changed inside, where the new value is not "
-            f"known yet: write y = x + 1 for x += 1, y = x.at[i].set(v) for x[i] = v, and return y{place}"
+            "an array from outside of a traced function cannot be changed inside: that would happen once, while "
+            "the function is recorded, and not when it runs; write y = x + 1 for x += 1, y = x.at[i].set(v) for "
+            f"x[i] = v, and return y{place}"
+        )
+    if trace is None and new.traced:
+        raise TracedValueError(
+            f"the new value {new.type.short()} depends on an argument of a traced function that has ended; return "
+            "it from that function instead of keeping it in an outer variable"
         )
 
 
@@ -497,10 +513,9 @@ def trace(
     last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
     of constants alone are not captured but computed inside.
     """
-    begun = next_serial()
     parameters = tuple(parameter(type) for type in types)
     start = next_serial()
-    with _tracing(_Trace(begun, parameters)):
+    with _tracing(_Trace(parameters)):
         handles = function(*[wrap(node, backend) for node in parameters])
     results = [handle._node for handle in handles]
     captured = _captures(results, parameters, start)
