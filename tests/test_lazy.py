@@ -7,6 +7,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tests.compare import assert_same
 from tests.test_strictness import run
 from xarr import backend as backends, lazy
 from xarr.errors import TracedValueError
-from xarr.ir.graph import Graph, data
+from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType
 from xarr_numpy.backend import NumpyBackend
 
@@ -423,19 +424,15 @@ def test_a_value_that_an_array_shows_again_is_not_dead() -> None:
     assert lazy._orphans.nbytes == before
 
 
-def test_threads_count_exactly() -> None:
-    before = lazy._orphans.nbytes
-    x = xarr.asarray(np.ones(1000)).evaluate()
-    node, y = x._node, x + 1
-    barrier = threading.Barrier(4)
+def together(count: int, work: Callable[[], None]) -> None:
+    """Run `work` in `count` threads that take turns as often as they can."""
+    barrier = threading.Barrier(count)
 
-    def work() -> None:
+    def start() -> None:
         barrier.wait()
-        for _ in range(3000):
-            lazy.wrap(node, None)
-            lazy.unowned(node)
+        work()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=start) for _ in range(count)]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -445,8 +442,21 @@ def test_threads_count_exactly() -> None:
             thread.join()
     finally:
         sys.setswitchinterval(interval)
-    assert node.handles == 1
-    del x, y, node
+
+
+def show_and_count(node: Node) -> None:
+    for _ in range(3000):
+        lazy.wrap(node, None)
+        lazy.unowned(node)
+
+
+def test_threads_count_exactly() -> None:
+    before = lazy._orphans.nbytes
+    x = xarr.asarray(np.ones(1000)).evaluate()
+    y = x + 1
+    together(4, partial(show_and_count, x._node))
+    assert x._node.handles == 1
+    del x, y
     assert lazy._orphans.nbytes == before
 
 
@@ -585,7 +595,8 @@ def test_an_outer_array_cannot_be_changed_in_the_body_of_a_loop() -> None:
             total += x
             return carry
 
-        return xarr.lax.fori_loop(0, 3, add, x)
+        found: xarr.Array = xarr.lax.fori_loop(0, 3, add, x)
+        return found
 
     with pytest.raises(TracedValueError, match="an array from outside"):
         xarr.lower(function, xarr.asarray(1.0))
@@ -596,7 +607,12 @@ def test_an_outer_array_cannot_be_changed_in_the_body_of_a_loop() -> None:
 
 def test_an_argument_cannot_be_stored_after_its_function_has_ended() -> None:
     kept: list[xarr.Array] = []
-    xarr.lower(lambda x: kept.append(x) or x, xarr.asarray(1.0))  # type: ignore[func-returns-value]
+
+    def keep(x: xarr.Array) -> xarr.Array:
+        kept.append(x)
+        return x
+
+    xarr.lower(keep, xarr.asarray(1.0))
     table = xarr.zeros(3)
     with pytest.raises(
         TracedValueError, match=r"f64\[3\] depends on an argument of a traced function that has"
