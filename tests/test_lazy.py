@@ -19,6 +19,7 @@ from tests.test_strictness import run
 from xarr import backend as backends, lazy
 from xarr.errors import TracedValueError
 from xarr.ir.graph import Graph, Node, data
+from xarr.ir.ops import Call, Constant
 from xarr.ir.types import TensorType
 from xarr_numpy.backend import NumpyBackend
 
@@ -52,7 +53,7 @@ class Counting(NumpyBackend):
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     found = Counting()
     monkeypatch.setattr(backends, "_loaded", {**backends._loaded, "counting": found})
-    monkeypatch.setattr(lazy, "_programs", lazy._Programs(10_000))
+    monkeypatch.setattr(lazy, "_programs", lazy._Programs())
     with xarr.use_backend("counting"):
         yield found
 
@@ -124,16 +125,40 @@ def test_equal_literals_do_not_get_mixed_up(counting: Counting) -> None:
 
 
 def test_the_programs_kept_are_bounded(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs = lazy._Programs(10 * lazy._WEIGHT_OF_PROGRAM)
+    programs = lazy._Programs(count=10)
     monkeypatch.setattr(lazy, "_programs", programs)
-    for size in range(1, 30):
-        (xarr.asarray(np.ones(size)) + 1).evaluate()
-        (xarr.asarray(np.ones(1)) + 1).evaluate()
-    assert 5 < len(programs) < 10
+    x, used = xarr.asarray(np.arange(200.0)), xarr.asarray(np.ones(1))
+    for place in range(200):
+        assert_same(x[place], np.float64(place))
+        (used + 1).evaluate()
+    assert len(programs) == 10
     # The one that was used all the time stayed, though it is the oldest.
     compiled = len(counting.compiled)
-    (xarr.asarray(np.ones(1)) + 1).evaluate()
+    (used + 1).evaluate()
     assert len(counting.compiled) == compiled
+    x[0].evaluate()
+    assert len(counting.compiled) == compiled + 1
+
+
+def call_with_literal(size: int, inner: bool) -> xarr.Array:
+    """A call of a computation that holds 8 * `size` bytes, itself or in one that it calls."""
+    literal = Node(Constant.of(np.full(size, float(size))))
+    graph = Graph((), [literal])
+    return lazy.wrap(Node(Call(Graph((), [Node(Call(graph))]) if inner else graph)), backends.default())
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["in the graph", "in a computation of one"])
+def test_the_bytes_of_programs_kept_are_bounded(monkeypatch: pytest.MonkeyPatch, inner: bool) -> None:
+    programs = lazy._Programs(nbytes=100_000)
+    monkeypatch.setattr(lazy, "_programs", programs)
+    for size in range(1000, 1100):
+        assert_same(call_with_literal(size, inner), np.full(size, float(size)))
+    assert 5 < len(programs) <= 10
+    assert 50_000 < programs.nbytes_kept <= 100_000
+    call_with_literal(20_000, inner).evaluate()
+    assert len(programs) == 1, "the last one stays, however large"
+    call_with_literal(1000, inner).evaluate()
+    assert programs.nbytes_kept < 20_000
 
 
 def test_a_program_survives_the_evaluation_of_its_nodes() -> None:
