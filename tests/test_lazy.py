@@ -7,6 +7,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from tests.compare import assert_same
 from tests.test_strictness import run
 from xarr import backend as backends, lazy
 from xarr.errors import TracedValueError
-from xarr.ir.graph import Graph
+from xarr.ir.graph import Graph, Node, data
+from xarr.ir.ops import Call, Constant
 from xarr.ir.types import TensorType
 from xarr_numpy.backend import NumpyBackend
 
@@ -51,7 +53,7 @@ class Counting(NumpyBackend):
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     found = Counting()
     monkeypatch.setattr(backends, "_loaded", {**backends._loaded, "counting": found})
-    monkeypatch.setattr(lazy, "_programs", lazy._Programs(10_000))
+    monkeypatch.setattr(lazy, "_programs", lazy._Programs())
     with xarr.use_backend("counting"):
         yield found
 
@@ -123,16 +125,40 @@ def test_equal_literals_do_not_get_mixed_up(counting: Counting) -> None:
 
 
 def test_the_programs_kept_are_bounded(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs = lazy._Programs(10 * lazy._WEIGHT_OF_PROGRAM)
+    programs = lazy._Programs(count=10)
     monkeypatch.setattr(lazy, "_programs", programs)
-    for size in range(1, 30):
-        (xarr.asarray(np.ones(size)) + 1).evaluate()
-        (xarr.asarray(np.ones(1)) + 1).evaluate()
-    assert 5 < len(programs) < 10
+    x, used = xarr.asarray(np.arange(200.0)), xarr.asarray(np.ones(1))
+    for place in range(200):
+        assert_same(x[place], np.float64(place))
+        (used + 1).evaluate()
+    assert len(programs) == 10
     # The one that was used all the time stayed, though it is the oldest.
     compiled = len(counting.compiled)
-    (xarr.asarray(np.ones(1)) + 1).evaluate()
+    (used + 1).evaluate()
     assert len(counting.compiled) == compiled
+    x[0].evaluate()
+    assert len(counting.compiled) == compiled + 1
+
+
+def call_with_literal(size: int, inner: bool) -> xarr.Array:
+    """A call of a computation that holds 8 * `size` bytes, itself or in one that it calls."""
+    literal = Node(Constant.of(np.full(size, float(size))))
+    graph = Graph((), [literal])
+    return lazy.wrap(Node(Call(Graph((), [Node(Call(graph))]) if inner else graph)), backends.default())
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["in the graph", "in a computation of one"])
+def test_the_bytes_of_programs_kept_are_bounded(monkeypatch: pytest.MonkeyPatch, inner: bool) -> None:
+    programs = lazy._Programs(nbytes=100_000)
+    monkeypatch.setattr(lazy, "_programs", programs)
+    for size in range(1000, 1100):
+        assert_same(call_with_literal(size, inner), np.full(size, float(size)))
+    assert 5 < len(programs) <= 10
+    assert 50_000 < programs.nbytes_kept <= 100_000
+    call_with_literal(20_000, inner).evaluate()
+    assert len(programs) == 1, "the last one stays, however large"
+    call_with_literal(1000, inner).evaluate()
+    assert programs.nbytes_kept < 20_000
 
 
 def test_a_program_survives_the_evaluation_of_its_nodes() -> None:
@@ -396,7 +422,6 @@ def test_four_threads_evaluate_one_graph() -> None:
 
 
 def test_a_dead_value_counts_once_and_only_while_it_is_needed() -> None:
-    lazy._orphans.recount()
     before = lazy._orphans.nbytes
     x = xarr.asarray(np.ones(1000)).evaluate()
     y = x + 1
@@ -411,8 +436,57 @@ def test_a_dead_value_counts_once_and_only_while_it_is_needed() -> None:
     assert lazy._orphans.nbytes == before
 
 
+def test_a_value_that_an_array_shows_again_is_not_dead() -> None:
+    before = lazy._orphans.nbytes
+    leaf = data(TensorType((1000,), np.dtype(np.float64)), np.zeros(1000), backends.get("numpy"))
+    lazy.unowned(leaf)
+    assert lazy._orphans.nbytes == before + 8000
+    x = lazy.wrap(leaf, None)
+    assert lazy._orphans.nbytes == before
+    del x
+    assert lazy._orphans.nbytes == before + 8000
+    del leaf
+    assert lazy._orphans.nbytes == before
+
+
+def together(count: int, work: Callable[[], None]) -> None:
+    """Run `work` in `count` threads that take turns as often as they can."""
+    barrier = threading.Barrier(count)
+
+    def start() -> None:
+        barrier.wait()
+        work()
+
+    threads = [threading.Thread(target=start) for _ in range(count)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def show_and_count(node: Node) -> None:
+    for _ in range(3000):
+        lazy.wrap(node, None)
+        lazy.unowned(node)
+
+
+def test_threads_count_exactly() -> None:
+    before = lazy._orphans.nbytes
+    x = xarr.asarray(np.ones(1000)).evaluate()
+    y = x + 1
+    together(4, partial(show_and_count, x._node))
+    assert x._node.handles == 1
+    del x, y
+    assert lazy._orphans.nbytes == before
+
+
 def test_showing_another_value_counts_the_old_one_while_it_is_needed() -> None:
-    before = lazy._orphans.recount()
+    before = lazy._orphans.nbytes
     x = xarr.asarray(np.ones(1000)).evaluate()
     y = x * 2
     x += 1
@@ -525,6 +599,65 @@ def test_an_outer_array_cannot_be_changed_in_a_traced_function() -> None:
             xarr.lower(function, xarr.asarray(1.0))
     assert float(total) == 0.0
     assert_same(table, np.zeros(3))
+
+
+def test_an_outer_array_cannot_be_changed_in_the_body_of_a_loop() -> None:
+    """Not by a constant either: the body is called once, however often the loop runs it."""
+    outer = xarr.zeros(3)
+
+    def count(step: xarr.Array, carry: xarr.Array) -> xarr.Array:
+        outer[0] = 1.0
+        return carry
+
+    with pytest.raises(TracedValueError, match=r"that would happen once(.|\n)*It was made at .*test_lazy"):
+        xarr.lax.fori_loop(0, 3, count, xarr.asarray(0.0))
+
+    def function(x: xarr.Array) -> xarr.Array:
+        total = xarr.zeros(())
+
+        def add(step: xarr.Array, carry: xarr.Array) -> xarr.Array:
+            nonlocal total
+            total += x
+            return carry
+
+        found: xarr.Array = xarr.lax.fori_loop(0, 3, add, x)
+        return found
+
+    with pytest.raises(TracedValueError, match="an array from outside"):
+        xarr.lower(function, xarr.asarray(1.0))
+    assert_same(outer, np.zeros(3))
+    outer += 1  # once the function has ended, or failed, it may change again
+    assert_same(outer, np.ones(3))
+
+
+def test_an_argument_cannot_be_stored_after_its_function_has_ended() -> None:
+    kept: list[xarr.Array] = []
+
+    def keep(x: xarr.Array) -> xarr.Array:
+        kept.append(x)
+        return x
+
+    xarr.lower(keep, xarr.asarray(1.0))
+    table = xarr.zeros(3)
+    with pytest.raises(
+        TracedValueError, match=r"f64\[3\] depends on an argument of a traced function that has"
+    ):
+        table[0] = kept[0]
+    assert_same(table, np.zeros(3))
+
+
+def test_a_copy_of_an_outer_array_can_be_changed_in_a_traced_function() -> None:
+    outer = xarr.asarray([1.0, 2.0])
+
+    def function(x: xarr.Array) -> xarr.Array:
+        mine = outer.copy()
+        mine[0] = x
+        return mine
+
+    lowered = xarr.lower(function, xarr.asarray(1.0))
+    program: Any = lowered.stage("program")
+    assert_same(program(np.array(7.0), np.array([1.0, 2.0]))[0], np.array([7.0, 2.0]))
+    assert_same(outer, np.array([1.0, 2.0]))
 
 
 def test_an_inner_array_can_be_changed_in_a_traced_function() -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _UNCHECKED_BYTES: Final = 2**20
-#: Nodes of the cached programs together, and for how many a program itself counts.
-_WEIGHT_KEPT: Final = 1_000_000
-_WEIGHT_OF_PROGRAM: Final = 200
+#: How many programs are kept, and how much memory they may take together.
+_PROGRAMS_KEPT: Final = 4096
+_BYTES_KEPT: Final = 128 * 2**20
+#: What a NumPy program takes, and what each of its nodes adds, as tracemalloc measured it.
+_BYTES_OF_PROGRAM: Final = 4000
+_BYTES_OF_NODE: Final = 600
 #: Nodes of a program; what is longer runs in parts.
 _LONGEST: Final = 2000
 ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -66,15 +70,14 @@ class _Orphans:
                 self._sizes[reference] = size
                 self.nbytes += size
 
+    def discard(self, node: Node) -> None:
+        """An Array shows the value again."""
+        self._gone(weakref.ref(node))
+
     def _gone(self, reference: weakref.ref[Node]) -> None:
         # Popped first: between reading nbytes and writing it back no other code may run.
         size = self._sizes.pop(reference, 0)
         self.nbytes -= size
-
-    def recount(self) -> int:
-        """The bytes counted anew: threads that add and drop at once may have made them drift."""
-        self.nbytes = sum(self._sizes.copy().values())
-        return self.nbytes
 
 
 _orphans: Final = _Orphans()
@@ -83,14 +86,20 @@ _orphans: Final = _Orphans()
 class Handle:
     """A lazy value: a node and the backend that computes it.  `None` stands for "any backend"."""
 
-    __slots__ = ("__weakref__", "_backend", "_node")
+    __slots__ = ("__weakref__", "_backend", "_made_in", "_node")
     _node: Node
     _backend: AbstractBackend | None
+    #: Set while a function is being recorded.
+    _made_in: _Trace | None
 
     def __init__(self, node: Node, backend: AbstractBackend | None) -> None:
         self._node = node
         self._backend = backend
         node.handles += 1
+        if node.value is not None:
+            _orphans.discard(node)
+        if _recording:
+            self._made_in = _innermost()
         if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
             _bound_growth(self)
 
@@ -107,11 +116,11 @@ class Handle:
     def _show(self, other: Handle) -> None:
         """Make this handle show what another one shows.
 
-        Raises TracedValueError where that would leave an argument of a traced function in an outer array.
+        Raises TracedValueError in a traced function for a handle that is older than its call: that would change
+        once, when the function is recorded, and might leave an argument without a value in it.
         """
+        _refuse_change(self, other._node)
         node = self._node
-        if other._node.traced:
-            _refuse_leak(node)
         other._node.handles += 1
         node.handles -= 1
         self._node, self._backend = other._node, other._backend
@@ -131,10 +140,7 @@ def _bound_growth(handle: Handle) -> None:
     node = handle._node
     if node.traced or node.value is not None:
         return
-    limit = config.max_pending_bytes
-    if node.depth > config.max_depth or (
-        _orphans.nbytes > limit and node.operands and _orphans.recount() > limit
-    ):
+    if node.depth > config.max_depth or (_orphans.nbytes > config.max_pending_bytes and node.operands):
         evaluate(handle)
 
 
@@ -208,28 +214,32 @@ def evaluate(*handles: Handle) -> None:
         _run(nodes, owner)
 
 
+def _computed(handle: Handle) -> Node:
+    """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
+    node = handle._node
+    if node.value is None:
+        _run([node], handle._backend or backends.default())
+    return node
+
+
 def value_of(handle: Handle) -> Any:
     """The buffer with the value of `handle`, computed if need be; its backend is the node's owner."""
-    if handle._node.value is None:
-        evaluate(handle)
-    return handle._node.value
+    return _computed(handle).value
 
 
 def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be."""
-    value = value_of(handle)
-    node = handle._node
+    node = _computed(handle)
     if type(node.type) is TensorType and node.type.dynamic:
-        return live_part(node.type, value, node.owner)
-    view: np.ndarray[Any, Any] = node.owner.to_host(value).view()
+        return live_part(node.type, node.value, node.owner)
+    view: np.ndarray[Any, Any] = node.owner.to_host(node.value).view()
     view.flags.writeable = False
     return view
 
 
 def moved(handle: Handle, backend: AbstractBackend) -> Array:
     """The value of `handle`, computed if need be, on another backend."""
-    value_of(handle)
-    node = handle._node
+    node = _computed(handle)
     return wrap(data(node.type, moved_value(node.type, node.value, node.owner, backend), backend), backend)
 
 
@@ -240,13 +250,25 @@ class _Compiled:
     program: Program
     graph: Graph
 
+    @cached_property
+    def nbytes(self) -> int:
+        """About how much memory it takes; literals count in full."""
+        found = _BYTES_OF_PROGRAM
+        graphs = [self.graph]
+        while graphs:
+            for node in graphs.pop().nodes:
+                found += _BYTES_OF_NODE + (len(node.op.raw) if isinstance(node.op, Constant) else 0)
+                graphs.extend(node.op.graphs)
+        return found
+
 
 class _Programs:
     """Compiled programs by the structure that they compute; those not used for longest go first."""
 
-    def __init__(self, weight_kept: int) -> None:
-        self._weight_kept = weight_kept
-        self._weight = 0
+    def __init__(self, count: int = _PROGRAMS_KEPT, nbytes: int = _BYTES_KEPT) -> None:
+        self.count = count
+        self.nbytes = nbytes
+        self.nbytes_kept = 0
         self._programs: OrderedDict[tuple[Any, ...], _Compiled] = OrderedDict()
 
     def __len__(self) -> int:
@@ -255,19 +277,19 @@ class _Programs:
     def get(self, key: tuple[Any, ...]) -> _Compiled | None:
         found = self._programs.get(key)
         # While nothing has to go soon, the order does not matter, and keeping it costs a hash.
-        if found is not None and self._weight > self._weight_kept // 2:
+        if found is not None and (2 * len(self) > self.count or 2 * self.nbytes_kept > self.nbytes):
             self._programs.move_to_end(key)
         return found
 
     def add(self, key: tuple[Any, ...], compiled: _Compiled) -> None:
         self._programs[key] = compiled
-        self._weight += len(key) + _WEIGHT_OF_PROGRAM
-        while self._weight > self._weight_kept and len(self._programs) > 1:
-            oldest, _ = self._programs.popitem(last=False)
-            self._weight -= len(oldest) + _WEIGHT_OF_PROGRAM
+        self.nbytes_kept += compiled.nbytes
+        while len(self) > 1 and (len(self) > self.count or self.nbytes_kept > self.nbytes):
+            _, oldest = self._programs.popitem(last=False)
+            self.nbytes_kept -= oldest.nbytes
 
 
-_programs: Final = _Programs(_WEIGHT_KEPT)
+_programs: Final = _Programs()
 #: Held while the graph is read or nodes are settled, not while a program runs.
 _lock: Final = threading.RLock()
 
@@ -298,15 +320,28 @@ def _run_part(order: list[Node], roots: list[Node], backend: AbstractBackend) ->
     except BaseException as error:
         node = failed_node(error, compiled.graph)
         if node is not None:
-            # The program may have been compiled for other lines of the same structure.
-            fresh = lower(_as_graph(order, leaves, outputs), backend)
-            node = fresh.nodes[compiled.graph.nodes.index(node)]
-            error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+            here = _counterpart(node, compiled, (order, leaves, outputs), backend)
+            error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {here.source}")
         raise
     with _lock:
         for node, value in zip(outputs, values, strict=True):
             if node.value is None:  # another thread may have been faster
                 node.settle(value, backend)
+
+
+def _counterpart(
+    node: Node,
+    compiled: _Compiled,
+    pending: tuple[list[Node], list[Node], list[Node]],
+    backend: AbstractBackend,
+) -> Node:
+    """The node of the `pending` graph for `node` of the one that was compiled, perhaps from other lines."""
+    order, leaves, outputs = pending
+    with _lock:
+        if any(node.value is not None for node in set(order).difference(leaves)):
+            return node  # Another thread has computed it meanwhile, so that its structure is gone.
+        present = lower(_as_graph(order, leaves, outputs), backend)
+    return present.nodes[compiled.graph.nodes.index(node)]
 
 
 def _parts(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[Node]]]:
@@ -438,35 +473,49 @@ def _as_graph(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Gra
 # --- tracing ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Trace:
-    """A function that is being recorded: what is older than `begun` comes from outside."""
+    """A function that is being recorded, and what stands for its arguments."""
 
-    begun: int
     parameters: tuple[Node, ...]
 
 
 #: The functions that are being recorded, the innermost last.
 _traces: Final[ContextVar[tuple[_Trace, ...]]] = ContextVar("traces", default=())
+#: Those of all threads: while there is none, an Array need not look up where it is made.
+_recording: Final[list[_Trace]] = []
+
+
+def _innermost() -> _Trace | None:
+    traces = _traces.get()
+    return traces[-1] if traces else None
 
 
 @contextmanager
 def _tracing(trace: _Trace) -> Iterator[None]:
     token = _traces.set((*_traces.get(), trace))
+    _recording.append(trace)
     try:
         yield
     finally:
+        _recording.remove(trace)
         _traces.reset(token)
 
 
-def _refuse_leak(node: Node) -> None:
-    """A handle on `node` shall show a traced value: it must have come about in the function."""
-    traces = _traces.get()
-    if traces and node.serial < traces[-1].begun:
-        place = f"\nIt was made at {node.source}" if node.source else ""
+def _refuse_change(handle: Handle, new: Node) -> None:
+    """A handle changes only in the function that made it; no argument outlives the call of its function."""
+    trace = _innermost()
+    if trace is not None and getattr(handle, "_made_in", None) is not trace:
+        place = f"\nIt was made at {handle._node.source}" if handle._node.source else ""
         raise TracedValueError(
-            "an array from outside of a traced function cannot be changed inside, where the new value is not "
-            f"known yet: write y = x + 1 for x += 1, y = x.at[i].set(v) for x[i] = v, and return y{place}"
+            "an array from outside of a traced function cannot be changed inside: that would happen once, while "
+            "the function is recorded, and not when it runs; write y = x + 1 for x += 1, y = x.at[i].set(v) for "
+            f"x[i] = v, and return y{place}"
+        )
+    if trace is None and new.traced:
+        raise TracedValueError(
+            f"the new value {new.type.short()} depends on an argument of a traced function that has ended; return "
+            "it from that function instead of keeping it in an outer variable"
         )
 
 
@@ -497,10 +546,9 @@ def trace(
     last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
     of constants alone are not captured but computed inside.
     """
-    begun = next_serial()
     parameters = tuple(parameter(type) for type in types)
     start = next_serial()
-    with _tracing(_Trace(begun, parameters)):
+    with _tracing(_Trace(parameters)):
         handles = function(*[wrap(node, backend) for node in parameters])
     results = [handle._node for handle in handles]
     captured = _captures(results, parameters, start)

@@ -53,8 +53,9 @@ class Node:
     * `source` - where in the user's program the node was built,
     * `depth` - length of the longest unevaluated chain below,
     * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
-    * `handles` - how many live Arrays show this node.  A hint: threads may miscount it, and then a value is
-      kept longer than needed or computed once more,
+    * `handles` - how many live Arrays show this node.  Threads count exactly as long as nothing is called
+      between reading and writing it back: an interpreter with a global lock does not switch there.  Without
+      that lock it is a hint, and a value may be kept longer than needed or computed once more,
     * `value`, `owner` - the computed value and the backend whose buffer it is, None before,
     * `serial` - counts nodes in the order they were built.
     """
