@@ -179,6 +179,7 @@ class Progress:
 class While(Op):
     """Apply `body` to the carried values as long as `cond` of them holds.
 
+    * C0: the carried values are no tuples: StableHLO knows none there.
     * C1: `cond` maps the operand types to one bool scalar.
     * C2: `body` maps the operand types to themselves.
     """
@@ -194,6 +195,7 @@ class While(Op):
         return (self.cond, self.body)
 
     def infer(self, *operands: Type) -> Type:
+        _refuse_tuples(self, operands)
         check_signature(self, "C1", self.cond, operands, (PREDICATE_SCALAR,), "cond")
         check_signature(self, "C2", self.body, operands, operands, "body")
         return packed(operands)
@@ -217,6 +219,7 @@ class While(Op):
 class If(Op):
     """`true_branch` of the operands where the first operand, a bool scalar, holds; else `false_branch`.
 
+    * C0: the other operands and the results are no tuples: StableHLO knows none there.
     * C1: the predicate is a bool scalar.
     * C2: both branches take the types of the other operands.
     * C3: both branches give the same types.
@@ -247,6 +250,7 @@ class If(Op):
 class Case(Op):
     """Branch number `index` (the first operand) of the other operands; the last branch if out of range.
 
+    * C0: the other operands and the results are no tuples: StableHLO knows none there.
     * C1: the index is an int32 scalar.
     * C2: all branches take the types of the other operands.
     * C3: there is at least one branch and all give the same types.
@@ -274,8 +278,15 @@ class Case(Op):
         return _branches(self, node, printer)
 
 
+def _refuse_tuples(op: Op, types: Sequence[Type]) -> None:
+    for type in types:
+        if isinstance(type, TupleType):
+            op.fail("C0", f"wanted arrays, got the tuple {type.short()}; pass its elements one by one")
+
+
 def _infer_branches(op: If | Case, operands: tuple[Type, ...]) -> Type:
     results = op.graphs[0].result_types
+    _refuse_tuples(op, (*operands, *results))
     for graph in op.graphs:
         check_signature(op, "C2", graph, operands, graph.result_types, "branch")
         if graph.result_types != results:

@@ -21,11 +21,13 @@ from xarr.dtypes import (
     UNSIGNED,
 )
 from xarr.errors import ValueRangeError
+from xarr.ir.graph import Node
 from xarr.ir.op import Op, operation
+from xarr.ir.ops.creation import Constant
+from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
-    from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
 
 Accepted = frozenset[np.dtype[Any]]
@@ -206,6 +208,15 @@ class Convert(Op):
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
         return operand.with_dtype(self.dtype)
+
+    def spelled(self, node: Node) -> Node | None:
+        """`x != 0` for complex x as bool, of which XLA would drop the imaginary part first."""
+        (operand,) = node.operands
+        if self.dtype != PREDICATE or operand.dtype not in COMPLEX:
+            return None
+        zero = Node(Constant.of(np.zeros((), operand.dtype)))
+        zeros = Node(BroadcastInDim(operand.shape, ()), (zero,)) if operand.shape else zero
+        return Node(Compare("NE"), (operand, zeros))
 
     def assembly(self, node: Node, printer: Printer) -> str:
         return printer.regular(node)
