@@ -19,6 +19,7 @@ from xarr.ir.ops.binary import (
     Subtract as Subtract,
     Xor as Xor,
 )
+from xarr.ir.ops.composite import Clamp as Clamp, Logistic as Logistic, Rsqrt as Rsqrt, Sign as Sign
 from xarr.ir.ops.control import (
     Call as Call,
     Case as Case,
@@ -35,7 +36,6 @@ from xarr.ir.ops.custom import CustomCall as CustomCall
 from xarr.ir.ops.elementwise import (
     Binary as Binary,
     BitcastConvert as BitcastConvert,
-    Clamp as Clamp,
     Compare as Compare,
     Convert as Convert,
     Elementwise as Elementwise,
@@ -86,7 +86,6 @@ from xarr.ir.ops.unary import (
     Imag as Imag,
     IsFinite as IsFinite,
     Log as Log,
-    Logistic as Logistic,
     LogPlusOne as LogPlusOne,
     Negate as Negate,
     Not as Not,
@@ -94,8 +93,6 @@ from xarr.ir.ops.unary import (
     Real as Real,
     RoundNearestAfz as RoundNearestAfz,
     RoundNearestEven as RoundNearestEven,
-    Rsqrt as Rsqrt,
-    Sign as Sign,
     Sine as Sine,
     Sinh as Sinh,
     Sqrt as Sqrt,

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.ir.graph import Graph, element_types
+from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.op import Op, operation
+from xarr.ir.ops.composite import Clamp
+from xarr.ir.ops.creation import Constant
+from xarr.ir.ops.elementwise import Convert, Elementwise, ReducePrecision, Select
+from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints, quoted
 from xarr.ir.stablehlo.printer import joined
 from xarr.ir.types import TensorType, TupleType, Type, packed
 
 if TYPE_CHECKING:
-    from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
+
 
 PREDICATE_SCALAR = TensorType((), np.dtype(np.bool_))
 INDEX_SCALAR = TensorType((), np.dtype(np.int32))
@@ -35,6 +39,11 @@ class Tuple(Op):
 
     def assembly(self, node: Node, printer: Printer) -> str:
         return " ".join(f"{self.name} {printer.names(node.operands)} : {node.type}".split())
+
+
+def _together(results: Sequence[Node]) -> Node:
+    """The value of an op with these results."""
+    return results[0] if len(results) == 1 else Node(Tuple(), tuple(results))
 
 
 @operation
@@ -68,7 +77,10 @@ class GetTupleElement(Op):
 
 @operation
 class OptimizationBarrier(Op):
-    """The operands themselves; no pass moves work across it or merges what stands on its two sides."""
+    """The operands themselves; no pass moves work across it or merges what stands on its two sides.
+
+    A backend that does not run it whole gets the operands, and nothing moves after that.
+    """
 
     name = "stablehlo.optimization_barrier"
     lax_name = "optimization_barrier"
@@ -79,6 +91,9 @@ class OptimizationBarrier(Op):
 
     def infer(self, *operands: Type) -> Type:
         return packed(self.tensors(operands))
+
+    def decompose(self, *operands: Node) -> Node:
+        return _together(operands)
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return element_types(node.type)
@@ -107,6 +122,9 @@ class Call(Op):
     def infer(self, *operands: Type) -> Type:
         check_signature(self, "C1", self.computation, operands, self.computation.result_types)
         return packed(self.computation.result_types)
+
+    def decompose(self, *operands: Node) -> Node:
+        return _together(self.computation.inline(*operands))
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return self.computation.result_types
@@ -145,6 +163,19 @@ class Map(Op):
             self.fail("C3", f"wanted a computation with one scalar result, got {packed(results).short()}")
         check_signature(self, "C3", self.computation, scalars, results)
         return arrays[0].with_dtype(results[0].dtype)
+
+    def decompose(self, *operands: Node) -> Node | None:
+        """The computation on whole arrays, if all of it is element-wise."""
+        shape = operands[0].shape
+        whole = dict(zip(self.computation.parameters, operands, strict=True))
+        for node in self.computation.nodes:
+            if isinstance(node.op, Constant):
+                whole[node] = Node(BroadcastInDim(shape, ()), (node,))
+            elif isinstance(node.op, Elementwise | Select | Convert | Clamp | ReducePrecision):
+                whole[node] = Node(node.op, tuple(whole[operand] for operand in node.operands))
+            else:
+                return None
+        return whole[self.computation.results[0]]
 
     def assembly(self, node: Node, printer: Printer) -> str:
         attributes = f"dimensions = array<i64{': ' if self.dimensions else ''}{ints(self.dimensions)[1:-1]}>"

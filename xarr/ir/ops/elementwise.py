@@ -170,29 +170,6 @@ class Select(Op):
 
 
 @operation
-class Clamp(Op):
-    """min(max(operand, low), high): operands are low, operand, high.
-
-    * C1: all three have one type.
-    * C2: the element type has an order (no complex).
-    """
-
-    name = "stablehlo.clamp"
-    lax_name = "clamp"
-
-    def infer(self, *operands: Type) -> Type:
-        low, operand, high = self.tensors(operands, 3)
-        if not low is operand is high:
-            self.fail("C1", f"wanted one type, got {low.short()}, {operand.short()}, {high.short()}")
-        if operand.dtype in COMPLEX:
-            self.fail_dtype("C2", f"complex numbers have no order, got {operand.short()}")
-        return operand
-
-    def assembly(self, node: Node, printer: Printer) -> str:
-        return printer.regular(node)
-
-
-@operation
 class Convert(Op):
     """Convert elements to `dtype`.
 
