@@ -119,8 +119,88 @@ def indexing() -> Table:
     return table
 
 
+def windows() -> Table:
+    """Pooling of a batch of images and its gradient, running sums, and neighbours by the thousand."""
+    random = np.random.default_rng(0)
+    images = random.normal(size=(8, 112, 112, 64)).astype(np.float32)
+    gradient = random.normal(size=(8, 55, 55, 64)).astype(np.float32)
+    numbers = random.normal(size=10_000_000).astype(np.float32)
+    million = numbers[:1_000_000].copy()
+    square = ((1, 3, 3, 1), (1, 2, 2, 1))
+
+    def slices(x: np.ndarray) -> list[np.ndarray]:
+        return [x[:, i : i + 109 : 2, j : j + 109 : 2] for i in range(3) for j in range(3)]
+
+    def by_slices(ufunc: np.ufunc) -> np.ndarray:
+        first, *others = slices(images)
+        total = first.copy()
+        for each in others:
+            ufunc(total, each, out=total)
+        return total
+
+    def max_pool(lax: Any) -> Callable[..., Any]:
+        return lambda x: lax.reduce_window(x, np.float32(-np.inf), lax.max, *square)
+
+    def sum_pool(lax: Any) -> Callable[..., Any]:
+        return lambda x: lax.reduce_window(x, np.float32(0), lax.add, *square)
+
+    def any_pool(lax: Any) -> Callable[..., Any]:
+        return lambda x: lax.reduce_window(x, np.float32(0), lambda a, b: a * 0.5 + b, *square)
+
+    def cumsum(lax: Any) -> Callable[..., Any]:
+        return lambda x: lax.cumsum(x, axis=0)
+
+    def neighbours(lax: Any) -> Callable[..., Any]:
+        return lambda x: lax.reduce_window(x, np.float32(-np.inf), lax.max, (1000,), (1,), "VALID")
+
+    def unpool(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """The gradient of max pooling: where the greatest stands, and then additions there."""
+        choice = np.argmax(np.stack(slices(x)), axis=0)
+        n, h, w, c = np.ogrid[: g.shape[0], : g.shape[1], : g.shape[2], : g.shape[3]]
+        places = np.ravel_multi_index((n, 2 * h + choice // 3, 2 * w + choice % 3, c), x.shape)
+        result = np.zeros(x.size, x.dtype)
+        np.add.at(result, places.reshape(-1), g.reshape(-1))
+        return result
+
+    def running(x: np.ndarray) -> np.ndarray:
+        """Extremes of 1024 neighbours, by doubling."""
+        for shift in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512):
+            x = np.maximum(x[:-shift], x[shift:])
+        return x
+
+    rows: dict[str, tuple[Call, Callable[[Any], Callable[..., Any]], tuple[np.ndarray, ...]]] = {
+        "max pool 3x3/2 of (8,112,112,64)": (lambda: by_slices(np.maximum), max_pool, (images,)),
+        "sum pool 3x3/2": (lambda: by_slices(np.add), sum_pool, (images,)),
+        "a/2 + b pool 3x3/2": (lambda: by_slices(np.add), any_pool, (images,)),
+        "cumsum of 10^7": (lambda: np.cumsum(numbers), cumsum, (numbers,)),
+        "max of 1000 neighbours, 10^6": (lambda: running(million), neighbours, (million,)),
+    }
+    table: Table = {
+        row: {"numpy": by_hand, "xarr": prepared(function(xarr.lax), *arrays)}
+        for row, (by_hand, function, arrays) in rows.items()
+    }
+
+    def scatter(lax: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda x, g: function(x, lax.ge, *square, ((0, 0),) * 4, g, np.float32(0), lax.add)
+
+    table["max pool 3x3/2, gradient"] = {
+        "numpy": lambda: unpool(images, gradient),
+        "xarr": prepared(scatter(xarr.lax, xarr.lax.select_and_scatter), images, gradient),
+    }
+    if find_spec("jax"):
+        from jax import lax
+        from jax._src.lax.windowed_reductions import _select_and_scatter
+
+        for row, (_, function, arrays) in rows.items():
+            table[row]["jax, jit"] = jitted(function(lax), *arrays)
+        table["max pool 3x3/2, gradient"]["jax, jit"] = jitted(
+            scatter(lax, _select_and_scatter), images, gradient
+        )
+    return table
+
+
 #: Each gives the rows of one family.
-FAMILIES: tuple[Callable[[], Table], ...] = (indexing,)
+FAMILIES: tuple[Callable[[], Table], ...] = (indexing, windows)
 
 
 def time_calls(table: Table, rounds: int) -> Medians:

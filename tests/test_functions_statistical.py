@@ -29,6 +29,13 @@ SUMS = [
     "xp.sum(x, where=x > 1)",
     "xp.prod(x, axis=0)",
     "xp.prod(x, initial=2, where=x < 2)",
+    "xp.cumsum(x)",
+    "xp.cumsum(x, axis=-1)",
+    "xp.cumsum(x, axis=0, dtype='float64')",
+    "xp.cumprod(x, axis=0)",
+    "xp.cumulative_sum(x, axis=-1, include_initial=True)",
+    "xp.cumulative_sum(x.reshape(-1))",
+    "xp.cumulative_prod(x, axis=0, include_initial=True)",
     "xp.mean(x)",
     "xp.mean(x, axis=-1, keepdims=True)",
     "xp.mean(x, axis=0, where=x > 0)",
@@ -93,6 +100,34 @@ def test_truth_and_extremes(text, dtype):
             continue
         # Which of two zeros of different sign is the larger is left open; values compare equal.
         against_numpy(expression(text), sample(shape, dtype), rtol=0)
+
+
+def test_running_sums_of_bools_as_bools_and_of_scalars():
+    values = np.array([[False, True, False], [True, False, True]])
+    for text in ("xp.cumsum(x, 1, dtype=bool)", "xp.cumprod(x, 0, dtype=bool)", "xp.cumsum(x)"):
+        against_numpy(expression(text), values)
+    for text in ("xp.cumulative_sum(x)", "xp.cumulative_prod(x, include_initial=True)", "xp.cumsum(x)"):
+        against_numpy(expression(text), np.array(3.0))
+
+
+def test_running_sums_as_methods():
+    values = np.arange(1.0, 7.0).reshape(2, 3)
+    array = xarr.asarray(values)
+    same(array.cumsum(1), values.cumsum(1))
+    same(array.cumprod(dtype="float32"), values.cumprod(dtype="float32"))
+
+
+def test_what_running_sums_refuse():
+    values = np.ones((2, 3))
+    with pytest.raises(ShapeError, match=r"cumulative_sum: wanted an axis for an array of 2 dimensions"):
+        XP.cumulative_sum(values)
+    for function in (XP.cumsum, XP.cumprod):
+        with pytest.raises(AxisError):
+            function(values, 2)
+        with pytest.raises(InputError, match="out= cannot be kept"):
+            function(values, 0, out=values)
+    with pytest.raises(AxisError):
+        XP.cumulative_prod(values, axis=-3)
 
 
 @pytest.mark.parametrize("text", ["xp.ptp(x)", "xp.ptp(x, axis=0, keepdims=True)"])

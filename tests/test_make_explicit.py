@@ -61,6 +61,30 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "no arguments": (lambda: SHIFT[:, None] - SHIFT, ()),
     "scalars": (lambda x, y: x * y, (np.float64(2.0), np.array(3.0))),
     "empty": (lambda x: x + xarr.ones((2, 0)), (np.zeros((2, 1)),)),
+    "windows": (
+        lambda x: xarr.lax.reduce_window(x, 0.0, lambda a, b: a + b * 2.0, (1, 2), (1, 1), "SAME") + x.sum(),
+        (MATRIX,),
+    ),
+    "windows of pairs": (
+        lambda x, y: xarr.lax.reduce_window(
+            (x, y),
+            (0.0, 1.0),
+            lambda a, b: (a[0] + b[0], a[1] * b[1]),
+            (1, 2),
+            None,
+            [(0, 0), (1, -1)],
+            (1, 2),
+            (2, 1),
+        ),
+        (MATRIX, -MATRIX),
+    ),
+    "choices in windows": (
+        lambda x: xarr.lax.select_and_scatter(
+            x, xarr.lax.ge, (1, 2), (1, 1), "VALID", x[:, 1:], 0.0, lambda a, b: a + b
+        ),
+        (MATRIX,),
+    ),
+    "running sum": (lambda x: xarr.cumsum(x, 1) - xarr.cumulative_prod(x, axis=0), (MATRIX,)),
     "loop": (lambda x: xarr.lax.fori_loop(0, 3, lambda i, y: y * 2.0, x), (ROW,)),
     "branch": (lambda x: xarr.lax.cond(x[0] > 0, lambda y: y + 1.0, lambda y: y - 1.0, x), (ROW,)),
 }

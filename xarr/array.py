@@ -402,6 +402,14 @@ class Array(Handle):
         """Product over `axis`."""
         return statistical.prod(self, axis, dtype, **options)
 
+    def cumsum(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Array:
+        """The sum of the elements up to each one along `axis`, by default of all in one dimension."""
+        return statistical.cumsum(self, axis, dtype)
+
+    def cumprod(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Array:
+        """The product of the elements up to each one along `axis`."""
+        return statistical.cumprod(self, axis, dtype)
+
     def mean(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
         """Mean over `axis`."""
         return statistical.mean(self, axis, dtype, **options)

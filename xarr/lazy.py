@@ -44,44 +44,6 @@ _LONGEST: Final = 2000
 ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
-class Handle:
-    """A lazy value: a node and the backend that computes it.  `None` stands for "any backend"."""
-
-    __slots__ = ("__weakref__", "_backend", "_node")
-    _node: Node
-    _backend: AbstractBackend | None
-
-    def __init__(self, node: Node, backend: AbstractBackend | None) -> None:
-        self._node = node
-        self._backend = backend
-        node.handles += 1
-        if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
-            _bound_growth(self)
-
-    def __del__(self) -> None:
-        try:
-            node = self._node
-        except AttributeError:
-            return  # __init__ failed
-        node.handles -= 1
-        if node.value is not None and not node.handles:
-            _orphans.add(node)
-
-    def _show(self, other: Handle) -> None:
-        """Make this handle show what another one shows.
-
-        Raises TracedValueError where that would leave an argument of a traced function in an outer array.
-        """
-        node = self._node
-        if other._node.traced:
-            _refuse_leak(node)
-        other._node.handles += 1
-        node.handles -= 1
-        self._node, self._backend = other._node, other._backend
-        if node.value is not None and not node.handles:
-            _orphans.add(node)
-
-
 class _Orphans:
     """Computed values that no Array shows any more but unevaluated ops may still need, and their size.
 
@@ -115,6 +77,45 @@ class _Orphans:
 
 
 _orphans: Final = _Orphans()
+
+
+class Handle:
+    """A lazy value: a node and the backend that computes it.  `None` stands for "any backend"."""
+
+    __slots__ = ("__weakref__", "_backend", "_node")
+    _node: Node
+    _backend: AbstractBackend | None
+
+    def __init__(self, node: Node, backend: AbstractBackend | None) -> None:
+        self._node = node
+        self._backend = backend
+        node.handles += 1
+        if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
+            _bound_growth(self)
+
+    def __del__(self, add: Callable[[Node], None] = _orphans.add) -> None:
+        # `add` is bound here because module globals are gone when the interpreter ends.
+        try:
+            node = self._node
+        except AttributeError:
+            return  # __init__ failed
+        node.handles -= 1
+        if node.value is not None and not node.handles:
+            add(node)
+
+    def _show(self, other: Handle) -> None:
+        """Make this handle show what another one shows.
+
+        Raises TracedValueError where that would leave an argument of a traced function in an outer array.
+        """
+        node = self._node
+        if other._node.traced:
+            _refuse_leak(node)
+        other._node.handles += 1
+        node.handles -= 1
+        self._node, self._backend = other._node, other._backend
+        if node.value is not None and not node.handles:
+            _orphans.add(node)
 
 
 def unowned(node: Node) -> Node:

@@ -233,6 +233,22 @@ def _scatter(op: ops.Scatter, node: Node, operands: list[str], inner: list[str])
     )
 
 
+def _reduce_window(op: ops.ReduceWindow, node: Node, operands: list[str], inner: list[str]) -> str:
+    half = len(operands) // 2
+    arrays, initial = _variadic(operands[:half]), _variadic(operands[half:])
+    return (
+        f"lax.reduce_window({arrays}, {initial}, {_on_pairs(inner[0], half)}, {op.window_dimensions}, "
+        f"{op.window_strides}, {op.padding}, {op.base_dilations}, {op.window_dilations})"
+    )
+
+
+def _select_and_scatter(op: ops.SelectAndScatter, node: Node, operands: list[str], inner: list[str]) -> str:
+    return (
+        f"lax.select_and_scatter({operands[0]}, {inner[0]}, {op.window_dimensions}, {op.window_strides}, "
+        f"{op.padding}, {operands[1]}, {operands[2]}, {inner[1]})"
+    )
+
+
 def _on_pairs(name: str, count: int) -> str:
     """A function of 2N arguments as one of two tuples of N."""
     return name if count == 1 else f"lambda first, second: {name}(*first, *second)"
@@ -311,6 +327,8 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.DotGeneral: _dot_general,
     ops.Gather: _gather,
     ops.Scatter: _scatter,
+    ops.ReduceWindow: _reduce_window,
+    ops.SelectAndScatter: _select_and_scatter,
     ops.DynamicSlice: _dynamic_slice,
     ops.DynamicUpdateSlice: _dynamic_update_slice,
     ops.Reduce: _reduce,

@@ -9,7 +9,7 @@ import numpy as np
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr_numpy import ciphers, contraction, control, indexing, kernels, reductions, sorting
+from xarr_numpy import ciphers, contraction, control, indexing, kernels, reductions, sorting, windows
 from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
@@ -205,6 +205,7 @@ TABLE: Final[Rows] = {
     **contraction.ROWS,
     **sorting.ROWS,
     **indexing.ROWS,
+    **windows.ROWS,
     **control.ROWS,
     **ciphers.ROWS,
 }
@@ -216,6 +217,7 @@ SCOPE: Final[dict[str, Any]] = {
     **contraction.SCOPE,
     **sorting.SCOPE,
     **indexing.SCOPE,
+    **windows.SCOPE,
     **control.SCOPE,
     **ciphers.SCOPE,
 }

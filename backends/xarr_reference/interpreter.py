@@ -9,7 +9,7 @@ from xarr.backend import failed_at
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr_reference import control, creation, elementwise, indexing, movement, reduction, special
+from xarr_reference import control, creation, elementwise, indexing, movement, reduction, special, windows
 from xarr_reference.values import Rule, Value
 
 #: The rule of every operation.
@@ -19,6 +19,7 @@ TABLE: Final[dict[type[Op], Rule]] = {
     **movement.TABLE,
     **reduction.TABLE,
     **indexing.TABLE,
+    **windows.TABLE,
     **control.TABLE,
     **special.TABLE,
 }

@@ -17,7 +17,18 @@ FRONTEND = "xarr"
 # Lowest first; a module imports from its own row and the rows above it in this table, never from a
 # row below.  A longer pattern wins over a shorter one.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "host", "shapes", "layouts", "tree", "progress", "custom_calls", "process_rng"),
+    (
+        "errors",
+        "config",
+        "dtypes",
+        "host",
+        "shapes",
+        "layouts",
+        "tree",
+        "progress",
+        "custom_calls",
+        "process_rng",
+    ),
     ("broadcasting",),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),

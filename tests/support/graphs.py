@@ -391,4 +391,55 @@ INDEXING = {
 }
 
 
-CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING
+def _reduced(*settings: Any, computation: Graph = SUM) -> Callable[[Node], Node]:
+    return lambda x: node(ops.ReduceWindow(*settings, computation), x, constant(0))
+
+
+def _sums_and_products(x: Node) -> tuple[Node, Node]:
+    def combine(a: Node, b: Node, c: Node, d: Node) -> tuple[Node, Node]:
+        return add(a, c), node(ops.Multiply(), b, d)
+
+    op = ops.ReduceWindow((1, 2), (1, 1), (1, 1), (1, 1), ((0, 0), (1, 0)), scalars(combine, *[F32] * 4))
+    both = node(op, x, x, constant(0), constant(1))
+    return part(0, both), part(1, both)
+
+
+def _largest_gets(x: Node, source: Node) -> Node:
+    at_least = scalars(lambda a, b: node(ops.Compare("GE"), a, b), F32, F32)
+    op = ops.SelectAndScatter((1, 2), (1, 1), ((0, 0), (0, 1)), at_least, SUM)
+    return node(op, x, source, constant(0))
+
+
+WINDOWS = {
+    "ReduceWindow": Case(
+        graph(_reduced((2, 2), (1, 1), (1, 1), (1, 1), ((0, 0), (0, 0))), M), (MATRIX,), ([[15, 12]],)
+    ),
+    "ReduceWindow, dilated and padded": Case(
+        graph(_reduced((1, 2), (2, 1), (1, 2), (1, 3), ((0, 0), (1, -1))), M), (MATRIX,), ([[1, 3]],)
+    ),
+    "ReduceWindow by a computation": Case(
+        graph(
+            _reduced(
+                (1, 3),
+                (1, 1),
+                (1, 1),
+                (1, 1),
+                ((0, 0), (0, 0)),
+                computation=scalars(lambda a, b: add(add(a, a), b), F32, F32),
+            ),
+            M,
+        ),
+        (MATRIX,),
+        ([[16], [38]],),
+    ),
+    "ReduceWindow of pairs": Case(
+        graph(_sums_and_products, M), (MATRIX,), ([[3, 4, 3], [6, 11, 9]], [[3, 3, 2], [6, 30, 20]])
+    ),
+    "ReduceWindow of a scalar": Case(
+        graph(_reduced((), (), (), (), ()), tensor(F32)), (np.array(3, np.float32),), (3,)
+    ),
+    "SelectAndScatter": Case(graph(_largest_gets, M, M), (MATRIX, MATRIX), ([[3, 0, 3], [6, 5, 4]],)),
+}
+
+
+CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS

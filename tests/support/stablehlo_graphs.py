@@ -59,6 +59,15 @@ GRAPHS: dict[str, Graph] = {
     "concatenate": traced(lambda x, y: lax.concatenate([x, y, x], 1), tensor(2, 3), tensor(2, 1)),
     "iota": traced(lambda: lax.broadcasted_iota(np.int32, (2, 5), 1)),
     "reduce": traced(lambda x: lax.reduce(x, np.float32(0), lax.add, (0, 2)), tensor(2, 3, 4)),
+    "reduce_window": traced(
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 3), (1, 2), [(1, 0), (-1, 2)], (1, 2), (2, 1)),
+        tensor(4, 5),
+    ),
+    "select_and_scatter": traced(
+        lambda x, y: lax.select_and_scatter(x, lax.ge, (2, 3), (2, 2), "SAME", y, 0.0, lax.add),
+        tensor(4, 5),
+        tensor(2, 3),
+    ),
     "argmax": traced(lambda x: lax.argmax(x, 1, np.int32), tensor(2, 3)),
     "sort": traced(lambda x, y: lax.sort((x, y), num_keys=1), tensor(2, 3), tensor(2, 3, dtype=I32)),
     "dot": traced(

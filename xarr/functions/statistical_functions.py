@@ -127,6 +127,96 @@ def prod(
     return _total("prod", a, axis, dtype, keepdims, initial, where)
 
 
+# --- running sums and products ---------------------------------------------------------------------
+
+
+_Running = Callable[..., "Array"]
+#: (function, whether of bools) -> running reduction.
+_RUNNING: dict[tuple[str, bool], _Running] = {
+    ("sum", False): lax.cumsum,
+    ("sum", True): lax.cummax,
+    ("prod", False): lax.cumprod,
+    ("prod", True): lax.cummin,
+}
+
+
+def _running(kind: str, array: Array, axis: int, dtype: DTypeLike | None) -> Array:
+    (dim,) = _axes(array, axis)
+    element = _total_dtype(array.dtype) if dtype is None else canonical(dtype)
+    array = truth(array) if element in BOOL else converted(array, element)
+    return _RUNNING[kind, element in BOOL](array, dim)
+
+
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+    """The sum of the elements up to each one along `axis`; by default of all, in one dimension.
+
+    Element types as `sum`.  Raises AxisError.  Source: NumPy, `cumsum`.
+    """
+    refuse_out("cumsum", out)
+    array = as_array(a)
+    return _running("sum", lax.reshape(array, (array.size,)) if axis is None else array, axis or 0, dtype)
+
+
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+    """The product of the elements up to each one along `axis`.  Otherwise as `cumsum`."""
+    refuse_out("cumprod", out)
+    array = as_array(a)
+    return _running("prod", lax.reshape(array, (array.size,)) if axis is None else array, axis or 0, dtype)
+
+
+def _cumulative(
+    name: str, x: ArrayLike, axis: int | None, dtype: DTypeLike | None, include_initial: bool
+) -> Array:
+    array = as_array(x)
+    if not array.shape:
+        array = lax.reshape(array, (1,))
+    if axis is None and len(array.shape) > 1:
+        raise ShapeError(
+            f"{name}: wanted an axis for an array of {len(array.shape)} dimensions, got none; give axis= as "
+            f"one of 0 … {len(array.shape) - 1}"
+        )
+    kind = name.removeprefix("cumulative_")
+    found = _running(kind, array, 0 if axis is None else axis, dtype)
+    if not include_initial:
+        return found
+    (dim,) = _axes(found, 0 if axis is None else axis)
+    shape = (*found.shape[:dim], 1, *found.shape[dim + 1 :])
+    start = laid(filled((), _TOTALS[kind, False][2], found.dtype, found._backend), shape)
+    return lax.concatenate([start, found], dim)
+
+
+def cumulative_sum(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    include_initial: bool = False,
+) -> Array:
+    """The sum of the elements up to each one along `axis`, which may be left out for one dimension or none.
+
+    With `include_initial` 0 stands before them, so that there is one more.  Element types as `sum`.
+    Raises AxisError, ShapeError without an axis for several dimensions.  Source: Array API, `cumulative_sum`.
+    """
+    refuse_out("cumulative_sum", out)
+    return _cumulative("cumulative_sum", x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    include_initial: bool = False,
+) -> Array:
+    """The product of the elements up to each one, with `include_initial` after a 1.  As `cumulative_sum`."""
+    refuse_out("cumulative_prod", out)
+    return _cumulative("cumulative_prod", x, axis, dtype, include_initial)
+
+
 def count_nonzero(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """How many elements differ from 0 (NaN does), as int64.  Source: NumPy, `count_nonzero`."""
     return sum(truth(a), axis, np.int64, keepdims=keepdims)

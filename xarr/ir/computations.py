@@ -14,7 +14,25 @@ import numpy as np
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.ops import And, Compare, Constant, Imag, Or, Real, Select
+from xarr.ir.ops import (
+    Abs,
+    Add,
+    And,
+    Compare,
+    Complex,
+    Constant,
+    Exponential,
+    Imag,
+    LogPlusOne,
+    Maximum,
+    Multiply,
+    Negate,
+    Or,
+    Real,
+    Remainder,
+    Select,
+    Subtract,
+)
 from xarr.ir.types import TensorType
 
 DType = np.dtype[Any]
@@ -84,3 +102,39 @@ def _canonical(x: Node, constants: Constants) -> Node:
     if x.dtype != _WITHOUT_ZERO:
         x = Node(Select(), (Node(Compare("EQ"), (x, zero)), zero, x))
     return Node(Select(), (Node(Compare("NE"), (x, x)), nan, x))
+
+
+def log_add_exp(dtype: DType) -> Graph:
+    """(a, b) -> log(exp(a) + exp(b)) without overflow, for floats and complex numbers.
+
+    Equal infinities and NaN give a + b.  The imaginary part of a complex result lies in [-pi, pi).
+    Source: jax.numpy.logaddexp.
+    """
+    a, b = scalars(dtype, dtype)
+    larger, total = Node(Maximum(), (a, b)), Node(Add(), (a, b))
+    if dtype in COMPLEX:
+        twice = Node(Multiply(), (larger, _constant(2, dtype)))
+        found = _log_one_plus_exp(larger, Node(Subtract(), (total, twice)))
+        angle = _in_one_turn(Node(Imag(), (found,)))
+        return Graph((a, b), [Node(Complex(), (Node(Real(), (found,)), angle))], "log_add_exp")
+    apart = Node(Subtract(), (a, b))
+    found = _log_one_plus_exp(larger, Node(Negate(), (Node(Abs(), (apart,)),)))
+    is_nan = Node(Compare("NE"), (apart, apart))
+    return Graph((a, b), [Node(Select(), (is_nan, total, found))], "log_add_exp")
+
+
+def _log_one_plus_exp(base: Node, exponent: Node) -> Node:
+    """base + log(1 + exp(exponent))"""
+    return Node(Add(), (base, Node(LogPlusOne(), (Node(Exponential(), (exponent,)),))))
+
+
+def _in_one_turn(angle: Node) -> Node:
+    """The same angle in [-pi, pi)."""
+    half, turn, zero = (_constant(value, angle.dtype) for value in (np.pi, 2 * np.pi, 0))
+    rest = Node(Remainder(), (Node(Add(), (angle, half)), turn))
+    below = Node(Compare("LT"), (rest, zero))
+    return Node(Subtract(), (Node(Select(), (below, Node(Add(), (rest, turn)), rest)), half))
+
+
+def _constant(value: float, dtype: DType) -> Node:
+    return Node(Constant.of(np.array(value, dtype)))

@@ -144,6 +144,7 @@ from xarr.lax.movement import (
     squeeze as squeeze,
     transpose as transpose,
 )
+from xarr.lax.pooling import avg_pool as avg_pool, max_pool as max_pool, min_pool as min_pool
 from xarr.lax.random import (
     RandomAlgorithm as RandomAlgorithm,
     rng_bit_generator as rng_bit_generator,
@@ -186,5 +187,16 @@ from xarr.lax.tuples import (
     TupleValue as TupleValue,
     get_tuple_element as get_tuple_element,
     tuple as tuple,
+)
+from xarr.lax.windows import (
+    cumlogsumexp as cumlogsumexp,
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    padtype_to_pads as padtype_to_pads,
+    reduce_window as reduce_window,
+    select_and_scatter as select_and_scatter,
+    select_and_scatter_add as select_and_scatter_add,
 )
 from xarr.process_rng import seed_rng as seed_rng

@@ -52,31 +52,35 @@ def reduce(
             "reduce [C1]: wanted N >= 1 arrays and N initial values in one structure, "
             f"got {structure} and {its}"
         )
-    nodes, starts, backend = _with_initial(arrays, initial)
+    nodes, starts, backend = with_initial("reduce", arrays, initial)
     axes = integers("reduce", "dimensions", dimensions)
-    graph = _combiner_graph(computation, structure, [node.dtype for node in nodes])
+    graph = combiner_graph("reduce", "C4", computation, structure, [node.dtype for node in nodes])
     found = results_of(ops.Reduce(axes, graph), (*nodes, *starts), len(nodes), backend)
     return tree.unflatten(structure, found)
 
 
-def _with_initial(
-    arrays: Sequence[Any], initial: Sequence[Any]
+def with_initial(
+    name: str, arrays: Sequence[Any], initial: Sequence[Any]
 ) -> tuple[list[Node], list[Node], AbstractBackend | None]:
+    """The nodes of arrays, those of initial values, where Python scalars take their array's element type."""
     nodes, starts = [], []
     backend: AbstractBackend | None = None
     for array, value in zip(arrays, initial, strict=True):
-        (node, start), its = operands("reduce", array, value)
-        backend = merged("reduce", backend, its)
+        (node, start), its = operands(name, array, value)
+        backend = merged(name, backend, its)
         nodes.append(node)
         starts.append(start)
     return nodes, starts, backend
 
 
-def _combiner_graph(computation: Callable[..., Any], structure: Structure, dtypes: Sequence[DType]) -> Graph:
-    found = record_scalar("reduce", "C4", computation, tuple_of(structure, structure), [*dtypes, *dtypes])
+def combiner_graph(
+    name: str, label: str, computation: Callable[..., Any], structure: Structure, dtypes: Sequence[DType]
+) -> Graph:
+    """(accumulators, elements) -> accumulators as a graph; ShapeError with `label` for another structure."""
+    found = record_scalar(name, label, computation, tuple_of(structure, structure), [*dtypes, *dtypes])
     if found.structure != structure:
         raise ShapeError(
-            "reduce [C4]: the computation must give what it accumulates: "
+            f"{name} [{label}]: the computation must give what it accumulates: "
             f"{tree.difference(structure, found.structure)}"
         )
     return found.with_dtypes(dtypes).graph

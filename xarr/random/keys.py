@@ -213,19 +213,14 @@ def bits(key: KeyLike, shape: Shape = (), dtype: DTypeLike = np.uint32) -> Array
 def random_bits(data: Array, width: int, shape: tuple[int, ...]) -> Array:
     """`width` random bits in each element, from the words of a single key."""
     first, second = _stream(data, shape)
-    if width == 64:
-        found = joined(first, second)
-    else:
-        found = (first ^ second).to(np.dtype(f"uint{width}"))
-    return wrap(found.node, data._backend)
+    short = (first ^ second).to(np.dtype(f"uint{width}"))
+    return wrap((joined(first, second) if width == 64 else short).node, data._backend)
 
 
 def _stream(data: Array, shape: tuple[int, ...]) -> Pair:
     """Two words for each place, whose row-major number is the counter."""
-    if prod(shape) <= 2**32:
-        counter = (filled(0, shape, U32), places(shape, U32))
-    else:
-        counter = words(places(shape, U64))
+    is_short = prod(shape) <= 2**32
+    counter = (filled(0, shape, U32), places(shape, U32)) if is_short else words(places(shape, U64))
     return threefry2x32(_key_terms(data, shape), counter)
 
 

@@ -14,7 +14,9 @@ from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, defau
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions.creation_functions import arange, asarray
 from xarr.host import is_weak
+from xarr.ir.ops.formula import Term, xla_log1p
 from xarr.lax.core import ArrayLike, integer
+from xarr.lazy import wrap
 from xarr.random.keys import KeyLike, Shape, check_fits, one_key, random_bits, sizes_of, split
 from xarr.shapes import normalize_axis
 
@@ -64,6 +66,10 @@ def _pair(data: Array) -> tuple[Array, Array]:
 
 def _number(value: float, dtype: DType) -> Any:
     return np.asarray(value, dtype)[()]
+
+
+def _log1p(x: Array) -> Array:
+    return wrap(xla_log1p(Term(x._node)).node, x._backend)
 
 
 # --- uniform -----------------------------------------------------------------------------------------
@@ -214,8 +220,8 @@ def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
     if element not in COMPLEX:
         return _normal(data, sizes, element)
     real = real_part_of(element)
-    parts = [_normal(words, sizes, real) for words in _pair(data)]
-    return lax.div(lax.complex(*parts), _number(math.sqrt(2), element))
+    first, second = (_normal(words, sizes, real) for words in _pair(data))
+    return lax.div(lax.complex(first, second), _number(math.sqrt(2), element))
 
 
 def _normal(data: Array, shape: Sizes, dtype: DType) -> Array:
@@ -269,7 +275,7 @@ def _drawn(
 def exponential(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density exp(-x), x >= 0."""
     u, _ = _drawn("exponential", key, shape, dtype)
-    return lax.neg(lax.log1p(lax.neg(u)))
+    return lax.neg(_log1p(lax.neg(u)))
 
 
 def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None) -> Array:
@@ -289,20 +295,20 @@ def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode
     high, low = (lax.index_in_dim(both, at, keepdims=False) for at in range(2))
     fine = lax.mul(low, _number(2.0 ** -int(info(element).nmant), element))
     u = lax.select(lax.ge(high, 0.5), high, lax.add(lax.add(high, fine), _number(tiny, element)))
-    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+    return lax.neg(lax.log(lax.neg(_log1p(lax.neg(u)))))
 
 
 def laplace(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density exp(-|x|) / 2."""
     element = _float_type("laplace", dtype)
     u, _ = _drawn("laplace", key, shape, element, -1.0 + float(info(element).epsneg))
-    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+    return lax.mul(lax.sign(u), _log1p(lax.neg(lax.abs(u))))
 
 
 def logistic(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers whose distribution function is 1 / (1 + exp(-x))."""
     u, _ = _drawn("logistic", key, shape, dtype, "tiny")
-    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+    return lax.sub(lax.log(u), _log1p(lax.neg(u)))
 
 
 def cauchy(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
@@ -373,7 +379,7 @@ def geometric(
     real = default_float() if is_weak(p) else asarray(p).dtype
     u = _uniform("geometric", one_key("geometric", key), sizes, _float_type("geometric", real))
     u = lax.select(lax.eq(u, 0.0), lax.full_like(u, 1), u)
-    chance = lax.log1p(lax.neg(_spread("geometric", p, sizes, real)))
+    chance = _log1p(lax.neg(_spread("geometric", p, sizes, real)))
     trials = lax.add(lax.floor(lax.div(lax.log(u), chance)), _number(1, real))
     return lax.convert_element_type(trials, element)
 
@@ -511,7 +517,7 @@ def _without_replacement(
     if draws > count:
         raise ValueRangeError(f"categorical: wanted at most {count} draws without replacement, got {draws}")
     scores = lax.neg(lax.add(logits, gumbel(data, logits.shape, logits.dtype, mode)))
-    numbers = lax.broadcasted_iota(_INT64, logits.shape, axis)
+    numbers = lax.broadcasted_iota(np.int32, logits.shape, axis)
     order = lax.sort_key_val(scores, numbers, axis)[1]
     best = lax.slice_in_dim(order, 0, draws, axis=axis)
     front: Sequence[int] = (axis, *[dim for dim in range(logits.ndim) if dim != axis])

@@ -99,3 +99,4 @@ from xarr.ir.ops.unary import (
     Tan as Tan,
     Tanh as Tanh,
 )
+from xarr.ir.ops.windows import ReduceWindow as ReduceWindow, SelectAndScatter as SelectAndScatter

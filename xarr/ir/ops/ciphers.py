@@ -5,14 +5,14 @@ Source: J. Salmon and others, Parallel random numbers: as easy as 1, 2, 3 (2011)
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
 
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.ops.control import Call, GetTupleElement
-from xarr.ir.ops.formula import Term
+from xarr.ir.ops.formula import Term, filled
 from xarr.ir.types import TensorType
 
 U32: Final = np.dtype(np.uint32)
@@ -39,17 +39,25 @@ def threefry2x32(key: Pair, counter: Pair) -> Pair:
 
 @lru_cache(maxsize=256)
 def threefry_graph(shape: tuple[int, ...]) -> Graph:
-    """(key 0, key 1, counter 0, counter 1) -> two words; the same object for the same shape."""
+    """(key 0, key 1, counter 0, counter 1) -> two words; the same object for the same shape.
+
+    It is as simple as it can be: no pass of the compiler changes it, so that backends can recognise it.
+    """
     parameters = [parameter(TensorType(shape, U32)) for _ in range(4)]
+
+    @cache
+    def number(value: int) -> Term:
+        return filled(value, shape, U32)
+
     key0, key1, x0, x1 = map(Term, parameters)
-    keys = (key0, key1, key0 ^ key1 ^ THREEFRY_PARITY)
+    keys = (key0, key1, key0 ^ key1 ^ number(THREEFRY_PARITY))
     x0, x1 = x0 + keys[0], x1 + keys[1]
     for step in range(5):
         for rotation in THREEFRY_ROTATIONS[step % 2]:
             x0 = x0 + x1
-            x1 = ((x1 << rotation) | (x1 >> (32 - rotation))) ^ x0
+            x1 = ((x1 << number(rotation)) | (x1 >> number(32 - rotation))) ^ x0
         x0 = x0 + keys[(step + 1) % 3]
-        x1 = x1 + keys[(step + 2) % 3] + (step + 1)
+        x1 = x1 + keys[(step + 2) % 3] + number(step + 1)
     return Graph(parameters, (x0.node, x1.node), "threefry2x32")
 
 

@@ -30,6 +30,7 @@ from xarr.ir.ops.formula import (
     sin,
     sqrt,
     where,
+    xla_log1p,
 )
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class ErfInv(SpecialFunction):
 
     @staticmethod
     def formula(x: Term) -> Term:
-        w = -log1p(x * -x)
+        w = -xla_log1p(x * -x)
         pieces = _INVERSE32 if x.dtype == F32 else _INVERSE64
         # The first piece is a polynomial in w, the others in its root.
         root = sqrt(w)

@@ -172,6 +172,32 @@ def _dynamic_slice(site: Site) -> Built:
     return Node(ops.DynamicSlice(site.integers("slice_sizes")), site.at_least(1))
 
 
+# --- windows that slide -----------------------------------------------------------------------------
+
+
+def _reduce_window(site: Site) -> Built:
+    sizes = site.integers("window_dimensions")
+    ones = (1,) * len(sizes)
+    op = ops.ReduceWindow(
+        sizes,
+        site.integers("window_strides", ones),
+        site.integers("base_dilations", ones),
+        site.integers("window_dilations", ones),
+        site.pairs("padding", [(0, 0)] * len(sizes)),
+        site.computation(),
+    )
+    return Node(op, site.operands)
+
+
+def _select_and_scatter(site: Site) -> Built:
+    # The dialect lets window dimensions be absent where there are none.
+    sizes = site.integers("window_dimensions", ())
+    strides = site.integers("window_strides", (1,) * len(sizes))
+    padding = site.pairs("padding", [(0, 0)] * len(sizes))
+    op = ops.SelectAndScatter(sizes, strides, padding, site.computation(), site.computation(1))
+    return Node(op, site.operands)
+
+
 # --- whole dimensions -------------------------------------------------------------------------------
 
 
@@ -341,12 +367,14 @@ BUILDERS: Final[Builders] = {
     "stablehlo.real_dynamic_slice": real_dynamic_slice,
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_precision": _reduce_precision,
+    "stablehlo.reduce_window": _reduce_window,
     "stablehlo.reshape": lambda site: Node(ops.Reshape(site.type().shape), site.take(1)),
     "stablehlo.reverse": lambda site: Node(ops.Reverse(site.integers("dimensions")), site.take(1)),
     "stablehlo.rng": _rng,
     "stablehlo.rng_bit_generator": _rng_bit_generator,
     "stablehlo.scatter": _scatter,
     "stablehlo.select": _select,
+    "stablehlo.select_and_scatter": _select_and_scatter,
     "stablehlo.slice": _slice,
     "stablehlo.sort": _sort,
     "stablehlo.transpose": lambda site: Node(ops.Transpose(site.integers("permutation")), site.take(1)),

@@ -24,6 +24,12 @@ def ints(values: Iterable[int]) -> str:
     return f"[{', '.join(str(int(value)) for value in values)}]"
 
 
+def array_literal(values: Iterable[int]) -> str:
+    """`array<i64: 1, 0>`: a list of integers that is an attribute of its own type; `array<i64>` if empty."""
+    listed = ", ".join(str(int(value)) for value in values)
+    return f"array<i64: {listed}>" if listed else "array<i64>"
+
+
 def quoted(text: str) -> str:
     """`text` as an MLIR string: everything but printable ASCII becomes two hexadecimal digits."""
     raw = text.encode(errors="surrogateescape")

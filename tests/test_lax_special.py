@@ -1,0 +1,122 @@
+"""Special functions against jax.lax and against exact values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr.errors import DTypeError
+from xarr.ir import ops
+
+jax.config.update("jax_enable_x64", True)
+
+NAMES = ("digamma", "erf", "erf_inv", "erfc", "lgamma")
+DTYPES = ("float16", "bfloat16", "float32", "float64")
+#: How far results may be from XLA's, in units of the type's epsilon times the larger of 1 and |result|.
+#: Near zeros of lgamma and digamma both err by as much as their terms.
+BOUNDS = {"digamma": 10, "erf": 3, "erf_inv": 12, "erfc": 3, "lgamma": 20}
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    -2.0,
+    -2.5,
+    -0.5,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1e-20,
+    -1e-20,
+    171.5,
+    1e30,
+]
+
+
+def values(dtype: Any, name: str) -> np.ndarray[Any, Any]:
+    random = np.random.default_rng(0)
+    spread = [random.normal(size=2000) * 2, random.uniform(-1, 1, 2000), random.uniform(-25, 25, 1000)]
+    with np.errstate(over="ignore"):
+        return np.concatenate([*spread, SPECIAL]).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_agrees_with_xla(name: str, dtype: str) -> None:
+    element = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    x = values(element, name)
+    got = np.asarray(getattr(lax, name)(x))
+    wanted = np.asarray(getattr(jax.lax, name)(x))
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    a, b = got.astype(np.float64), wanted.astype(np.float64)
+    finite = np.isfinite(b)
+    np.testing.assert_array_equal(a[~finite], b[~finite])
+    limit = BOUNDS[name] * float(ml_dtypes.finfo(element).eps)
+    assert np.max(np.abs(a[finite] - b[finite]) / np.maximum(1, np.abs(b[finite]))) <= limit
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "exact"), [("erf", math.erf), ("erfc", math.erfc)])
+def test_error_functions_are_relatively_exact(name: str, exact: Any, dtype: str) -> None:
+    x = np.linspace(-4, 4, 2001).astype(dtype)
+    wanted = np.array([exact(float(value)) for value in x])
+    # Cephes' erfc loses bits as exp(-x²) does, up to x² ULP.
+    limit = 4 if name == "erf" else 24
+    error = np.abs(np.asarray(getattr(lax, name)(x)) - wanted) / np.maximum(np.abs(wanted), 1e-300)
+    assert error.max() <= limit * np.finfo(dtype).eps
+
+
+def test_erf_never_leaves_its_range() -> None:
+    x = np.linspace(3, 5, 20001, dtype=np.float32)
+    assert np.asarray(lax.erf(x)).max() <= 1
+    assert np.asarray(lax.erf(-x)).min() >= -1
+
+
+def test_erf_inv_inverts() -> None:
+    x = np.linspace(-0.999, 0.999, 1001)
+    np.testing.assert_allclose(np.asarray(lax.erf(lax.erf_inv(x))), x, rtol=0, atol=2e-15)
+    assert_same(
+        lax.erf_inv(np.array([-1.0, 1.0, 1.5, 0.0, -0.0])), np.array([-np.inf, np.inf, np.nan, 0.0, -0.0])
+    )
+
+
+def test_poles() -> None:
+    poles = np.array([0.0, -1.0, -2.0, -170.0])
+    assert_same(lax.lgamma(poles), np.full(4, np.inf))
+    assert_same(lax.digamma(poles), np.full(4, np.nan))
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "lgamma"])
+def test_the_reference_backend_has_its_own_definition(name: str) -> None:
+    x = np.linspace(-3.3, 3.3, 41)
+    with xarr.use_backend("reference"):
+        slow = np.asarray(getattr(lax, name)(x))
+    np.testing.assert_allclose(np.asarray(getattr(lax, name)(x)), slow, rtol=2e-15, atol=4e-15)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_refuses_other_types(name: str) -> None:
+    for value in (np.int32(1), np.complex64(1), np.asarray(1, ml_dtypes.float8_e5m2)):
+        with pytest.raises(DTypeError, match=rf"{name} \[C1\]"):
+            getattr(lax, name)(value)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (2, 3)], ids=str)
+def test_shapes(shape: tuple[int, ...]) -> None:
+    assert np.asarray(lax.erf(np.zeros(shape))).shape == shape
+
+
+def test_numpy_runs_the_formulas() -> None:
+    lowered = xarr.lower(lax.erf, "f32[3]")
+    assert any(isinstance(node.op, ops.Erf) for node in lowered.stage("simplified"))  # type: ignore[union-attr]
+    assert not any(isinstance(node.op, ops.Erf) for node in lowered.stage("decomposed"))  # type: ignore[union-attr]
