@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.compare import assert_same
+from tests.support.completeness import classes_in
 from tests.support.graphs import CASES, F32, S32, M, V, add, constant, graph, node, part, scalars, tensor
 from tests.support.operations import own_operations
 from xarr.backend import get
@@ -32,11 +33,6 @@ class Without(NumpyBackend):
 
     def supports(self, op: type[Op]) -> bool:
         return op not in self.lacking and super().supports(op)
-
-
-def classes_in(graph: Graph) -> set[type[Op]]:
-    found = {type(node.op) for node in graph.nodes}
-    return found.union(*(classes_in(inner) for node in graph.nodes for inner in node.op.graphs))
 
 
 def cases_of(op: type[Op]) -> list[str]:

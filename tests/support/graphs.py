@@ -442,4 +442,18 @@ WINDOWS = {
 }
 
 
-CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS
+def _random_bits(algorithm: str, length: int) -> Case:
+    op = ops.RngBitGenerator(algorithm, tensor(np.uint32, 3, 2))
+    state = np.arange(5, 5 + length, dtype=np.uint64)
+    return Case(
+        graph(lambda x: (part(1, node(op, x)), part(0, node(op, x))), tensor(np.uint64, length)), (state,)
+    )
+
+
+RANDOM = {
+    "RngBitGenerator, Threefry": _random_bits("THREE_FRY", 2),
+    "RngBitGenerator, Philox": _random_bits("PHILOX", 3),
+}
+
+
+CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS | RANDOM
