@@ -16,7 +16,7 @@ ROWS: Final = CHECKOUT / "docs" / "operations.tsv"
 
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
-from tests.support.completeness import entry, function, is_composite, read_back  # noqa: E402
+from tests.support.completeness import REWRITTEN, entry, function, is_composite, read_back  # noqa: E402
 from tests.support.operations import own_operations  # noqa: E402
 from tests.ulp_bounds import BOUNDS, DIFFERENCES  # noqa: E402
 from xarr.ir.op import Op  # noqa: E402
@@ -30,7 +30,8 @@ _HEAD: Final = """\
 
 XLA's operations, what each is in xarr, who runs it, and how it is tried. The attributes are those of the op in the
 graph. An entry names the module of a backend that has a row for the op; "its parts" means that the backend runs the
-ops that this one is defined by. A function that adds no op of its own shows the op that it is made of.
+ops that this one is defined by, "stage static" that this stage of compilation rewrites it. A function that adds no
+op of its own shows the op that it is made of.
 
 Tests are files in `tests/`; in parentheses stand the cases of `tests/support/graphs.py` that XLA runs too. Results are
 XLA's to the bit unless the last column says otherwise; ULP bounds and special values by element type are on the page
@@ -87,6 +88,8 @@ def _entry(package: str, op: type[Op] | None) -> str:
     found = op and entry(package, op)
     if found is not None:
         return f"`{found}`"
+    if op is not None and op.__name__ in REWRITTEN:
+        return f"stage {REWRITTEN[op.__name__]}"
     has_any = any(entry(package, each) for each in op_classes().values())
     return "its parts" if op is not None and has_any and is_composite(op) else NOT_YET
 

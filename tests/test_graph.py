@@ -349,7 +349,7 @@ def test_every_stage() -> None:
     assert "np.multiply" in program.text
     assert_same(program(np.ones(3))[0], np.full(3, 4.0))
     with pytest.raises(
-        ValueError, match="wanted one of the stages traced, simplified, decomposed, fused, program"
+        ValueError, match="wanted one of the stages traced, simplified, static, decomposed, fused, program"
     ):
         lowered.stage("fused?")
 

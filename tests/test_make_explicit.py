@@ -49,6 +49,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "max and any": (lambda x: (x.max(axis=(0, 2)), (x > 2).any(), x.argmin(axis=1)), (CUBE,)),
     "matmul": (lambda x, y: x @ y.T + 1, (MATRIX, CUBE[0])),
     "batched matmul": (lambda x, y: x @ y, (CUBE, MATRIX.T)),
+    "convolution": (
+        lambda x, y: xarr.lax.conv(x, y, (2,), "SAME", preferred_element_type="float32"),
+        (CUBE, CUBE[:, :, :2]),
+    ),
     "tensordot": (lambda x, y: xarr.tensordot(x, y, 2), (CUBE, MATRIX)),
     "shapes": (lambda x: xarr.stack([x.T.reshape(3, 2), x.reshape(-1, 2)]).squeeze(), (MATRIX,)),
     "concatenate": (lambda x, y: xarr.concatenate([x, y], axis=1), (MATRIX, COLUMN)),

@@ -52,14 +52,21 @@ def operation_classes(modules: Iterable[ModuleType]) -> set[type[Op]]:
 FAMILIES = [import_module(f"{ops.__name__}.{found.name}") for found in pkgutil.iter_modules(ops.__path__)]
 
 
+def needs_rule(op: type[Op]) -> bool:
+    """Whether no stage of the compiler replaces the op by others."""
+    return op.decompose is Op.decompose and op not in (ops.GetDimensionSize, ops.SetDimensionSize)
+
+
 def test_every_operation_has_a_rule() -> None:
-    assert operation_classes(FAMILIES) == set(interpreter.TABLE)
+    needed = {op for op in operation_classes(FAMILIES) if needs_rule(op)}
+    assert needed == {op for op in interpreter.TABLE if needs_rule(op)}
 
 
 def test_an_operation_without_a_rule_would_be_found() -> None:
     module = ModuleType("family")
     module.Halve = Halve  # type: ignore[attr-defined]
-    assert operation_classes([*FAMILIES, module]) - set(interpreter.TABLE) == {Halve}
+    missing = operation_classes([*FAMILIES, module]) - set(interpreter.TABLE)
+    assert {op for op in missing if needs_rule(op)} == {Halve}
 
 
 @operation

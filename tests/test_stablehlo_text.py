@@ -51,6 +51,7 @@ GRAPHS: dict[str, Graph] = {
     "reduce": CASES["Reduce by name"].graph,
     "reduce_pairs": CASES["Reduce pairs"].graph,
     "dot_general": CASES["DotGeneral, batched"].graph,
+    "convolution": CASES["Convolution, dilated"].graph,
     "sort": CASES["Sort"].graph,
     "map": CASES["Map"].graph,
     "while_around_if": CASES["While"].graph,

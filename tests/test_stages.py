@@ -29,7 +29,7 @@ def doubled() -> Graph:
 
 @pytest.mark.parametrize("name", ["", "Fused", "compiled", None, 3], ids=repr)
 def test_unknown_stage(name: Any) -> None:
-    wanted = r"wanted one of the stages traced, simplified, decomposed, fused, program, got "
+    wanted = r"wanted one of the stages traced, simplified, static, decomposed, fused, program, got "
     with pytest.raises(ValueRangeError, match=wanted):
         lower(doubled(), get("numpy"), name)
     with pytest.raises(ValueRangeError, match=wanted):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -50,17 +51,28 @@ def run_stablehlo(text: str, *inputs: Any) -> list[Array]:
     Inputs must have exactly the shapes and dtypes of main's arguments: XLA reads their memory as such.
     Raises ValueError if they do not, or if main takes or returns a tuple, which XLA cannot pass.
     """
+    return compile_stablehlo(text)(*inputs)
+
+
+def compile_stablehlo(text: str) -> Callable[..., list[Array]]:
+    """`run_stablehlo` for many inputs."""
     module = parse(text)
-    arrays = [np.asarray(value) for value in inputs]
-    with context(), ir.Location.unknown():
-        _check(module, arrays)
     backend = get_backend("cpu")
     device = backend.local_devices()[0]
     devices = xla_client.DeviceList((device,))
-    program = backend.compile_and_load(module, devices, xla_client.CompileOptions())
-    buffers = [jax.device_put(array, device) for array in arrays]
-    shards = program.execute_sharded(buffers).disassemble_into_single_device_arrays()
-    return [np.asarray(shard[0]) for shard in shards]
+    programs: list[Any] = []
+
+    def run(*inputs: Any) -> list[Array]:
+        arrays = [np.asarray(value) for value in inputs]
+        with context(), ir.Location.unknown():
+            _check(module, arrays)
+        if not programs:
+            programs.append(backend.compile_and_load(module, devices, xla_client.CompileOptions()))
+        buffers = [jax.device_put(array, device) for array in arrays]
+        shards = programs[0].execute_sharded(buffers).disassemble_into_single_device_arrays()
+        return [np.asarray(shard[0]) for shard in shards]
+
+    return run
 
 
 def _check(module: Any, arrays: list[Array]) -> None:

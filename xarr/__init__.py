@@ -1,5 +1,6 @@
 """xarr: a JAX-style array library over pluggable backends that explains itself."""
 
+import importlib as _importlib
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 from xarr import (
@@ -280,7 +281,5 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> object:
     """Submodules that take long to import are imported when they are first asked for."""
     if name in ("random", "stablehlo"):
-        import importlib
-
-        return importlib.import_module(f"xarr.{name}")
+        return _importlib.import_module(f"xarr.{name}")
     raise AttributeError(f"module 'xarr' has no attribute {name!r}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import backend as backends, indexing, lazy
-from xarr.dtypes import COMPLEX, INTEGER, canonical, xla_name
+from xarr.dtypes import COMPLEX, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
     elementwise_functions as elementwise,
@@ -21,8 +21,11 @@ from xarr.functions import (
 )
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
+from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
+from xarr.live_values import live_leaf
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:
@@ -77,7 +80,7 @@ class Array(Handle):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes of the dimensions."""
+        """Sizes of the dimensions; of dynamic ones the bounds, as XLA has it."""
         return self._node.shape
 
     @property
@@ -155,6 +158,7 @@ class Array(Handle):
         return self.item()
 
     def __bool__(self) -> bool:
+        refuse_dynamic("bool()", self, "bool() of .any() or .all()")
         if self.size != 1:
             raise ShapeError(
                 f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; "
@@ -179,6 +183,7 @@ class Array(Handle):
     def __len__(self) -> int:
         if not self.ndim:
             raise InputError("len() of an array without dimensions")
+        refuse_dynamic("len()", self, "lax.get_dimension_size(x, 0)", (0,))
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Array]:
@@ -192,15 +197,18 @@ class Array(Handle):
 
     def __repr__(self) -> str:
         kind = f"dtype={self.dtype.name}" + ("" if self.backend == "numpy" else f", backend={self.backend}")
+        type = self._node.tensor_type
         if self._node.traced:
-            return f"Array(<traced {xla_name(self.dtype)}[{','.join(map(str, self.shape))}]>, {kind})"
-        if not self.size and self.shape != (0,):
+            return f"Array(<traced {type.short()}>, {kind})"
+        if type.dynamic:
+            kind = f"type={type.short()}, live shape={np.asarray(self).shape}, {kind}"
+        elif not self.size and self.shape != (0,):
             return f"Array([], shape={self.shape}, {kind})"
         values = np.array2string(np.asarray(self), separator=", ", prefix="Array(")
         return f"Array({values}, {kind})"
 
     def __str__(self) -> str:
-        return repr(self) if self._node.traced else str(np.asarray(self))
+        return repr(self) if self._node.traced or self._node.tensor_type.dynamic else str(np.asarray(self))
 
     def __format__(self, spec: str) -> str:
         if self.ndim and spec:
@@ -239,6 +247,8 @@ class Array(Handle):
         return lazy.to_host(self).__dlpack_device__()
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._node.tensor_type.dynamic:
+            return _unpickled_live, (np.asarray(self), self._node.type, self.backend)
         return _unpickled, (np.asarray(self), self.backend)
 
     def __copy__(self) -> Array:
@@ -253,7 +263,7 @@ class Array(Handle):
 
     def to(self, backend: str) -> Array:
         """The same values on another backend."""
-        return lazy.from_host(lazy.to_host(self), backends.get(backend))
+        return lazy.moved(self, backends.get(backend))
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
         """The array itself for its own device; a device name or backend name otherwise."""
@@ -269,14 +279,17 @@ class Array(Handle):
     # --- indexing ----------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Array:
+        refuse_dynamic("x[…]", self, "lax.slice, lax.dynamic_slice or lax.gather")
         return indexing.read(self, index)
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
+        refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
         self._show(indexing.update(self, index, value))
 
     @property
     def at(self) -> indexing.At:
         """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.AtIndex`."""
+        refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
         return indexing.At(self)
 
     def _become(self, result: Array) -> Array:
@@ -488,6 +501,12 @@ _UFUNCS = {
 
 def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:
     return lazy.from_host(values, backends.get(backend))
+
+
+def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str) -> Array:
+    """A dynamic array of these live values."""
+    owner = backends.get(backend)
+    return lazy.wrap(live_leaf(values, type, owner), owner)
 
 
 lazy.bind(Array)

@@ -27,6 +27,7 @@ from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Iota, Tuple
 from xarr.ir.types import TensorType, Type
+from xarr.live_values import live_part, moved_value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -215,11 +216,21 @@ def value_of(handle: Handle) -> Any:
 
 
 def to_host(handle: Handle) -> np.ndarray[Any, Any]:
-    """The value as a read-only NumPy array, computed if need be."""
+    """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be."""
     value = value_of(handle)
-    view: np.ndarray[Any, Any] = handle._node.owner.to_host(value).view()
+    node = handle._node
+    if type(node.type) is TensorType and node.type.dynamic:
+        return live_part(node.type, value, node.owner)
+    view: np.ndarray[Any, Any] = node.owner.to_host(value).view()
     view.flags.writeable = False
     return view
+
+
+def moved(handle: Handle, backend: AbstractBackend) -> Array:
+    """The value of `handle`, computed if need be, on another backend."""
+    value_of(handle)
+    node = handle._node
+    return wrap(data(node.type, moved_value(node.type, node.value, node.owner, backend), backend), backend)
 
 
 @dataclass(frozen=True)
@@ -389,7 +400,7 @@ def _buffer(leaf: Node, backend: AbstractBackend) -> Any:
     if isinstance(leaf.op, Constant):
         return backend.from_host(leaf.op.array)
     # A value made of constants alone may have been computed by another backend: it belongs to none.
-    return leaf.value if leaf.owner is backend else backend.from_host(leaf.owner.to_host(leaf.value))
+    return leaf.value if leaf.owner is backend else moved_value(leaf.type, leaf.value, leaf.owner, backend)
 
 
 def _is_kept(node: Node) -> bool:

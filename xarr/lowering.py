@@ -26,7 +26,7 @@ class Lowered:
     captured: tuple[Node, ...] = ()
 
     def stage(self, name: str) -> Graph | Program:
-        """What the function has become after a stage: traced, simplified, decomposed, fused or program.
+        """What the function has become after a stage: traced, simplified, static, decomposed, fused or program.
 
         It prints as StableHLO, the program as what runs.  Raises ValueRangeError for another name.
         """
@@ -64,7 +64,7 @@ def argument_type(argument: Any) -> Type:
     if isinstance(argument, str):
         argument = Shape.parse(argument)
     if isinstance(argument, Shape):
-        return TensorType(tuple(argument.dimensions), argument.dtype)
+        return TensorType(tuple(argument.dimensions), argument.dtype, tuple(argument.dynamic_dimensions))
     return as_array(argument)._node.type
 
 

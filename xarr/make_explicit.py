@@ -201,6 +201,15 @@ def _dot_general(op: ops.DotGeneral, node: Node, operands: list[str], inner: lis
     )
 
 
+def _convolution(op: ops.Convolution, node: Node, operands: list[str], inner: list[str]) -> str:
+    numbers = f"lax.ConvDimensionNumbers({op.lhs_spec}, {op.rhs_spec}, {op.out_spec})"
+    return (
+        f"lax.conv_general_dilated({operands[0]}, {operands[1]}, {op.window_strides}, {op.padding}, "
+        f"{op.lhs_dilation}, {op.rhs_dilation}, {numbers}, {op.feature_group_count}, {op.batch_group_count}, "
+        f"preferred_element_type={str(op.dtype)!r}, window_reversal={op.window_reversal})"
+    )
+
+
 def _reduce(op: ops.Reduce, node: Node, operands: list[str], inner: list[str]) -> str:
     half = len(operands) // 2
     arrays, initial = _variadic(operands[:half]), _variadic(operands[half:])
@@ -296,6 +305,10 @@ def _custom_call(op: ops.CustomCall, node: Node, operands: list[str], inner: lis
     return f"lax.custom_call({', '.join(arguments)})"
 
 
+def _batch_norm(op: Any, node: Node, operands: list[str], inner: list[str]) -> str:
+    return f"lax.{op.lax_name}({', '.join(operands)}, {op.epsilon!r}, {op.feature_index})"
+
+
 def _round(method: str) -> Spelling:
     return lambda op, node, operands, inner: f"lax.round({operands[0]}, lax.RoundingMethod.{method})"
 
@@ -325,6 +338,7 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.Pad: _pad,
     ops.Concatenate: lambda op, node, x, f: f"lax.concatenate([{', '.join(x)}], {op.dimension})",
     ops.DotGeneral: _dot_general,
+    ops.Convolution: _convolution,
     ops.Gather: _gather,
     ops.Scatter: _scatter,
     ops.ReduceWindow: _reduce_window,
@@ -341,6 +355,20 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ops.Call: lambda op, node, x, f: f"lax.call({', '.join([f[0], *x])})",
     ops.Map: lambda op, node, x, f: f"lax.map_elements({', '.join([f[0], *x])})",
     ops.While: _while,
+    ops.Cholesky: lambda op, node, x, f: f"lax.linalg.cholesky_of_triangle({x[0]}, lower={op.lower})",
+    ops.TriangularSolve: lambda op, node, x, f: (
+        f"lax.linalg.triangular_solve({x[0]}, {x[1]}, left_side={op.left_side}, lower={op.lower}, "
+        f"transpose_a={op.transpose_a != 'NO_TRANSPOSE'}, conjugate_a={op.transpose_a == 'ADJOINT'}, "
+        f"unit_diagonal={op.unit_diagonal})"
+    ),
+    ops.Fft: lambda op, node, x, f: f"lax.fft({x[0]}, {op.fft_type!r}, {op.fft_length})",
+    ops.BatchNormTraining: _batch_norm,
+    ops.BatchNormInference: _batch_norm,
+    ops.BatchNormGrad: _batch_norm,
+    ops.RngBitGenerator: lambda op, node, x, f: (
+        f"lax.rng_bit_generator({x[0]}, {op.result.shape}, {str(op.result.dtype)!r}, {op.algorithm!r})"
+    ),
+    ops.Rng: lambda op, node, x, f: f"lax.rng_{op.distribution.lower()}({x[0]}, {x[1]}, {op.shape})",
     ops.CustomCall: _custom_call,
     ops.If: lambda op, node, x, f: f"lax.cond({', '.join([x[0], f[0], f[1], *x[1:]])})",
     ops.Case: lambda op, node, x, f: f"lax.switch({', '.join([x[0], '[' + ', '.join(f) + ']', *x[1:]])})",

@@ -28,6 +28,8 @@ from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
 from xarr.lazy import Handle, common_backend, wrap
+from xarr.live_values import live_leaf
+from xarr.shapes import Shape
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -69,20 +71,28 @@ class Module:
         )
         raise self._source.text.error(f"@{name} {what}; Module.refine gives it types", function.position)
 
-    def refine(self, types: Sequence[TensorType], function: str = "main") -> Graph:
+    def refine(self, types: Sequence[TensorType | Shape | str], function: str = "main") -> Graph:
         """The function for arguments of these types, with every unknown size computed from theirs.
+
+        types: one for each argument, a type or a shape such as "f32[8,4]".
 
         Raises ParseError where a size depends on the values of arguments, and where an assertion about sizes
         that JAX put into the module does not hold.
         """
-        if function in self.functions and self.functions[function].parameter_types == tuple(types):
+        wanted = [type if isinstance(type, TensorType) else _type_of(type) for type in types]
+        if function in self.functions and self.functions[function].parameter_types == tuple(wanted):
             return self.functions[function]
         if function not in self._source.functions or self._source.functions[function].body is None:
             return self.function(function)
-        return Builder(self._source, _fold).refine(function, types)
+        return Builder(self._source, _fold).refine(function, wanted)
 
     def __repr__(self) -> str:
         return f"<stablehlo.Module {self.name or ''} of {', '.join(self._source.functions)}>"
+
+
+def _type_of(shape: Shape | str) -> TensorType:
+    found = Shape.parse(shape) if isinstance(shape, str) else shape
+    return TensorType(found.dimensions, found.dtype, found.dynamic_dimensions)
 
 
 def parse(text: str) -> Module:
@@ -150,7 +160,22 @@ def _node(value: Any, wanted: Any, backend: AbstractBackend) -> Node:
         return value._node
     is_number = isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
     array = host_array(value, wanted.dtype if is_number and hasattr(wanted, "dtype") else None)
+    if isinstance(wanted, TensorType) and wanted.dynamic and _fits(array, wanted):
+        return live_leaf(array, wanted, backend)
     return data(TensorType(array.shape, array.dtype), backend.from_host(array), backend)
+
+
+def _fits(array: np.ndarray[Any, Any], type: TensorType) -> bool:
+    """Whether `array` can be the live part of an array of a dynamic type."""
+    sizes = type.dynamic or (False,) * type.rank
+    return (
+        array.dtype == type.dtype
+        and array.ndim == type.rank
+        and all(
+            size <= bound if dynamic else size == bound
+            for size, bound, dynamic in zip(array.shape, type.shape, sizes, strict=True)
+        )
+    )
 
 
 def _check(function: str, graph: Graph, nodes: Sequence[Node]) -> None:

@@ -9,7 +9,18 @@ import numpy as np
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr_numpy import ciphers, contraction, control, indexing, kernels, reductions, sorting, windows
+from xarr_numpy import (
+    ciphers,
+    contraction,
+    control,
+    convolution,
+    indexing,
+    kernels,
+    linear_algebra,
+    reductions,
+    sorting,
+    windows,
+)
 from xarr_numpy.rows import Rows, Writer
 
 if TYPE_CHECKING:
@@ -203,11 +214,13 @@ TABLE: Final[Rows] = {
     ops.Transpose: plain("np.transpose({0}, {op.permutation})"),
     **reductions.ROWS,
     **contraction.ROWS,
+    **convolution.ROWS,
     **sorting.ROWS,
     **indexing.ROWS,
     **windows.ROWS,
     **control.ROWS,
     **ciphers.ROWS,
+    **linear_algebra.ROWS,
 }
 
 #: What the written expressions can call.
@@ -215,9 +228,11 @@ SCOPE: Final[dict[str, Any]] = {
     **kernels.SCOPE,
     **reductions.SCOPE,
     **contraction.SCOPE,
+    **convolution.SCOPE,
     **sorting.SCOPE,
     **indexing.SCOPE,
     **windows.SCOPE,
     **control.SCOPE,
     **ciphers.SCOPE,
+    **linear_algebra.SCOPE,
 }

@@ -9,7 +9,18 @@ from xarr.backend import failed_at
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr_reference import control, creation, elementwise, indexing, movement, reduction, special, windows
+from xarr_reference import (
+    control,
+    convolution,
+    creation,
+    elementwise,
+    indexing,
+    linear_algebra,
+    movement,
+    reduction,
+    special,
+    windows,
+)
 from xarr_reference.values import Rule, Value
 
 #: The rule of every operation.
@@ -20,8 +31,10 @@ TABLE: Final[dict[type[Op], Rule]] = {
     **reduction.TABLE,
     **indexing.TABLE,
     **windows.TABLE,
+    **convolution.TABLE,
     **control.TABLE,
     **special.TABLE,
+    **linear_algebra.TABLE,
 }
 
 

@@ -33,11 +33,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend", "compiler", "compiler.*"),
-    ("lazy",),
+    ("lazy", "live_values"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing"),
     ("array",),
-    ("explanation.program", "lowering", "make_explicit", "doctor", "stablehlo"),
+    ("explanation.program", "lowering", "make_explicit", "doctor", "stablehlo", "random", "random.*"),
     ("__init__", "__main__"),
 )
 

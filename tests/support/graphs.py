@@ -442,18 +442,159 @@ WINDOWS = {
 }
 
 
-def _random_bits(algorithm: str, length: int) -> Case:
-    op = ops.RngBitGenerator(algorithm, tensor(np.uint32, 3, 2))
-    state = np.arange(5, 5 + length, dtype=np.uint64)
-    return Case(
-        graph(lambda x: (part(1, node(op, x)), part(0, node(op, x))), tensor(np.uint64, length)), (state,)
-    )
+def _parts(count: int, whole: Node) -> tuple[Node, ...]:
+    return tuple(part(index, whole) for index in range(count))
 
 
-RANDOM = {
-    "RngBitGenerator, Threefry": _random_bits("THREE_FRY", 2),
-    "RngBitGenerator, Philox": _random_bits("PHILOX", 3),
+def _state(*words: int) -> Array:
+    return np.array(words, np.uint64)
+
+
+_NORMAL = tensor(np.float32, 4, 3)
+_DATA = np.float32([[1, 2, 3], [2, 4, 1], [0, 1, 7], [5, 5, 5]])
+_FEATURE = np.float32([1, 2, 0.5])
+
+NUMBERS = {
+    "Cholesky": Case(
+        graph(lambda a: node(ops.Cholesky(True), a), tensor(np.float64, 2, 2)),
+        (np.array([[4.0, 2.0], [2.0, 5.0]]),),
+        ([[2, 0], [1, 2]],),
+    ),
+    "TriangularSolve": Case(
+        graph(
+            lambda a, b: node(ops.TriangularSolve(True, False, False, "TRANSPOSE"), a, b),
+            tensor(np.float64, 2, 2),
+            tensor(np.float64, 2, 1),
+        ),
+        (np.array([[2.0, 1.0], [9.0, 4.0]]), np.array([[2.0], [9.0]])),
+    ),
+    "Fft": Case(
+        graph(lambda x: node(ops.Fft("RFFT", (4,)), x), tensor(np.float32, 4)),
+        (np.float32([1, 2, 3, 4]),),
+        ([10, -2 + 2j, -2],),
+    ),
+    "BatchNormTraining": Case(
+        graph(lambda x, s, o: _parts(3, node(ops.BatchNormTraining(0.5, 1), x, s, o)), _NORMAL, V, V),
+        (_DATA, _FEATURE, _FEATURE),
+    ),
+    "BatchNormInference": Case(
+        graph(lambda x, v: node(ops.BatchNormInference(0.5, 1), x, v, v, v, v), _NORMAL, V),
+        (_DATA, _FEATURE),
+    ),
+    "BatchNormGrad": Case(
+        graph(lambda x, v: _parts(3, node(ops.BatchNormGrad(0.5, 1), x, v, v, v, x)), _NORMAL, V),
+        (_DATA, _FEATURE),
+    ),
+    "RngBitGenerator": Case(
+        graph(
+            lambda s: _parts(2, node(ops.RngBitGenerator("THREE_FRY", tensor(np.uint32, 3)), s)),
+            tensor(np.uint64, 2),
+        ),
+        (_state(5, 2**64 - 1),),
+        (_state(5, 1), [0xE39B2319, 0x4F19F28F, 0x5338D363]),
+    ),
+    "Rng": Case(
+        # Numbers in an interval without any are its beginning.
+        graph(lambda a: node(ops.Rng("UNIFORM", (2,)), a, a, constant([2], np.int64)), tensor(F32)),
+        (np.float32(3),),
+        ([3, 3],),
+    ),
+    "Special functions": Case(
+        graph(
+            lambda x: tuple(node(op(), x) for op in (ops.Digamma, ops.Erf, ops.Erfc, ops.ErfInv, ops.Lgamma)),
+            V,
+        ),
+        (np.float32([0.25, 0.5, 0.75]),),
+    ),
 }
 
 
-CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS | RANDOM
+def convolution(lhs: str, rhs: str, out: str, **changes: Any) -> ops.Convolution:
+    """A float32 convolution with dimensions by name: "bf01", "oi01"; `changes` to a plain one."""
+    rank = len(lhs) - 2
+    spatial = "0123"[:rank]
+    specs = zip((lhs, rhs, out), ("bf", "oi", "bf"), strict=True)
+    plain: dict[str, Any] = {
+        **dict(
+            zip(
+                ("lhs_spec", "rhs_spec", "out_spec"),
+                (tuple(map(spec.index, names + spatial)) for spec, names in specs),
+                strict=True,
+            )
+        ),
+        "window_strides": (1,) * rank,
+        "padding": ((0, 0),) * rank,
+        "lhs_dilation": (1,) * rank,
+        "rhs_dilation": (1,) * rank,
+        "window_reversal": (False,) * rank,
+        "feature_group_count": 1,
+        "batch_group_count": 1,
+        "dtype": F32,
+    }
+    return ops.Convolution(**plain | changes)
+
+
+CONVOLUTION = {
+    "Convolution": Case(
+        graph(
+            lambda x, k: node(convolution("bf0", "oi0", "bf0"), x, k),
+            tensor(F32, 1, 2, 3),
+            tensor(F32, 1, 2, 2),
+        ),
+        (MATRIX[None], np.array([[[1, 10], [100, 1000]]], np.float32)),
+        ([[[5613, 4521]]],),
+    ),
+    "Convolution, reversed": Case(
+        graph(
+            lambda x, k: node(
+                convolution("fb0", "io0", "0fb", window_reversal=(True,), padding=((1, -1),)), x, k
+            ),
+            tensor(F32, 1, 2, 3),
+            tensor(F32, 1, 1, 2),
+        ),
+        (MATRIX[None], np.array([[[1, 10]]], np.float32)),
+        ([[[3, 6]], [[31, 65]]],),
+    ),
+    "Convolution, dilated": Case(
+        graph(
+            lambda x, k: node(
+                convolution(
+                    "b0f",
+                    "0io",
+                    "b0f",
+                    window_strides=(2,),
+                    lhs_dilation=(3,),
+                    rhs_dilation=(2,),
+                    precision=("HIGH", "HIGHEST"),
+                ),
+                x,
+                k,
+            ),
+            tensor(F32, 2, 3, 1),
+            tensor(F32, 2, 1, 1),
+        ),
+        (MATRIX[..., None], np.array([1, 10], np.float32).reshape(2, 1, 1)),
+        ([[[3], [10], [20]], [[6], [50], [40]]],),
+    ),
+    "Convolution in groups of features": Case(
+        graph(
+            lambda x, k: node(convolution("bf", "oi", "bf", feature_group_count=3), x, k),
+            M,
+            tensor(F32, 3, 1),
+        ),
+        (MATRIX, np.array([[1], [10], [100]], np.float32)),
+        ([[3, 10, 200], [6, 50, 400]],),
+    ),
+    "Convolution in groups of the batch": Case(
+        graph(
+            lambda x, k: node(convolution("bf", "oi", "bf", batch_group_count=2), x, k),
+            M,
+            tensor(F32, 2, 3),
+        ),
+        (MATRIX, np.array([[1, 10, 100], [1, 0, 0]], np.float32)),
+        ([[213, 6]],),
+    ),
+}
+
+
+CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS | NUMBERS | CONVOLUTION

@@ -73,6 +73,23 @@ GRAPHS: dict[str, Graph] = {
     "dot": traced(
         lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), tensor(2, 3, 4), tensor(2, 4, 5)
     ),
+    "convolution": traced(
+        lambda x, y: lax.conv_general_dilated(
+            x,
+            y,
+            (1, 2),
+            [(-1, 2), (0, 1)],
+            (2, 1),
+            (1, 3),
+            ("NHWC", "HWIO", "CNHW"),
+            2,
+            precision="highest",
+            window_reversal=(True, False),
+        ),
+        tensor(1, 4, 4, 2),
+        tensor(2, 2, 1, 2),
+    ),
+    "convolution_of_matrices": traced(lambda x, y: lax.conv(x, y, (), ()), tensor(3, 2), tensor(4, 2)),
     "while": traced(
         lambda x, y: lax.while_loop(lambda c: lax.lt(c, y), lambda c: lax.add(c, x), x), tensor(), tensor()
     ),

@@ -1,6 +1,6 @@
 """The named stages from a traced graph to a running program, each of which can be stopped at and printed.
 
-traced -> simplified -> decomposed -> fused -> program
+traced -> simplified -> static -> decomposed -> fused -> program
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Final
 
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler.decompose import decompose
+from xarr.compiler.dynamic_sizes import make_static
 from xarr.compiler.simplify import simplify
 from xarr.config import current as config
 from xarr.errors import ValueRangeError
@@ -21,6 +22,7 @@ Pass = Callable[[Graph, AbstractBackend], Graph]
 STAGES: Final[dict[str, Pass]] = {
     "traced": lambda graph, backend: graph,
     "simplified": lambda graph, backend: simplify(graph),
+    "static": lambda graph, backend: make_static(graph),
     "decomposed": decompose,
     "fused": lambda graph, backend: backend.fuse(graph),
 }

@@ -45,6 +45,7 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, host_node, integer
+from xarr.lax.dynamic_sizes import refuse_dynamic, with_sizes_of
 from xarr.lazy import Handle, from_host, wrap
 from xarr.shapes import check_sizes, normalize_axis
 
@@ -265,7 +266,8 @@ def _like(
     model = as_array(a)
     backend = model._backend if device is None else backend_of(device)
     sizes = model.shape if shape is None else check_sizes(shape)
-    return filled(sizes, fill_value, model.dtype if dtype is None else canonical(dtype), backend)
+    found = filled(sizes, fill_value, model.dtype if dtype is None else canonical(dtype), backend)
+    return with_sizes_of(found, model) if shape is None else found
 
 
 def zeros_like(
@@ -325,7 +327,8 @@ def full_like(
     model = as_array(a)
     sizes = model.shape if shape is None else check_sizes(shape)
     element = model.dtype if dtype is None else canonical(dtype)
-    return full(sizes, fill_value, element, device=model._backend if device is None else device)
+    found = full(sizes, fill_value, element, device=model._backend if device is None else device)
+    return with_sizes_of(found, model) if shape is None else found
 
 
 # --- from a counter -------------------------------------------------------------------------------
@@ -458,6 +461,7 @@ def _triangle(name: str, m: ArrayLike, k: int, upper: bool) -> Array:
     if not matrix.shape:
         raise ShapeError(f"{name}: wanted an array of rank 1 or more, got a scalar")
     if len(matrix.shape) == 1:
+        refuse_dynamic(name, matrix, "a matrix")
         matrix = lax.broadcast_in_dim(matrix, matrix.shape * 2, (1,))
     place = _diagonal_number(matrix.shape, k, matrix._backend)
     zero = laid(filled((), 0, matrix.dtype, None), matrix.shape)
@@ -490,6 +494,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         return _diagonal(array, offset)
     if len(array.shape) != 1:
         raise ShapeError(f"diag: wanted a vector or a matrix, got shape {array.shape}")
+    refuse_dynamic("diag", array, "lax.select")
     size = array.shape[0] + abs(offset)
     zero = filled((), 0, array.dtype, None)
     padded = lax.pad(array, zero, [(0, abs(offset), 0)])
@@ -524,6 +529,7 @@ def meshgrid(
         raise ValueRangeError(f"meshgrid: wanted indexing 'xy' or 'ij', got {indexing!r}")
     vectors = [as_array(x) for x in xi]
     for number, vector in enumerate(vectors):
+        refuse_dynamic("meshgrid", vector, "lax.broadcast_in_dim")
         if len(vector.shape) > 1:
             raise ShapeError(
                 f"meshgrid: wanted vectors, got shape {vector.shape} for argument {number}; ravel it"

@@ -25,6 +25,7 @@ from xarr.functions._core import DType, as_array, promoted
 from xarr.functions._padding import PAD_MODES, padded_by_constants, padded_by_own, pairs, widths
 from xarr.functions.creation_functions import asarray, broadcast_array
 from xarr.lax.core import ArrayLike, integer, integers
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
@@ -239,6 +240,7 @@ def roll(a: ArrayLike, shift: Axes, axis: Axes | None = None) -> Array:
     """
     array = as_array(a)
     if axis is None:
+        refuse_dynamic("roll", array, "an axis that is static")
         return reshape(roll(ravel(array), sum(_ints("roll", "shift", shift)), 0), array.shape)
     shifts = _ints("roll", "shift", shift)
     axes = tuple(normalize_axis(one, len(array.shape)) for one in _ints("roll", "axis", axis))
@@ -261,6 +263,7 @@ def _repeated(values: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def _rolled(array: Array, shift: int, axis: int) -> Array:
+    refuse_dynamic("roll", array, "lax.slice and lax.concatenate", (axis,))
     size = array.shape[axis]
     cut = -shift % size if size else 0
     if not cut:
@@ -286,6 +289,8 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     Raises BroadcastError if they have none.  Source: NumPy, `broadcast_arrays`.
     """
     found = [as_array(array) for array in arrays]
+    for array in found:
+        refuse_dynamic("broadcast_arrays", array, "lax.broadcast_in_dim")
     shapes = tuple(array.shape for array in found)
     alignment = align_numpy(*shapes)
     if isinstance(alignment, Misfit):
@@ -468,6 +473,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> lis
     """
     array = as_array(ary)
     place = normalize_axis(axis, len(array.shape))
+    refuse_dynamic("array_split", array, "lax.slice_in_dim", (place,))
     size = array.shape[place]
     parts = []
     for start, stop in pairwise([0, *_cuts("array_split", indices_or_sections, size), size]):
@@ -526,6 +532,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """
     array = as_array(x)
     place = normalize_axis(axis, len(array.shape))
+    refuse_dynamic("unstack", array, "lax.dynamic_index_in_dim", (place,))
     return tuple(lax.index_in_dim(array, index, place, keepdims=False) for index in range(array.shape[place]))
 
 
@@ -547,5 +554,6 @@ def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_va
         if mode == "constant":
             padded = padded_by_constants(padded, axis, width, values[axis])
         elif width != (0, 0):
+            refuse_dynamic(f"pad with mode {mode!r}", padded, 'mode "constant"', (axis,))
             padded = padded_by_own(padded, axis, width, mode)
     return fresh(padded)

@@ -335,7 +335,11 @@ def _mean_dtype(array: Array, dtype: DTypeLike | None) -> DType:
 def _number_of(array: Array, axes: tuple[int, ...], mask: Array | None, dtype: DType) -> Array:
     """How many elements take part, as `dtype`: a scalar, or with a mask one number for each result."""
     if mask is None:
-        return filled((), _count(array, axes), dtype, None)
+        dynamic = array._node.tensor_type.dynamic_dimensions
+        number = filled((), _count(array, tuple(axis for axis in axes if axis not in dynamic)), dtype, None)
+        for axis in set(axes).intersection(dynamic):
+            number = lax.mul(number, converted(lax.get_dimension_size(array, axis), dtype))
+        return number
     return converted(lax.reduce_sum(converted(mask, INT64), axes), dtype)
 
 

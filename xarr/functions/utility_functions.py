@@ -11,6 +11,7 @@ from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions.statistical_functions import all as all_of
 from xarr.lax.core import ArrayLike
+from xarr.lax.dynamic_sizes import refuse_dynamic
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -64,6 +65,8 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     With `equal_nan` NaN equals NaN.  Source: NumPy, `array_equal`.
     """
     first, second = as_array(a1), as_array(a2)
+    for array in (first, second):
+        refuse_dynamic("array_equal", array, "all(x == y) for arrays of one live size")
     if first.shape != second.shape:
         return filled((), False, PREDICATE, first._backend)
     x, y = promoted("array_equal", first, second)

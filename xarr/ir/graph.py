@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Final
 
 from xarr.errors import ShapeError, XarrError
-from xarr.ir.op import Op, operation
+from xarr.ir.op import DynamicOperands, Op, dynamic_type, infer_type, operation
 from xarr.ir.source import Source, caller
 from xarr.ir.stablehlo.printer import print_module
 from xarr.ir.types import TensorType, TupleType, Type
@@ -91,7 +91,12 @@ class Node:
                 traced = True
         self.op = op
         self.operands = operands
-        self.type = op.infer(*[operand.type for operand in operands]) if type is None else type
+        if type is None:
+            try:
+                type = op.infer(*[operand.type for operand in operands])
+            except DynamicOperands as refusal:
+                type = dynamic_type(op, [operand.type for operand in operands], refusal)
+        self.type = type
         self.depth = depth + 1
         self.traced = traced
         self.handles = 0
@@ -277,7 +282,7 @@ class Graph:
         for node in self.nodes:
             if isinstance(node.op, Parameter):
                 raise GraphError(f"graph {self.name}: {node!r} is a parameter of another graph", node)
-            inferred = node.op.infer(*[operand.type for operand in node.operands])
+            inferred = infer_type(node.op, [operand.type for operand in node.operands])
             if inferred is not node.type:
                 raise GraphError(
                     f"graph {self.name}: {node!r} has a type other than inferred, {inferred}", node

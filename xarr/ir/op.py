@@ -8,13 +8,14 @@ the labels of the StableHLO specification where it has one for the constraint.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import FrozenInstanceError, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
 
 from typing_extensions import dataclass_transform
 
 from xarr.errors import DTypeError, ShapeError
-from xarr.ir.types import TensorType, Type
+from xarr.ir.types import TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Graph, Node
@@ -111,13 +112,57 @@ class Op:
         raise DTypeError(f"{self.lax_name} [{label}]: {message}")
 
     def tensors(self, operands: tuple[Type, ...], count: int | None = None) -> tuple[TensorType, ...]:
-        """The operand types, all of which must be tensors (`C0`), `count` of them if given."""
+        """The operand types, all of which must be tensors (`C0`), `count` of them if given.
+
+        Raises DynamicOperands if one has a dynamic dimension: a shape rule is one of static sizes, and
+        `infer_type` derives from it what an op makes of dynamic ones.
+        """
         if count is not None and len(operands) != count:
             self.fail("C0", f"wanted {count} operands, got {len(operands)}")
-        found = tuple(operand for operand in operands if isinstance(operand, TensorType))
-        if len(found) != len(operands):
-            self.fail("C0", f"wanted arrays, got {', '.join(t.short() for t in operands)}")
-        return found
+        for operand in operands:
+            if type(operand) is not TensorType:
+                self.fail("C0", f"wanted arrays, got {', '.join(t.short() for t in operands)}")
+            if operand.dynamic:
+                raise DynamicOperands(self, operands)
+        return operands  # type: ignore[return-value]
+
+
+class DynamicOperands(ShapeError):
+    """`D0`: an op whose rule for dynamic dimensions is not known got an operand that has some."""
+
+    def __init__(self, op: Op, operands: Iterable[Type]) -> None:
+        shown = ", ".join(operand.short() for operand in operands)
+        super().__init__(
+            f"{op.lax_name} [D0]: no rule for dynamic dimensions, got {shown}; make them static first, with "
+            "set_dimension_size(x, bound, dimension)"
+        )
+
+
+#: What an op makes of dynamic dimensions: (op, operand types, the result type that their bounds give)
+#: -> the result type.  A class of ops has the rule of its nearest base that has one.
+DynamicRule = Callable[[Any, tuple[TensorType, ...], Any], Type]
+DYNAMIC_RULES: Final[dict[type[Op], DynamicRule]] = {}
+
+
+def infer_type(op: Op, operands: Sequence[Type]) -> Type:
+    """The type of `op` over operands of these types, static or dynamic.  Raises as `Op.infer` does."""
+    try:
+        return op.infer(*operands)
+    except DynamicOperands as refusal:
+        return dynamic_type(op, operands, refusal)
+
+
+def dynamic_type(op: Op, operands: Sequence[Type], refusal: DynamicOperands) -> Type:
+    """The type of `op` over operands for which its own rule raised `refusal`; raises that if there is no other."""
+    rule = next((DYNAMIC_RULES[base] for base in type(op).__mro__ if base in DYNAMIC_RULES), None)
+    tensors = tuple([operand for operand in operands if isinstance(operand, TensorType)])
+    if rule is None or len(tensors) != len(operands):
+        raise refusal
+    found = rule(op, tensors, op.infer(*[operand.bounds for operand in tensors]))
+    for type_ in found.elements if isinstance(found, TupleType) else (found,):
+        if isinstance(type_, TensorType) and max(type_.shape, default=0) >= 2**31 and type_.dynamic:
+            op.fail("D6", f"wanted a size below 2**31 beside dynamic ones, got {type_.short()}")
+    return found
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from math import prod
 from typing import Any, ClassVar, Final
 from weakref import WeakValueDictionary
@@ -16,28 +17,37 @@ _lock: Final = threading.RLock()
 
 
 class TensorType:
-    """The type of an array: sizes and element type.  Prints as StableHLO does, `tensor<2x3xf32>`."""
+    """The type of an array: sizes and element type.  Prints as StableHLO does, `tensor<2x3xf32>`.
 
-    __slots__ = ("__weakref__", "dtype", "shape")
+    `dynamic` marks, with one bool for each dimension, those whose size is known only when the program runs;
+    for them `shape` holds the upper bound.  It is empty if there are none.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "dynamic", "shape")
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    _interned: ClassVar[WeakValueDictionary[tuple[tuple[int, ...], np.dtype[Any]], TensorType]] = (
-        WeakValueDictionary()
-    )
+    dynamic: tuple[bool, ...]
+    _interned: ClassVar[WeakValueDictionary[tuple[Any, ...], TensorType]] = WeakValueDictionary()
 
-    def __new__(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> TensorType:
-        found = cls._interned.get((shape, dtype))
-        return cls._new(shape, dtype) if found is None else found
+    def __new__(
+        cls, shape: tuple[int, ...], dtype: np.dtype[Any], dynamic: tuple[bool, ...] = ()
+    ) -> TensorType:
+        found = cls._interned.get((shape, dtype, dynamic) if dynamic else (shape, dtype))
+        return cls._new(shape, dtype, dynamic) if found is None else found
 
     @classmethod
-    def _new(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> TensorType:
+    def _new(cls, shape: tuple[int, ...], dtype: np.dtype[Any], dynamic: tuple[bool, ...]) -> TensorType:
+        if not any(dynamic):
+            dynamic = ()
+        key = (shape, dtype, dynamic) if dynamic else (shape, dtype)
         with _lock:
-            found = cls._interned.get((shape, dtype))
+            found = cls._interned.get(key)
             if found is None:
                 found = super().__new__(cls)
                 found.shape = shape
                 found.dtype = dtype
-                cls._interned[shape, dtype] = found
+                found.dynamic = dynamic
+                cls._interned[key] = found
             return found
 
     @property
@@ -52,23 +62,47 @@ class TensorType:
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
+    @property
+    def bounds(self) -> TensorType:
+        """The type of arrays that have the bounds as their sizes."""
+        return TensorType(self.shape, self.dtype) if self.dynamic else self
+
+    @property
+    def dynamic_dimensions(self) -> tuple[int, ...]:
+        """The numbers of the dynamic dimensions."""
+        return tuple([dim for dim, flag in enumerate(self.dynamic) if flag])
+
     def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+        """The static type of another shape."""
         return TensorType(shape, self.dtype)
 
     def with_dtype(self, dtype: np.dtype[Any]) -> TensorType:
-        return TensorType(self.shape, dtype)
+        return TensorType(self.shape, dtype, self.dynamic)
+
+    def with_dynamic(self, dimensions: Iterable[int]) -> TensorType:
+        """The type whose dynamic dimensions are `dimensions`."""
+        marked = set(dimensions)
+        return TensorType(self.shape, self.dtype, tuple([dim in marked for dim in range(self.rank)]))
 
     def __str__(self) -> str:
-        return f"tensor<{''.join(f'{size}x' for size in self.shape)}{mlir_name(self.dtype)}>"
+        element = mlir_name(self.dtype)
+        if not self.dynamic:
+            return f"tensor<{''.join(f'{size}x' for size in self.shape)}{element}>"
+        pairs = list(zip(self.shape, self.dynamic, strict=True))
+        sizes = "".join("?x" if dynamic else f"{size}x" for size, dynamic in pairs)
+        bounds = ", ".join(str(size) if dynamic else "?" for size, dynamic in pairs)
+        return f"tensor<{sizes}{element}, #stablehlo.bounds<{bounds}>>"
 
     def short(self) -> str:
-        """XLA's spelling, `f32[2,3]`, for messages."""
-        return f"{xla_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        """XLA's spelling, `f32[2,3]`, or `f32[<=2,3]` for a size of at most 2, for messages."""
+        dynamic = self.dynamic or (False,) * len(self.shape)
+        sizes = [f"<={size}" if flag else str(size) for size, flag in zip(self.shape, dynamic, strict=True)]
+        return f"{xla_name(self.dtype)}[{','.join(sizes)}]"
 
     __repr__ = __str__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TensorType, (self.shape, self.dtype)
+        return TensorType, (self.shape, self.dtype, self.dynamic)
 
 
 class TupleType:
@@ -110,3 +144,10 @@ Type = TensorType | TupleType
 def packed(types: tuple[Type, ...]) -> Type:
     """The type of an op with these results: the type itself when there is one, else their tuple."""
     return types[0] if len(types) == 1 else TupleType(types)
+
+
+def is_dynamic(type: Type) -> bool:
+    """Whether an array with dynamic dimensions is, or is in, a value of this type."""
+    if isinstance(type, TensorType):
+        return bool(type.dynamic)
+    return any(is_dynamic(element) for element in type.elements)

@@ -7,6 +7,7 @@ from xarr.custom_calls import (
     register_custom_call as register_custom_call,
     unregister_custom_call as unregister_custom_call,
 )
+from xarr.lax import linalg as linalg
 from xarr.lax.contraction import (
     batch_matmul as batch_matmul,
     dot as dot,
@@ -20,6 +21,14 @@ from xarr.lax.control import (
     optimization_barrier as optimization_barrier,
     switch as switch,
 )
+from xarr.lax.convolution import (
+    ConvDimensionNumbers as ConvDimensionNumbers,
+    conv as conv,
+    conv_dimension_numbers as conv_dimension_numbers,
+    conv_general_dilated as conv_general_dilated,
+    conv_transpose as conv_transpose,
+    conv_with_general_padding as conv_with_general_padding,
+)
 from xarr.lax.creation import (
     broadcasted_iota as broadcasted_iota,
     full as full,
@@ -27,6 +36,10 @@ from xarr.lax.creation import (
     iota as iota,
 )
 from xarr.lax.custom_calls import custom_call as custom_call
+from xarr.lax.dynamic_sizes import (
+    get_dimension_size as get_dimension_size,
+    set_dimension_size as set_dimension_size,
+)
 from xarr.lax.dynamic_slicing import (
     dynamic_index_in_dim as dynamic_index_in_dim,
     dynamic_slice as dynamic_slice,
@@ -109,6 +122,7 @@ from xarr.lax.elementwise import (
     tan as tan,
     tanh as tanh,
 )
+from xarr.lax.fourier import FftType as FftType, fft as fft
 from xarr.lax.indexing import (
     GatherDimensionNumbers as GatherDimensionNumbers,
     GatherScatterMode as GatherScatterMode,
@@ -143,6 +157,11 @@ from xarr.lax.movement import (
     split as split,
     squeeze as squeeze,
     transpose as transpose,
+)
+from xarr.lax.normalisation import (
+    batch_norm_grad as batch_norm_grad,
+    batch_norm_inference as batch_norm_inference,
+    batch_norm_training as batch_norm_training,
 )
 from xarr.lax.pooling import avg_pool as avg_pool, max_pool as max_pool, min_pool as min_pool
 from xarr.lax.random import (

@@ -91,7 +91,7 @@ def dot_general(
         lhs_contracting_dimensions=contracting[0],
         rhs_contracting_dimensions=contracting[1],
         dtype=dtype,
-        precision=_precision(precision),
+        precision=precisions("dot_general", precision),
     )
     return wrap(Node(op, (left, right)), backend)
 
@@ -108,21 +108,24 @@ def _pairs(numbers: Any) -> tuple[Any, Any]:
     return (rows[0], rows[1]), (rows[2], rows[3])
 
 
-def _precision(precision: Any) -> tuple[str, str]:
+def precisions(name: str, precision: Any) -> tuple[str, str]:
+    """The pair of StableHLO's precisions that `precision` means to the op called `name`."""
     if precision is None:
         return ("DEFAULT", "DEFAULT")
     if isinstance(precision, tuple | list):
         if len(precision) != 2:
-            raise InputError(f"dot: wanted a pair of precisions, got {precision!r}")
-        return (_precision_name(precision[0]), _precision_name(precision[1]))
-    return (_precision_name(precision),) * 2
+            raise InputError(f"{name}: wanted a pair of precisions, got {precision!r}")
+        return (_precision(name, precision[0]), _precision(name, precision[1]))
+    return (_precision(name, precision),) * 2
 
 
-def _precision_name(precision: Any) -> str:
-    name = "default" if precision is None else getattr(precision, "name", precision)
-    found = _PRECISIONS.get(name.lower()) if isinstance(name, str) else None
+def _precision(name: str, precision: Any) -> str:
+    word = "default" if precision is None else getattr(precision, "name", precision)
+    found = _PRECISIONS.get(word.lower()) if isinstance(word, str) else None
     if found is None:
-        raise InputError(f"dot: wanted a precision of {', '.join(map(repr, _PRECISIONS))}, got {precision!r}")
+        raise InputError(
+            f"{name}: wanted a precision of {', '.join(map(repr, _PRECISIONS))}, got {precision!r}"
+        )
     return found
 
 

@@ -15,7 +15,7 @@ from xarr.dtypes import default_of, promote_weak
 from xarr.errors import DTypeError, InputError
 from xarr.host import SCALARS, host_array, is_weak, scalar, scalar_kind
 from xarr.ir.graph import Node, data
-from xarr.ir.op import Op
+from xarr.ir.op import Op, infer_type
 from xarr.ir.ops import BroadcastInDim, Constant
 from xarr.ir.types import TensorType, Type
 from xarr.lazy import Handle, common_backend, one_backend, unowned, wrap
@@ -100,7 +100,7 @@ def _broadcast(
     operand: TensorType, shape: tuple[int, ...], dimensions: tuple[int, ...]
 ) -> tuple[BroadcastInDim, Type]:
     op = BroadcastInDim(shape, dimensions)
-    return op, op.infer(operand)
+    return op, infer_type(op, (operand,))
 
 
 #: Python takes long over the digits of larger integers, and refuses those of very large ones.

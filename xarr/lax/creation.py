@@ -15,6 +15,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, broadcast_node, integer, operands
+from xarr.lax.dynamic_sizes import with_sizes_of
 from xarr.lax.elementwise import convert_element_type
 from xarr.lax.movement import broadcast_in_dim
 from xarr.lazy import wrap
@@ -43,7 +44,8 @@ def full_like(
     (node,), backend = operands("full_like", x)
     element = node.dtype if dtype is None else canonical(dtype)
     sizes = node.shape if shape is None else check_sizes(shape)
-    return _on(full(sizes, fill_value, element), backend)
+    found = _on(full(sizes, fill_value, element), backend)
+    return with_sizes_of(found, x) if shape is None else found
 
 
 def _on(array: Array, backend: AbstractBackend | None) -> Array:

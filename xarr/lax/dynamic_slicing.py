@@ -13,6 +13,7 @@ from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.lax.core import ArrayLike, integer, integers, is_array, merged, operands
+from xarr.lax.dynamic_sizes import get_dimension_size
 from xarr.lax.elementwise import add, convert_element_type, lt, select
 from xarr.lax.movement import expand_dims, index_in_dim, squeeze
 from xarr.lazy import wrap
@@ -77,13 +78,17 @@ def _start_nodes(
     if not values or len(values) != len(shape):
         # The op's own rule says what is wrong.
         return operands(name, *values) if values else ((), None)
+    dynamic = operand.tensor_type.dynamic_dimensions
     known = [
-        value + size if flag and type(value) is int and value < 0 else value
-        for value, size, flag in zip(values, shape, flags, strict=True)
+        value + size if flag and type(value) is int and value < 0 and dim not in dynamic else value
+        for dim, (value, size, flag) in enumerate(zip(values, shape, flags, strict=True))
     ]
     nodes, backend = operands(name, *known)
-    rows = zip(nodes, values, flags, strict=True)
-    may_be_negative = [flag and node.dtype in SIGNED and type(value) is not int for node, value, flag in rows]
+    rows = enumerate(zip(nodes, known, flags, strict=True))
+    may_be_negative = [
+        flag and node.dtype in SIGNED and (type(value) is not int or (value < 0 and dim in dynamic))
+        for dim, (node, value, flag) in rows
+    ]
     if not any(may_be_negative):
         return nodes, backend
     starts = [wrap(node, backend) for node in nodes]
@@ -92,13 +97,16 @@ def _start_nodes(
         # A sum with the size of the dimension would wrap.
         starts = [convert_element_type(start, np.int64) for start in starts]
     return tuple(
-        (_from_end(start, size) if counts else start)._node
-        for start, size, counts in zip(starts, shape, may_be_negative, strict=True)
+        (_from_end(start, operand, dim) if may_be_negative[dim] else start)._node
+        for dim, start in enumerate(starts)
     ), backend
 
 
-def _from_end(start: Array, size: int) -> Array:
-    """`start`, or `start + size` where it is negative."""
+def _from_end(start: Array, operand: Node, dimension: int) -> Array:
+    """`start`, or where it is negative, its sum with the size of the dimension."""
+    size: ArrayLike = operand.shape[dimension]
+    if dimension in operand.tensor_type.dynamic_dimensions:
+        size = convert_element_type(get_dimension_size(wrap(operand, None), dimension), start.dtype)
     return select(lt(start, 0), add(start, size), start)
 
 

@@ -30,6 +30,7 @@ from xarr.lax.core import (
     operands,
 )
 from xarr.lax.creation import full, full_like
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import bitwise_and, clamp, ge, le, select
 from xarr.lax.movement import broadcast_in_dim
 from xarr.lax.reduction import reduce_and
@@ -179,6 +180,9 @@ def gather(
     found = wrap(Node(op, (node, indices)), backend)
     if mode is None or GatherScatterMode.from_any(mode) is not GatherScatterMode.FILL_OR_DROP:
         return found
+    refuse_dynamic(
+        'gather with mode "fill"', operand, "the default, which clamps to the live part", index_map
+    )
     windows = op.windows(node.tensor_type, indices.tensor_type)
     last = _last_starts(indices, windows.last_starts, vector_dim)
     inside = bitwise_and(ge(wrap(indices, second), 0), le(wrap(indices, second), wrap(last, None)))

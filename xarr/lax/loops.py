@@ -21,6 +21,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_node, integer, merged, operands, scalar_node
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from xarr.lax.elementwise import add, lt, sub
 from xarr.lax.tracing import (
@@ -219,6 +220,8 @@ def scan(
     step = record("scan", "f", f, tuple_of(carry_structure, structure), types, backend)
     step = _checked_step(step, carry_structure, carry_nodes, carries)
     backend = merged("scan", backend, step.backend)
+    for result in step.graph.results[len(carries) :]:
+        refuse_dynamic("a y of scan", result, "set_dimension_size(y, bound, dimension)")
     stacks = [
         wrap(broadcast_node(scalar_node(0, type.dtype), (count, *type.shape), ()), None)
         for type in step.graph.result_types[len(carries) :]
@@ -274,6 +277,7 @@ def _length(nodes: Sequence[Node], structure: Structure, length: int | None) -> 
             raise ShapeError(
                 f"scan: wanted arrays with a leading axis for xs, {place} is {node.tensor_type.short()}"
             )
+        refuse_dynamic(f"{place} of scan", node, "while_loop up to lax.get_dimension_size(x, 0)")
         if length is not None and node.shape[0] != length:
             raise ShapeError(
                 f"scan: {place} is {node.tensor_type.short()}, but "

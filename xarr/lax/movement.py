@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.lax.core import ArrayLike, apply, integer, integers, operands
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def slice_in_dim(
     """operand[start:limit:stride] along `axis` alone; negative indices count from the end."""
     shape = _shape("slice_in_dim", operand)
     axis = normalize_axis(axis, len(shape))
+    if (start_index or 0) < 0 or (limit_index or 0) < 0:
+        refuse_dynamic("slice_in_dim from the end", operand, "dynamic_slice_in_dim", (axis,))
     size = shape[axis]
     start = 0 if start_index is None else integer("slice_in_dim", "start_index", start_index)
     limit = size if limit_index is None else integer("slice_in_dim", "limit_index", limit_index)
@@ -115,6 +118,8 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     shape = _shape("index_in_dim", operand)
     axis = normalize_axis(axis, len(shape))
     at = integer("index_in_dim", "index", index)
+    if at < 0:
+        refuse_dynamic("index_in_dim from the end", operand, "dynamic_index_in_dim", (axis,))
     if not -shape[axis] <= at < shape[axis]:
         raise ShapeError(f"index_in_dim: wanted an index in [{-shape[axis]}, {shape[axis]}), got {at}")
     at %= shape[axis]
@@ -169,6 +174,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     """Consecutive parts of `sizes` along `axis`; ShapeError unless the sizes add up."""
     shape, parts = _shape("split", operand), check_sizes(sizes)
     axis = normalize_axis(axis, len(shape))
+    refuse_dynamic("split", operand, "slice_in_dim", (axis,))
     if sum(parts) != shape[axis]:
         raise ShapeError(f"split: sizes {parts} add up to {sum(parts)}, dimension {axis} has {shape[axis]}")
     ends = list(accumulate(parts))

@@ -20,6 +20,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.windows import Pairs, Window
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, integers, operands
+from xarr.lax.dynamic_sizes import refuse_dynamic, refuse_named_padding
 from xarr.lax.reduction import highest, lowest
 from xarr.lax.windows import Padding, padtype_to_pads
 from xarr.lazy import wrap
@@ -79,6 +80,8 @@ def avg_pool(
     total = pool.reduction(ops.Add(), node, 0)
     counts = np.array(pool.window.size, node.dtype)
     if not count_include_pad:
+        sliding = [dim for dim, each in enumerate(pool.window.dimensions) if not each.is_trivial]
+        refuse_dynamic("avg_pool without padding", node, "count_include_pad=True", sliding)
         counts = pool.window.counts(node.shape).astype(node.dtype)
     kept = tuple(axis for axis, size in enumerate(counts.shape) if size == total.shape[axis])
     divisor = host_node(counts.reshape([counts.shape[axis] for axis in kept]), backend)
@@ -134,6 +137,7 @@ def _windows(
             f"{name}: wanted inputs (*batch, *window, features) and one stride for each dimension of the window, "
             f"got {node.tensor_type.short()}, window_shape {sizes} and strides {steps}"
         )
+    refuse_named_padding(name, node, steps, padding, range(batch, len(node.shape) - 1))
     pairs = padtype_to_pads(node.shape[batch:-1], sizes, steps, padding, name)
     if len(pairs) != len(sizes):
         raise ShapeError(f"{name}: wanted {len(sizes)} pairs (low, high) of padding, got {pairs}")

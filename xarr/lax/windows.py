@@ -22,6 +22,7 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.windows import Pairs, dilated, named_padding
 from xarr.lax.core import ArrayLike, integer, integers, operands
+from xarr.lax.dynamic_sizes import refuse_named_padding
 from xarr.lax.reduction import combiner_graph, highest, lowest, with_initial
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.lazy import wrap
@@ -102,6 +103,7 @@ def _reduction(
     extents = sizes
     if len(holes) == len(sizes):
         extents = tuple(dilated(size, step) for size, step in zip(sizes, holes, strict=True))
+    refuse_named_padding(name, node, strides, padding, range(len(strides)))
     pairs = padtype_to_pads(node.shape, extents, strides, padding, name)
     return ops.ReduceWindow(sizes, strides, base, holes, pairs, graph)
 

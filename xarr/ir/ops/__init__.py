@@ -1,5 +1,6 @@
 """All operations, one module per family."""
 
+from xarr.ir.ops import dynamic_rules as dynamic_rules
 from xarr.ir.ops.binary import (
     Add as Add,
     And as And,
@@ -31,8 +32,13 @@ from xarr.ir.ops.control import (
     Tuple as Tuple,
     While as While,
 )
+from xarr.ir.ops.convolution import Convolution as Convolution
 from xarr.ir.ops.creation import Constant as Constant, Iota as Iota
 from xarr.ir.ops.custom import CustomCall as CustomCall
+from xarr.ir.ops.dynamic_sizes import (
+    GetDimensionSize as GetDimensionSize,
+    SetDimensionSize as SetDimensionSize,
+)
 from xarr.ir.ops.elementwise import (
     Binary as Binary,
     BitcastConvert as BitcastConvert,
@@ -43,12 +49,14 @@ from xarr.ir.ops.elementwise import (
     Select as Select,
     Unary as Unary,
 )
+from xarr.ir.ops.fourier import Fft as Fft
 from xarr.ir.ops.indexing import (
     DynamicSlice as DynamicSlice,
     DynamicUpdateSlice as DynamicUpdateSlice,
     Gather as Gather,
     Scatter as Scatter,
 )
+from xarr.ir.ops.linear_algebra import Cholesky as Cholesky, TriangularSolve as TriangularSolve
 from xarr.ir.ops.movement import (
     BroadcastInDim as BroadcastInDim,
     Concatenate as Concatenate,
@@ -57,6 +65,11 @@ from xarr.ir.ops.movement import (
     Reverse as Reverse,
     Slice as Slice,
     Transpose as Transpose,
+)
+from xarr.ir.ops.normalisation import (
+    BatchNormGrad as BatchNormGrad,
+    BatchNormInference as BatchNormInference,
+    BatchNormTraining as BatchNormTraining,
 )
 from xarr.ir.ops.random import Rng as Rng, RngBitGenerator as RngBitGenerator
 from xarr.ir.ops.reduction import DotGeneral as DotGeneral, Reduce as Reduce, Sort as Sort

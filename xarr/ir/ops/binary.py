@@ -54,6 +54,9 @@ class Complex(Binary):
         return complex_of(dtype)
 
     def assembly(self, node: Node, printer: Printer) -> str:
+        lhs, rhs = (operand.type for operand in node.operands)
+        if lhs is not rhs:  # one has dynamic dimensions that the other has not
+            return printer.functional(node)
         return f"{self.name} {printer.names(node.operands)} : {node.type}"
 
 

@@ -16,11 +16,17 @@ if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
 
 
+def _refuse_dynamic(op: Op, type: TensorType) -> None:
+    if type.dynamic:
+        op.fail("D5", f"wanted static sizes, got {type.short()}; set_dimension_size the result")
+
+
 @operation
 class Constant(Op):
     """A literal.  Compared by its bytes, so that -0.0, 0.0 and each NaN are different constants.
 
     * C1: the bytes fill the shape exactly.
+    * D5: no dimension is dynamic.
     """
 
     type: TensorType
@@ -39,6 +45,7 @@ class Constant(Op):
         return np.frombuffer(self.raw, self.type.dtype).reshape(self.type.shape)
 
     def infer(self, *operands: Type) -> Type:
+        _refuse_dynamic(self, self.type)
         if len(self.raw) != self.type.nbytes:
             self.fail("C1", f"wanted {self.type.nbytes} bytes for {self.type.short()}, got {len(self.raw)}")
         return self.type
@@ -56,6 +63,7 @@ class Iota(Op):
 
     * C1: `dimension` is one of the result's.
     * C2: the element type is a number.
+    * D5: no dimension is dynamic.
     """
 
     type: TensorType
@@ -64,6 +72,7 @@ class Iota(Op):
     lax_name = "broadcasted_iota"
 
     def infer(self, *operands: Type) -> Type:
+        _refuse_dynamic(self, self.type)
         if not 0 <= self.dimension < self.type.rank:
             self.fail("C1", f"wanted a dimension in [0, {self.type.rank}), got {self.dimension}")
         if self.type.dtype.kind == "b":

@@ -166,6 +166,9 @@ class Select(Op):
         return on_true
 
     def assembly(self, node: Node, printer: Printer) -> str:
+        _, on_true, on_false = (operand.type for operand in node.operands)
+        if not on_true is on_false is node.type:  # some have dynamic dimensions that others have not
+            return printer.functional(node)
         return f"{self.name} {printer.names(node.operands)} : {node.operands[0].type}, {node.type}"
 
 

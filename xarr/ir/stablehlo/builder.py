@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -70,6 +71,32 @@ class Scope:
             what = f"has {len(found)} results" if found else "is not defined before this"
             raise self._source.text.error(f"{value.name} {what}", value.position)
         return found[value.index]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What is known of a value that a loop carries: the first one, and whether no iteration changes it.
+
+    A size that a loop carries along is as constant inside as it is outside.
+    """
+
+    first: Node
+    is_kept: bool
+
+
+def carried_values(region: Region, operands: Sequence[Node]) -> list[Carried]:
+    """What a loop with the body `region` carries, where sizes in it are unknown; nothing otherwise."""
+    types = [type for operation in walk(region) for type in operation.result_types]
+    if not any(isinstance(type, DynamicType) for type in (*types, *(each.type for each in region.arguments))):
+        return []
+    returned = region.operations[-1].operands if region.operations else []
+    names = [value.name for value in returned]
+    if not len(names) == len(region.arguments) == len(operands):
+        return []
+    return [
+        Carried(operand, name == argument.name)
+        for operand, name, argument in zip(operands, names, region.arguments, strict=True)
+    ]
 
 
 class Builder:
@@ -148,8 +175,11 @@ class Builder:
 
     def _calls(self, function: Function) -> Iterator[str]:
         for operation in walk(function.body) if function.body else ():
-            callee = operation.attributes.get(_CALLS.get(operation.name, ""))
-            if isinstance(callee, str):
+            called = operation.attributes.get(_CALLS.get(operation.name, ""))
+            reducers = operation.attributes.get("called_computations", ())
+            for callee in (called, *(reducers if isinstance(reducers, tuple) else ())):
+                if not isinstance(callee, str):
+                    continue
                 if callee not in self.source.functions:
                     raise self.source.text.error(f"there is no function @{callee}", operation.position)
                 yield callee
@@ -231,29 +261,52 @@ class Builder:
             site.fail(f"calls repeat more than {_MOST_INLINED} operations of functions of unknown sizes")
         return tuple(self.inline(function, site.operands))
 
+    def named(self, name: str) -> Graph | None:
+        """The function `name` as a graph, if it has known types and a body."""
+        return self._graphs.get(name)
+
     # --- regions ---
 
-    def close(self, regions: Sequence[Region], outer: Scope) -> tuple[list[Graph], tuple[Node, ...]]:
+    def close(
+        self, regions: Sequence[Region], outer: Scope, carried: Sequence[Carried] = ()
+    ) -> tuple[list[Graph], tuple[Node, ...]]:
         """Regions as graphs with one common list of captured values after their own arguments, and that list.
 
-        Outer values made of constants alone are not captured but used as they are.
+        Outer values made of constants alone are not captured but used as they are.  `carried` says what is
+        known of the arguments, if anything is.
         """
         seen = dict.fromkeys(outer.get(value) for region in regions for value in region.free)
         captured = tuple(node for node in seen if node.traced)
-        return [self._closed(region, outer, captured) for region in regions], captured
+        return [self._closed(region, outer, captured, carried) for region in regions], captured
 
-    def _closed(self, region: Region, outer: Scope, captured: tuple[Node, ...]) -> Graph:
+    def loop(
+        self, regions: Sequence[Region], operands: Sequence[Node], outer: Scope
+    ) -> tuple[list[Graph], tuple[Node, ...]]:
+        """`close` of the condition and the body of a loop that starts with `operands`."""
+        return self.close(regions, outer, carried_values(regions[-1], operands))
+
+    def _closed(
+        self, region: Region, outer: Scope, captured: tuple[Node, ...], carried: Sequence[Carried]
+    ) -> Graph:
         scope = Scope(self.source)
-        own = [self._argument(argument, scope) for argument in region.arguments]
+        known = dict(enumerate(carried))
+        own = [
+            self._argument(argument, scope, known.get(place))
+            for place, argument in enumerate(region.arguments)
+        ]
         extra = {node: parameter(node.type) for node in captured}
         for value in region.free:
             node = outer.get(value)
             scope.bind(value, extra.get(node, node))
         return Graph([*own, *extra.values()], self._block(region, scope), "computation")
 
-    def _argument(self, argument: Argument, scope: Scope) -> Node:
-        node = parameter(self._known(argument.type, argument.position))
-        scope.define(argument.name, [node], argument.position)
+    def _argument(self, argument: Argument, scope: Scope, carried: Carried | None) -> Node:
+        if carried is not None and _agree(argument.type, carried.first.type):
+            node = parameter(carried.first.type)
+        else:
+            node = parameter(self._known(argument.type, argument.position))
+        is_constant = carried is not None and carried.is_kept and not carried.first.traced
+        scope.define(argument.name, [carried.first if carried and is_constant else node], argument.position)
         return node
 
     def _block(self, region: Region, scope: Scope) -> list[Node]:

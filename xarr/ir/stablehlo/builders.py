@@ -5,7 +5,7 @@ To add an operation, add one row.  An element-wise op without attributes needs n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Final, TypeAlias
 
@@ -17,14 +17,18 @@ from xarr.errors import ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
+from xarr.ir.ops.normalisation import BatchNorm
 from xarr.ir.stablehlo.dynamic import (
     dynamic_broadcast_in_dim,
     dynamic_iota,
     dynamic_pad,
+    dynamic_reduce_window,
     dynamic_reshape,
     get_dimension_size,
     real_dynamic_slice,
+    set_dimension_size,
     shape_assertion,
+    static_sizes,
 )
 from xarr.ir.stablehlo.records import Operation
 from xarr.ir.stablehlo.site import Site
@@ -138,18 +142,26 @@ def _reduce_precision(site: Site) -> Built:
 
 
 def _gather(site: Site) -> Built:
+    return Node(_gather_op(site, site.integers("slice_sizes")), site.take(2))
+
+
+def _dynamic_gather(site: Site) -> Built:
+    operand, indices, sizes = site.take(3)
+    return Node(_gather_op(site, static_sizes(site, sizes)), (operand, indices))
+
+
+def _gather_op(site: Site, slice_sizes: tuple[int, ...]) -> Op:
     numbers = site.record("dimension_numbers")
-    op = ops.Gather(
+    return ops.Gather(
         offset_dims=site.field(numbers, "offset_dims"),
         collapsed_slice_dims=site.field(numbers, "collapsed_slice_dims"),
         operand_batching_dims=site.field(numbers, "operand_batching_dims"),
         start_indices_batching_dims=site.field(numbers, "start_indices_batching_dims"),
         start_index_map=site.field(numbers, "start_index_map"),
         index_vector_dim=site.as_integer("index_vector_dim", numbers.get("index_vector_dim", 0)),
-        slice_sizes=site.integers("slice_sizes"),
+        slice_sizes=slice_sizes,
         indices_are_sorted=site.flag("indices_are_sorted"),
     )
-    return Node(op, site.take(2))
 
 
 def _scatter(site: Site) -> Built:
@@ -198,6 +210,53 @@ def _select_and_scatter(site: Site) -> Built:
     return Node(op, site.operands)
 
 
+def _convolution(site: Site) -> Built:
+    operands = site.take(2)
+    return _convolved(site, operands, site.pairs("padding", [(0, 0)] * (operands[0].tensor_type.rank - 2)))
+
+
+def _dynamic_conv(site: Site) -> Built:
+    *operands, padding = site.take(3)
+    found = site.value(padding)
+    if found.ndim != 2 or found.shape[1] != 2:
+        site.fail(f"expected a padding of shape [N, 2], got {list(found.shape)}")
+    return _convolved(site, operands, [(low, high) for low, high in found.tolist()])
+
+
+def _convolved(site: Site, operands: Sequence[Node], padding: Sequence[tuple[int, int]]) -> Built:
+    numbers = site.record("dimension_numbers")
+    lhs_spec, rhs_spec, out_spec = (
+        _spec(site, numbers, array, *names)
+        for array, *names in (
+            ("input", "batch", "feature"),
+            ("kernel", "output_feature", "input_feature"),
+            ("output", "batch", "feature"),
+        )
+    )
+    ones = (1,) * (len(rhs_spec) - 2)
+    op = ops.Convolution(
+        lhs_spec=lhs_spec,
+        rhs_spec=rhs_spec,
+        out_spec=out_spec,
+        window_strides=site.integers("window_strides", ones),
+        padding=tuple(padding),
+        lhs_dilation=site.integers("lhs_dilation", ones),
+        rhs_dilation=site.integers("rhs_dilation", ones),
+        window_reversal=site.flags("window_reversal", [False for _ in ones]),
+        feature_group_count=site.integer("feature_group_count"),
+        batch_group_count=site.integer("batch_group_count"),
+        dtype=site.dtype,
+        precision=_precision(site),
+    )
+    return Node(op, tuple(operands))
+
+
+def _spec(site: Site, numbers: dict[str, Any], array: str, first: str, second: str) -> tuple[int, ...]:
+    names = [f"{array}_{name}_dimension" for name in (first, second)]
+    fixed = [site.as_integer(name, numbers.get(name)) for name in names]
+    return (*fixed, *site.field(numbers, f"{array}_spatial_dimensions"))
+
+
 # --- whole dimensions -------------------------------------------------------------------------------
 
 
@@ -235,9 +294,18 @@ def _dot(site: Site) -> Built:
 
 
 def _top_k(site: Site) -> Built:
-    """The k largest along the last dimension and where they stand; of equals the first comes first."""
     (operand,) = site.take(1)
-    type, k = operand.tensor_type, site.integer("k")
+    return _largest(operand, site.integer("k"))
+
+
+def _dynamic_top_k(site: Site) -> Built:
+    operand, k = site.take(2)
+    return _largest(operand, int(site.value(k)))
+
+
+def _largest(operand: Node, k: int) -> Built:
+    """The k largest along the last dimension and where they stand; of equals the first comes first."""
+    type = operand.tensor_type
     if not type.rank or not 0 <= k <= type.shape[-1]:
         raise ShapeError(f"top_k: wanted 0 <= k <= the last size of {type.short()}, got {k}")
     last = type.rank - 1
@@ -261,7 +329,7 @@ def _map(site: Site) -> Built:
 
 
 def _while(site: Site) -> Built:
-    (cond, body), captured = site.capturing(0, 1)
+    (cond, body), captured = site.loop()
     extra = body.parameters[len(body.parameters) - len(captured) :]
     loop = Graph(body.parameters, (*body.results, *extra), "body")
     return Node(ops.While(cond.with_name("cond"), loop, _progress(site)), (*site.operands, *captured))
@@ -324,6 +392,34 @@ def _rng_bit_generator(site: Site) -> Built:
     return Node(ops.RngBitGenerator(site.word("rng_algorithm"), site.type(1)), site.take(1))
 
 
+# --- linear algebra, transforms, normalisation -------------------------------------------------------
+
+
+def _triangular_solve(site: Site) -> Built:
+    op = ops.TriangularSolve(
+        site.flag("left_side"),
+        site.flag("lower"),
+        site.flag("unit_diagonal"),
+        site.word("transpose_a", "NO_TRANSPOSE"),
+    )
+    return Node(op, site.take(2))
+
+
+def _batch_norm(op: type[BatchNorm], arity: int) -> Callable[[Site], Built]:
+    def build(site: Site) -> Built:
+        epsilon = site.attribute("epsilon")
+        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+            site.fail(f"expected a number for epsilon, got {epsilon!r}")
+        made: Any = op
+        node = Node(made(float(np.float32(epsilon)), site.integer("feature_index")), site.take(arity))
+        count = len(node.op.results(node))
+        if count == 1:
+            return node
+        return tuple(Node(ops.GetTupleElement(index), (node,)) for index in range(count))
+
+    return build
+
+
 def _sharding(site: Site) -> Built:
     """Says where values live; here they live in one place."""
     return site.take(1)
@@ -337,25 +433,35 @@ BUILDERS: Final[Builders] = {
     "chlo.tan": _regular(ops.Tan(), 1),
     "chlo.top_k": _top_k,
     "func.call": lambda site: site.function("callee"),
+    "stablehlo.batch_norm_grad": _batch_norm(ops.BatchNormGrad, 5),
+    "stablehlo.batch_norm_inference": _batch_norm(ops.BatchNormInference, 5),
+    "stablehlo.batch_norm_training": _batch_norm(ops.BatchNormTraining, 3),
     "stablehlo.bitcast_convert": lambda site: Node(ops.BitcastConvert(site.dtype), site.take(1)),
     "stablehlo.broadcast": _broadcast,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.case": _case,
+    "stablehlo.cholesky": lambda site: Node(ops.Cholesky(site.flag("lower")), site.take(1)),
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
     "stablehlo.composite": lambda site: site.function("decomposition"),
     "stablehlo.concatenate": lambda site: Node(ops.Concatenate(site.integer("dimension")), site.operands),
     "stablehlo.constant": _constant,
+    "stablehlo.convolution": _convolution,
     "stablehlo.convert": lambda site: Node(ops.Convert(site.dtype), site.take(1)),
     "stablehlo.custom_call": _custom_call,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
     "stablehlo.dynamic_broadcast_in_dim": dynamic_broadcast_in_dim,
+    "stablehlo.dynamic_gather": _dynamic_gather,
+    "stablehlo.dynamic_conv": _dynamic_conv,
     "stablehlo.dynamic_iota": dynamic_iota,
     "stablehlo.dynamic_pad": dynamic_pad,
     "stablehlo.dynamic_reshape": dynamic_reshape,
     "stablehlo.dynamic_slice": _dynamic_slice,
     "stablehlo.dynamic_update_slice": lambda site: Node(ops.DynamicUpdateSlice(), site.at_least(2)),
+    "stablehlo.fft": lambda site: Node(
+        ops.Fft(site.word("fft_type"), site.integers("fft_length")), site.take(1)
+    ),
     "stablehlo.gather": _gather,
     "stablehlo.get_dimension_size": get_dimension_size,
     "stablehlo.get_tuple_element": _get_tuple_element,
@@ -375,15 +481,22 @@ BUILDERS: Final[Builders] = {
     "stablehlo.scatter": _scatter,
     "stablehlo.select": _select,
     "stablehlo.select_and_scatter": _select_and_scatter,
+    "stablehlo.set_dimension_size": set_dimension_size,
     "stablehlo.slice": _slice,
     "stablehlo.sort": _sort,
     "stablehlo.transpose": lambda site: Node(ops.Transpose(site.integers("permutation")), site.take(1)),
+    "stablehlo.triangular_solve": _triangular_solve,
     "stablehlo.tuple": lambda site: Node(ops.Tuple(), site.operands),
     "stablehlo.while": _while,
 }
 
 #: The functions that `stablehlo.custom_call` may name.
-CUSTOM_CALLS: Final[Builders] = {"Sharding": _sharding, "shape_assertion": shape_assertion}
+CUSTOM_CALLS: Final[Builders] = {
+    "Sharding": _sharding,
+    "shape_assertion": shape_assertion,
+    "stablehlo.dynamic_reduce_window": dynamic_reduce_window,
+    "stablehlo.dynamic_top_k": _dynamic_top_k,
+}
 
 
 def is_built(operation: Operation) -> bool:

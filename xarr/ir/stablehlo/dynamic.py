@@ -16,10 +16,11 @@ _INT32 = np.dtype(np.int32)
 def _shape(site: Site, operand: Node) -> Ints:
     """The result's shape: as it is written, or else the value of the operand that holds it."""
     declared = site.declared()
-    return declared.shape if isinstance(declared, TensorType) else _sizes(site, operand)
+    return declared.shape if isinstance(declared, TensorType) else static_sizes(site, operand)
 
 
-def _sizes(site: Site, operand: Node) -> Ints:
+def static_sizes(site: Site, operand: Node) -> Ints:
+    """The sizes that an operand holds, which must depend on shapes alone."""
     values = tuple(int(size) for size in site.value(operand).reshape(-1).tolist())
     if any(size < 0 for size in values):
         raise ShapeError(f"{site.name}: wanted sizes >= 0, got {values}")
@@ -30,9 +31,35 @@ def get_dimension_size(site: Site) -> Node:
     """The size as a constant: types of arrays say it."""
     (operand,) = site.take(1)
     dimension = site.integer("dimension")
-    if not 0 <= dimension < operand.tensor_type.rank:
-        raise ShapeError(f"get_dimension_size: {operand.tensor_type.short()} has no dimension {dimension}")
+    found = Node(ops.GetDimensionSize(dimension), (operand,))
+    if dimension in operand.tensor_type.dynamic_dimensions:
+        return found
     return Node(ops.Constant.of(np.array(operand.shape[dimension], _INT32)))
+
+
+def set_dimension_size(site: Site) -> Node:
+    operand, size = site.take(2)
+    dimension = site.integer("dimension")
+    dynamic = Node(ops.SetDimensionSize(dimension), (operand, size))
+    declared = site.declared()
+    if not isinstance(declared, TensorType) or dimension in declared.dynamic_dimensions:
+        return dynamic
+    if operand.shape[dimension] != int(site.value(size)):
+        site.fail(
+            f"the size is not the bound {operand.shape[dimension]}, so dimension {dimension} is dynamic"
+        )
+    return Node(ops.SetDimensionSize(dimension, to_bound=True), (operand, size))
+
+
+def _with_sizes(site: Site, node: Node, sizes: Node) -> Node:
+    """`node`, of the bounds, with the sizes that the operand `sizes` gives to what is declared dynamic."""
+    declared = site.declared()
+    for dim in declared.dynamic_dimensions if isinstance(declared, TensorType) else ():
+        if dim not in node.tensor_type.dynamic_dimensions:
+            one = Node(ops.Slice((dim,), (dim + 1,), (1,)), (sizes,))
+            size = Node(ops.Convert(_INT32), (Node(ops.Reshape(()), (one,)),))
+            node = Node(ops.SetDimensionSize(dim), (node, size))
+    return node
 
 
 def dynamic_reshape(site: Site) -> Node:
@@ -42,12 +69,14 @@ def dynamic_reshape(site: Site) -> Node:
 
 def dynamic_broadcast_in_dim(site: Site) -> Node:
     operand, shape = site.take(2)
-    return Node(ops.BroadcastInDim(_shape(site, shape), site.integers("broadcast_dimensions")), (operand,))
+    op = ops.BroadcastInDim(_shape(site, shape), site.integers("broadcast_dimensions"))
+    return _with_sizes(site, Node(op, (operand,)), shape)
 
 
 def dynamic_iota(site: Site) -> Node:
     (shape,) = site.take(1)
-    return Node(ops.Iota(TensorType(_shape(site, shape), site.dtype), site.integer("iota_dimension")))
+    op = ops.Iota(TensorType(_shape(site, shape), site.dtype), site.integer("iota_dimension"))
+    return _with_sizes(site, Node(op), shape)
 
 
 def dynamic_pad(site: Site) -> Node:
@@ -58,7 +87,21 @@ def dynamic_pad(site: Site) -> Node:
 
 def real_dynamic_slice(site: Site) -> Node:
     operand, *rows = site.take(4)
-    return Node(ops.Slice(*[_sizes(site, row) for row in rows]), (operand,))
+    return Node(ops.Slice(*[static_sizes(site, row) for row in rows]), (operand,))
+
+
+def dynamic_reduce_window(site: Site) -> Node:
+    """What JAX calls for windows whose sizes are unknown: arrays, initial values, and five rows of numbers."""
+    *arrays, window, strides, base, inner, padding = site.at_least(7)
+    op = ops.ReduceWindow(
+        window_dimensions=static_sizes(site, window),
+        window_strides=static_sizes(site, strides),
+        base_dilations=static_sizes(site, base),
+        window_dilations=static_sizes(site, inner),
+        padding=tuple((int(low), int(high)) for low, high in site.value(padding).reshape(-1, 2)),
+        computation=site.called_computation(),
+    )
+    return Node(op, tuple(arrays))
 
 
 def shape_assertion(site: Site) -> tuple[Node, ...]:

@@ -52,6 +52,11 @@ def float64(value: float) -> str:
     return _floats(np.array([value]))[0]
 
 
+def float32(value: float) -> str:
+    """A float32 attribute, without its type."""
+    return _floats(np.array([value], np.float32))[0]
+
+
 def dense(type: TensorType, raw: bytes) -> str:
     """The literal of the elements whose bytes are `raw`, every bit of every NaN included."""
     if not type.size:

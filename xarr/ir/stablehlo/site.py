@@ -197,9 +197,23 @@ class Site:
             self.fail(f"expected {max(indices) + 1} regions, got {len(self.operation.regions)}")
         return self._builder.close([self.operation.regions[index] for index in indices], self._scope)
 
+    def loop(self) -> tuple[list[Graph], tuple[Node, ...]]:
+        """`capturing` of a condition and a body over the operands."""
+        if len(self.operation.regions) != 2:
+            self.fail(f"expected a condition and a body, got {len(self.operation.regions)} regions")
+        return self._builder.loop(self.operation.regions, self.operands, self._scope)
+
     def function(self, name: str) -> tuple[Node, ...]:
         """The results of the function that the attribute `name` names, over the operands."""
         return self._builder.call(self.word(name), self)
+
+    def called_computation(self) -> Graph:
+        """The function of known types that `called_computations` names."""
+        names = self.words("called_computations", ())
+        found = self._builder.named(names[0]) if len(names) == 1 else None
+        if found is None:
+            self.fail(f"expected a function of known types in called_computations, got {names}")
+        return found
 
     # --- values ---
 

@@ -15,7 +15,9 @@ from xarr.ir.stablehlo.records import DynamicType, FunctionType, ReadType, Unsup
 from xarr.ir.types import TensorType, TupleType
 
 _TENSOR: Final = re.compile(
-    r"tensor\s*<\s*(?P<sizes>(?:(?:\d+|\?)\s*x\s*)*)(?P<element>complex\s*<\s*\w+\s*>|[A-Za-z]\w*)\s*>"
+    r"tensor\s*<\s*(?P<sizes>(?:(?:\d+|\?)\s*x\s*)*)(?P<element>complex\s*<\s*\w+\s*>|[A-Za-z]\w*)\s*"
+    r"(?:,\s*#stablehlo\.(?:bounds\s*<|type_extensions\s*<\s*bounds\s*=\s*\[)"
+    r"(?P<bounds>\s*(?:\d+|\?)(?:\s*,\s*(?:\d+|\?))*\s*)(?:\]\s*)?>\s*)?>"
 )
 _SIZE: Final = re.compile(r"\d+|\?")
 _MOST_ELEMENTS: Final = 2**62
@@ -95,9 +97,29 @@ def _tensor(lexer: Lexer, found: re.Match[str], start: int) -> ReadType:
     if any(len(size) > 19 for size in digits):
         raise lexer.text.error("a size that no array can have", start)
     sizes = tuple(None if size == "?" else int(size) for size in digits)
-    if prod(size for size in sizes if size) > _MOST_ELEMENTS:
+    bounds = _bounds(lexer, digits, found["bounds"], start)
+    if prod(size for size in (*sizes, *bounds) if size) > _MOST_ELEMENTS:
         raise lexer.text.error("more elements than any array can have", start)
-    return _element(found.group(), "".join(found["element"].split()), sizes)
+    type = _element(found.group(), "".join(found["element"].split()), sizes)
+    if not isinstance(type, DynamicType) or not any(bounds):
+        return type
+    shape = tuple(bound if size is None else size for size, bound in zip(sizes, bounds, strict=True))
+    known = tuple(size for size in shape if size is not None)
+    if len(known) < len(shape):
+        return UnsupportedType(found.group(), "all unknown sizes have bounds, or none")
+    return TensorType(known, type.dtype, tuple(size is None for size in sizes))
+
+
+def _bounds(lexer: Lexer, sizes: list[str], text: str | None, start: int) -> tuple[int | None, ...]:
+    """The bound of each dimension, or None."""
+    found = _SIZE.findall(text or "") or ["?"] * len(sizes)
+    if len(found) != len(sizes):
+        raise lexer.text.error(f"expected {len(sizes)} bounds, got {len(found)}", start)
+    if any(len(bound) > 19 for bound in found):
+        raise lexer.text.error("a bound that no array can have", start)
+    if any(bound != "?" and size != "?" for size, bound in zip(sizes, found, strict=True)):
+        raise lexer.text.error("a size that is known has no bound; write ? for it", start)
+    return tuple(None if bound == "?" else int(bound) for bound in found)
 
 
 def _tuple(lexer: Lexer, aliases: Aliases) -> ReadType:

@@ -1,0 +1,132 @@
+"""Cholesky factors by LAPACK, triangular systems by blocks, and Fourier transforms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr.dtypes import EXTENDED_FLOAT
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr_numpy.kernels import convert
+from xarr_numpy.rows import Rows
+
+if TYPE_CHECKING:
+    from xarr_numpy.program import Emitter
+
+Array = np.ndarray[Any, Any]
+Ints = tuple[int, ...]
+
+#: Rows that are eliminated one by one before the rest is updated by a product of matrices.
+_BLOCK: Final = 48
+_F32: Final = np.dtype(np.float32)
+
+
+def _computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type to compute in: float32 for narrower floats."""
+    return _F32 if dtype in EXTENDED_FLOAT or dtype == np.float16 else dtype
+
+
+def cholesky(a: Array, lower: bool) -> Array:
+    """The factor of each matrix, NaN where it is not positive definite."""
+    wide = a.astype(_computed(a.dtype), copy=False)
+    try:
+        factor = np.linalg.cholesky(wide, upper=not lower)
+    except np.linalg.LinAlgError:
+        # NumPy refuses all matrices for the sake of one.
+        flat = wide.reshape(-1, *wide.shape[-2:])
+        factor = np.array([_factor(matrix, lower) for matrix in flat], wide.dtype).reshape(wide.shape)
+    # Some builds of LAPACK let a zero on the diagonal pass.
+    singular = np.asarray(~(np.diagonal(factor, axis1=-2, axis2=-1).real > 0).all(-1))
+    if singular.any():
+        factor = np.where(singular[..., None, None], wide.dtype.type(np.nan), factor)
+    return convert(factor, a.dtype)
+
+
+def _factor(matrix: Array, lower: bool) -> Array:
+    try:
+        return np.linalg.cholesky(matrix, upper=not lower)
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan)
+
+
+def triangular_solve(
+    a: Array, b: Array, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: str
+) -> Array:
+    """The solution of op(a) x = b, or of x op(a) = b."""
+    dtype = _computed(a.dtype)
+    matrix = (np.tril if lower else np.triu)(a.astype(dtype, copy=False))
+    right = b.astype(dtype, copy=False)
+    is_lower = lower
+    # x op(a) = b is op(a)ᵀ xᵀ = bᵀ, so two transpositions are none.
+    if (transpose_a != "NO_TRANSPOSE") == left_side:
+        matrix, is_lower = matrix.swapaxes(-1, -2), not lower
+    if transpose_a == "ADJOINT":
+        matrix = matrix.conj()
+    right = right if left_side else right.swapaxes(-1, -2)
+    if not is_lower:
+        matrix, right = matrix[..., ::-1, ::-1], right[..., ::-1, :]
+    x = _forward(matrix, np.array(right), unit_diagonal)
+    x = x if is_lower else x[..., ::-1, :]
+    return convert(x if left_side else x.swapaxes(-1, -2), b.dtype)
+
+
+def _forward(matrix: Array, x: Array, unit_diagonal: bool) -> Array:
+    """Forward substitution in place: x holds the right sides and becomes the solution."""
+    size = matrix.shape[-1]
+    for start in range(0, size, _BLOCK):
+        end = min(start + _BLOCK, size)
+        for row in range(start, end):
+            if row > start:
+                x[..., row, :] -= np.matmul(matrix[..., row, None, start:row], x[..., start:row, :])[
+                    ..., 0, :
+                ]
+            if not unit_diagonal:
+                x[..., row, :] /= matrix[..., row, row, None]
+        if end < size:
+            x[..., end:, :] -= np.matmul(matrix[..., end:, start:end], x[..., start:end, :])
+    return x
+
+
+def fft(x: Array, kind: str, lengths: Ints, shape: Ints, dtype: np.dtype[Any]) -> Array:
+    """NumPy's transform over the last axes; zeros where there is nothing to transform."""
+    if 0 in shape or 0 in x.shape:
+        return np.zeros(shape, dtype)
+    axes = tuple(range(-len(lengths), 0))
+    if kind == "IRFFT":
+        return np.fft.irfftn(x, lengths, axes).astype(dtype, copy=False)
+    transform = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn}[kind]
+    return transform(x, axes=axes).astype(dtype, copy=False)
+
+
+# --- rows --------------------------------------------------------------------------------------------
+
+
+def _cholesky(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Cholesky)
+    return f"cholesky({emitter.full(node.operands[0])}, {node.op.lower})"
+
+
+def _triangular_solve(emitter: Emitter, node: Node) -> str:
+    op = node.op
+    assert isinstance(op, ops.TriangularSolve)
+    a, b = (emitter.full(operand) for operand in node.operands)
+    flags = f"{op.left_side}, {op.lower}, {op.unit_diagonal}, {op.transpose_a!r}"
+    return f"triangular_solve({a}, {b}, {flags})"
+
+
+def _fft(emitter: Emitter, node: Node) -> str:
+    op = node.op
+    assert isinstance(op, ops.Fft)
+    dtype = emitter.constant(node.dtype)
+    return f"fft({emitter.full(node.operands[0])}, {op.fft_type!r}, {op.fft_length}, {node.shape}, {dtype})"
+
+
+SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (cholesky, triangular_solve, fft)}
+
+ROWS: Final[Rows] = {
+    ops.Cholesky: _cholesky,
+    ops.Fft: _fft,
+    ops.TriangularSolve: _triangular_solve,
+}

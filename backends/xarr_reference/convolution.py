@@ -1,0 +1,63 @@
+"""Convolution: a kernel against every window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from xarr.dtypes import FLOAT
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+from xarr_reference.elementwise import add, convert, multiply
+from xarr_reference.scalars import DType
+from xarr_reference.values import Array, Ints, Rule, empty, indices, place
+
+
+def convolution(node: Node, lhs: Array, rhs: Array) -> Array:
+    """result[n, o, w] = Σ over c and k of lhs[n, c, place of element k of window w] rhs[o, c, k]
+
+    where the place is none of padding and holes.  Of groups, group g of the output features sees group g of
+    the features, or of the batch, of lhs.  Products and sums are of the wider of the two element types.
+    """
+    op, result = node.op, empty(node.type)
+    assert isinstance(op, ops.Convolution)
+    dtype = accumulator(lhs.dtype, result.dtype)
+    for index in indices(result.shape):
+        n, o, *windows = (index[dim] for dim in op.out_spec)
+        total = convert(np.False_, dtype)
+        for element, weight in terms(node, n, o, tuple(windows)):
+            x, y = convert(lhs[element], dtype), convert(rhs[weight], dtype)
+            total = add(total, multiply(x, y))
+        result[index] = convert(total, result.dtype)
+    return result
+
+
+def terms(node: Node, n: int, o: int, windows: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """The indices of lhs and of rhs that meet for this index of the batch, output feature and window."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    lhs, rhs = (operand.tensor_type for operand in node.operands)
+    window, spatial = op.window(rhs), tuple(lhs.shape[dim] for dim in op.lhs_spec[2:])
+    features, depth = rhs.shape[op.rhs_spec[0]], rhs.shape[op.rhs_spec[1]]
+    batch = lhs.shape[op.lhs_spec[0]] // op.batch_group_count
+    first = o // (features // op.feature_group_count) * depth
+    row = n + o // (features // op.batch_group_count) * batch
+    for c in range(depth):
+        for k in window.elements():
+            found = window.position(windows, k, spatial)
+            if found is not None:
+                yield place((op.lhs_spec, (row, first + c, *found))), place((op.rhs_spec, (o, c, *k)))
+
+
+def accumulator(operand: DType, result: DType) -> DType:
+    """The wider of two element types, but float32 for narrower floats."""
+    wide = [np.dtype(np.float32) if d in FLOAT and d.itemsize < 4 else d for d in (operand, result)]
+    if all(dtype.kind in "iu" for dtype in wide):
+        return max(wide, key=lambda dtype: dtype.itemsize)
+    return np.promote_types(*wide)
+
+
+TABLE: Final[dict[type[Op], Rule]] = {ops.Convolution: convolution}

@@ -1,0 +1,112 @@
+"""Every function of the NumPy level on arrays of dynamic sizes: NumPy's answer for the live part, or a refusal.
+
+Nothing may take the bound for the size in silence, so all public functions are tried, with several
+arguments each.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.support.dynamic import late
+from xarr import lax
+from xarr.errors import XarrError
+
+#: Functions of no arrays, or whose result is not one.
+_OTHERS = {
+    "asarray",
+    "array",
+    "frombuffer",
+    "from_dlpack",
+    "save",
+    "load",
+    "result_type",
+    "linspace",
+    "empty_like",
+}
+#: Arguments after the first for functions that need them.
+_ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "astype": (np.float32,), "broadcast_to": ((2, 5),), "clip": (1, 2), "expand_dims": (0,), "full_like": (2.0,),
+    "moveaxis": (0, 0), "pad": ((1, 1),), "repeat": (2,), "reshape": (-1,), "roll": (1,), "split": ([2],),
+    "swapaxes": (0, 0), "take": (np.array([0, 2]),), "tile": (2,),
+}  # fmt: skip
+_LIVE = 3
+
+
+def functions() -> list[str]:
+    names = [name for name in dir(xarr) if not name.startswith("_") and name not in _OTHERS]
+    return [n for n in names if callable(getattr(np, n, None)) and not isinstance(getattr(xarr, n), type)]
+
+
+def dynamic(shape: tuple[int, ...], seed: int) -> tuple[Any, Any]:
+    """An Array of live size 3 in its first dimension with NaN behind it, and its live part."""
+    # No two elements are equal, since NumPy's argsort leaves the order of such open.
+    values = np.random.default_rng(seed).permutation(int(np.prod(shape))).reshape(shape) + 1.0
+    live = values[:_LIVE].copy()
+    values[_LIVE:] = np.nan
+    return lax.set_dimension_size(xarr.asarray(values), late(_LIVE), 0), live
+
+
+def calls(name: str, shape: tuple[int, ...]) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """Arguments for xarr and for NumPy."""
+    (x, live), (y, other) = dynamic(shape, 1), dynamic(shape, 2)
+    yield (x,), (live,)
+    yield ([x, y],), ([live, other],)
+    yield (x, y), (live, other.copy())  # of some functions the second is the output
+    for number in (1, 2):
+        yield (x, number), (live, number)
+    yield (x, *_ARGUMENTS.get(name, (-1,))), (live, *_ARGUMENTS.get(name, (-1,)))
+
+
+def parts(value: Any) -> list[Any]:
+    return [np.asarray(part) for part in (value if isinstance(value, tuple | list) else [value])]
+
+
+def numpy_result(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """NumPy's result, or None for arguments that it does not take or that an output would be."""
+    try:
+        return function(*arguments)
+    except (TypeError, ValueError, IndexError, AttributeError):
+        return None
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("shape", [(5,), (5, 2), (5, 5)], ids=str)
+@pytest.mark.parametrize("name", functions())
+def test_as_numpy_on_the_live_part_or_refused(name: str, shape: tuple[int, ...]) -> None:
+    for given, live in calls(name, shape):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = numpy_result(getattr(np, name), live)
+        if wanted is None or any(wanted is argument for argument in live[1:]):
+            continue
+        try:
+            found = getattr(xarr, name)(*given)
+        except XarrError:
+            continue
+        assert len(parts(found)) == len(parts(wanted))
+        for got, want in zip(parts(found), parts(wanted), strict=True):
+            assert got.shape == want.shape
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "mean", "std", "sum", "sort", "matmul", "concatenate", "where", "max"]
+)
+def test_functions_that_are_taken(name: str) -> None:
+    x, live = dynamic((5, 5), 1)
+    arguments: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+        "add": lambda v: (v, v),
+        "matmul": lambda v: (v.T, v),
+        "concatenate": lambda v: ([v, v],),
+        "where": lambda v: (v > 2.0, v, v),
+    }
+    make = arguments.get(name, lambda v: (v,))
+    found = getattr(xarr, name)(*make(x))
+    np.testing.assert_allclose(np.asarray(found), getattr(np, name)(*make(live)), rtol=1e-12)

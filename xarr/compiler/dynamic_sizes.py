@@ -1,0 +1,184 @@
+"""Write dynamic dimensions out: a graph of static shapes over buffers of the bounds and int32 live sizes.
+
+Backends know static shapes only.  Here an array of dynamic dimensions becomes a buffer and one scalar for
+each of them; `xarr.compiler.dynamic_rows` says how each op computes on these.  Parameters and results that are
+such arrays become tuples (buffer, size, …), the sizes in the order of the dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xarr.compiler.dynamic_rows import ROWS
+from xarr.compiler.live_arrays import Live
+from xarr.compiler.simplify import simplify
+from xarr.errors import BackendError
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, map_graphs, parameter
+from xarr.ir.ops.dynamic_sizes import SIZE
+from xarr.ir.types import TensorType, TupleType, Type, is_dynamic
+
+#: What became of a value: a Live array, or a tuple of values.
+Value = Live | tuple["Value", ...]
+
+_SIZES = (ops.GetDimensionSize, ops.SetDimensionSize)
+
+
+def make_static(graph: Graph) -> Graph:
+    """`graph` without dynamic dimensions; the graph itself if it has none."""
+    if not _has_sizes(graph):
+        return graph
+    parameters = [parameter(_boundary_type(node.type)) for node in graph.parameters]
+    given = dict(zip(graph.parameters, parameters, strict=True))
+    found = _rewrite(graph, {old: _unpacked(new, old.type) for old, new in given.items()})
+    return simplify(Graph(parameters, [_packed(value) for value in found], graph.name))
+
+
+def _has_sizes(graph: Graph) -> bool:
+    return any(map(is_dynamic, graph.parameter_types)) or any(
+        isinstance(node.op, _SIZES) or is_dynamic(node.type) or any(map(_has_sizes, node.op.graphs))
+        for node in graph.nodes
+    )
+
+
+# --- the boundary of a program ------------------------------------------------------------------------------
+
+
+def _boundary_type(type: Type) -> Type:
+    if isinstance(type, TupleType):
+        return TupleType(tuple([_boundary_type(element) for element in type.elements]))
+    if not type.dynamic:
+        return type
+    return TupleType((type.bounds, *[SIZE] * len(type.dynamic_dimensions)))
+
+
+def _unpacked(node: Node, type: Type) -> Value:
+    """A value of a boundary type as what it means, a value of `type`."""
+    if isinstance(type, TensorType) and not type.dynamic:
+        return Live(node)
+    if isinstance(type, TensorType):
+        buffer, *sizes = (_element(node, k) for k in range(1 + len(type.dynamic_dimensions)))
+        return Live(buffer, dict(zip(type.dynamic_dimensions, sizes, strict=True)))
+    return tuple([_unpacked(_element(node, k), each) for k, each in enumerate(type.elements)])
+
+
+def _element(node: Node, index: int) -> Node:
+    return Node(ops.GetTupleElement(index), (node,))
+
+
+def _packed(value: Value) -> Node:
+    if isinstance(value, tuple):
+        return Node(ops.Tuple(), tuple([_packed(each) for each in value]))
+    if not value.sizes:
+        return value.buffer
+    return Node(ops.Tuple(), (value.buffer, *_in_order(value)))
+
+
+def _in_order(array: Live) -> list[Node]:
+    return [array.sizes[dim] for dim in sorted(array.sizes)]
+
+
+# --- inside ---------------------------------------------------------------------------------------------------
+
+
+def _rewrite(graph: Graph, values: dict[Node, Value]) -> list[Value]:
+    """The results of `graph` where its parameters have these values."""
+    for node in graph.nodes:
+        values[node] = _rewritten(node, [values[operand] for operand in node.operands])
+    return [values[node] for node in graph.results]
+
+
+def _rewritten(node: Node, operands: Sequence[Value]) -> Value:
+    op = node.op
+    if isinstance(op, ops.Tuple):
+        return tuple(operands)
+    if isinstance(op, ops.GetTupleElement):
+        (whole,) = operands
+        assert isinstance(whole, tuple)
+        return whole[op.index]
+    if isinstance(op, _FLATTENED):
+        return _flattened(node, operands)
+    arrays = tuple([operand for operand in operands if isinstance(operand, Live)])
+    if isinstance(op, _SIZES) or any(array.sizes for array in arrays):
+        return _by_row(node, arrays)
+    # A computation on scalars has no dynamic parameters, but may use dynamic arrays within.
+    found = node.rebuilt(tuple([array.buffer for array in arrays]), map_graphs(op, _flat_graph))
+    return _unpacked(found, node.type)
+
+
+def _by_row(node: Node, arrays: tuple[Live, ...]) -> Value:
+    row = next((ROWS[base] for base in type(node.op).__mro__ if base in ROWS), None)
+    if row is None:
+        place = f"\nbuilt at {node.source}" if node.source else ""
+        raise BackendError(f"{node.op.lax_name} cannot compute on dynamic dimensions{place}")
+    found = row(node, arrays)
+    return found if isinstance(node.type, TupleType) else found[0]
+
+
+#: Ops that pass values through or hand them to computations: these take arrays and sizes one by one.
+_FLATTENED = (ops.Call, ops.Case, ops.If, ops.OptimizationBarrier, ops.While)
+
+
+def _flattened(node: Node, operands: Sequence[Value]) -> Value:
+    op = map_graphs(node.op, _flat_graph)
+    types = node.op.results(node)
+    leading = isinstance(op, ops.If | ops.Case)
+    flat = [*_flat(operands[:1]), *_flat(operands[1:])] if leading else _flat(operands)
+    found = node.rebuilt(tuple(flat), op)
+    count = sum(1 + len(_tensor.dynamic_dimensions) for type in types for _tensor in _tensors(type))
+    parts = [found] if count == 1 else [_element(found, k) for k in range(count)]
+    values = _unflattened(types, parts)
+    return values[0] if not isinstance(node.type, TupleType) else tuple(values)
+
+
+def _flat_graph(graph: Graph) -> Graph:
+    """`graph` with every parameter and result taken apart into arrays and then sizes."""
+    if not _has_sizes(graph):
+        return graph
+    parameters = [parameter(type) for type in _flat_types(graph.parameter_types)]
+    values = _unflattened(graph.parameter_types, parameters)
+    found = _rewrite(graph, dict(zip(graph.parameters, values, strict=True)))
+    return Graph(parameters, _flat(found), graph.name)
+
+
+def _leaves(value: Value) -> Iterator[Live]:
+    if isinstance(value, Live):
+        yield value
+    else:
+        for each in value:
+            yield from _leaves(each)
+
+
+def _tensors(type: Type) -> Iterator[TensorType]:
+    if isinstance(type, TensorType):
+        yield type
+    else:
+        for each in type.elements:
+            yield from _tensors(each)
+
+
+def _flat(values: Sequence[Value]) -> list[Node]:
+    """The buffers in order, and then the sizes, so that arrays keep their places where no tuples nest."""
+    arrays = [leaf for value in values for leaf in _leaves(value)]
+    return [*[array.buffer for array in arrays], *[size for array in arrays for size in _in_order(array)]]
+
+
+def _flat_types(types: Sequence[Type]) -> list[Type]:
+    tensors = [tensor for type in types for tensor in _tensors(type)]
+    return [
+        *[tensor.bounds for tensor in tensors],
+        *[SIZE for each in tensors for _ in each.dynamic_dimensions],
+    ]
+
+
+def _unflattened(types: Sequence[Type], nodes: Sequence[Node]) -> list[Value]:
+    """The values of these types, taken apart into `nodes`."""
+    count = sum(1 for type in types for _ in _tensors(type))
+    buffers, sizes = iter(nodes[:count]), iter(nodes[count:])
+
+    def value(type: Type) -> Value:
+        if isinstance(type, TupleType):
+            return tuple([value(each) for each in type.elements])
+        return Live(next(buffers), {dim: next(sizes) for dim in type.dynamic_dimensions})
+
+    return [value(type) for type in types]

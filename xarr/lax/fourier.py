@@ -1,0 +1,52 @@
+"""The discrete Fourier transform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xarr.dtypes import BOOL, COMPLEX, INTEGER, complex_of
+from xarr.errors import InputError
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.ops.fourier import FFT_TYPES
+from xarr.lax.core import ArrayLike, integers, operands
+from xarr.lazy import wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+class FftType(Enum):
+    """The transforms, numbered as XLA does."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """The transform of the last dimensions of x, as many as there are lengths (1 to 3, or none at all).
+
+    fft_type: FFT, IFFT (to and from complex numbers), RFFT (of reals) or IRFFT (to reals).
+    fft_lengths: the sizes of those dimensions; for IRFFT those of the result.
+
+    Integers count as float64, and reals as complex numbers where those are wanted.  Raises ShapeError
+    [C1], [C3], DTypeError [C2], InputError for another type.  Source: XLA's Fft, with jax.lax's arguments.
+    """
+    kind = fft_type.name if isinstance(fft_type, FftType) else str(fft_type).upper()
+    if kind not in FFT_TYPES:
+        raise InputError(f"fft: wanted a type of {', '.join(FFT_TYPES)}, got {fft_type!r}")
+    lengths = integers("fft", "fft_lengths", fft_lengths)
+    (node,), backend = operands("fft", x)
+    if not lengths:
+        return wrap(node, backend)
+    if node.dtype in INTEGER | BOOL:
+        node = Node(ops.Convert(np.dtype(np.float64)), (node,))
+    if kind != "RFFT" and node.dtype not in COMPLEX and node.dtype.itemsize >= 4:
+        node = Node(ops.Convert(complex_of(node.dtype)), (node,))
+    return wrap(Node(ops.Fft(kind, lengths), (node,)), backend)

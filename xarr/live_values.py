@@ -1,0 +1,40 @@
+"""Values of arrays with dynamic dimensions: a tuple of a buffer of the bounds and the live sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xarr.backend import AbstractBackend
+from xarr.ir.graph import Node, data
+from xarr.ir.types import TensorType, Type
+
+
+def live_part(type: TensorType, value: Any, owner: AbstractBackend) -> np.ndarray[Any, Any]:
+    """The live part, read-only, of a value of a dynamic type that `owner` computed."""
+    buffer, *sizes = [owner.to_host(part) for part in value]
+    index = [slice(None)] * type.rank
+    for dim, size in zip(type.dynamic_dimensions, sizes, strict=True):
+        index[dim] = slice(int(size))
+    view: np.ndarray[Any, Any] = buffer[tuple(index)]
+    view.flags.writeable = False
+    return view
+
+
+def live_leaf(array: np.ndarray[Any, Any], type: TensorType, backend: AbstractBackend) -> Node:
+    """A leaf of a dynamic type whose live part is `array`."""
+    buffer = np.zeros(type.shape, type.dtype)
+    buffer[tuple(map(slice, array.shape))] = array
+    sizes = [np.array(array.shape[dim], np.int32) for dim in type.dynamic_dimensions]
+    return data(type, tuple([backend.from_host(part) for part in (buffer, *sizes)]), backend)
+
+
+def moved_value(type: Type, value: Any, owner: AbstractBackend, backend: AbstractBackend) -> Any:
+    """A value of any type, computed by `owner`, on another backend."""
+    if isinstance(type, TensorType) and not type.dynamic:
+        return backend.from_host(owner.to_host(value))
+    if isinstance(type, TensorType):
+        return tuple([backend.from_host(owner.to_host(part)) for part in value])
+    pairs = zip(type.elements, value, strict=True)
+    return tuple([moved_value(element, part, owner, backend) for element, part in pairs])
