@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +48,7 @@ def test_formats_and_output(
 def test_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "missing" / "explained.txt"
     assert main(["explain", "(5,1) - (5,)", "--output", str(target)]) == 2
-    assert f"cannot write {target}" in capsys.readouterr().err
+    assert capsys.readouterr().err == f"xarr explain: cannot open {target}: No such file or directory\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["explain"], ["explain", "(1,)", "--format", "pdf"]])
@@ -76,3 +79,92 @@ def test_doctor_with_an_unknown_backend() -> None:
     done = run("from xarr.__main__ import main; main(['doctor'])", XARR_BACKEND="warp")
     assert done.returncode == 0
     assert "* warp               unavailable: no backend called 'warp'" in done.stdout
+
+
+# --- run -----------------------------------------------------------------------------------------------------
+
+MODULE = """\
+func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.add %arg0, %arg0 : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory with a module and arrays that fit it, or do not."""
+    monkeypatch.chdir(tmp_path)
+    Path("double.mlir").write_text(MODULE, encoding="utf-8")
+    Path("unknown.mlir").write_text(MODULE.replace("stablehlo.add", "stablehlo.soar"), encoding="utf-8")
+    Path("truncated.mlir").write_text(MODULE[:100], encoding="utf-8")
+    Path("bytecode.mlir").write_bytes(b"ML\xef\x52")
+    np.save("two.npy", np.float32([1, 2]))
+    np.save("three.npy", np.float32([1, 2, 3]))
+    np.save("objects.npy", np.array([None]), allow_pickle=True)
+    np.savez("archive.npz", a=np.float32([1, 2]))
+    Path("empty.npy").touch()
+    return tmp_path
+
+
+def test_run_prints_or_writes_the_results(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "double.mlir", "--input", "two.npy"]) == 0
+    assert capsys.readouterr().out == "[2. 4.]\n"
+    assert main(["run", "double.mlir", "--input", "two.npy", "--output", "four.npy"]) == 0
+    assert capsys.readouterr().out == ""
+    assert np.load("four.npy").tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("missing.mlir", "cannot open missing.mlir: No such file or directory"),
+        (".", "cannot open .: Is a directory"),
+        ("bytecode.mlir", "bytecode.mlir is no text"),
+        ("truncated.mlir", "expected"),
+        ("unknown.mlir --input two.npy", "stablehlo.soar, at unknown.mlir:2:8"),
+        ("double.mlir", "@main takes 1 inputs (tensor<2xf32>), got 0"),
+        ("double.mlir --input missing.npy", "cannot open missing.npy: No such file or directory"),
+        ("double.mlir --input three.npy", "@main takes (tensor<2xf32>), got (tensor<3xf32>)"),
+        ("double.mlir --input objects.npy", "wanted an array of numbers in the .npy file objects.npy"),
+        ("double.mlir --input empty.npy", "wanted an array of numbers in the .npy file empty.npy"),
+        ("double.mlir --input archive.npz", "wanted one array in archive.npz, got an archive of a"),
+        ("double.mlir --input two.npy --function other", "no function @other; the module has main"),
+        ("double.mlir --input two.npy --backend warp", "no backend called 'warp'"),
+        ("double.mlir --input two.npy --backend null", "backend 'null' compiles and never runs"),
+        ("double.mlir --input two.npy --output a.npy b.npy", "wanted 1 files for --output, got 2"),
+        ("double.mlir --input two.npy --output no/a.npy", "cannot open no/a.npy: No such file or directory"),
+    ],
+    ids=str,
+)
+def test_run_with_bad_input(
+    arguments: str, message: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *arguments.split()]) == 2
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert streams.err.startswith("xarr run: ")
+    assert message in streams.err
+    # One line, except where the place in a text is shown.
+    assert streams.err.count("\n") == 1 or "\n  at " in streams.err
+
+
+# --- a reader that has enough --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["explain", "(5,1) - (5,)"], ["doctor"]], ids=lambda a: a[0])
+def test_closed_pipe_is_no_error(arguments: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "xarr", *arguments],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")

@@ -88,3 +88,53 @@ def test_the_picture_in_the_readme_is_what_the_command_draws(tmp_path: Path) -> 
     main(["explain", "(4,1) + (3,)", "--format", "svg", "--output", str(tmp_path / "explain.svg")])
     kept = CHECKOUT / "docs" / "images" / "explain.svg"
     assert (tmp_path / "explain.svg").read_text(encoding="utf-8") == kept.read_text(encoding="utf-8")
+
+
+# --- links ---------------------------------------------------------------------------------------------------
+
+
+def links_of(text: str) -> list[str]:
+    """The targets of the links and pictures of a Markdown page, code left out."""
+    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"\]\(([^)\s]+)\)", prose)
+
+
+def anchors_of(text: str) -> set[str]:
+    """The anchors that GitHub and MyST give the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(path: Path) -> list[str]:
+    """The relative links of a page that lead to no file, or to no heading in it."""
+    broken = []
+    for link in links_of(path.read_text(encoding="utf-8")):
+        target, _, anchor = link.partition("#")
+        file = path.parent / target if target else path
+        if re.match(r"\w+:", link) or (file.exists() and not anchor):
+            continue
+        if not file.exists() or anchor not in anchors_of(file.read_text(encoding="utf-8")):
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    assert broken_links(path) == []
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# A *title*, long\n", encoding="utf-8")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Here\n[a](other.md) [b](other.md#a-title-long) [c](#here) ![d](gone.png) [e](https://example.org/x)\n"
+        "[f](other.md#short) [g](#there) `[h](code.md)`\n```text\n[i](fence.md)\n```\n[](gone.md)\n",
+        encoding="utf-8",
+    )
+    assert broken_links(page) == ["gone.png", "other.md#short", "#there", "gone.md"]
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    links = {(CHECKOUT / link).resolve() for link in links_of((CHECKOUT / "README.md").read_text("utf-8"))}
+    pages = [path for path in DOCUMENTS if path.name not in ("README.md", "index.md", "contributing.md")]
+    assert [path.name for path in pages if path.resolve() not in links] == []

@@ -83,7 +83,7 @@ def test_its_arithmetic_is_that_of_the_reference(
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, *shape))
     x.reshape(-1)[1:3] = (np.nan, -0.0) if x.size > 2 else ()
-    for op in (ops.Add(), ops.Subtract(), ops.Multiply(), ops.Maximum()):
+    for op in (ops.Add(), ops.Subtract(), ops.Multiply(), ops.Maximum(), ops.Minimum()):
         assert_same(run(op, x, y, backend="toy"), run(op, x, y))
     assert_same(run(ops.Negate(), x, backend="toy"), -x)
     assert_same(run(ops.Reshape((x.size, 1)), x, backend="toy"), x.reshape(-1, 1))
@@ -145,6 +145,15 @@ def test_composite_operations_are_decomposed_for_it(toy: backends.AbstractBacken
         with pytest.raises(BackendError, match=r"backend 'toy' has no stablehlo\.sqrt"):
             np.asarray(wrap(Node(NormOfPair(), (x._node, y._node)), toy))
     assert_same(run(NormOfPair(), np.float64(3), np.float64(4)), np.float64(5))
+
+
+def test_the_library_s_composite_operations_run_on_it(toy: backends.AbstractBackend) -> None:
+    x = np.array([-2.0, np.nan, 0.5, 7.0])
+    with backends.use_backend("toy"):
+        assert_same(lax.clamp(-1.0, x, 1.0), np.array([-1.0, np.nan, 0.5, 1.0]))
+        assert_same(lax.call(lambda a: lax.mul(a, a), x), x * x)
+        assert_same(lax.map_elements(lambda a: lax.add(a, 1.0), x), x + 1)
+        assert_same(lax.optimization_barrier(lax.add(x, 1.0)), x + 1)
 
 
 def test_its_text_lists_what_runs(toy: backends.AbstractBackend) -> None:

@@ -61,11 +61,16 @@ def maximum(x: float, y: float) -> float:
     return x + y if math.isnan(x) or math.isnan(y) else max(x, y)
 
 
+def minimum(x: float, y: float) -> float:
+    return x + y if math.isnan(x) or math.isnan(y) else min(x, y)
+
+
 RULES: dict[type[Op], Rule] = {
     ops.Add: elementwise(operator.add),
     ops.BroadcastInDim: broadcast_in_dim,
     ops.Constant: constant,
     ops.Maximum: elementwise(maximum),
+    ops.Minimum: elementwise(minimum),
     ops.Multiply: elementwise(operator.mul),
     ops.Negate: elementwise(operator.neg),
     ops.Reshape: reshape,

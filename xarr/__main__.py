@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,41 +44,53 @@ def _rendered(explanation: BroadcastExplanation, style: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status: 0, 1 for shapes that do not broadcast, 2 for bad input."""
-    options = _parser().parse_args(arguments)
-    if options.command == "doctor":
-        print(report())
-        return 0
-    if options.command == "run":
-        return _run(options)
     try:
-        explanation = explain_expression(options.expression)
+        try:
+            return _command(_parser().parse_args(arguments))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads (`| head`) has enough.  Python flushes once more on exit: into nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+
+
+def _command(options: argparse.Namespace) -> int:
+    try:
+        return _COMMANDS[options.command](options)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = f"cannot open {error.filename}: {error.strerror}" if error.filename else str(error)
     except XarrError as error:
-        print(f"xarr explain: {error}", file=sys.stderr)
-        return 2
+        reason = str(error)
+    print(f"xarr {options.command}: {reason}", file=sys.stderr)
+    return 2
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    print(report())
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    explanation = explain_expression(options.expression)
     text = _rendered(explanation, options.format)
     if options.output is None:
         print(text)
     else:
-        try:
-            options.output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            print(f"xarr explain: cannot write {options.output}: {error.strerror}", file=sys.stderr)
-            return 2
+        options.output.write_text(text, encoding="utf-8")
     return 0 if explanation.alignment and not explanation.problem else 1
 
 
 def _run(options: argparse.Namespace) -> int:
     """Run a module; results without an output file are printed."""
-    try:
-        module = stablehlo.load(options.module)
-        inputs = [np.load(path, allow_pickle=False) for path in options.input]
-        results = stablehlo.run(module, *inputs, function=options.function, backend=options.backend)
-        if len(options.output) not in (0, len(results)):
-            raise InputError(f"wanted {len(results)} files for --output, got {len(options.output)}")
-        values = [np.asarray(result) for result in results]
-    except (XarrError, OSError, ValueError) as error:
-        print(f"xarr run: {error}", file=sys.stderr)
-        return 2
+    module = stablehlo.load(options.module)
+    inputs = [_array_in(path) for path in options.input]
+    results = stablehlo.run(module, *inputs, function=options.function, backend=options.backend)
+    if len(options.output) not in (0, len(results)):
+        raise InputError(f"wanted {len(results)} files for --output, got {len(options.output)}")
+    values = [np.asarray(result) for result in results]
     if not options.output:
         for value in values:
             print(value)
@@ -84,6 +98,27 @@ def _run(options: argparse.Namespace) -> int:
         with path.open("wb") as file:
             np.save(file, value)
     return 0
+
+
+def _array_in(path: Path) -> np.ndarray[Any, Any]:
+    """The array of a .npy file; InputError for any other file."""
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"wanted an array of numbers in the .npy file {path}: {error}") from None
+    if not isinstance(found, np.ndarray):
+        with found:
+            raise InputError(f"wanted one array in {path}, got an archive of {', '.join(found)}")
+    return found
+
+
+_COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
+    "doctor": _doctor,
+    "explain": _explain,
+    "run": _run,
+}
+#: What a shell reports for a program that the signal SIGPIPE ends.
+_BROKEN_PIPE: Final = 141
 
 
 if __name__ == "__main__":

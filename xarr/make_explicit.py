@@ -162,12 +162,12 @@ class _Writer:
         op = node.op
         if isinstance(op, ops.Constant):
             return self._literal(op.array)
+        if not is_spelled(type(op)):
+            raise InputError(f"make_explicit has no spelling for {op.name}")
         special = _SPELLINGS.get(type(op))
         if special is not None:
             return special(op, node, operands, inner)
-        if isinstance(op, ops.Elementwise):
-            return f"lax.{op.lax_name}({', '.join(operands)})"
-        raise InputError(f"make_explicit has no spelling for {op.name}")
+        return f"lax.{op.lax_name}({', '.join(operands)})"
 
     def _literal(self, array: np.ndarray[Any, Any]) -> str:
         dtype = str(array.dtype)
@@ -370,6 +370,13 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
     ),
     ops.Rng: lambda op, node, x, f: f"lax.rng_{op.distribution.lower()}({x[0]}, {x[1]}, {op.shape})",
     ops.CustomCall: _custom_call,
+    ops.GetDimensionSize: lambda op, node, x, f: f"lax.get_dimension_size({x[0]}, {op.dimension})",
+    ops.SetDimensionSize: lambda op, node, x, f: f"lax.set_dimension_size({x[0]}, {x[1]}, {op.dimension})",
     ops.If: lambda op, node, x, f: f"lax.cond({', '.join([x[0], f[0], f[1], *x[1:]])})",
     ops.Case: lambda op, node, x, f: f"lax.switch({', '.join([x[0], '[' + ', '.join(f) + ']', *x[1:]])})",
 }
+
+
+def is_spelled(op: type[Op]) -> bool:
+    """Whether programs with this op can be written out."""
+    return op in _SPELLINGS or issubclass(op, ops.Elementwise | ops.Constant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xarr.backend import AbstractBackend
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node, map_graphs
+from xarr.ir.ops import GetTupleElement, Tuple
 
 
 def decompose(graph: Graph, backend: AbstractBackend) -> Graph:
@@ -13,12 +14,24 @@ def decompose(graph: Graph, backend: AbstractBackend) -> Graph:
     Raises BackendError, naming op, backend and source line, for an op that the backend lacks and that is
     not defined in terms of others.
     """
+    found = _decomposed(graph, backend)
+    for node in found.nodes:
+        if not backend.supports(type(node.op)):
+            raise _refusal(node, backend)
+    return found
+
+
+def _decomposed(graph: Graph, backend: AbstractBackend) -> Graph:
+    """As `decompose`, but tuples stay, since what takes them apart may follow."""
     if _is_ready(graph, backend):
         return graph
     new: dict[Node, Node] = {node: node for node in graph.parameters}
     for node in graph.nodes:
         operands = tuple(new[operand] for operand in node.operands)
-        new[node] = _supported(node.rebuilt(operands), backend)
+        if isinstance(node.op, GetTupleElement) and isinstance(operands[0].op, Tuple):
+            new[node] = operands[0].operands[node.op.index]
+        else:
+            new[node] = _supported(node.rebuilt(operands), backend)
     return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
 
 
@@ -33,9 +46,15 @@ def _supported(node: Node, backend: AbstractBackend) -> Node:
     if backend.supports(type(node.op)):
         op = map_graphs(node.op, lambda graph: decompose(graph, backend))
         return node if op is node.op else node.rebuilt(node.operands, op)
+    if isinstance(node.op, Tuple):
+        return node
     parts = node.op.decompose(*node.operands)
     if parts is None:
-        place = f"\nbuilt at {node.source}" if node.source else ""
-        raise BackendError(f"backend {backend.name!r} has no {node.op.name} and it is not composite{place}")
+        raise _refusal(node, backend)
     inner = Graph(dict.fromkeys(node.operands), [parts])
-    return decompose(inner, backend).results[0]
+    return _decomposed(inner, backend).results[0]
+
+
+def _refusal(node: Node, backend: AbstractBackend) -> BackendError:
+    place = f"\nbuilt at {node.source}" if node.source else ""
+    return BackendError(f"backend {backend.name!r} has no {node.op.name} and it is not composite{place}")

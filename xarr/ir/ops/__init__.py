@@ -20,6 +20,7 @@ from xarr.ir.ops.binary import (
     Subtract as Subtract,
     Xor as Xor,
 )
+from xarr.ir.ops.composite import Clamp as Clamp, Logistic as Logistic, Rsqrt as Rsqrt, Sign as Sign
 from xarr.ir.ops.control import (
     Call as Call,
     Case as Case,
@@ -41,7 +42,6 @@ from xarr.ir.ops.dynamic_sizes import (
 from xarr.ir.ops.elementwise import (
     Binary as Binary,
     BitcastConvert as BitcastConvert,
-    Clamp as Clamp,
     Compare as Compare,
     Convert as Convert,
     Elementwise as Elementwise,
@@ -99,7 +99,6 @@ from xarr.ir.ops.unary import (
     Imag as Imag,
     IsFinite as IsFinite,
     Log as Log,
-    Logistic as Logistic,
     LogPlusOne as LogPlusOne,
     Negate as Negate,
     Not as Not,
@@ -107,8 +106,6 @@ from xarr.ir.ops.unary import (
     Real as Real,
     RoundNearestAfz as RoundNearestAfz,
     RoundNearestEven as RoundNearestEven,
-    Rsqrt as Rsqrt,
-    Sign as Sign,
     Sine as Sine,
     Sinh as Sinh,
     Sqrt as Sqrt,

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.ir.graph import Graph, element_types
+from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.op import Op, operation
+from xarr.ir.ops.composite import Clamp
+from xarr.ir.ops.creation import Constant
+from xarr.ir.ops.elementwise import Convert, Elementwise, ReducePrecision, Select
+from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints, quoted
 from xarr.ir.stablehlo.printer import joined
 from xarr.ir.types import TensorType, TupleType, Type, packed
 
 if TYPE_CHECKING:
-    from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
+
 
 PREDICATE_SCALAR = TensorType((), np.dtype(np.bool_))
 INDEX_SCALAR = TensorType((), np.dtype(np.int32))
@@ -35,6 +39,11 @@ class Tuple(Op):
 
     def assembly(self, node: Node, printer: Printer) -> str:
         return " ".join(f"{self.name} {printer.names(node.operands)} : {node.type}".split())
+
+
+def _together(results: Sequence[Node]) -> Node:
+    """The value of an op with these results."""
+    return results[0] if len(results) == 1 else Node(Tuple(), tuple(results))
 
 
 @operation
@@ -68,7 +77,10 @@ class GetTupleElement(Op):
 
 @operation
 class OptimizationBarrier(Op):
-    """The operands themselves; no pass moves work across it or merges what stands on its two sides."""
+    """The operands themselves; no pass moves work across it or merges what stands on its two sides.
+
+    A backend that does not run it whole gets the operands, and nothing moves after that.
+    """
 
     name = "stablehlo.optimization_barrier"
     lax_name = "optimization_barrier"
@@ -79,6 +91,9 @@ class OptimizationBarrier(Op):
 
     def infer(self, *operands: Type) -> Type:
         return packed(self.tensors(operands))
+
+    def decompose(self, *operands: Node) -> Node:
+        return _together(operands)
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return element_types(node.type)
@@ -107,6 +122,9 @@ class Call(Op):
     def infer(self, *operands: Type) -> Type:
         check_signature(self, "C1", self.computation, operands, self.computation.result_types)
         return packed(self.computation.result_types)
+
+    def decompose(self, *operands: Node) -> Node:
+        return _together(self.computation.inline(*operands))
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return self.computation.result_types
@@ -146,6 +164,19 @@ class Map(Op):
         check_signature(self, "C3", self.computation, scalars, results)
         return arrays[0].with_dtype(results[0].dtype)
 
+    def decompose(self, *operands: Node) -> Node | None:
+        """The computation on whole arrays, if all of it is element-wise."""
+        shape = operands[0].shape
+        whole = dict(zip(self.computation.parameters, operands, strict=True))
+        for node in self.computation.nodes:
+            if isinstance(node.op, Constant):
+                whole[node] = Node(BroadcastInDim(shape, ()), (node,))
+            elif isinstance(node.op, Elementwise | Select | Convert | Clamp | ReducePrecision):
+                whole[node] = Node(node.op, tuple(whole[operand] for operand in node.operands))
+            else:
+                return None
+        return whole[self.computation.results[0]]
+
     def assembly(self, node: Node, printer: Printer) -> str:
         attributes = f"dimensions = array<i64{': ' if self.dimensions else ''}{ints(self.dimensions)[1:-1]}>"
         return printer.generic(node, attributes, [printer.labelled(self.computation)], node.operands)
@@ -179,6 +210,7 @@ class Progress:
 class While(Op):
     """Apply `body` to the carried values as long as `cond` of them holds.
 
+    * C0: the carried values are no tuples: StableHLO knows none there.
     * C1: `cond` maps the operand types to one bool scalar.
     * C2: `body` maps the operand types to themselves.
     """
@@ -194,6 +226,7 @@ class While(Op):
         return (self.cond, self.body)
 
     def infer(self, *operands: Type) -> Type:
+        _refuse_tuples(self, operands)
         check_signature(self, "C1", self.cond, operands, (PREDICATE_SCALAR,), "cond")
         check_signature(self, "C2", self.body, operands, operands, "body")
         return packed(operands)
@@ -217,6 +250,7 @@ class While(Op):
 class If(Op):
     """`true_branch` of the operands where the first operand, a bool scalar, holds; else `false_branch`.
 
+    * C0: the other operands and the results are no tuples: StableHLO knows none there.
     * C1: the predicate is a bool scalar.
     * C2: both branches take the types of the other operands.
     * C3: both branches give the same types.
@@ -247,6 +281,7 @@ class If(Op):
 class Case(Op):
     """Branch number `index` (the first operand) of the other operands; the last branch if out of range.
 
+    * C0: the other operands and the results are no tuples: StableHLO knows none there.
     * C1: the index is an int32 scalar.
     * C2: all branches take the types of the other operands.
     * C3: there is at least one branch and all give the same types.
@@ -274,8 +309,15 @@ class Case(Op):
         return _branches(self, node, printer)
 
 
+def _refuse_tuples(op: Op, types: Sequence[Type]) -> None:
+    for type in types:
+        if isinstance(type, TupleType):
+            op.fail("C0", f"wanted arrays, got the tuple {type.short()}; pass its elements one by one")
+
+
 def _infer_branches(op: If | Case, operands: tuple[Type, ...]) -> Type:
     results = op.graphs[0].result_types
+    _refuse_tuples(op, (*operands, *results))
     for graph in op.graphs:
         check_signature(op, "C2", graph, operands, graph.result_types, "branch")
         if graph.result_types != results:

@@ -26,9 +26,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from xarr.ir.op import DYNAMIC_RULES, Op
+from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.control import Map, OptimizationBarrier
 from xarr.ir.ops.convolution import Convolution
-from xarr.ir.ops.elementwise import BitcastConvert, Clamp, Convert, Elementwise, ReducePrecision, Select
+from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, ReducePrecision, Select
 from xarr.ir.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather, Scatter
 from xarr.ir.ops.movement import BroadcastInDim, Concatenate, Pad, Reshape, Reverse, Slice, Transpose
 from xarr.ir.ops.reduction import DotGeneral, Reduce, Sort

@@ -21,11 +21,13 @@ from xarr.dtypes import (
     UNSIGNED,
 )
 from xarr.errors import ValueRangeError
+from xarr.ir.graph import Node
 from xarr.ir.op import Op, operation
+from xarr.ir.ops.creation import Constant
+from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
-    from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
 
 Accepted = frozenset[np.dtype[Any]]
@@ -171,29 +173,6 @@ class Select(Op):
 
 
 @operation
-class Clamp(Op):
-    """min(max(operand, low), high): operands are low, operand, high.
-
-    * C1: all three have one type.
-    * C2: the element type has an order (no complex).
-    """
-
-    name = "stablehlo.clamp"
-    lax_name = "clamp"
-
-    def infer(self, *operands: Type) -> Type:
-        low, operand, high = self.tensors(operands, 3)
-        if not low is operand is high:
-            self.fail("C1", f"wanted one type, got {low.short()}, {operand.short()}, {high.short()}")
-        if operand.dtype in COMPLEX:
-            self.fail_dtype("C2", f"complex numbers have no order, got {operand.short()}")
-        return operand
-
-    def assembly(self, node: Node, printer: Printer) -> str:
-        return printer.regular(node)
-
-
-@operation
 class Convert(Op):
     """Convert elements to `dtype`.
 
@@ -209,6 +188,15 @@ class Convert(Op):
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
         return operand.with_dtype(self.dtype)
+
+    def spelled(self, node: Node) -> Node | None:
+        """`x != 0` for complex x as bool, of which XLA would drop the imaginary part first."""
+        (operand,) = node.operands
+        if self.dtype != PREDICATE or operand.dtype not in COMPLEX:
+            return None
+        zero = Node(Constant.of(np.zeros((), operand.dtype)))
+        zeros = Node(BroadcastInDim(operand.shape, ()), (zero,)) if operand.shape else zero
+        return Node(Compare("NE"), (operand, zeros))
 
     def assembly(self, node: Node, printer: Printer) -> str:
         return printer.regular(node)

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.ir.graph import Graph, element_types
+from xarr.dtypes import FLOAT
+from xarr.ir.graph import Graph, Node, element_types, parameter
 from xarr.ir.op import Op, operation
+from xarr.ir.ops.binary import Add, Multiply
+from xarr.ir.ops.creation import Constant
+from xarr.ir.ops.elementwise import Convert
+from xarr.ir.ops.movement import BroadcastInDim, Transpose
 from xarr.ir.stablehlo.literals import ints
 from xarr.ir.stablehlo.printer import typed
 from xarr.ir.types import TensorType, Type, packed
 
 if TYPE_CHECKING:
-    from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
 
 Ints = tuple[int, ...]
@@ -167,6 +171,26 @@ class DotGeneral(Op):
             parts.append(f"precision = [{', '.join(self.precision)}]")
         return printer.functional(node, ", ".join(parts))
 
+    def decompose(self, *operands: Node) -> Node:
+        """The sum over the last dimensions of a product [batch, free of lhs, free of rhs, contracted]."""
+        lhs, rhs = operands
+        left, right = lhs.tensor_type, rhs.tensor_type
+        batch, i, j = self.lhs_batching_dimensions, self.lhs_free(left), self.rhs_free(right)
+        rank, contracting = len(batch) + len(i) + len(j), self.lhs_contracting_dimensions
+        summed = tuple(range(rank, rank + len(contracting)))
+        shape = self._result_shape(left, right) + tuple(left.shape[dim] for dim in contracting)
+        narrow = self.dtype in FLOAT and self.dtype.itemsize < 4
+        dtype = np.dtype(np.float32) if narrow else self.dtype
+        places = tuple(range(len(batch) + len(i)))
+        x = _spread(lhs, dtype, batch + i + contracting, places + summed, shape)
+        places = (*range(len(batch)), *range(len(batch) + len(i), rank))
+        others = self.rhs_batching_dimensions + j + self.rhs_contracting_dimensions
+        y = _spread(rhs, dtype, others, places + summed, shape)
+        a, b = (parameter(TensorType((), dtype)) for _ in range(2))
+        total = Reduce(summed, Graph((a, b), [Node(Add(), (a, b))]))
+        zero = Node(Constant.of(np.zeros((), dtype)))
+        return Node(Convert(self.dtype), (Node(total, (Node(Multiply(), (x, y)), zero)),))
+
     def _result_shape(self, lhs: TensorType, rhs: TensorType) -> Ints:
         batch = tuple(lhs.shape[dim] for dim in self.lhs_batching_dimensions)
         return (
@@ -184,6 +208,12 @@ class DotGeneral(Op):
         """The dimensions of rhs that are neither batching nor contracting."""
         used = self.rhs_batching_dimensions + self.rhs_contracting_dimensions
         return tuple(dim for dim in range(rhs.rank) if dim not in used)
+
+
+def _spread(operand: Node, dtype: np.dtype[Any], permutation: Ints, places: Ints, shape: Ints) -> Node:
+    """The operand as `dtype` with its dimensions in another order, repeated to `shape` from these `places`."""
+    converted = Node(Convert(dtype), (operand,))
+    return Node(BroadcastInDim(shape, places), (Node(Transpose(permutation), (converted,)),))
 
 
 @operation

@@ -129,15 +129,6 @@ class LogPlusOne(Unary):
 
 
 @operation
-class Logistic(Unary):
-    """1 / (1 + exp(-x))."""
-
-    name = "stablehlo.logistic"
-    lax_name = "logistic"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
 class Negate(Unary):
     """-x; wraps for integers, unsigned included."""
 
@@ -192,24 +183,6 @@ class RoundNearestEven(Unary):
     name = "stablehlo.round_nearest_even"
     lax_name = "round"
     accepts = FLOAT
-
-
-@operation
-class Rsqrt(Unary):
-    """1 / sqrt(x)."""
-
-    name = "stablehlo.rsqrt"
-    lax_name = "rsqrt"
-    accepts = FLOAT | COMPLEX
-
-
-@operation
-class Sign(Unary):
-    """-1, -0.0, +0.0, 1 or NaN; x / |x| for complex x, 0 at 0."""
-
-    name = "stablehlo.sign"
-    lax_name = "sign"
-    accepts = SIGNED | FLOAT | COMPLEX
 
 
 @operation

@@ -128,6 +128,8 @@ class Printer:
         self._names: dict[Node, str] = {}
         # Nodes with several results: what stands left of `=`, and the name of each result.
         self._packs: dict[Node, tuple[str, list[str]]] = {}
+        # What is written in the place of a node.
+        self._spellings: dict[Node, Node] = {}
         self._values: int = outer._values if outer else 0
         self._arguments: int = outer._arguments if outer else 0
         self._conflicts: int = outer._conflicts if outer else 0
@@ -217,12 +219,20 @@ class Printer:
     def block(self, graph: Graph, terminator: str) -> str:
         """The lines of the block, whose arguments are bound."""
         tuples = _used_whole(graph)
-        nodes = [node for node in graph.nodes if node not in self._names]
+        nodes = [each for node in graph.nodes if node not in self._names for each in self._spelled(node)]
         for node in nodes:
             self._number(node, node in tuples)
         lines = [line for node in nodes if node.op.result_number(node) is None for line in self._lines(node)]
         lines.append(_returned(terminator, self.names(graph.results), graph.result_types))
         return "".join([f"{self.indent}{line}\n" for line in lines])
+
+    def _spelled(self, node: Node) -> Iterator[Node]:
+        """`node`, or the nodes that are written in its place, which is where the user built it."""
+        form = node.op.spelled(node)
+        if form is not None:
+            yield from _parts(form, node.operands)
+            self._spellings[node] = form
+        yield node
 
     def _number(self, node: Node, whole: bool) -> None:
         number = node.op.result_number(node)
@@ -259,7 +269,8 @@ class Printer:
         return f"%{hint}_{self._conflicts - 1}"
 
     def _lines(self, node: Node) -> Iterator[str]:
-        text = node.op.assembly(node, self) + self.module.location(node)
+        form = self._spellings.get(node, node)
+        text = form.op.assembly(form, self) + self.module.location(node)
         if node not in self._packs:
             yield f"{self._names[node]} = {text}"
             return
@@ -269,6 +280,14 @@ class Printer:
             # Somebody wants the tuple of the results; in MLIR there is none until it is made.
             whole = f"{self._names[node]} = stablehlo.tuple {', '.join(names)} : {node.type}"
             yield " ".join(whole.split())
+
+
+def _parts(expression: Node, leaves: Sequence[Node]) -> Iterator[Node]:
+    """The nodes below a small expression down to `leaves`, operands before users."""
+    for operand in expression.operands:
+        if operand not in leaves:
+            yield from _parts(operand, leaves)
+            yield operand
 
 
 def _used_whole(graph: Graph) -> set[Node]:

@@ -1,0 +1,120 @@
+"""What every operation has in every layer, and where; the tests and `docs/make_operations.py` ask the same."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from tests.support.graphs import CASES
+from xarr import lax, stablehlo
+from xarr.ir.graph import Graph
+from xarr.ir.op import Op
+
+# `xarr.make_explicit` is the function.
+_make_explicit: Any = importlib.import_module("xarr.make_explicit")
+
+#: What stands in no case because XLA cannot run it like the others: the file that tries it.
+TRIED_ELSEWHERE = {
+    "CustomCall": "test_lax_custom_calls.py",
+    "GetDimensionSize": "dynamic_cases.py",
+    "SetDimensionSize": "dynamic_cases.py",
+}
+
+#: What no backend meets: the stage that rewrites it.
+REWRITTEN = {"GetDimensionSize": "static", "SetDimensionSize": "static"}
+
+#: What has no function of its own name: where such nodes come from.
+WITHOUT_FUNCTION = {
+    "Constant": "literals and every Python number",
+    "Rng": "rng_uniform and rng_normal",
+}
+
+#: Modules of backends that only import the table.
+_IMPORTERS = ("backend", "program")
+
+
+def classes_in(graph: Graph) -> set[type[Op]]:
+    """The ops of a graph and of the computations that they carry."""
+    found = {type(node.op) for node in graph.nodes}
+    return found.union(*(classes_in(inner) for node in graph.nodes for inner in node.op.graphs))
+
+
+def is_composite(op: type[Op]) -> bool:
+    """Whether the op is defined in terms of others, for some operands at least."""
+    return op.decompose is not Op.decompose
+
+
+@cache
+def _tables(package: str) -> Mapping[str, Mapping[type[Op], Any]]:
+    """The tables of a backend's package by module; none if there is no such package."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.submodule_search_locations is None:
+        return {}
+    names = [each.name for each in pkgutil.iter_modules(spec.submodule_search_locations)]
+    modules = {name: importlib.import_module(f"{package}.{name}") for name in names}
+    return {
+        name: table
+        for name, module in modules.items()
+        for table in (getattr(module, "ROWS", None), getattr(module, "TABLE", None))
+        if isinstance(table, Mapping)
+    }
+
+
+def entry(package: str, op: type[Op]) -> str | None:
+    """The module of a backend that has a row for the op: the family's, not one that gathers all families."""
+    tables = [(name, table) for name, table in _tables(package).items() if op in table]
+    found = [(len(table), name in _IMPORTERS, name) for name, table in tables]
+    return min(found)[2] if found else None
+
+
+@cache
+def read_back() -> Mapping[type[Op], list[str]]:
+    """The graph cases of each op that is printed and read back in them."""
+    found: dict[type[Op], list[str]] = {}
+    for name, case in CASES.items():
+        for op in classes_in(case.graph) & classes_in(stablehlo.parse(str(case.graph)).main):
+            found.setdefault(op, []).append(name)
+    return found
+
+
+def function(name: str) -> Any:
+    """The function of `xarr.lax` called `name`, dots included; None if there is none."""
+    found: Any = lax
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def has_function(name: str) -> bool:
+    """Whether `xarr.lax` or `xarr.lax.linalg` has a function called so."""
+    return callable(function(name)) or callable(function(f"linalg.{name}"))
+
+
+def lax_names(op: type[Op]) -> tuple[str, ...]:
+    """What messages call the op; a comparison has a name for each direction."""
+    given: Any = op.lax_name
+    return (given,) if isinstance(given, str) else ("eq", "ne", "ge", "gt", "le", "lt", "eq_to", "lt_to")
+
+
+def gaps(op: type[Op]) -> list[str]:
+    """What the op still lacks, as lines that say what to do."""
+    missing = []
+    for package in ("xarr_reference", "xarr_numpy"):
+        if entry(package, op) is None and not is_composite(op) and op.__name__ not in REWRITTEN:
+            missing.append(f"a row in a table of backends/{package}, or Op.decompose")
+    if op.assembly is Op.assembly:
+        missing.append("Op.assembly, its StableHLO form")
+    elif op not in read_back() and op.__name__ not in TRIED_ELSEWHERE:
+        missing.append(
+            "a graph in CASES of tests/support/graphs.py that reads back: a row of BUILDERS in "
+            "xarr/ir/stablehlo/builders.py reads it"
+        )
+    if not _make_explicit.is_spelled(op):
+        missing.append("a row of _SPELLINGS in xarr/make_explicit.py")
+    if op.__name__ not in WITHOUT_FUNCTION:
+        missing += [f"the function xarr.lax.{name}" for name in lax_names(op) if not has_function(name)]
+    return [f"{op.__name__} lacks {part}" for part in missing]
