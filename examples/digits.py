@@ -12,6 +12,7 @@ picture of some digits with the labels they were given.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -82,8 +83,21 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def main() -> None:
+def main() -> int:
     options = arguments()
+    try:
+        run(options)
+    except xarr.errors.BackendError as error:
+        print(f"digits: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"digits: cannot write {options.output}: {error.strerror}", file=sys.stderr)
+    else:
+        return 0
+    return 2
+
+
+def run(options: argparse.Namespace) -> None:
+    """Classify, print the accuracy and write the picture."""
     xarr.set_backend(options.backend)
     known, known_labels, new, truth = load(options.train, options.test)
     train, labels = xarr.asarray(known), xarr.asarray(known_labels)
@@ -104,4 +118,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

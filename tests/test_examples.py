@@ -1,0 +1,85 @@
+"""The examples run from end to end, on a few data."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.checkout import CHECKOUT
+
+DIGITS = CHECKOUT / "examples" / "digits.py"
+
+
+def run(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Run digits.py as a user would, with the library under test."""
+    for package in ("sklearn", "matplotlib", "tqdm"):
+        pytest.importorskip(package)
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("XARR_")}
+    clean["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.run(
+        [sys.executable, str(DIGITS), *arguments],
+        cwd=directory,
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize(
+    ("backend", "known", "new", "least"), [("numpy", 300, 100, 0.9), ("reference", 40, 5, 0.5)]
+)
+def test_digits(backend: str, known: int, new: int, least: float, tmp_path: Path) -> None:
+    done = run("--backend", backend, "--train", str(known), "--test", str(new), directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"accuracy ([\d.]+)%: (\d+) of (\d+) digits, (\d+) known ones", done.stdout)
+    assert found is not None
+    right = int(found[2])
+    assert (int(found[3]), int(found[4])) == (new, known)
+    assert f"{right / new:.1%}" == f"{found[1]}%"
+    assert least <= right / new <= 1
+    assert f"({min(new, 32)}, 1, 64)" in done.stdout and f"(1, {known}, 64)" in done.stdout
+    assert "result[i,j,k] = queries[i,0,k] - pictures[0,j,k]" in done.stdout
+    assert f"classifying on {backend}: 100%" in done.stderr
+    assert_is_picture(tmp_path / "digits.png")
+
+
+def assert_is_picture(path: Path) -> None:
+    """The file is a PNG of the size that the example asks for, and neither blank nor noise."""
+    image = pytest.importorskip("matplotlib.image")
+    pixels = image.imread(path)
+    assert pixels.shape[:2] == (468, 960)
+    assert 0.05 < float((pixels[..., :3] < 0.5).mean()) < 0.5
+
+
+def test_a_blank_picture_is_noticed(tmp_path: Path) -> None:
+    image = pytest.importorskip("matplotlib.image")
+    numpy = pytest.importorskip("numpy")
+    image.imsave(tmp_path / "blank.png", numpy.ones((468, 960, 3)))
+    with pytest.raises(AssertionError):
+        assert_is_picture(tmp_path / "blank.png")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--train", "2"), "wanted 1 <= k <= train"),
+        (("--train", "1700", "--test", "100"), "train + test <= 1797"),
+        (("--backend", "warp"), "no backend called 'warp'"),
+        (("--backend", "null"), "backend 'null' compiles and never runs"),
+        (("--train", "9", "--test", "2", "--output", "missing/a.png"), "cannot write missing/a.png"),
+    ],
+    ids=["train", "both", "backend", "null", "output"],
+)
+def test_digits_with_bad_arguments(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = run(*arguments, directory=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
