@@ -16,6 +16,7 @@ Value's dtype.  Nothing is promoted: two operands of different dtypes are a Type
                              the smallest integer)
     fma                      x * y + z, rounded once
     sqrt rint floor ceil trunc abs copysign        float; rint rounds to nearest even
+    maximum minimum          float, as IEEE 754-2019 has them: NaN if either is, and -0 < +0
     and or xor not           integer and bool
     shl shr                  integer; 0 <= count < bits; shr keeps the sign of signed dtypes
     popcount, count_leading_zeros                  integer
@@ -139,6 +140,12 @@ class Value:
 
     def rem(self, other: Value | Number) -> Value:
         return self._binary("rem", other)
+
+    def maximum(self, other: Value | Number) -> Value:
+        return self._binary("maximum", other)
+
+    def minimum(self, other: Value | Number) -> Value:
+        return self._binary("minimum", other)
 
     def copysign(self, sign: Value | Number) -> Value:
         """This magnitude with the sign of another value."""

@@ -136,8 +136,9 @@ class Node:
 
     def rebuilt(self, operands: tuple[Node, ...], op: Op | None = None) -> Node:
         """The same op, or `op` in its place, at the same source line over other operands."""
-        same_types = all(new.type is old.type for new, old in zip(operands, self.operands, strict=True))
-        keep_type = op is None and same_types
+        keep_type = op is None and all(
+            new.type is old.type for new, old in zip(operands, self.operands, strict=True)
+        )
         node = Node(self.op if op is None else op, operands, self.type if keep_type else None)
         node._place = self._place
         return node
