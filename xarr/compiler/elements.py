@@ -366,6 +366,8 @@ def computes(node: Node, functions: Mapping[str, Any], narrow: frozenset[DType] 
         return node.tensor_type.size == 1
     if isinstance(op, ops.Iota):
         return not is_narrow(node.dtype)
+    if isinstance(op, ops.Reduce):  # which ones, the fusing stage knows
+        return True
     return type(op) in RULES or type(op) in _MOVES or type(op).__name__ in functions
 
 

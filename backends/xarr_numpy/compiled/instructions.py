@@ -29,6 +29,7 @@ _BINARY_INTEGER: Final = {
 _UNSIGNED: Final = {**_BINARY_INTEGER, "div": "udiv", "rem": "urem", "shr": "lshr"}
 _INTRINSICS: Final = {
     **{"sqrt": "sqrt", "rint": "rint", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "abs": "fabs"},
+    **{"maximum": "maximum", "minimum": "minimum"},
     **{"copysign": "copysign", "fma": "fma", "popcount": "ctpop", "count_leading_zeros": "ctlz"},
 }
 
