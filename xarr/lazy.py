@@ -228,11 +228,6 @@ def _computed(handle: Handle) -> Node:
     return node
 
 
-def value_of(handle: Handle) -> Any:
-    """The buffer with the value of `handle`, computed if need be; its backend is the node's owner."""
-    return _computed(handle).value
-
-
 def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be."""
     node = _computed(handle)
