@@ -1,0 +1,255 @@
+"""Scalar expressions: what the body of a compiled loop computes for one element.
+
+A `Value` is one scalar, made by one of a few primitive operations that every processor has.  Everything
+else (exp, erf, the rounding to bfloat16) is built from these, once, whatever prints them: LLVM IR on the
+CPU, CUDA C++ on the GPU.  Equal values are one object, so a common subexpression is computed once.
+
+    values = Values()
+    x = values.argument("x", np.float32)
+    y = x * x + 1.0
+
+The operators of Value are the primitives of its dtype; a Python number beside a Value is a constant of the
+Value's dtype.  Nothing is promoted: two operands of different dtypes are a TypeError.
+
+    add sub mul neg          float (IEEE 754, rounded to nearest) and integer (modulo 2**bits)
+    div                      float; integer `div` and `rem` truncate, the divisor must not be 0 (nor -1 for
+                             the smallest integer)
+    fma                      x * y + z, rounded once
+    sqrt rint floor ceil trunc abs copysign        float; rint rounds to nearest even
+    and or xor not           integer and bool
+    shl shr                  integer; 0 <= count < bits; shr keeps the sign of signed dtypes
+    popcount, count_leading_zeros                  integer
+    eq ne lt le gt ge        to bool; with a NaN only ne holds
+    select                   predicate, value where true, value where false: both are computed
+    convert                  to another dtype: rounds to nearest even; float to integer truncates, ends at
+                             the extremes, NaN is 0; to bool is "not 0"
+    truncate                 float to integer where the caller knows that it fits
+    bitcast                  the same bits as another dtype of the same width
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+DType: TypeAlias = np.dtype[Any]
+Number: TypeAlias = bool | int | float
+
+BOOL: Final[DType] = np.dtype(np.bool_)
+INT64: Final[DType] = np.dtype(np.int64)
+
+COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """One scalar: the operation that makes it, its operands, its dtype.
+
+    `attribute` completes the operation: the bytes of a constant, the name of an argument, the buffer of a
+    load.  Values compare by identity; `Values.make` gives the same object for equal ones.
+    """
+
+    op: str
+    operands: tuple[Value, ...]
+    dtype: DType
+    attribute: Any
+    values: Values = field(repr=False)
+
+    def constant(self, number: Number | np.generic) -> Value:
+        """A constant of this value's dtype."""
+        return self.values.constant(number, self.dtype)
+
+    def _binary(self, op: str, other: Value | Number, dtype: DType | None = None) -> Value:
+        if not isinstance(other, Value):
+            other = self.constant(other)
+        if other.dtype != self.dtype:
+            raise TypeError(f"{op} of {self.dtype} and {other.dtype}")
+        return self.values.make(op, (self, other), dtype or self.dtype)
+
+    def __add__(self, other: Value | Number) -> Value:
+        return self._binary("add", other)
+
+    def __sub__(self, other: Value | Number) -> Value:
+        return self._binary("sub", other)
+
+    def __mul__(self, other: Value | Number) -> Value:
+        return self._binary("mul", other)
+
+    def __truediv__(self, other: Value | Number) -> Value:
+        return self._binary("div", other)
+
+    def __radd__(self, other: Number) -> Value:
+        return self.constant(other) + self
+
+    def __rsub__(self, other: Number) -> Value:
+        return self.constant(other) - self
+
+    def __rmul__(self, other: Number) -> Value:
+        return self.constant(other) * self
+
+    def __rtruediv__(self, other: Number) -> Value:
+        return self.constant(other) / self
+
+    def __neg__(self) -> Value:
+        return self._unary("neg")
+
+    def __and__(self, other: Value | Number) -> Value:
+        return self._binary("and", other)
+
+    def __or__(self, other: Value | Number) -> Value:
+        return self._binary("or", other)
+
+    def __xor__(self, other: Value | Number) -> Value:
+        return self._binary("xor", other)
+
+    def __invert__(self) -> Value:
+        return self._unary("not")
+
+    def __lshift__(self, other: Value | Number) -> Value:
+        return self._binary("shl", other)
+
+    def __rshift__(self, other: Value | Number) -> Value:
+        return self._binary("shr", other)
+
+    # Comparisons are methods: `==` stays identity, by which values are kept in sets and dictionaries.
+
+    def eq(self, other: Value | Number) -> Value:
+        return self._binary("eq", other, BOOL)
+
+    def ne(self, other: Value | Number) -> Value:
+        return self._binary("ne", other, BOOL)
+
+    def lt(self, other: Value | Number) -> Value:
+        return self._binary("lt", other, BOOL)
+
+    def le(self, other: Value | Number) -> Value:
+        return self._binary("le", other, BOOL)
+
+    def gt(self, other: Value | Number) -> Value:
+        return self._binary("gt", other, BOOL)
+
+    def ge(self, other: Value | Number) -> Value:
+        return self._binary("ge", other, BOOL)
+
+    def isnan(self) -> Value:
+        return self.ne(self)
+
+    def rem(self, other: Value | Number) -> Value:
+        return self._binary("rem", other)
+
+    def copysign(self, sign: Value | Number) -> Value:
+        """This magnitude with the sign of another value."""
+        return self._binary("copysign", sign)
+
+    def _unary(self, op: str) -> Value:
+        return self.values.make(op, (self,), self.dtype)
+
+    def sqrt(self) -> Value:
+        return self._unary("sqrt")
+
+    def rint(self) -> Value:
+        return self._unary("rint")
+
+    def floor(self) -> Value:
+        return self._unary("floor")
+
+    def ceil(self) -> Value:
+        return self._unary("ceil")
+
+    def trunc(self) -> Value:
+        return self._unary("trunc")
+
+    def abs(self) -> Value:
+        return self._unary("abs")
+
+    def popcount(self) -> Value:
+        return self._unary("popcount")
+
+    def count_leading_zeros(self) -> Value:
+        return self._unary("count_leading_zeros")
+
+    def fma(self, factor: Value | Number, addend: Value | Number) -> Value:
+        """`self * factor + addend`, rounded once."""
+        operands = (self, *(x if isinstance(x, Value) else self.constant(x) for x in (factor, addend)))
+        return self.values.make("fma", operands, self.dtype)
+
+    def polynomial(self, coefficients: Iterable[Number | np.generic]) -> Value:
+        """By Horner's rule with fma, the coefficient of the highest power first."""
+        first, *others = coefficients
+        found = self.constant(first)
+        for coefficient in others:
+            found = found.fma(self, self.constant(coefficient))
+        return found
+
+    def select(self, on_true: Value | Number, on_false: Value | Number) -> Value:
+        """Where this bool is true the one, else the other; at least one of them is a Value."""
+        like = on_true if isinstance(on_true, Value) else on_false
+        if not isinstance(like, Value) or self.dtype != BOOL:
+            raise TypeError("wanted a bool to select by, and a Value to select")
+        true, false = (x if isinstance(x, Value) else like.constant(x) for x in (on_true, on_false))
+        if true.dtype != false.dtype:
+            raise TypeError(f"select of {true.dtype} and {false.dtype}")
+        return self.values.make("select", (self, true, false), like.dtype)
+
+    def convert(self, dtype: Any) -> Value:
+        """The value in another dtype; see the head of this file for what does not fit."""
+        wanted = np.dtype(dtype)
+        return self if wanted == self.dtype else self.values.make("convert", (self,), wanted)
+
+    def truncate(self, dtype: Any) -> Value:
+        """A float that is known to fit, as an integer."""
+        return self.values.make("truncate", (self,), np.dtype(dtype))
+
+    def bitcast(self, dtype: Any) -> Value:
+        """The same bits as another dtype of the same width."""
+        wanted = np.dtype(dtype)
+        if wanted.itemsize != self.dtype.itemsize:
+            raise TypeError(f"bitcast of {self.dtype} to {wanted}")
+        return self if wanted == self.dtype else self.values.make("bitcast", (self,), wanted)
+
+
+class Values:
+    """Makes values, each of them once."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, Value] = {}
+
+    def make(
+        self, op: str, operands: tuple[Value, ...], dtype: DType, attribute: Any = None, unique: bool = False
+    ) -> Value:
+        """The value of an operation on operands that fit; `unique` for one that no other may stand for."""
+        key = (op, *map(id, operands), dtype, attribute)
+        found = None if unique else self._made.get(key)
+        if found is None:
+            # The operands live in the value, so that no id is used again.
+            found = Value(op, operands, dtype, attribute, self)
+            if not unique:
+                self._made[key] = found
+        return found
+
+    def constant(self, number: Number | np.generic, dtype: Any) -> Value:
+        """A constant, rounded to its dtype."""
+        wanted = np.dtype(dtype)
+        return self.make("constant", (), wanted, np.asarray(number).astype(wanted).tobytes())
+
+    def argument(self, name: str, dtype: Any) -> Value:
+        """A scalar from outside, by its name."""
+        return self.make("argument", (), np.dtype(dtype), name)
+
+
+def in_order(*roots: Value) -> list[Value]:
+    """The values that `roots` need, operands first, each once."""
+    order: dict[Value, None] = {}
+    stack = list(reversed(roots))
+    while stack:
+        value = stack[-1]
+        missing = [operand for operand in reversed(value.operands) if operand not in order]
+        if value in order or not missing:
+            order[value] = None
+            stack.pop()
+        else:
+            stack.extend(missing)
+    return list(order)
