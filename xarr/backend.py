@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
+    from xarr.progress import ProgressBar
 
 ENTRY_POINTS = "xarr.backends"
 
@@ -71,6 +72,13 @@ class AbstractBackend(ABC):
     @abstractmethod
     def compile(self, graph: Graph) -> Program:
         """Compile a graph that holds only supported ops.  Programs are kept, and used again for equal graphs."""
+
+    def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
+        """As `compile`, to the same bits, but the program counts its steps on `bar` when it runs, once.
+
+        Sets the bar's total.  A backend that cannot say how far it is leaves the bar alone.
+        """
+        return self.compile(graph)
 
     @abstractmethod
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:

@@ -17,9 +17,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from xarr.errors import ConfigError
+
+#: How much implicit broadcasting is allowed.
+Mode: TypeAlias = Literal["numpy", "warn", "rank", "explicit"]
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 
 
 def _one_of(*allowed: str) -> Callable[[object], str]:
@@ -68,7 +72,7 @@ class _Option:
 
 
 _OPTIONS: Final[Mapping[str, _Option]] = {
-    "broadcasting": _Option("numpy", _one_of("numpy", "warn", "rank", "explicit")),
+    "broadcasting": _Option("numpy", _one_of(*MODES)),
     "backend": _Option("numpy", _name),
     "default_dtype": _Option("float64", _dtype_name),
     "max_depth": _Option(10_000, _positive),

@@ -47,6 +47,14 @@ def while_loop_shown(progress: ops.Progress, cond: Function, body: Function, *st
     return state
 
 
+def while_loop_watched(bar: ProgressBar, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
+    """`while_loop` as one step of a program that shows how far it is."""
+    while cond(*state)[0]:
+        state = body(*state)
+        bar.turn()
+    return state
+
+
 def owned(state: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
     """The carried values with those at `places` copied, so that the body may write into them."""
     return tuple([np.array(value) if place in places else value for place, value in enumerate(state)])
@@ -131,7 +139,8 @@ def _call(emitter: Emitter, node: Node) -> str:
     if not emitter.lanes and is_threefry(node):
         words = ", ".join(emitter.names[operand] for operand in node.operands)
         return f"threefry2x32({node.operands[0].shape}, {words})"
-    return _packed(node, f"{emitter.function(node.op.computation)}({_names(emitter, node.operands)})")
+    function = emitter.function(node.op.computation, bar=emitter.bar)
+    return _packed(node, f"{function}({_names(emitter, node.operands)})")
 
 
 def _map(emitter: Emitter, node: Node) -> str:
@@ -150,7 +159,9 @@ def _while(emitter: Emitter, node: Node) -> str:
         emitter.function(node.op.body, in_place=frozenset(written.values())),
     ]
     loop = f"while_loop({', '.join(functions)}"
-    if node.op.progress is not None:
+    if emitter.bar is not None:
+        loop = f"while_loop_watched(bar, {', '.join(functions)}"
+    elif node.op.progress is not None:
         loop = f"while_loop_shown({emitter.constant(node.op.progress)}, {', '.join(functions)}"
     state = _names(emitter, node.operands)
     if written:
@@ -216,7 +227,7 @@ def _lanes_call(emitter: Emitter, node: Node, index: str, functions: Sequence[st
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
-        *(while_loop, while_loop_shown, owned, custom_call),
+        *(while_loop, while_loop_shown, while_loop_watched, owned, custom_call),
         *(branch, map_lanes, while_lanes, branch_lanes),
     )
 }
