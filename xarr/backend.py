@@ -65,8 +65,11 @@ class AbstractBackend(ABC):
     def supports(self, op: type[Op]) -> bool:
         """Whether the backend runs this op whole.  Ops it does not are decomposed, or refused."""
 
-    def fuse(self, graph: Graph) -> Graph:
-        """The graph cut into groups that run as one; as it is, for a backend that runs op by op."""
+    def fuse(self, graph: Graph, hot: bool = False) -> Graph:
+        """The graph cut into groups that run as one; as it is, for a backend that runs op by op.
+
+        `hot`: it will run many times, so that much work on it pays.
+        """
         return graph
 
     @abstractmethod

@@ -7,6 +7,7 @@
 | default_dtype | XARR_DEFAULT_DTYPE | float64, float32 | float64 |
 | max_depth | XARR_MAX_DEPTH | ops in a chain before it is evaluated on its own | 10000 |
 | max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
+| fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
 """
 
@@ -77,6 +78,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "default_dtype": _Option("float64", _dtype_name),
     "max_depth": _Option(10_000, _positive),
     "max_pending_bytes": _Option(64 * 2**20, _positive),
+    "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
     "verify_graphs": _Option(False, _flag),
 }
 
@@ -113,6 +115,7 @@ class Config:
     default_dtype: str
     max_depth: int
     max_pending_bytes: int
+    fusion: str
     verify_graphs: bool
 
     def __init__(self) -> None:

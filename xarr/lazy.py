@@ -421,7 +421,7 @@ def _linearise(
     one leaf.
     """
     number: dict[Node, int] = {}
-    rows: list[Any] = [backend.name]
+    rows: list[Any] = [(backend.name, config.fusion)]
     leaves: list[Node] = []
     outputs: list[Node] = []
     literals: dict[Op, int] = {}

@@ -10,6 +10,7 @@ from xarr.backend import AbstractBackend, Program, read_only
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr.progress import ProgressBar
+from xarr_numpy import engine
 from xarr_numpy.program import compile_program
 from xarr_numpy.table import TABLE
 
@@ -21,6 +22,9 @@ class NumpyBackend(AbstractBackend):
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE
+
+    def fuse(self, graph: Graph, hot: bool = False) -> Graph:
+        return engine.fuse(graph, hot)
 
     def compile(self, graph: Graph) -> Program:
         return compile_program(graph)

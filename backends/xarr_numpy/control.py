@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.types import TensorType
 from xarr.progress import ProgressBar
+from xarr_numpy import engine
 from xarr_numpy.ciphers import is_threefry
 from xarr_numpy.rows import Rows
 
@@ -143,6 +145,14 @@ def _call(emitter: Emitter, node: Node) -> str:
     return _packed(node, f"{function}({_names(emitter, node.operands)})")
 
 
+def _fusion(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Fusion)
+    kernel = engine.kernel(node.op)
+    name = emitter.constant(kernel, "k")
+    emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
+    return f"{name}({_names(emitter, node.operands)})"
+
+
 def _map(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Map)
     return f"map_lanes({emitter.function(node.op.computation, lanes=True)}, {_names(emitter, node.operands)})"
@@ -238,6 +248,7 @@ ROWS: Final[Rows] = {
     ops.CustomCall: _custom_call,
     ops.GetTupleElement: _get_tuple_element,
     ops.If: _if,
+    ops.Fusion: _fusion,
     ops.Map: _map,
     ops.OptimizationBarrier: _barrier,
     ops.Tuple: _tuple,

@@ -24,7 +24,6 @@ from xarr.compiler.elements import split_axes
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.ops.fusion import Fusion
 
 Ints: TypeAlias = tuple[int, ...]
 #: For each dimension of a node the axis of the domain that it runs along; ONE for a size of 1, which runs
@@ -364,7 +363,7 @@ class _Builder:
         for node in group.members():
             inner[node] = node.rebuilt(tuple(inner[operand] for operand in node.operands))
         graph = Graph([inner[node] for node in inputs], [inner[node] for node in outputs], "fusion")
-        fusion = Fusion(graph, group.domain, group.reduced)
+        fusion = ops.Fusion(graph, group.domain, group.reduced)
         operands = tuple(self.new[node] for node in inputs)
         made = outputs[-1].rebuilt(operands, fusion)
         for number, node in enumerate(outputs):

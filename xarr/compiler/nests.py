@@ -29,7 +29,6 @@ from xarr.compiler.loops import Accumulator, Affine, Buffer, Kernel, Loop, Store
 from xarr.compiler.scalars import BOOL, DType, Value, Values
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.ops.fusion import Fusion
 
 Ints: TypeAlias = tuple[int, ...]
 Load = Callable[[Value, DType], Value]
@@ -40,6 +39,9 @@ TERMS: Final = 4096
 BLOCK: Final = 2**15
 #: Below so many turns of the parallel loop its work is cut along the reduced dimensions.
 FEW: Final = 16
+#: Rows above each column from which columns are cut, and the rows of a block at least.
+TALL: Final = 256
+ROWS: Final = 64
 #: Bytes of intermediate values that one turn of the parallel loop may keep.
 MOST_LOCAL: Final = 2**17
 
@@ -57,13 +59,13 @@ class Dialect:
     stored: Mapping[DType, DType]
 
 
-def build(fusion: Fusion, dialect: Dialect) -> Kernel:
+def build(fusion: ops.Fusion, dialect: Dialect) -> Kernel:
     """The loop program of a group."""
     merged = _merged_axes(fusion, dialect)
     return _Nest(fusion, dialect, merged).kernel()
 
 
-def _merged_axes(fusion: Fusion, dialect: Dialect) -> list[list[int]]:
+def _merged_axes(fusion: ops.Fusion, dialect: Dialect) -> list[list[int]]:
     """The axes of the domain in runs that one index can go through, since every access takes equal steps."""
     domain = fusion.domain
     single = [[axis] for axis in range(len(domain)) if domain[axis] != 1]
@@ -89,7 +91,7 @@ class _Run:
 
 
 class _Nest:
-    def __init__(self, fusion: Fusion, dialect: Dialect, merged: Sequence[Sequence[int]]) -> None:
+    def __init__(self, fusion: ops.Fusion, dialect: Dialect, merged: Sequence[Sequence[int]]) -> None:
         self.fusion = fusion
         self.dialect = dialect
         self.graph = fusion.computation
@@ -146,7 +148,8 @@ class _Nest:
     def kernel(self) -> Kernel:
         kept = prod(run.extent for run in self.kept_runs)
         total = prod(run.extent for run in self.runs)
-        cut = bool(self.reductions) and kept < FEW and total >= 2 * BLOCK
+        few = TALL * kept <= total if self.column else kept < FEW
+        cut = bool(self.reductions) and few and total >= 2 * BLOCK
         phases = list(_Cut(self).phases() if cut else [_Whole(self).phase()])
         return Kernel(self.inputs, self.outputs, tuple(self.scratch), tuple(self.locals), phases)
 
@@ -426,7 +429,7 @@ class _Cut(_Loops):
         nest = self.nest
         first, *others = nest.reduced_runs
         rest = prod(run.extent for run in nest.runs) // first.extent
-        rows = max(1, BLOCK // rest)
+        rows = max(ROWS if nest.column else 1, BLOCK // rest)
         count = -(-first.extent // rows)
         around = Loop(index_value(self.values, "block"), count)
         kept = self._nested(

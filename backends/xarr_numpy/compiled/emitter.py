@@ -46,7 +46,13 @@ def width_of(phase: Loop) -> int:
     for value in _order(root for loop in phase.walk() for root in _roots(loop)):
         if value.dtype != INT64 or value.op == "load":
             sizes.append(value.dtype.itemsize)
-    return REGISTER // max(sizes)
+    width = REGISTER // max(sizes)
+    # Where lanes go through a loop of their own, several registers of neighbours share its turns.
+    return width * UNROLL if len(sizes) <= SHORT and _has_loop_of_lanes(phase) else width
+
+
+def _has_loop_of_lanes(phase: Loop) -> bool:
+    return any(each.vector and any(isinstance(part, Loop) for part in each.body) for each in phase.walk())
 
 
 def _roots(loop: Loop) -> Iterator[Value]:
@@ -482,8 +488,8 @@ class _Function:
         """Full registers first, several a turn; then one register a turn, the last one in part."""
         copies = self._copies(loop)
         step = copies * self.width
-        length = self._line(f"sub nsw i64 {end}, {begin}")
-        full = self._line(f"and i64 {length}, {-step}")
+        count = self._line(f"sub nsw i64 {end}, {begin}")
+        full = self._line(f"and i64 {count}, {-step}")
         middle = self._line(f"add nsw i64 {begin}, {full}")
         self.vectors.add(loop.index)
         starts = self._starts(loop.accumulators, [True] * len(loop.accumulators))
@@ -500,9 +506,9 @@ class _Function:
             total = [
                 self._combined(a, x, y, True) for a, x, y in zip(loop.accumulators, total, other, strict=True)
             ]
-        even = isinstance(loop.extent, int) and begin == "0"
-        if not (even and loop.extent % step == 0):
-            masked = not (even and loop.extent % self.width == 0)
+        length = loop.extent if isinstance(loop.extent, int) and begin == "0" else 1
+        if length % step:
+            masked = length % self.width != 0
             (total,) = self._turns(loop, middle, end, [total], self.width, masked)
         for accumulator, registers in zip(loop.accumulators, total, strict=True):
             folded = self._fold(accumulator, registers)

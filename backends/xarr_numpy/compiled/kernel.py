@@ -7,10 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.compiler import elements
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import Dialect, build
 from xarr.compiler.scalars import DType, Value
-from xarr.ir.ops.fusion import Fusion
+from xarr.ir import ops
+from xarr.ir.graph import Node
 from xarr_numpy.compiled import assembler, emitter, workers
 from xarr_numpy.compiled.functions import FUNCTIONS
 
@@ -31,10 +33,15 @@ DIALECT: Final = Dialect(
 )
 
 
+def computes(node: Node) -> bool:
+    """Whether compiled loops can hold a node."""
+    return elements.computes(node, FUNCTIONS, DIALECT.narrow)
+
+
 class CompiledKernel:
     """Call it with the group's operands, get its results as new arrays."""
 
-    def __init__(self, fusion: Fusion) -> None:
+    def __init__(self, fusion: ops.Fusion) -> None:
         self.fusion = fusion
         self.program: Kernel = build(fusion, DIALECT)
         self.text, names = emitter.emit(self.program)
@@ -50,7 +57,7 @@ class CompiledKernel:
         count = len(self.program.inputs) + len(self._shapes) + len(self._scratch)
         self._pointers = ctypes.c_void_p * count
 
-    def __call__(self, *operands: Array) -> tuple[Array, ...]:
+    def __call__(self, *operands: Array) -> Any:
         inputs = [np.ascontiguousarray(operand) for operand in operands]
         outputs = [np.empty(shape, dtype) for shape, dtype in self._shapes]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
@@ -58,7 +65,11 @@ class CompiledKernel:
         address = ctypes.addressof(pointers)
         for function, extent, cost in self._phases:
             workers.run(function, address, extent, cost)
-        return tuple(outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def __str__(self) -> str:
+        """The loop program."""
+        return str(self.program)
 
 
 def _extent(phase: Loop) -> int:

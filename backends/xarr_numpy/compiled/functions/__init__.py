@@ -12,4 +12,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "Exponential": exponential.exp,
     "Tanh": exponential.tanh,
     "Log": logarithm.log,
+    "Sine": trigonometric.sin,
+    "Cosine": trigonometric.cos,
 }
