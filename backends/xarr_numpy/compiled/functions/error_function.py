@@ -10,7 +10,15 @@ from typing import Final
 
 from xarr.compiler.scalars import Value
 from xarr_numpy.compiled.functions.exponential import exp, reduced
-from xarr_numpy.compiled.functions.formats import DOUBLE, SINGLE, at_most, power_of_two, quotient, two_product, two_sum
+from xarr_numpy.compiled.functions.formats import (
+    DOUBLE,
+    SINGLE,
+    at_most,
+    power_of_two,
+    quotient,
+    two_product,
+    two_sum,
+)
 
 #: erf(x)/x - 1 over x², for |x| <= 1.
 _SMALL: Final = {
