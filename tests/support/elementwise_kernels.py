@@ -8,7 +8,7 @@ import numpy as np
 
 from xarr.compiler.scalars import BOOL, Value, Values
 from xarr_numpy.compiled import assembler
-from xarr_numpy.compiled.instructions import Block, element_type, register_type
+from xarr_numpy.compiled.instructions import Block, register_type
 
 Array = np.ndarray[Any, Any]
 
