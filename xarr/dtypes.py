@@ -143,7 +143,7 @@ def canonical(dtype: DTypeLike | None) -> np.dtype[Any]:
         return default_float()
     try:
         return _canonical(dtype)  # type: ignore[arg-type]
-    except TypeError as error:
+    except (TypeError, ValueError, SyntaxError) as error:
         if isinstance(error, DTypeError):
             raise
         raise DTypeError(f"{dtype!r} is not a dtype; wanted one of {_names(TABLE)}") from error

@@ -23,7 +23,7 @@ from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.config import current as config
-from xarr.errors import BackendError, TracedValueError, ValueRangeError
+from xarr.errors import BackendError, InputError, TracedValueError, ValueRangeError
 from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Iota, Tuple
@@ -202,10 +202,14 @@ def evaluate(*handles: Handle) -> None:
     """Compute the values of `handles` now, all in one program for each backend.
 
     Values of other live Arrays that are computed on the way are kept too.  Raises TracedValueError for
-    an Array that stands for an argument of a traced function.
+    an Array that stands for an argument of a traced function, InputError for what is no Array.
     """
     pending: dict[AbstractBackend, list[Node]] = {}
-    for handle in handles:
+    given: tuple[object, ...] = handles
+    for handle in given:
+        if not isinstance(handle, Handle):
+            kind = type(handle).__name__
+            raise InputError(f"evaluate wants Arrays, got {kind}; of a list or tuple, evaluate(*values)")
         if handle._node.value is None:
             # One that belongs to no backend goes on belonging to none, whoever computes it.
             owner = handle._backend or backends.default()
