@@ -101,6 +101,12 @@ class Block:
         self._spread: dict[Value, str] = {}
         self._count = 0
 
+    def inner(self, prefix: str) -> Block:
+        """A block for instructions that follow these, whose registers these do not see."""
+        found = Block(self.width, self._leaf_varies, prefix)
+        found.names, found._spread = dict(self.names), dict(self._spread)
+        return found
+
     # --- what a loop emitter calls -------------------------------------------------------------------
 
     def emit(self, values: Iterable[Value], names: dict[Value, str] | None = None) -> None:
