@@ -39,32 +39,38 @@ class Code:
 def target() -> str:
     """What code is made for: LLVM's version, the processor and its features; code for another may crash."""
     with _lock:
-        machine = _Machine.get()
+        machine = Machine.host()
         return f"LLVM {machine.version}, {machine.triple}, {machine.cpu}, {machine.features}"
 
 
-def assemble(ir: str, optimise: bool = False) -> bytes:
+def has_float16() -> bool:
+    """Whether compiled loops can hold float16; without, `load` refuses them."""
+    with _lock:
+        return Machine.host().has_float16()
+
+
+def assemble(ir: str, optimise: bool = False, machine: Machine | None = None) -> bytes:
     """Object code for a module in LLVM IR; `optimise` runs LLVM's passes over it before.
 
     Raises BackendError for text that is not LLVM IR.
     """
     with _lock:
-        return _Machine.get().object_code(ir, optimise)
+        return (machine or Machine.host()).object_code(ir, optimise)
 
 
-def load(object_code: bytes, names: Iterable[str]) -> Code:
+def load(object_code: bytes, names: Iterable[str], machine: Machine | None = None) -> Code:
     """Object code made ready to run.  Whoever calls its functions keeps the result.
 
     Raises BackendError for bytes that are no object code or lack one of the functions.
     """
     with _lock:
-        return _Machine.get().load(object_code, list(names))
+        return (machine or Machine.host()).load(object_code, list(names))
 
 
-class _Machine:
-    """This processor, as LLVM sees it."""
+class Machine:
+    """A processor, as LLVM sees it: this one, or its family without what `features` leaves out."""
 
-    def __init__(self) -> None:
+    def __init__(self, cpu: str | None = None, features: str | None = None) -> None:
         try:
             import llvmlite.binding as llvm
         except ImportError as error:
@@ -74,8 +80,8 @@ class _Machine:
         self._llvm = llvm
         self.version = ".".join(map(str, llvm.llvm_version_info))
         self.triple = llvm.get_process_triple()
-        self.cpu = llvm.get_host_cpu_name()
-        self.features = llvm.get_host_cpu_features().flatten()
+        self.cpu = cpu or llvm.get_host_cpu_name()
+        self.features = llvm.get_host_cpu_features().flatten() if features is None else features
         self._emitter = self._target_machine()
         # The linker owns the target machine that it is given.
         self._linker = llvm.create_lljit_compiler(
@@ -85,9 +91,13 @@ class _Machine:
 
     @staticmethod
     @functools.cache
-    def get() -> _Machine:
+    def host() -> Machine:
         """The one there is."""
-        return _Machine()
+        return Machine()
+
+    def has_float16(self) -> bool:
+        """Whether float16 can be converted: x86 needs F16C, which came in 2012."""
+        return not self.triple.startswith(("x86_64", "i686")) or "+f16c" in self.features.split(",")
 
     def _target_machine(self) -> llvm.TargetMachine:
         found = self._llvm.Target.from_triple(self.triple)
