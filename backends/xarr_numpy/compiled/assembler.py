@@ -11,8 +11,8 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.errors import BackendError
@@ -28,12 +28,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
-@dataclass(frozen=True, eq=False)
 class Code:
     """Loaded machine code and the addresses of its functions, which are good while this object lives."""
 
-    addresses: dict[str, int]
-    _resources: Any
+    def __init__(self, addresses: dict[str, int], resources: Any) -> None:
+        self.addresses = addresses
+        # Not left to the garbage collector: LLVM must not be busy when another thread forks.
+        weakref.finalize(self, _release, resources).atexit = False
+
+
+def _release(resources: Any) -> None:
+    with _lock:
+        resources.close()
 
 
 def target() -> str:
@@ -106,14 +112,14 @@ class Machine:
         )
 
     def object_code(self, ir: str, optimise: bool) -> bytes:
+        """As `assemble`."""
         try:
-            module = self._llvm.parse_assembly(ir)
-            module.verify()
+            with self._llvm.parse_assembly(ir) as module:
+                module.verify()
+                self._run_passes(module, 2 if optimise else 0)
+                return bytes(self._emitter.emit_object(module))
         except RuntimeError as error:
             raise BackendError(f"LLVM refused a program: {error}") from error
-        with module:
-            self._run_passes(module, 2 if optimise else 0)
-            return bytes(self._emitter.emit_object(module))
 
     def _run_passes(self, module: llvm.ModuleRef, level: int) -> None:
         """Level 0 does no more than inline what is marked so."""
@@ -123,6 +129,7 @@ class Machine:
         builder.getModulePassManager().run(module, builder)
 
     def load(self, object_code: bytes, names: list[str]) -> Code:
+        """As `load`."""
         self._libraries += 1
         builder = self._llvm.JITLibraryBuilder().add_object_img(object_code).add_current_process()
         for name in names:
