@@ -14,12 +14,14 @@ from tests.compare import assert_same
 from tests.compiled_ulp_bounds import BOUNDS
 from tests.support.elementwise_kernels import Kernel
 from tests.support.exact_functions import EXACT, EXACT_BY_MPMATH
-from xarr import dtypes
-from xarr.compiler.scalars import Values
+from xarr import dtypes, lax
+from xarr.compiler.scalars import Value, Values
 from xarr.errors import BackendError
 from xarr.ir import ops
+from xarr.ir.graph import Node, Parameter
 from xarr.ir.op import Op
 from xarr.ir.ops.elementwise import Elementwise
+from xarr.ir.types import TensorType
 from xarr_numpy import kernels
 from xarr_numpy.compiled.assembler import Machine
 from xarr_numpy.compiled.functions import FUNCTIONS, convert, lower, register_dtype
@@ -444,3 +446,47 @@ def test_what_is_left_to_others() -> None:
     assert lower(ops.NextAfter(), [bfloat16] * 2, [x, x]) is None
     assert lower(ops.Lgamma(), [np.dtype(np.float32)], [x.convert(np.float32)]) is None
     assert lower(ops.Sine(), [np.dtype(np.complex64)], [x]) is None
+
+
+# --- operations that decompose -----------------------------------------------------------------------
+
+
+def decomposed(op: Op, x: Value) -> Value:
+    """What an operation that is not in the table decomposes into, computed from the table."""
+    parameter = Node(Parameter(TensorType((), x.dtype)))
+
+    def value_of(node: Node) -> Value:
+        if node is parameter:
+            return x
+        if isinstance(node.op, ops.Constant):
+            return x.values.constant(node.op.array[()], node.dtype)
+        operands = [value_of(operand) for operand in node.operands]
+        found = lower(node.op, [operand.dtype for operand in node.operands], operands)
+        if found is not None:
+            return found
+        inner = node.op.decompose(*node.operands)
+        assert inner is not None, node.op
+        return value_of(inner)
+
+    return value_of(Node(op, (parameter,)))
+
+
+#: How far from the NumPy program, which computes the same formulas from other functions: in units of eps
+#: where the result is at most 1, else in ULP, since near their zeros both err by as much as their terms.
+DECOMPOSED = {
+    ops.ErfInv: (lax.erf_inv, np.linspace(-0.9999, 0.9999, 2001), 6),
+    ops.Lgamma: (lax.lgamma, np.linspace(-20.37, 90, 2001), 24),
+    ops.Digamma: (lax.digamma, np.linspace(-20.37, 90, 2001), 40),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", DECOMPOSED, ids=lambda kind: kind.name)
+def test_decomposed_functions(kind: type[Op], dtype: Any) -> None:
+    function, places, bound = DECOMPOSED[kind]
+    x = places.astype(dtype)
+    got = Kernel(lambda value: decomposed(kind(), value), [dtype], 8)(x)
+    wanted = np.asarray(function(x))
+    error = np.abs(got - wanted) / np.maximum(1, np.abs(wanted)) / np.finfo(dtype).eps
+    assert got.dtype == dtype
+    assert np.max(error) <= bound
