@@ -159,6 +159,8 @@ def test_every_width_gives_the_same_bits(row: Any, dtype: Any) -> None:
     one, *others = (kernel(row.function, dtype, width)(*operands) for width in (1, 4, 16))
     for other in others:
         assert_same(other, one)
+    optimised = Kernel(FUNCTIONS[row.function], [dtype] * len(operands), 8, optimise=True)
+    assert_same(optimised(*operands), one)
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="compiles for older x86-64")

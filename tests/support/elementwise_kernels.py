@@ -72,11 +72,12 @@ class Kernel:
         dtypes: list[Any],
         width: int,
         machine: assembler.Machine | None = None,
+        optimise: bool = False,
     ) -> None:
         self.dtypes = [np.dtype(dtype) for dtype in dtypes]
         self.width = width
         self.text, self.result = module_text(function, self.dtypes, width)
-        self._code = assembler.load(assembler.assemble(self.text, machine=machine), ["kernel"], machine)
+        self._code = assembler.load(assembler.assemble(self.text, optimise, machine), ["kernel"], machine)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (len(dtypes) + 1))
         self._call = prototype(self._code.addresses["kernel"])
 

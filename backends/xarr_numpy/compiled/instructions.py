@@ -110,7 +110,7 @@ class Block:
 
     def varies(self, value: Value) -> bool:
         """Whether the value is a vector (of a block that is wider than 1)."""
-        stack = [value]
+        stack = [] if value in self._varying else [value]
         while stack:
             last = stack[-1]
             missing = [operand for operand in last.operands if operand not in self._varying]
@@ -128,7 +128,7 @@ class Block:
 
     def width_of(self, value: Value) -> int:
         """How many elements the register of a value has."""
-        return self.width if self.varies(value) else 1
+        return self.width if self.width > 1 and self.varies(value) else 1
 
     def operand(self, value: Value, width: int) -> str:
         """The register or constant of a value that has been emitted, without its type."""
