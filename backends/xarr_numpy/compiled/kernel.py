@@ -15,6 +15,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr_numpy.compiled import assembler, emitter, workers
 from xarr_numpy.compiled.functions import lower
+from xarr_numpy.compiled.memory import pool
 
 Array = np.ndarray[Any, Any]
 
@@ -56,7 +57,7 @@ class CompiledKernel:
 
     def __call__(self, *operands: Array) -> Any:
         inputs = [np.ascontiguousarray(operand) for operand in operands]
-        outputs = [np.empty(shape, dtype) for shape, dtype in self._shapes]
+        outputs = [pool.empty(shape, dtype) for shape, dtype in self._shapes]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
         pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
         address = ctypes.addressof(pointers)
