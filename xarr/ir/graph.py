@@ -41,6 +41,20 @@ class Data(Op):
         return self.type
 
 
+@operation
+class Donated(Op):
+    """What an Array shows after `taker`, a line of the program, was given its value for good."""
+
+    type: Type
+    taker: str
+    name = "donated"
+    lax_name = "donated"
+    is_leaf = True
+
+    def infer(self, *operands: Type) -> Type:
+        return self.type
+
+
 _serials: Final = count()
 
 
@@ -144,6 +158,18 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.op.name} : {self.type}>"
+
+
+class Leaf(Node):
+    """A node with a value and nothing else, for code that makes many: it is filled in field by field.
+
+    To be set are op, type, value, owner, handles, serial and _place; the other fields never change.
+    """
+
+    __slots__ = ()
+    operands = ()
+    depth = 0
+    traced = False
 
 
 def next_serial() -> int:
