@@ -273,6 +273,9 @@ from xarr.shapes import (
     Layout as Layout,
     Shape as Shape,
 )
+from xarr.transforms.jit import (
+    jit as jit,
+)
 
 newaxis = None
 __version__ = "0.1.0"

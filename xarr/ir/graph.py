@@ -56,6 +56,8 @@ class Donated(Op):
 
 
 _serials: Final = count()
+#: Gives a number above the serial of every node so far and below those to come.
+next_serial: Final = _serials.__next__
 
 
 class Node:
@@ -170,11 +172,6 @@ class Leaf(Node):
     operands = ()
     depth = 0
     traced = False
-
-
-def next_serial() -> int:
-    """A number above the serial of every node so far and below those to come."""
-    return next(_serials)
 
 
 def parameter(type: Type) -> Node:

@@ -1,0 +1,594 @@
+"""`jit`: a function is recorded once for each signature and runs as one program after that."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, overload
+
+from xarr import lazy, tree
+from xarr.config import current as config
+from xarr.errors import DTypeError, InputError, RecompilationWarning, TracedValueError
+from xarr.functions._core import as_array, observers
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.source import here
+from xarr.ir.types import TensorType
+from xarr.lax.core import host_node, scalar_node
+from xarr.lax.tracing import results_of
+from xarr.lazy import Handle
+from xarr.lowering import Lowered, argument_type
+from xarr.shapes import Shape
+from xarr.transforms.replay import Donation, Traced, has_fast_path, replay
+from xarr.transforms.signature import Argument, Call, Signature, Static, call_of, exact, static
+from xarr.transforms.weak import Number, Parameters
+
+Function = Callable[..., Any]
+Places = frozenset[int | str]
+
+#: Signatures of one function that are kept; those not used for longest go first.
+_SIGNATURES_KEPT: Final = 256
+
+
+class CacheInfo(NamedTuple):
+    """What a jitted function has done: signatures kept and how many can be, and compilations since it was made."""
+
+    signatures: int
+    limit: int
+    compilations: int
+
+
+@overload
+def jit(
+    f: None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
+) -> Callable[[Function], Jitted]: ...
+
+
+@overload
+def jit(
+    f: Function,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
+) -> Jitted: ...
+
+
+def jit(
+    f: Function | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
+) -> Jitted | Callable[[Function], Jitted]:
+    """`f` as a function that is recorded once for each signature and runs as one compiled program.
+
+    f: takes and returns pytrees (tuples, lists, dicts, dataclasses, None) of Arrays, NumPy arrays and Python
+    numbers of any shape and element type; what it returns comes back in the same nesting, as Arrays.
+    static_argnums, static_argnames: arguments, by position or name, whose values belong to the signature:
+    sizes, axes, flags, functions.  They must be hashable.
+    donate_argnums, donate_argnames: arguments whose Arrays are given away with the call; looking at one
+    afterwards is an error.
+
+    A signature is the nesting of the arguments, the shape and element type of each array, which leaves are
+    Python numbers (their values may change from call to call, and they promote as outside), the static
+    values, the backend, and the settings that matter.  An array from outside that `f` uses has, for good,
+    the value that it had when `f` was recorded.  Called inside of another traced function, it becomes a
+    call in the graph of that.
+
+    Used as `jit(f)`, `@jit` or `@jit(static_argnames="n")`, on functions and methods.  Of a method, `self` is a
+    pytree if it is a dataclass; another object is static, and replacing one of its attributes means recording
+    anew.
+
+    Raises InputError for arguments that are neither arrays nor static, for static ones without a hash, and for
+    names that `f` does not have; in the recorded function TracedValueError where it looks at a value, as
+    `if x > 0` and `float(x)` do, and where it changes an argument in place.
+    Warns with RecompilationWarning past every `config.jit_warn_compilations` compilations.
+    Source: jax.jit.
+    """
+    options = _Options(
+        *(_numbers("static_argnums", static_argnums), _names("static_argnames", static_argnames)),
+        *(_numbers("donate_argnums", donate_argnums), _names("donate_argnames", donate_argnames)),
+    )
+    if f is None:
+        return lambda function: Jitted(function, options)
+    return Jitted(f, options)
+
+
+@dataclass(frozen=True)
+class _Options:
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+
+
+def _numbers(option: str, value: int | Iterable[int]) -> tuple[int, ...]:
+    found = (value,) if isinstance(value, int) else tuple(value)
+    if not all(type(number) is int for number in found):
+        raise InputError(f"jit: wanted an int or a sequence of ints for {option}, got {value!r}")
+    return found
+
+
+def _names(option: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    found = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(name, str) for name in found):
+        raise InputError(f"jit: wanted a name or a sequence of names for {option}, got {value!r}")
+    return found
+
+
+class Jitted:
+    """A function that `jit` made.  Called as the function itself."""
+
+    __wrapped__: Function
+    __name__: str
+
+    def __init__(self, function: Function, options: _Options = _Options()) -> None:
+        if not callable(function):
+            raise InputError(f"jit: wanted a function, got {function!r}")
+        functools.update_wrapper(self, function)
+        self.__name__ = _name_of(function)
+        self._function = function
+        self._options = options
+        self._parameters = _parameters(function)
+        self._static = self._places("static", options.static_argnums, options.static_argnames)
+        self._donated = self._places("donate", options.donate_argnums, options.donate_argnames)
+        both = sorted(map(str, self._static & self._donated))
+        if both:
+            raise InputError(
+                f"jit: a static argument cannot be donated, and {self.__name__} has both: {both[0]}"
+            )
+        #: Held for the few lines that read and change what follows, not while anything is recorded.
+        self._lock = threading.Lock()
+        self._cache: OrderedDict[Signature, Traced] = OrderedDict()
+        self._pending: dict[Signature, threading.RLock] = {}
+        self._compilations = 0
+        self._latest: Signature | None = None
+        self._methods: dict[int, tuple[weakref.ref[Any], Jitted]] = {}
+        self._miss_weakly = _weak_miss(self)
+        self._replay = self._miss_weakly
+        self._text = ""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._replay(args, kwargs)
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        if instance is None:
+            return self
+        if tree.flatten(instance)[1].container is not None:
+            return _Bound(self, instance)
+        return self._method_of(instance)
+
+    def __repr__(self) -> str:
+        return f"<jitted {self.__name__}: {len(self._cache)} signatures, {self._compilations} compilations>"
+
+    # --- what it has done --------------------------------------------------------------------------
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The signatures for which a program is kept, as text; the one used last is the last."""
+        with self._lock:
+            return tuple([f"{self.__name__}{signature}" for signature in self._cache])
+
+    @property
+    def compilations(self) -> int:
+        """How often the function was recorded."""
+        return self._compilations
+
+    def cache_info(self) -> CacheInfo:
+        """How many signatures are kept, at most, and how often the function was recorded."""
+        return CacheInfo(len(self._cache), _SIGNATURES_KEPT, self._compilations)
+
+    def clear_cache(self) -> None:
+        """Forget all programs; the next call records the function anew."""
+        with self._lock:
+            self._cache.clear()
+            self._replay, self._text = self._miss_weakly, ""
+
+    @property
+    def replay_text(self) -> str:
+        """The Python text that runs when the last call is repeated; empty before the first."""
+        return self._text
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The function for such arguments as a graph, for each stage up to the program; nothing is run.
+
+        Shapes such as "f32[2,3]" may stand for arrays.
+        """
+        traced = self._traced(self._call(args, kwargs, _stand_in))
+        return Lowered(traced.graph, traced.owner, traced.captured)
+
+    # --- a call ------------------------------------------------------------------------------------
+
+    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call for which the latest replay function is not made."""
+        if observers:
+            return self._function(*args, **kwargs)
+        call = self._call(args, kwargs)
+        traced = self._traced(call)
+        if lazy.is_tracing():
+            return _inlined(traced, call)
+        result = traced.run(call.leaves)
+        if has_fast_path(call):
+            self._replay, self._text = replay(traced, call, self._miss_weakly)
+        return result
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Function | None = None) -> Call:
+        places: list[tuple[int | str, Any]] = [*enumerate(args), *sorted(kwargs.items())]
+        statics, others = [], []
+        for place, value in places:
+            label = self._label(place)
+            if place in self._static:
+                statics.append(static(self.__name__, place, label, value))
+            else:
+                others.append((place, label, tree.map_leaves(convert, value) if convert else value))
+        return call_of(self.__name__, statics, others)
+
+    def _traced(self, call: Call) -> Traced:
+        """The function recorded for the signature of `call`, by this call if by none before."""
+        found = self._known(call.signature)
+        if found is not None:
+            return found
+        with self._only_one(call.signature):
+            found = self._known(call.signature)
+            if found is None:
+                found = self._record(call)
+                # What uses an argument of an outer traced function holds within that function only.
+                if not any(node.traced for node in found.captured):
+                    self._keep(found)
+        return found
+
+    def _known(self, signature: Signature) -> Traced | None:
+        with self._lock:
+            found = self._cache.get(signature)
+            if found is not None:
+                self._cache.move_to_end(signature)
+            return found
+
+    @contextmanager
+    def _only_one(self, signature: Signature) -> Iterator[None]:
+        """Let one thread at a time record the function for a signature."""
+        with self._lock:
+            lock = self._pending.setdefault(signature, threading.RLock())
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                self._pending.pop(signature, None)
+
+    def _keep(self, traced: Traced) -> None:
+        with self._lock:
+            self._cache[traced.signature] = traced
+            while len(self._cache) > _SIGNATURES_KEPT:
+                self._cache.popitem(last=False)
+            self._compilations += 1
+            count, before = self._compilations, self._latest
+            self._latest = traced.signature
+        limit = config.jit_warn_compilations
+        if before is not None and count > limit and (count - 1) % limit == 0:
+            self._warn(count, traced.signature, before)
+
+    def _warn(self, count: int, signature: Signature, before: Signature) -> None:
+        changes = (
+            "; ".join(signature.changes(before)) or "the cache was cleared, or the function was forgotten"
+        )
+        message = (
+            f"{self.__name__} has been compiled {count} times. This time {changes}. Make what changes from call to "
+            "call an array or a number that is no static argument, and pad arrays to few shapes"
+        )
+        place = here()
+        if place is None:
+            warnings.warn(message, RecompilationWarning, stacklevel=2)
+        else:
+            warnings.warn_explicit(message, RecompilationWarning, place.filename, place.line)
+
+    # --- recording ---------------------------------------------------------------------------------
+
+    def _record(self, call: Call) -> Traced:
+        signature = call.signature
+        extra: list[Node] = []
+        numbers = {
+            place: Parameters(extra)
+            for place, type_ in enumerate(signature.types)
+            if not isinstance(type_, TensorType)
+        }
+        seen: dict[str, Any] = {}
+
+        def body(*handles: Handle) -> list[Handle]:
+            arrays = iter(handles)
+            leaves = [
+                Number.argument(type_, numbers[place]) if isinstance(type_, type) else next(arrays)
+                for place, type_ in enumerate(signature.types)
+            ]
+            before = [leaf._node for leaf in leaves]
+            args, kwargs = _arguments(signature, leaves)
+            found, seen["structure"] = tree.flatten(self._function(*args, **kwargs))
+            self._refuse_changed(signature, leaves, before)
+            paths = seen["structure"].paths("the result")
+            results = [self._result(path, leaf) for path, leaf in zip(paths, found, strict=True)]
+            seen["backend"] = lazy.one_backend([signature.backend, *[each._backend for each in results]])
+            return results
+
+        types = [type_ for type_ in signature.types if isinstance(type_, TensorType)]
+        graph, captured = lazy.trace(body, types, signature.backend, self.__name__, extra)
+        graph, used = _without_unused(graph, len(types), numbers)
+        results = tuple(dict.fromkeys(graph.results))
+        places = tuple([results.index(node) for node in graph.results])
+        return Traced(
+            *(signature, Graph(graph.parameters, results, graph.name), used, captured),
+            *(seen["structure"], places, seen["backend"], self._donation(signature)),
+        )
+
+    def _result(self, path: str, value: Any) -> Handle:
+        if isinstance(value, Handle) and not isinstance(value._node.type, TensorType):
+            raise InputError(
+                f"{self.__name__}: {path} is the tuple value {value._node.type.short()}; return a Python tuple"
+            )
+        try:
+            return as_array(value)
+        except (InputError, DTypeError) as error:
+            raise type(error)(
+                f"{self.__name__}: {path} is no array, number, or tuple, list, dict or dataclass of them: {error}"
+            ) from None
+
+    def _refuse_changed(self, signature: Signature, leaves: list[Any], before: list[Node]) -> None:
+        """An argument that is changed in place: outside the caller's Array would change with it."""
+        paths = [
+            path
+            for argument in signature.arguments
+            if isinstance(argument, Argument)
+            for path in argument.structure.paths(argument.label)
+        ]
+        for path, leaf, node in zip(paths, leaves, before, strict=True):
+            if leaf._node is not node:
+                raise TracedValueError(
+                    f"{self.__name__} changes its argument {path} in place, which under jit would not change the "
+                    f"Array of the caller; write y = x + 1 for x += 1, y = x.at[i].set(v) for x[i] = v, or begin "
+                    f"with x = x.copy()\nIt was changed at {leaf._node.source}"
+                )
+
+    def _donation(self, signature: Signature) -> Donation:
+        leaves: list[int] = []
+        start = 0
+        for argument in signature.arguments:
+            if isinstance(argument, Argument):
+                end = start + argument.structure.count
+                leaves += range(start, end) if argument.place in self._donated else ()
+                start = end
+        place = here() if leaves else None
+        return Donation(tuple(leaves), f"{self.__name__}{f', first called at {place}' if place else ''}")
+
+    # --- arguments ---------------------------------------------------------------------------------
+
+    def _places(self, what: str, numbers: tuple[int, ...], names: tuple[str, ...]) -> Places:
+        """Positions and names of arguments, each by both if the function has it under both."""
+        parameters = self._parameters
+        if parameters is None:
+            return frozenset((*numbers, *names))
+        positional = [each.name for each in parameters if each.kind in _POSITIONAL]
+        found: set[int | str] = set()
+        for number in numbers:
+            place = number + len(positional) if number < 0 else number
+            if place < 0 or (
+                place >= len(positional) and not _has(parameters, inspect.Parameter.VAR_POSITIONAL)
+            ):
+                raise InputError(
+                    f"jit: {what}_argnums has {number}, but {self.__name__} takes {len(positional)} positional "
+                    f"arguments: {', '.join(positional)}"
+                )
+            found.add(place)
+            found.update(positional[place : place + 1])
+        known = [each.name for each in parameters if each.kind in _NAMED]
+        for name in names:
+            if name not in known and not _has(parameters, inspect.Parameter.VAR_KEYWORD):
+                raise InputError(
+                    f"jit: {what}_argnames has {name!r}, but the arguments of {self.__name__} are {', '.join(known)}"
+                )
+            found.add(name)
+            found.update([positional.index(name)] if name in positional else [])
+        return frozenset(found)
+
+    def _label(self, place: int | str) -> str:
+        if isinstance(place, str):
+            return place
+        positional = [each.name for each in self._parameters or () if each.kind in _POSITIONAL]
+        return positional[place] if place < len(positional) else f"args[{place - len(positional)}]"
+
+    # --- methods -----------------------------------------------------------------------------------
+
+    def _method_of(self, instance: Any) -> Jitted:
+        """This function for one object as its first argument; it goes with the object."""
+        key = id(instance)
+        found = self._methods.get(key)
+        if found is None or found[0]() is not instance:
+            forget = functools.partial(_forget, weakref.ref(self), key)
+            try:
+                reference = weakref.ref(instance, forget)
+            except TypeError:
+                raise InputError(
+                    f"jit: the method {self.__name__} cannot be bound to a {type(instance).__name__}, to which there "
+                    "are no weak references; add '__weakref__' to its __slots__, or make it a dataclass"
+                ) from None
+            found = self._methods[key] = (reference, _Method(self, reference))
+        return found[1]
+
+
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_NAMED: Final = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _name_of(function: Function) -> str:
+    inner = function.func if isinstance(function, functools.partial) else function
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def _parameters(function: Function) -> tuple[inspect.Parameter, ...] | None:
+    """What the function takes; None where Python does not know."""
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _has(parameters: Iterable[inspect.Parameter], kind: Any) -> bool:
+    return any(each.kind is kind for each in parameters)
+
+
+def _weak_miss(jitted: Jitted) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+    """The slow path without a reference to `jitted`, which would be a cycle."""
+    reference = weakref.ref(jitted)
+
+    def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        found = reference()
+        assert found is not None  # It is being called.
+        return found._miss(args, kwargs)
+
+    return miss
+
+
+def _forget(reference: weakref.ref[Jitted], key: int, _: object) -> None:
+    jitted = reference()
+    if jitted is not None:
+        jitted._methods.pop(key, None)
+
+
+class _Method(Jitted):
+    """A jitted method of an object that is no pytree.  The object is static, by identity.
+
+    Its attributes are read when the method is recorded, so replacing one drops what was recorded.
+    """
+
+    def __init__(self, jitted: Jitted, instance: weakref.ref[Any]) -> None:
+        self._instance = instance
+        self._state: tuple[Any, ...] = ()
+        function = jitted._function
+
+        @functools.wraps(function)
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            return function(instance(), *args, **kwargs)
+
+        _, *rest = inspect.signature(function).parameters.values()
+        bound.__signature__ = inspect.Signature(rest)  # type: ignore[attr-defined]
+        names = [place for place in jitted._static if isinstance(place, str)]
+        donated = [place for place in jitted._donated if isinstance(place, str)]
+        super().__init__(bound, _Options((), tuple(names), (), tuple(donated)))
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        state = _state_of(self._instance())
+        if not _is_same(state, self._state):
+            self.clear_cache()
+            self._state = state
+        return self._replay(args, kwargs)
+
+
+def _state_of(instance: Any) -> tuple[Any, ...]:
+    """The attributes of an object; of an Array what it shows, as that can change."""
+    pairs = getattr(instance, "__dict__", {}).items()
+    return tuple([each for name, value in pairs for each in (name, getattr(value, "_node", value))])
+
+
+def _is_same(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    return len(first) == len(second) and all(
+        a is b or (type(a) is type(b) and type(a) in _PLAIN and exact(a) == exact(b))
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+_PLAIN: Final = (bool, int, float, complex, str)
+
+
+class _Bound:
+    """A jitted method of a pytree, which is the first argument."""
+
+    def __init__(self, jitted: Jitted, instance: Any) -> None:
+        self._jitted = jitted
+        self._instance = instance
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._jitted(self._instance, *args, **kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """As `Jitted.lower`, for this object."""
+        return self._jitted.lower(self._instance, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jitted, name)
+
+
+def _stand_in(leaf: Any) -> Any:
+    """An Array without a value for a shape."""
+    return lazy.wrap(parameter(argument_type(leaf)), None) if isinstance(leaf, str | Shape) else leaf
+
+
+def _arguments(signature: Signature, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments for the function itself, with these leaves in the traced ones."""
+    given = iter(leaves)
+    values: dict[int | str, Any] = {}
+    for argument in signature.arguments:
+        if isinstance(argument, Static):
+            values[argument.place] = argument.value
+        else:
+            own = [next(given) for _ in argument.types]
+            values[argument.place] = tree.unflatten(argument.structure, own)
+    places = sorted(place for place in values if isinstance(place, int))
+    return [values[place] for place in places], {k: v for k, v in values.items() if isinstance(k, str)}
+
+
+def _without_unused(
+    graph: Graph, arrays: int, numbers: dict[int, Parameters]
+) -> tuple[Graph, tuple[tuple[int, Any], ...]]:
+    """The graph without the parameters for numbers that nothing uses, and what the others stand for."""
+    used = {operand for node in graph.nodes for operand in node.operands} | set(graph.results)
+    meaning = {
+        node: (place, dtype)
+        for place, parameters in numbers.items()
+        for dtype, node in parameters.by_dtype.items()
+    }
+    kept = [node for node in graph.parameters if node not in meaning or node in used]
+    return Graph(kept, graph.results, graph.name), tuple([meaning[node] for node in kept if node in meaning])
+
+
+def _inlined(traced: Traced, call: Call) -> Any:
+    """The result of a call inside of another traced function: a call in its graph.
+
+    What computes with scalars alone is copied instead, so that a combiner is recognised as one.
+    """
+    leaves, backend = call.leaves, traced.backend
+    operands = [_node(leaves[place], backend) for place in traced.arrays]
+    operands += [
+        leaves[place]._to(dtype) if isinstance(leaves[place], Number) else scalar_node(leaves[place], dtype)
+        for place, dtype in traced.numbers
+    ]
+    operands += traced.captured
+    graph = traced.graph
+    if _is_scalar(graph):
+        found = [lazy.wrap(node, backend) for node in graph.inline(*operands)]
+    elif graph.results:
+        found = results_of(ops.Call(graph), operands, len(graph.results), backend)
+    else:
+        found = []
+    return tree.unflatten(traced.structure, [found[place] for place in traced.places])
+
+
+def _is_scalar(graph: Graph) -> bool:
+    types = (*graph.parameter_types, *graph.result_types)
+    return all(isinstance(type_, TensorType) and not type_.shape for type_ in types)
+
+
+def _node(leaf: Any, backend: Any) -> Node:
+    return leaf._node if isinstance(leaf, Handle) else host_node(leaf, backend)
