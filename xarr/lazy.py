@@ -58,7 +58,7 @@ class _Orphans:
         self._sizes: dict[weakref.ref[Node], int] = {}
 
     def add(self, node: Node) -> None:
-        size = node.type.nbytes if type(node.type) is TensorType else 0
+        size = node.type.nbytes
         if size > self.SMALL:
             reference = weakref.ref(node, self._gone)
             if reference not in self._sizes:
@@ -100,14 +100,14 @@ class Handle:
         if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
             _bound_growth(self)
 
-    def __del__(self, add: Callable[[Node], None] = _orphans.add) -> None:
-        # `add` is bound here because module globals are gone when the interpreter ends.
+    def __del__(self, add: Callable[[Node], None] = _orphans.add, small: int = _Orphans.SMALL) -> None:
+        # Bound here because module globals are gone when the interpreter ends.
         try:
             node = self._node
         except AttributeError:
             return  # __init__ failed
-        node.handles -= 1
-        if node.value is not None and not node.handles:
+        handles = node.handles = node.handles - 1
+        if not handles and node.type.nbytes > small and node.value is not None:
             add(node)
 
     def _show(self, other: Handle) -> None:
@@ -123,7 +123,6 @@ class Handle:
         self._node, self._backend = other._node, other._backend
         if node.value is not None and not node.handles:
             _orphans.add(node)
-
 
     def _to(self, dtype: np.dtype[Any]) -> Node:
         """Of a weak handle: the value in the element type that it gives way to."""

@@ -165,13 +165,15 @@ class Node:
 class Leaf(Node):
     """A node with a value and nothing else, for code that makes many: it is filled in field by field.
 
-    To be set are op, type, value, owner, handles, serial and _place; the other fields never change.
+    To be set are op, type, value, owner, handles and _place; the other fields never change.  No serial is
+    counted: what is captured from outside is known by it, and a leaf is captured anyway.
     """
 
     __slots__ = ()
     operands = ()
     depth = 0
     traced = False
+    serial = 0
 
 
 def parameter(type: Type) -> Node:

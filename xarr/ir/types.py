@@ -108,6 +108,8 @@ class TupleType:
 
     __slots__ = ("__weakref__", "elements")
     elements: tuple[Type, ...]
+    #: Tuples are not counted: what they hold is.
+    nbytes: ClassVar[int] = 0
     _interned: ClassVar[WeakValueDictionary[tuple[Type, ...], TupleType]] = WeakValueDictionary()
 
     def __new__(cls, elements: tuple[Type, ...]) -> TupleType:

@@ -15,20 +15,15 @@ from typing import Any, Final, NamedTuple, overload
 
 from xarr import lazy, tree
 from xarr.config import current as config
-from xarr.errors import DTypeError, InputError, RecompilationWarning, TracedValueError
-from xarr.functions._core import as_array, observers
-from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter
+from xarr.errors import InputError, RecompilationWarning
+from xarr.functions._core import observers
+from xarr.ir.graph import parameter
 from xarr.ir.source import here
-from xarr.ir.types import TensorType
-from xarr.lax.core import host_node, scalar_node
-from xarr.lax.tracing import results_of
-from xarr.lazy import Handle
 from xarr.lowering import Lowered, argument_type
 from xarr.shapes import Shape
-from xarr.transforms.replay import Donation, Traced, has_fast_path, replay
-from xarr.transforms.signature import Argument, Call, Signature, Static, call_of, exact, static
-from xarr.transforms.weak import Number, Parameters
+from xarr.transforms.recording import inlined, record
+from xarr.transforms.replay import Traced, has_fast_path, replay
+from xarr.transforms.signature import Call, Signature, call_of, exact, static
 
 Function = Callable[..., Any]
 Places = frozenset[int | str]
@@ -221,7 +216,7 @@ class Jitted:
         call = self._call(args, kwargs)
         traced = self._traced(call)
         if lazy.is_tracing():
-            return _inlined(traced, call)
+            return inlined(traced, call)
         result = traced.run(call.leaves)
         if has_fast_path(call):
             self._replay, self._text = replay(traced, call, self._miss_weakly)
@@ -246,7 +241,7 @@ class Jitted:
         with self._only_one(call.signature):
             found = self._known(call.signature)
             if found is None:
-                found = self._record(call)
+                found = record(self.__name__, self._function, call.signature, self._donated)
                 # What uses an argument of an outer traced function holds within that function only.
                 if not any(node.traced for node in found.captured):
                     self._keep(found)
@@ -296,82 +291,6 @@ class Jitted:
             warnings.warn(message, RecompilationWarning, stacklevel=2)
         else:
             warnings.warn_explicit(message, RecompilationWarning, place.filename, place.line)
-
-    # --- recording ---------------------------------------------------------------------------------
-
-    def _record(self, call: Call) -> Traced:
-        signature = call.signature
-        extra: list[Node] = []
-        numbers = {
-            place: Parameters(extra)
-            for place, type_ in enumerate(signature.types)
-            if not isinstance(type_, TensorType)
-        }
-        seen: dict[str, Any] = {}
-
-        def body(*handles: Handle) -> list[Handle]:
-            arrays = iter(handles)
-            leaves = [
-                Number.argument(type_, numbers[place]) if isinstance(type_, type) else next(arrays)
-                for place, type_ in enumerate(signature.types)
-            ]
-            before = [leaf._node for leaf in leaves]
-            args, kwargs = _arguments(signature, leaves)
-            found, seen["structure"] = tree.flatten(self._function(*args, **kwargs))
-            self._refuse_changed(signature, leaves, before)
-            paths = seen["structure"].paths("the result")
-            results = [self._result(path, leaf) for path, leaf in zip(paths, found, strict=True)]
-            seen["backend"] = lazy.one_backend([signature.backend, *[each._backend for each in results]])
-            return results
-
-        types = [type_ for type_ in signature.types if isinstance(type_, TensorType)]
-        graph, captured = lazy.trace(body, types, signature.backend, self.__name__, extra)
-        graph, used = _without_unused(graph, len(types), numbers)
-        results = tuple(dict.fromkeys(graph.results))
-        places = tuple([results.index(node) for node in graph.results])
-        return Traced(
-            *(signature, Graph(graph.parameters, results, graph.name), used, captured),
-            *(seen["structure"], places, seen["backend"], self._donation(signature)),
-        )
-
-    def _result(self, path: str, value: Any) -> Handle:
-        if isinstance(value, Handle) and not isinstance(value._node.type, TensorType):
-            raise InputError(
-                f"{self.__name__}: {path} is the tuple value {value._node.type.short()}; return a Python tuple"
-            )
-        try:
-            return as_array(value)
-        except (InputError, DTypeError) as error:
-            raise type(error)(
-                f"{self.__name__}: {path} is no array, number, or tuple, list, dict or dataclass of them: {error}"
-            ) from None
-
-    def _refuse_changed(self, signature: Signature, leaves: list[Any], before: list[Node]) -> None:
-        """An argument that is changed in place: outside the caller's Array would change with it."""
-        paths = [
-            path
-            for argument in signature.arguments
-            if isinstance(argument, Argument)
-            for path in argument.structure.paths(argument.label)
-        ]
-        for path, leaf, node in zip(paths, leaves, before, strict=True):
-            if leaf._node is not node:
-                raise TracedValueError(
-                    f"{self.__name__} changes its argument {path} in place, which under jit would not change the "
-                    f"Array of the caller; write y = x + 1 for x += 1, y = x.at[i].set(v) for x[i] = v, or begin "
-                    f"with x = x.copy()\nIt was changed at {leaf._node.source}"
-                )
-
-    def _donation(self, signature: Signature) -> Donation:
-        leaves: list[int] = []
-        start = 0
-        for argument in signature.arguments:
-            if isinstance(argument, Argument):
-                end = start + argument.structure.count
-                leaves += range(start, end) if argument.place in self._donated else ()
-                start = end
-        place = here() if leaves else None
-        return Donation(tuple(leaves), f"{self.__name__}{f', first called at {place}' if place else ''}")
 
     # --- arguments ---------------------------------------------------------------------------------
 
@@ -489,11 +408,18 @@ class _Method(Jitted):
         super().__init__(bound, _Options((), tuple(names), (), tuple(donated)))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        self._refresh()
+        return self._replay(args, kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        self._refresh()
+        return super().lower(*args, **kwargs)
+
+    def _refresh(self) -> None:
         state = _state_of(self._instance())
         if not _is_same(state, self._state):
             self.clear_cache()
             self._state = state
-        return self._replay(args, kwargs)
 
 
 def _state_of(instance: Any) -> tuple[Any, ...]:
@@ -512,6 +438,11 @@ def _is_same(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
 _PLAIN: Final = (bool, int, float, complex, str)
 
 
+def _stand_in(leaf: Any) -> Any:
+    """An Array without a value for a shape."""
+    return lazy.wrap(parameter(argument_type(leaf)), None) if isinstance(leaf, str | Shape) else leaf
+
+
 class _Bound:
     """A jitted method of a pytree, which is the first argument."""
 
@@ -528,67 +459,3 @@ class _Bound:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)
-
-
-def _stand_in(leaf: Any) -> Any:
-    """An Array without a value for a shape."""
-    return lazy.wrap(parameter(argument_type(leaf)), None) if isinstance(leaf, str | Shape) else leaf
-
-
-def _arguments(signature: Signature, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments for the function itself, with these leaves in the traced ones."""
-    given = iter(leaves)
-    values: dict[int | str, Any] = {}
-    for argument in signature.arguments:
-        if isinstance(argument, Static):
-            values[argument.place] = argument.value
-        else:
-            own = [next(given) for _ in argument.types]
-            values[argument.place] = tree.unflatten(argument.structure, own)
-    places = sorted(place for place in values if isinstance(place, int))
-    return [values[place] for place in places], {k: v for k, v in values.items() if isinstance(k, str)}
-
-
-def _without_unused(
-    graph: Graph, arrays: int, numbers: dict[int, Parameters]
-) -> tuple[Graph, tuple[tuple[int, Any], ...]]:
-    """The graph without the parameters for numbers that nothing uses, and what the others stand for."""
-    used = {operand for node in graph.nodes for operand in node.operands} | set(graph.results)
-    meaning = {
-        node: (place, dtype)
-        for place, parameters in numbers.items()
-        for dtype, node in parameters.by_dtype.items()
-    }
-    kept = [node for node in graph.parameters if node not in meaning or node in used]
-    return Graph(kept, graph.results, graph.name), tuple([meaning[node] for node in kept if node in meaning])
-
-
-def _inlined(traced: Traced, call: Call) -> Any:
-    """The result of a call inside of another traced function: a call in its graph.
-
-    What computes with scalars alone is copied instead, so that a combiner is recognised as one.
-    """
-    leaves, backend = call.leaves, traced.backend
-    operands = [_node(leaves[place], backend) for place in traced.arrays]
-    operands += [
-        leaves[place]._to(dtype) if isinstance(leaves[place], Number) else scalar_node(leaves[place], dtype)
-        for place, dtype in traced.numbers
-    ]
-    operands += traced.captured
-    graph = traced.graph
-    if _is_scalar(graph):
-        found = [lazy.wrap(node, backend) for node in graph.inline(*operands)]
-    elif graph.results:
-        found = results_of(ops.Call(graph), operands, len(graph.results), backend)
-    else:
-        found = []
-    return tree.unflatten(traced.structure, [found[place] for place in traced.places])
-
-
-def _is_scalar(graph: Graph) -> bool:
-    types = (*graph.parameter_types, *graph.result_types)
-    return all(isinstance(type_, TensorType) and not type_.shape for type_ in types)
-
-
-def _node(leaf: Any, backend: Any) -> Node:
-    return leaf._node if isinstance(leaf, Handle) else host_node(leaf, backend)

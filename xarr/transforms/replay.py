@@ -31,7 +31,7 @@ from xarr.config import current as config
 from xarr.dtypes import COMPLEX, info
 from xarr.functions._core import observers
 from xarr.host import scalar
-from xarr.ir.graph import Data, Graph, Leaf, Node, data, next_serial
+from xarr.ir.graph import Data, Graph, Leaf, Node, data
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
 from xarr.transforms.signature import Argument, Call, Signature, Static, exact
@@ -165,7 +165,6 @@ _SCOPE: Final[dict[str, Any]] = {
     "Array": Array,
     "Leaf": Leaf,
     "new": object.__new__,
-    "serial": next_serial,
     "recording": lazy.recording,
     "observers": observers,
     "config": config,
@@ -238,14 +237,13 @@ class _Writer:
         leaves = 0
         for argument in self.call.signature.arguments:
             place = argument.place
-            is_traced = isinstance(argument, Argument)
+            structure = argument.structure if isinstance(argument, Argument) else None
             if isinstance(place, str):
                 values[place] = f"kwargs[{place!r}]"
-            elif is_traced and argument.structure.container is None:
-                values[place] = f"x{leaves}"
             else:
-                values[place] = f"a{place}"
-            leaves += argument.structure.count if is_traced else 0
+                is_leaf = structure is not None and structure.container is None
+                values[place] = f"x{leaves}" if is_leaf else f"a{place}"
+            leaves += structure.count if structure else 0
         return values
 
     def _static(self, argument: Static, value: str) -> None:
@@ -361,7 +359,6 @@ class _Writer:
                 f"{m}.value = v{place}",
                 f"{m}.owner = backend",
                 f"{m}.handles = 1",
-                f"{m}.serial = serial()",
                 f"{m}._place = {self._name('P', node._place)}",
                 f"{y} = new(Array)",
                 f"{y}._node = {m}",

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import tree
+from xarr.array import Array
 from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.errors import DTypeError, InputError
@@ -36,8 +37,10 @@ class Argument:
     types: tuple[LeafType, ...]
 
     def __str__(self) -> str:
-        names = [shown_type(leaf) for leaf in self.types]
-        return f"{self.label}: {tree.unflatten(self.structure, names)}".replace("'", "")
+        text = str(self.structure)
+        for leaf in self.types:
+            text = text.replace("*", shown_type(leaf), 1)
+        return f"{self.label}: {text}"
 
     def changes(self, other: Argument) -> Iterator[str]:
         """How this one differs from `other`, an earlier one in its place."""
@@ -176,7 +179,7 @@ def _leaf(name: str, path: str, value: Any) -> tuple[LeafType, Any, str]:
             raise InputError(
                 f"{name}: wanted arrays in Python tuples for {path}, got the tuple value {type_.short()}"
             )
-        return type_, value, "Array" if type(value).__name__ == "Array" else "other"
+        return type_, value, "Array" if type(value) is Array else "other"
     try:
         array = host_array(value)
     except (InputError, DTypeError) as error:
