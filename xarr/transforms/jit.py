@@ -249,10 +249,12 @@ class Jitted:
 
     def _known(self, signature: Signature) -> Traced | None:
         with self._lock:
-            found = self._cache.get(signature)
-            if found is not None:
-                self._cache.move_to_end(signature)
-            return found
+            for key in signature.keys:
+                found = self._cache.get(key)
+                if found is not None:
+                    self._cache.move_to_end(key)
+                    return found
+            return None
 
     @contextmanager
     def _only_one(self, signature: Signature) -> Iterator[None]:
@@ -268,7 +270,7 @@ class Jitted:
 
     def _keep(self, traced: Traced) -> None:
         with self._lock:
-            self._cache[traced.signature] = traced
+            self._cache[traced.key] = traced
             while len(self._cache) > _SIGNATURES_KEPT:
                 self._cache.popitem(last=False)
             self._compilations += 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any
 
 from xarr import lazy, tree
+from xarr.array import Array
 from xarr.backend import AbstractBackend
 from xarr.errors import DTypeError, InputError, TracedValueError
 from xarr.functions._core import as_array
@@ -16,9 +17,9 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import host_node, scalar_node
 from xarr.lax.tracing import results_of
 from xarr.lazy import Handle
-from xarr.transforms.replay import Donation, Traced
+from xarr.transforms.replay import Converted, Donation, Traced
 from xarr.transforms.signature import Argument, Call, Signature, Static
-from xarr.transforms.weak import Number, Parameters
+from xarr.transforms.weak import Number, Numbers, computed
 
 
 def record(name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]) -> Traced:
@@ -28,15 +29,14 @@ def record(name: str, function: Callable[..., Any], signature: Signature, donate
     array, TracedValueError for an argument that is changed in place.
     """
     extra: list[Node] = []
-    kinds = {place: t for place, t in enumerate(signature.types) if isinstance(t, type)}
-    numbers = {place: Parameters(extra) for place in kinds}
+    numbers = Numbers(extra)
     seen: dict[str, Any] = {}
 
     def body(*handles: Handle) -> list[Handle]:
         arrays = iter(handles)
         leaves = [
-            Number.argument(kinds[place], numbers[place]) if place in kinds else next(arrays)
-            for place in range(len(signature.types))
+            Number.of(f"x{place}", leaf, numbers) if isinstance(leaf, type) else next(arrays)
+            for place, leaf in enumerate(signature.types)
         ]
         before = [leaf._node for leaf in leaves]
         args, kwargs = _arguments(signature, leaves)
@@ -102,16 +102,10 @@ def _result(name: str, path: str, value: Any) -> Handle:
         ) from None
 
 
-def _without_unused(
-    graph: Graph, numbers: dict[int, Parameters]
-) -> tuple[list[Node], tuple[tuple[int, Any], ...]]:
+def _without_unused(graph: Graph, numbers: Numbers) -> tuple[list[Node], tuple[Converted, ...]]:
     """The parameters but those for numbers that nothing uses, and what those for numbers stand for."""
     used = {operand for node in graph.nodes for operand in node.operands} | set(graph.results)
-    meaning = {
-        node: (place, dtype)
-        for place, parameters in numbers.items()
-        for dtype, node in parameters.by_dtype.items()
-    }
+    meaning = {node: Converted(*key) for key, node in numbers.nodes.items()}
     kept = [node for node in graph.parameters if node not in meaning or node in used]
     return kept, tuple([meaning[node] for node in kept if node in meaning])
 
@@ -133,9 +127,12 @@ def inlined(traced: Traced, call: Call) -> Any:
 
     What computes with scalars alone is copied instead, so that a combiner is recognised as one.
     """
-    leaves, backend, graph = call.leaves, traced.backend, traced.graph
+    leaves, graph = call.leaves, traced.graph
+    # What another call of the same signature was made with says nothing about this one.
+    backend = lazy.one_backend([call.signature.backend, traced.backend if traced.captured else None])
+    values = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
     operands = [_node(leaves[place], backend) for place in traced.arrays]
-    operands += [_number(leaves[place], dtype) for place, dtype in traced.numbers]
+    operands += [_number(computed(each.text, values), each.dtype) for each in traced.numbers]
     operands += traced.captured
     if _is_scalar(graph):
         found = [lazy.wrap(node, backend) for node in graph.inline(*operands)]
@@ -156,5 +153,9 @@ def _node(leaf: Any, backend: AbstractBackend | None) -> Node:
     return found
 
 
-def _number(leaf: Any, dtype: Any) -> Node:
-    return leaf._to(dtype) if isinstance(leaf, Number) else scalar_node(leaf, dtype)
+def _number(value: Any, dtype: Any) -> Node:
+    if isinstance(value, Number):
+        return value._to(dtype)
+    # Numbers of two functions together are an ordinary Array.
+    found: Node = value.astype(dtype)._node if isinstance(value, Array) else scalar_node(value, dtype)
+    return found

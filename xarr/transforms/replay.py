@@ -15,6 +15,7 @@ else to `miss`.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,16 +29,26 @@ from xarr.array import Array
 from xarr.backend import AbstractBackend, Program, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.config import current as config
-from xarr.dtypes import COMPLEX, info
+from xarr.dtypes import COMPLEX, INTEGER, info
 from xarr.functions._core import observers
 from xarr.host import scalar
 from xarr.ir.graph import Data, Graph, Leaf, Node, data
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
 from xarr.transforms.signature import Argument, Call, Signature, Static, exact
+from xarr.transforms.weak import computed
 from xarr.tree import Structure
 
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A Python number as a parameter: an expression over the leaves x0, x1 …, its kind, and an element type."""
+
+    text: str
+    kind: type[Any]
+    dtype: np.dtype[Any]
 
 
 @dataclass(frozen=True)
@@ -61,14 +72,15 @@ class Compiled:
 class Traced:
     """A function as it was recorded for one signature.
 
-    The parameters of the graph are the arrays among the leaves of the arguments, then `numbers`: Python
-    numbers, as (leaf, element type), then `captured`: arrays from outside with the values that they
-    had when the function was traced.  Leaf i of the result, of structure `structure`, is result `places[i]`.
+    The parameters of the graph are the arrays among the leaves of the arguments, then `numbers`, then
+    `captured`: arrays from outside with the values that they had when the function was traced.  Leaf i of the
+    result, of structure `structure`, is result `places[i]`.  `backend` is where the arguments and outer arrays
+    live, None if they belong to none.
     """
 
     signature: Signature
     graph: Graph
-    numbers: tuple[tuple[int, np.dtype[Any]], ...]
+    numbers: tuple[Converted, ...]
     captured: tuple[Node, ...]
     structure: Structure
     places: tuple[int, ...]
@@ -81,6 +93,12 @@ class Traced:
     def owner(self) -> AbstractBackend:
         """The backend that runs it."""
         return self.backend or backends.get(self.signature.settings[-1])
+
+    @property
+    def key(self) -> Signature:
+        """What it is found by: arguments that belong to no backend count as arguments of the one that runs it."""
+        own = self.signature.keys[0]
+        return own if own.backend is self.owner else self.signature
 
     @property
     def arrays(self) -> list[int]:
@@ -107,7 +125,8 @@ class Traced:
         compiled, owner = self.compiled(), self.owner
         lazy.evaluate(*[leaf for leaf in leaves if isinstance(leaf, Handle)])
         buffers = [_buffer(leaves[place], owner) for place in self.arrays]
-        buffers += [owner.from_host(scalar(leaves[place], dtype)) for place, dtype in self.numbers]
+        names = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
+        buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
         try:
             values = compiled.program(*buffers, *compiled.hidden)
         except BaseException as error:
@@ -154,10 +173,14 @@ def replay(traced: Traced, call: Call, miss: Replay) -> tuple[Replay, str]:
     return _maker(text)(**values), text
 
 
+#: A name within this package, so that the line of a user who calls it counts as the caller.
+_FILE: Final = f"{os.path.dirname(os.path.abspath(__file__))}{os.sep}<replay>"
+
+
 @lru_cache(maxsize=1024)
 def _maker(text: str) -> Callable[..., Replay]:
     scope = dict(_SCOPE)
-    exec(compile(text, "<xarr jit>", "exec"), scope)
+    exec(compile(text, _FILE, "exec"), scope)
     return scope["make"]  # type: ignore[no-any-return]
 
 
@@ -192,6 +215,8 @@ class _Writer:
         self._arguments()
         self._leaves()
         self._miss_if("config._global is not settings", "overrides() is not overridden")
+        for place, number in enumerate(self.traced.numbers):
+            self._number(f"c{place}", number)
         self._call()
         self._donate()
         self._results()
@@ -308,19 +333,21 @@ class _Writer:
             self.lines.append(f"{b} = backend.from_host(array({x}))")
         else:
             self._miss_if(f"type({x}) is not {type_.__name__}")
-            for each in [dtype for leaf, dtype in self.traced.numbers if leaf == place]:
-                self._number(f"{x}", f"{b}_{each.name}", type_, each)
 
-    def _number(self, x: str, buffer: str, kind: type[Any], dtype: np.dtype[Any]) -> None:
+    def _number(self, buffer: str, number: Converted) -> None:
         """The number as a buffer of an element type; what does not fit there is for `scalar` to refuse."""
+        x, kind, dtype = number.text, number.kind, number.dtype
+        if not x.isidentifier():
+            x = buffer.replace("c", "z")
+            self.lines.append(f"{x} = {number.text}")
         d = self._name("D", dtype)
         value = f"array({x}, {d})"
         if dtype in COMPLEX or kind is complex:
             value = f"scalar({x}, {d})"
         elif kind is not bool:
             limits = info(dtype)
-            number = int if dtype.kind in "iu" else float
-            low, high = self._name("L", number(limits.min)), self._name("L", number(limits.max))
+            python = int if dtype in INTEGER else float
+            low, high = self._name("L", python(limits.min)), self._name("L", python(limits.max))
             value += f" if {low} <= {x} <= {high} else scalar({x}, {d})"
         self.lines.append(f"{buffer} = backend.from_host({value})")
 
@@ -329,7 +356,7 @@ class _Writer:
     def _call(self) -> None:
         compiled = self.traced.compiled()
         buffers = [f"b{place}" for place in self.traced.arrays]
-        buffers += [f"b{place}_{dtype.name}" for place, dtype in self.traced.numbers]
+        buffers += [f"c{place}" for place in range(len(self.traced.numbers))]
         buffers += [self._name("B", buffer) for buffer in compiled.hidden]
         values = "".join(f"v{place}, " for place in range(len(self.traced.graph.results)))
         if values:

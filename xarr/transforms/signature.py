@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-from xarr import tree
+from xarr import backend as backends, tree
 from xarr.array import Array
 from xarr.backend import AbstractBackend
 from xarr.config import current as config
@@ -83,6 +83,13 @@ class Signature:
         """Those of all leaves of traced arguments, in order."""
         return tuple([t for each in self.arguments if isinstance(each, Argument) for t in each.types])
 
+    @property
+    def keys(self) -> tuple[Signature, ...]:
+        """What to look for: arguments of no backend are as good as those of the default one."""
+        if self.backend is not None:
+            return (self,)
+        return replace(self, backend=backends.get(self.settings[-1])), self
+
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.arguments))})"
 
@@ -132,7 +139,7 @@ def exact(value: Any) -> Any:
         return kind, value.hex()
     if kind is complex:
         return kind, value.real.hex(), value.imag.hex()
-    if kind is tuple:
+    if isinstance(value, tuple):
         return kind, tuple([exact(item) for item in value])
     return kind, value
 
