@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, overload
 
 from xarr import lazy, tree
+from xarr.array import Array
 from xarr.config import current as config
 from xarr.errors import InputError, RecompilationWarning
 from xarr.functions._core import observers
@@ -22,7 +23,7 @@ from xarr.ir.source import here
 from xarr.lowering import Lowered, argument_type
 from xarr.shapes import Shape
 from xarr.transforms.recording import inlined, record
-from xarr.transforms.replay import Traced, has_fast_path, replay
+from xarr.transforms.replay import MISSED, Replay, Traced, has_fast_path, replay
 from xarr.transforms.signature import Call, Signature, call_of, exact, static
 
 Function = Callable[..., Any]
@@ -30,6 +31,8 @@ Places = frozenset[int | str]
 
 #: Signatures of one function that are kept; those not used for longest go first.
 _SIGNATURES_KEPT: Final = 256
+#: Fast ways into them that are tried, one after the other, before the arguments are taken apart.
+_REPLAYS_KEPT: Final = 8
 
 
 class CacheInfo(NamedTuple):
@@ -131,6 +134,7 @@ class Jitted:
 
     __wrapped__: Function
     __name__: str
+    __qualname__: str
 
     def __init__(self, function: Function, options: _Options = _Options()) -> None:
         if not callable(function):
@@ -154,16 +158,25 @@ class Jitted:
         self._compilations = 0
         self._latest: Signature | None = None
         self._methods: dict[int, tuple[weakref.ref[Any], Jitted]] = {}
-        self._miss_weakly = _weak_miss(self)
-        self._replay = self._miss_weakly
+        #: The replay function that fitted last, and all that are kept, the newest first.
+        self._replay: Replay = _never
+        self._replays: tuple[Replay, ...] = ()
         self._text = ""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._replay(args, kwargs)
+        result = self._replay(args, kwargs)
+        return self._missed(args, kwargs) if result is MISSED else result
+
+    def __reduce__(self) -> str:
+        # As for a plain function: copies are the function itself, pickles its name.
+        return self.__qualname__
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         if instance is None:
             return self
+        known = self._methods.get(id(instance))
+        if known is not None and known[0]() is instance:
+            return known[1]
         if tree.flatten(instance)[1].container is not None:
             return _Bound(self, instance)
         return self._method_of(instance)
@@ -192,7 +205,7 @@ class Jitted:
         """Forget all programs; the next call records the function anew."""
         with self._lock:
             self._cache.clear()
-            self._replay, self._text = self._miss_weakly, ""
+            self._replay, self._replays, self._text = _never, (), ""
 
     @property
     def replay_text(self) -> str:
@@ -209,8 +222,13 @@ class Jitted:
 
     # --- a call ------------------------------------------------------------------------------------
 
-    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call for which the latest replay function is not made."""
+        for each in self._replays:
+            result = each(args, kwargs)
+            if result is not MISSED:
+                self._replay = each
+                return result
         if observers:
             return self._function(*args, **kwargs)
         call = self._call(args, kwargs)
@@ -219,7 +237,8 @@ class Jitted:
             return inlined(traced, call)
         result = traced.run(call.leaves)
         if has_fast_path(call):
-            self._replay, self._text = replay(traced, call, self._miss_weakly)
+            self._replay, self._text = replay(traced, call)
+            self._replays = (self._replay, *self._replays[: _REPLAYS_KEPT - 1])
         return result
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Function | None = None) -> Call:
@@ -335,18 +354,17 @@ class Jitted:
     def _method_of(self, instance: Any) -> Jitted:
         """This function for one object as its first argument; it goes with the object."""
         key = id(instance)
-        found = self._methods.get(key)
-        if found is None or found[0]() is not instance:
-            forget = functools.partial(_forget, weakref.ref(self), key)
-            try:
-                reference = weakref.ref(instance, forget)
-            except TypeError:
-                raise InputError(
-                    f"jit: the method {self.__name__} cannot be bound to a {type(instance).__name__}, to which there "
-                    "are no weak references; add '__weakref__' to its __slots__, or make it a dataclass"
-                ) from None
-            found = self._methods[key] = (reference, _Method(self, reference))
-        return found[1]
+        forget = functools.partial(_forget, weakref.ref(self), key)
+        try:
+            reference = weakref.ref(instance, forget)
+        except TypeError:
+            raise InputError(
+                f"jit: the method {self.__name__} cannot be bound to a {type(instance).__name__}, to which there "
+                "are no weak references; add '__weakref__' to its __slots__, or make it a dataclass"
+            ) from None
+        method = _Method(self, reference)
+        self._methods[key] = (reference, method)
+        return method
 
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -370,16 +388,9 @@ def _has(parameters: Iterable[inspect.Parameter], kind: Any) -> bool:
     return any(each.kind is kind for each in parameters)
 
 
-def _weak_miss(jitted: Jitted) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-    """The slow path without a reference to `jitted`, which would be a cycle."""
-    reference = weakref.ref(jitted)
-
-    def miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        found = reference()
-        assert found is not None  # It is being called.
-        return found._miss(args, kwargs)
-
-    return miss
+def _never(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The replay function before there is one."""
+    return MISSED
 
 
 def _forget(reference: weakref.ref[Jitted], key: int, _: object) -> None:
@@ -396,7 +407,7 @@ class _Method(Jitted):
 
     def __init__(self, jitted: Jitted, instance: weakref.ref[Any]) -> None:
         self._instance = instance
-        self._state: tuple[Any, ...] = ()
+        self._state: tuple[tuple[str, Any], ...] = ()
         function = jitted._function
 
         @functools.wraps(function)
@@ -411,30 +422,31 @@ class _Method(Jitted):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         self._refresh()
-        return self._replay(args, kwargs)
+        result = self._replay(args, kwargs)
+        return self._missed(args, kwargs) if result is MISSED else result
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         self._refresh()
         return super().lower(*args, **kwargs)
 
     def _refresh(self) -> None:
-        state = _state_of(self._instance())
-        if not _is_same(state, self._state):
-            self.clear_cache()
-            self._state = state
+        attributes = getattr(self._instance(), "__dict__", {})
+        state = self._state
+        if len(attributes) == len(state):
+            for item, seen in zip(attributes.items(), state, strict=True):
+                value = item[1]
+                shown = value._node if type(value) is Array else value
+                if (shown is not seen[1] and not _is_equal(shown, seen[1])) or item[0] != seen[0]:
+                    break
+            else:
+                return
+        self.clear_cache()
+        # Of an Array what it shows, as that can change.
+        self._state = tuple([(name, getattr(value, "_node", value)) for name, value in attributes.items()])
 
 
-def _state_of(instance: Any) -> tuple[Any, ...]:
-    """The attributes of an object; of an Array what it shows, as that can change."""
-    pairs = getattr(instance, "__dict__", {}).items()
-    return tuple([each for name, value in pairs for each in (name, getattr(value, "_node", value))])
-
-
-def _is_same(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
-    return len(first) == len(second) and all(
-        a is b or (type(a) is type(b) and type(a) in _PLAIN and exact(a) == exact(b))
-        for a, b in zip(first, second, strict=True)
-    )
+def _is_equal(first: object, second: object) -> bool:
+    return type(first) is type(second) and type(first) in _PLAIN and bool(exact(first) == exact(second))
 
 
 _PLAIN: Final = (bool, int, float, complex, str)

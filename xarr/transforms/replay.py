@@ -2,15 +2,15 @@
 
 The function is generated as text, one for each nesting of arguments and results:
 
-    def make(miss, program, explain, backend, settings, overridden, T0, T1, U0, ...):
+    def make(program, explain, backend, settings, overridden, T0, O0, P0):
         def replay(args, kwargs):
             if recording or observers or kwargs or len(args) != 2:
-                return miss(args, kwargs)
+                return MISSED
             x0, x1 = args
             ...
 
-It checks that the call has the signature that it was made for, mostly by identity, and leaves everything
-else to `miss`.
+It checks that the call has the signature that it was made for, mostly by identity, and returns MISSED if
+it has not.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ from xarr.transforms.weak import computed
 from xarr.tree import Structure
 
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+#: What a replay function returns for a call that it was not made for.
+MISSED: Final = object()
 
 
 @dataclass(frozen=True)
@@ -156,13 +158,12 @@ def has_fast_path(call: Call) -> bool:
     return "other" not in call.sources
 
 
-def replay(traced: Traced, call: Call, miss: Replay) -> tuple[Replay, str]:
-    """The function for calls that look like `call`, and its text; everything else goes to `miss`."""
+def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
+    """The function for calls that look like `call`, which gives MISSED for any other, and its text."""
     text, constants = _Writer(traced, call).written()
     settings, overridden = config.state()
     compiled = traced.compiled()
     values = {
-        "miss": miss,
         "program": compiled.program,
         "explain": lambda error: explain(error, compiled.graph),
         "backend": traced.owner,
@@ -192,6 +193,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "observers": observers,
     "config": config,
     "overrides": config._overrides.get,
+    "MISSED": MISSED,
     "exact": exact,
     "scalar": scalar,
     "array": np.array,
@@ -214,15 +216,13 @@ class _Writer:
     def written(self) -> tuple[str, dict[str, Any]]:
         self._arguments()
         self._leaves()
-        self._miss_if("config._global is not settings", "overrides() is not overridden")
+        self._unless("config._global is not settings", "overrides() is not overridden")
         for place, number in enumerate(self.traced.numbers):
             self._number(f"c{place}", number)
         self._call()
         self._donate()
         self._results()
-        names = ", ".join(
-            ["miss", "program", "explain", "backend", "settings", "overridden", *self.constants]
-        )
+        names = ", ".join(["program", "explain", "backend", "settings", "overridden", *self.constants])
         body = "\n".join([f"        {line}" for line in self.lines])
         text = f"def make({names}):\n    def replay(args, kwargs):\n{body}\n    return replay\n"
         return text, self.constants
@@ -236,8 +236,9 @@ class _Writer:
         self.constants[name] = value
         return name
 
-    def _miss_if(self, *conditions: str) -> None:
-        self.lines += [f"if {' or '.join(conditions)}:", "    return miss(args, kwargs)"]
+    def _unless(self, *conditions: str) -> None:
+        """Go on unless one of these conditions holds."""
+        self.lines += [f"if {' or '.join(conditions)}:", "    return MISSED"]
 
     # --- arguments ---------------------------------------------------------------------------------
 
@@ -246,7 +247,7 @@ class _Writer:
         count = sum(isinstance(argument.place, int) for argument in arguments)
         names = frozenset(argument.place for argument in arguments if isinstance(argument.place, str))
         keywords = f"kwargs.keys() != {self._name('N', names)}" if names else "kwargs"
-        self._miss_if("recording", "observers", keywords, f"len(args) != {count}")
+        self._unless("recording", "observers", keywords, f"len(args) != {count}")
         values = self._names_of_arguments()
         if count:
             self.lines.append(f"{', '.join([values[place] for place in range(count)])}, = args")
@@ -273,7 +274,7 @@ class _Writer:
 
     def _static(self, argument: Static, value: str) -> None:
         same, equal = self._name("S", argument.value), self._name("E", argument.exact)
-        self._miss_if(f"{value} is not {same} and exact({value}) != {equal}")
+        self._unless(f"{value} is not {same} and exact({value}) != {equal}")
 
     def _unpack(self, structure: Structure, value: str) -> None:
         """Check the nesting of `value` and give its leaves names."""
@@ -283,12 +284,12 @@ class _Writer:
             self.leaves += 1
             return
         if structure.container is type(None):
-            self._miss_if(f"{value} is not None")
+            self._unless(f"{value} is not None")
             return
         name = f"t{self.containers}"
         self.containers += 1
         self.lines.append(f"{name} = {value}")
-        self._miss_if(*self._nesting(structure, name))
+        self._unless(*self._nesting(structure, name))
         for child, step in zip(structure.children, _steps(structure, self._name), strict=True):
             self._unpack(child, f"{name}{step}")
 
@@ -308,7 +309,7 @@ class _Writer:
         pairs = list(zip(self.call.sources, self.call.signature.types, strict=True))
         arrays = [place for place, (source, _) in enumerate(pairs) if source == "Array"]
         if arrays:
-            self._miss_if(*[f"type(x{place}) is not Array" for place in arrays])
+            self._unless(*[f"type(x{place}) is not Array" for place in arrays])
         for place, (source, type_) in enumerate(pairs):
             self._leaf(place, source, type_)
 
@@ -317,7 +318,7 @@ class _Writer:
         if source == "Array":
             n = f"n{place}"
             self.lines += [f"{n} = {x}._node", f"{b} = {n}.value"]
-            self._miss_if(
+            self._unless(
                 f"{n}.type is not {self._name('T', type_)}",
                 f"{n}.owner is not backend",
                 f"{x}._backend is not backend",
@@ -325,14 +326,14 @@ class _Writer:
             )
         elif source == "ndarray":
             shape, dtype = self._name("H", type_.shape), self._name("D", type_.dtype)
-            self._miss_if(f"type({x}) is not ndarray", f"{x}.shape != {shape}", f"{x}.dtype != {dtype}")
+            self._unless(f"type({x}) is not ndarray", f"{x}.shape != {shape}", f"{x}.dtype != {dtype}")
             # A copy: the result may share memory with it, and the caller may write to its own.
             self.lines.append(f"{b} = backend.from_host(array({x}))")
         elif source == "generic":
-            self._miss_if(f"type({x}) is not {self._name('G', type_.dtype.type)}")
+            self._unless(f"type({x}) is not {self._name('G', type_.dtype.type)}")
             self.lines.append(f"{b} = backend.from_host(array({x}))")
         else:
-            self._miss_if(f"type({x}) is not {type_.__name__}")
+            self._unless(f"type({x}) is not {type_.__name__}")
 
     def _number(self, buffer: str, number: Converted) -> None:
         """The number as a buffer of an element type; what does not fit there is for `scalar` to refuse."""

@@ -172,6 +172,10 @@ class Number(Array):
     __neg__, __pos__ = _unary("neg", "(-{})"), _unary("pos", "(+{})")
     __abs__, __invert__ = _unary("abs", "abs({})"), _unary("invert", "(~{})")
 
+    def __round__(self, digits: int | None = None) -> Number:
+        text = f"round({self._text}, {digits!r})"
+        return Number.of(text, scalar_kind(round(_sample(self), digits)), self._numbers)
+
     def __divmod__(self, other: Any) -> tuple[Array, Array]:
         return self // other, self % other
 
@@ -181,4 +185,6 @@ class Number(Array):
 
 def computed(text: str, values: dict[str, Any]) -> Any:
     """The value of an expression for these arguments; again a Number if one of them is."""
-    return eval(text, {"abs": abs, "complex": complex, "float": float, "__builtins__": {}}, values)
+    return eval(
+        text, {"abs": abs, "complex": complex, "float": float, "round": round, "__builtins__": {}}, values
+    )
