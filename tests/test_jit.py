@@ -811,12 +811,13 @@ class Model:
     def __init__(self, rate: float) -> None:
         self.rate = rate
         self.weight = xarr.ones(2)
-        self.recorded = 0
+        self.more: dict[str, Any] = {}
 
     @xarr.jit
     def step(self, x: Any) -> Any:
         RECORDED.append(self.rate)
-        return x * self.rate + self.weight
+        result = x * self.rate + self.weight
+        return result + self.more["b"][0] if self.more else result
 
     @staticmethod
     @xarr.jit
@@ -840,7 +841,12 @@ def test_methods_of_objects_are_recorded_for_each_object() -> None:
     assert_same(one.step(xarr.ones(2)), np.array([14.0, 6.0]))
     one.weight = xarr.zeros(2)
     assert_same(one.step(xarr.ones(2)), np.full(2, 5.0))
-    assert one.step.compilations == 4
+    one.more = {"b": [xarr.ones(2)]}
+    assert_same(one.step(xarr.ones(2)), np.full(2, 6.0))
+    one.more["b"][0] += 1
+    for _ in range(2):
+        assert_same(one.step(xarr.ones(2)), np.full(2, 7.0))
+    assert one.step.compilations == 6
     assert str(one.step.lower(xarr.ones(2)))
     assert_same(one.plain(xarr.ones(2)), np.full(2, 2.0))
     assert isinstance(Model.step, Jitted)
@@ -848,6 +854,7 @@ def test_methods_of_objects_are_recorded_for_each_object() -> None:
 
 def test_objects_with_jitted_methods_are_freed() -> None:
     model = Model(2.0)
+    model.itself, model.others = model, [model, {model}]  # type: ignore[attr-defined]
     model.step(xarr.ones(2))
     gone, methods = weakref.ref(model), Model.step._methods
     count = len(methods)

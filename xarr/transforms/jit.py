@@ -25,6 +25,7 @@ from xarr.shapes import Shape
 from xarr.transforms.recording import inlined, record
 from xarr.transforms.replay import MISSED, Replay, Traced, has_fast_path, replay
 from xarr.transforms.signature import Call, Signature, call_of, exact, static
+from xarr.tree import Structure
 
 Function = Callable[..., Any]
 Places = frozenset[int | str]
@@ -89,8 +90,8 @@ def jit(
     call in the graph of that.
 
     Used as `jit(f)`, `@jit` or `@jit(static_argnames="n")`, on functions and methods.  Of a method, `self` is a
-    pytree if it is a dataclass; another object is static, and replacing one of its attributes means recording
-    anew.
+    pytree if it is a dataclass; another object is static, and replacing one of its attributes, or an Array in a
+    list or dict that is one, means recording anew.  What hangs on objects within it is read once.
 
     Raises InputError for arguments that are neither arrays nor static, for static ones without a hash, and for
     names that `f` does not have; in the recorded function TracedValueError where it looks at a value, as
@@ -402,12 +403,13 @@ def _forget(reference: weakref.ref[Jitted], key: int, _: object) -> None:
 class _Method(Jitted):
     """A jitted method of an object that is no pytree.  The object is static, by identity.
 
-    Its attributes are read when the method is recorded, so replacing one drops what was recorded.
+    Its attributes are read when the method is recorded.  If one has been replaced since, or an Array in one, or
+    in tuples, lists, dicts and dataclasses there, it is recorded anew.  Objects within are not looked into.
     """
 
     def __init__(self, jitted: Jitted, instance: weakref.ref[Any]) -> None:
         self._instance = instance
-        self._state: tuple[tuple[str, Any], ...] = ()
+        self._state: list[Any] = []
         function = jitted._function
 
         @functools.wraps(function)
@@ -430,26 +432,51 @@ class _Method(Jitted):
         return super().lower(*args, **kwargs)
 
     def _refresh(self) -> None:
-        attributes = getattr(self._instance(), "__dict__", {})
-        state = self._state
-        if len(attributes) == len(state):
-            for item, seen in zip(attributes.items(), state, strict=True):
-                value = item[1]
-                shown = value._node if type(value) is Array else value
-                if (shown is not seen[1] and not _is_equal(shown, seen[1])) or item[0] != seen[0]:
-                    break
-            else:
-                return
-        self.clear_cache()
-        # Of an Array what it shows, as that can change.
-        self._state = tuple([(name, getattr(value, "_node", value)) for name, value in attributes.items()])
+        shown = _shown(self._instance())
+        if len(shown) != len(self._state) or not all(map(_is_seen, shown, self._state)):
+            self.clear_cache()
+            self._state = [_mark(each) for each in shown]
 
 
-def _is_equal(first: object, second: object) -> bool:
-    return type(first) is type(second) and type(first) in _PLAIN and bool(exact(first) == exact(second))
+_PLAIN: Final = frozenset((bool, int, float, complex, str, type(None)))
 
 
-_PLAIN: Final = (bool, int, float, complex, str)
+def _shown(instance: Any) -> list[Any]:
+    """The attributes of an object: names, and what is found there; of an Array the node, as that can change."""
+    found: list[Any] = []
+    for name, value in getattr(instance, "__dict__", {}).items():
+        found.append(name)
+        if type(value) is Array:
+            found.append(value._node)
+        elif type(value) in _PLAIN:
+            found.append(value)
+        else:
+            leaves, structure = tree.flatten(value)
+            found.append(structure)
+            found += [leaf._node if type(leaf) is Array else leaf for leaf in leaves]
+    return found
+
+
+def _mark(value: Any) -> Any:
+    """Something to know `value` by again which does not keep it, and so the object it belongs to, alive."""
+    if type(value) in _PLAIN or type(value) is Structure:
+        return value
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return value
+
+
+def _is_seen(value: Any, mark: Any) -> bool:
+    if value is mark or (type(mark) is weakref.ref and mark() is value):
+        return True
+    if type(value) is not type(mark):
+        return False
+    return (
+        bool(value == mark)
+        if type(value) is Structure
+        else type(value) in _PLAIN and exact(value) == exact(mark)
+    )
 
 
 def _stand_in(leaf: Any) -> Any:
