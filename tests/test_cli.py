@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.test_strictness import run
+from xarr import progress
 from xarr.__main__ import main
 
 
@@ -112,6 +114,32 @@ def test_run_prints_or_writes_the_results(files: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "[2. 4.]\n"
     assert main(["run", "double.mlir", "--input", "two.npy", "--output", "four.npy"]) == 0
     assert capsys.readouterr().out == ""
+    assert np.load("four.npy").tolist() == [2, 4]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "option", "shown"),
+    [
+        (Terminal, [], True),
+        (Terminal, ["--no-progress"], False),
+        (io.StringIO, [], False),
+        (io.StringIO, ["--progress"], True),
+    ],
+    ids=["terminal", "terminal-off", "file", "file-on"],
+)
+def test_run_shows_how_far_it_is(
+    stream: type[io.StringIO], option: list[str], shown: bool, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(sys, "stderr", written := stream())
+    assert main(["run", "double.mlir", "--input", "two.npy", "--output", "four.npy", *option]) == 0
+    assert ("main 100% |" in written.getvalue()) is shown
+    assert bool(written.getvalue()) is shown
     assert np.load("four.npy").tolist() == [2, 4]
 
 

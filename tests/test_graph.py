@@ -15,7 +15,7 @@ from xarr.compiler.decompose import decompose
 from xarr.compiler.simplify import simplify
 from xarr.errors import BackendError, InputError, ShapeError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, GraphError, Node, data, parameter, postorder, substitute
+from xarr.ir.graph import Graph, GraphError, Node, data, parameter, postorder
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.elementwise import Unary
 from xarr.ir.types import TensorType, TupleType
@@ -194,17 +194,6 @@ def test_deep_graphs_need_no_recursion() -> None:
     assert len(deep.verify().nodes) == 20_000
     assert decompose(deep, NumpyBackend()) is deep
     assert isinstance(hash(deep), int)
-
-
-def test_substitute_rebuilds_only_what_changes() -> None:
-    x, y, z = (parameter(VECTOR) for _ in range(3))
-    kept = Node(ops.Negate(), (y,))
-    root = binary(ops.Add(), binary(ops.Multiply(), x, y), kept)
-    (changed,) = substitute([root], {x: z})
-    assert changed.operands[0].operands == (z, y)
-    assert changed.operands[1] is kept
-    assert substitute([root], {}) == (root,)
-    assert changed.source == root.source
 
 
 def test_inline_wants_as_many_operands() -> None:

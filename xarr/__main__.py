@@ -17,6 +17,7 @@ from xarr import stablehlo
 from xarr.doctor import report
 from xarr.errors import InputError, XarrError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_expression
+from xarr.lazy import evaluate
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -34,6 +35,11 @@ def _parser() -> argparse.ArgumentParser:
         run.add_argument(option, type=Path, nargs="+", default=[], action="extend", help=help)
     run.add_argument("--function", default="main")
     run.add_argument("--backend", help="where to compute; default: that of the configuration")
+    run.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        help="show on standard error how far a long program is; default: on a terminal",
+    )
     return parser
 
 
@@ -90,6 +96,8 @@ def _run(options: argparse.Namespace) -> int:
     results = stablehlo.run(module, *inputs, function=options.function, backend=options.backend)
     if len(options.output) not in (0, len(results)):
         raise InputError(f"wanted {len(results)} files for --output, got {len(options.output)}")
+    shown = sys.stderr.isatty() if options.progress is None else options.progress
+    evaluate(*results, progress=options.function if shown else False)
     values = [np.asarray(result) for result in results]
     if not options.output:
         for value in values:

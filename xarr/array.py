@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -33,13 +33,25 @@ if TYPE_CHECKING:
 
 Axis = int | tuple[int, ...] | None
 
-#: What an operator computes with; anything else gets NotImplemented, so that its own operator is asked.
-_KNOWN = (Handle, int, float, complex, bool, list, tuple, np.ndarray, np.generic)
+#: What every operator computes with.
+_KNOWN = (Handle, int, float, complex, bool, list, tuple, np.generic)
+_UFUNC_OF_NUMPY: Final = np.ndarray.__array_ufunc__
+
+
+def _is_operand(other: object) -> bool:
+    """Whether xarr computes with `other`; anything else gets NotImplemented, so that it is asked itself.
+
+    A class with an `__array_ufunc__` of its own (None too) answers for itself: NumPy's NEP 13.
+    """
+    if isinstance(other, _KNOWN) or type(other) is np.ndarray:
+        return True
+    own = getattr(type(other), "__array_ufunc__", _UFUNC_OF_NUMPY)
+    return own is _UFUNC_OF_NUMPY and hasattr(other, "__array__")
 
 
 def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+        if _is_operand(other):
             return function(self, other)
         return NotImplemented  # type: ignore[no-any-return]
 
@@ -48,7 +60,7 @@ def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
 
 def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+        if _is_operand(other):
             return function(other, self)
         return NotImplemented  # type: ignore[no-any-return]
 
@@ -57,7 +69,7 @@ def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], 
 
 def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        if isinstance(other, _KNOWN) or hasattr(other, "__array__"):
+        if _is_operand(other):
             return self._become(function(self, other))
         return NotImplemented  # type: ignore[no-any-return]
 
@@ -221,13 +233,11 @@ class Array(Handle):
         return lazy.namespace(api_version)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Any:
-        function = _UFUNCS.get(ufunc.__name__)
-        if method != "__call__" or function is None:
-            called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-            raise InputError(f"np.{called} has no counterpart in xarr; np.{called}(np.asarray(x)) has")
-        if options:
-            given = ", ".join(options)
-            raise InputError(f"np.{ufunc.__name__} on xarr arrays takes no {given}: arrays are values")
+        if any(hasattr(other, "__array_ufunc__") and not _is_operand(other) for other in inputs):
+            return NotImplemented
+        function = _UFUNCS.get(ufunc)
+        if method != "__call__" or function is None or options:
+            raise InputError(_ufunc_refusal(ufunc, method, options))
         return function(*inputs)
 
     def __dlpack__(
@@ -492,11 +502,41 @@ class Array(Handle):
         return elementwise.imag(self)
 
 
-_UFUNCS = {
-    name: function
+#: By the function itself, since ufuncs of others may have the names of NumPy's.
+_UFUNCS: Final[dict[np.ufunc, Callable[..., Any]]] = {
+    getattr(np, name): function
     for name, function in (vars(elementwise) | vars(linear_algebra)).items()
     if isinstance(getattr(np, name, None), np.ufunc) and callable(function)
 }
+#: What to write for a method of a ufunc, and for an argument of one.
+_INSTEAD_OF_METHODS: Final = {
+    "add.reduce": "xarr.sum(x, axis=0)",
+    "multiply.reduce": "xarr.prod(x, axis=0)",
+    "maximum.reduce": "xarr.max(x, axis=0)",
+    "minimum.reduce": "xarr.min(x, axis=0)",
+    "logical_and.reduce": "xarr.all(x, axis=0)",
+    "logical_or.reduce": "xarr.any(x, axis=0)",
+    "add.accumulate": "xarr.cumulative_sum(x)",
+    "multiply.accumulate": "xarr.cumulative_prod(x)",
+}
+_INSTEAD_OF_OPTIONS: Final = {
+    "out": "an xarr array is never written to, nor into a NumPy array: write n = n + x for n += x",
+    "where": "xarr.where(condition, x, y) chooses element by element",
+    "dtype": "x.astype(dtype) converts",
+}
+
+
+def _ufunc_refusal(ufunc: np.ufunc, method: str, options: Mapping[str, object]) -> str:
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    called = f"np.{name}" if getattr(np, ufunc.__name__, None) is ufunc else f"the ufunc {name}"
+    if method == "__call__" and ufunc in _UFUNCS:
+        fixes = [_INSTEAD_OF_OPTIONS[option] for option in options if option in _INSTEAD_OF_OPTIONS]
+        return "; ".join([f"{called} on xarr arrays takes no {', '.join(options)}", *fixes])
+    fix = _INSTEAD_OF_METHODS.get(name)
+    return (
+        f"{called} does not take xarr arrays; {f'use {fix}, or ' if fix else ''}give it np.asarray(x) "
+        "for a result of NumPy's"
+    )
 
 
 def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:

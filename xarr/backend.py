@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
+    from xarr.progress import ProgressBar
 
 ENTRY_POINTS = "xarr.backends"
 
@@ -64,13 +65,23 @@ class AbstractBackend(ABC):
     def supports(self, op: type[Op]) -> bool:
         """Whether the backend runs this op whole.  Ops it does not are decomposed, or refused."""
 
-    def fuse(self, graph: Graph) -> Graph:
-        """The graph cut into groups that run as one; as it is, for a backend that runs op by op."""
+    def fuse(self, graph: Graph, hot: bool = False) -> Graph:
+        """The graph cut into groups that run as one; as it is, for a backend that runs op by op.
+
+        `hot`: it will run many times, so that much work on it pays.
+        """
         return graph
 
     @abstractmethod
     def compile(self, graph: Graph) -> Program:
         """Compile a graph that holds only supported ops.  Programs are kept, and used again for equal graphs."""
+
+    def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
+        """As `compile`, to the same bits, but the program counts its steps on `bar` when it runs, once.
+
+        Sets the bar's total.  A backend that cannot say how far it is leaves the bar alone.
+        """
+        return self.compile(graph)
 
     @abstractmethod
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:

@@ -21,15 +21,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 from math import prod
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import SupportsIndex, TypeAlias
 
+from xarr.config import MODES, Mode
 from xarr.errors import BroadcastError, ConfigError, InputError
 
 Shape: TypeAlias = tuple[int, ...]
 Dimensions: TypeAlias = tuple[int, ...]
-Mode: TypeAlias = Literal["numpy", "warn", "rank", "explicit"]
-
-MODES: tuple[Mode, ...] = ("numpy", "warn", "rank", "explicit")
 LISTED = 16
 """How many alignments an error or explanation lists; the rest is counted."""
 

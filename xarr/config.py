@@ -8,6 +8,7 @@
 | max_depth | XARR_MAX_DEPTH | ops in a chain before it is evaluated on its own | 10000 |
 | max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
 | jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
+| fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
 """
 
@@ -18,9 +19,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from xarr.errors import ConfigError
+
+#: How much implicit broadcasting is allowed.
+Mode: TypeAlias = Literal["numpy", "warn", "rank", "explicit"]
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 
 
 def _one_of(*allowed: str) -> Callable[[object], str]:
@@ -69,12 +74,13 @@ class _Option:
 
 
 _OPTIONS: Final[Mapping[str, _Option]] = {
-    "broadcasting": _Option("numpy", _one_of("numpy", "warn", "rank", "explicit")),
+    "broadcasting": _Option("numpy", _one_of(*MODES)),
     "backend": _Option("numpy", _name),
     "default_dtype": _Option("float64", _dtype_name),
     "max_depth": _Option(10_000, _positive),
     "max_pending_bytes": _Option(64 * 2**20, _positive),
     "jit_warn_compilations": _Option(20, _positive),
+    "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
     "verify_graphs": _Option(False, _flag),
 }
 
@@ -112,6 +118,7 @@ class Config:
     max_depth: int
     max_pending_bytes: int
     jit_warn_compilations: int
+    fusion: str
     verify_graphs: bool
 
     def __init__(self) -> None:

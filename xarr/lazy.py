@@ -22,7 +22,7 @@ from xarr.backend import AbstractBackend, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
 from xarr.config import current as config
-from xarr.errors import BackendError, DonationError, TracedValueError, ValueRangeError
+from xarr.errors import BackendError, DonationError, InputError, TracedValueError, ValueRangeError
 from xarr.host import is_weak, scalar_kind
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.op import Op
@@ -30,6 +30,7 @@ from xarr.ir.ops import Constant, Iota, Tuple
 from xarr.ir.source import here
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
+from xarr.progress import ProgressBar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -215,12 +216,17 @@ def from_host(array: np.ndarray[Any, Any], backend: AbstractBackend) -> Array:
 # --- evaluation ----------------------------------------------------------------------------------
 
 
-def evaluate(*handles: Handle) -> None:
+def evaluate(*handles: Handle, progress: bool | str = False) -> None:
     """Compute the values of `handles` now, all in one program for each backend.
 
+    progress: show on standard error how far the program is, under this label; the values are the same.
+
     Values of other live Arrays that are computed on the way are kept too.  Raises TracedValueError for
-    an Array that stands for an argument of a traced function.
+    an Array that stands for an argument of a traced function, InputError for another kind of `progress`.
     """
+    if type(progress) not in (bool, str):
+        raise InputError(f"evaluate: wanted True, False or a label for progress, got {progress!r}")
+    label = "evaluate" if progress is True else progress or None
     pending: dict[AbstractBackend, list[Node]] = {}
     for handle in handles:
         if handle._node.value is None:
@@ -228,7 +234,7 @@ def evaluate(*handles: Handle) -> None:
             owner = handle._backend or backends.default()
             pending.setdefault(owner, []).append(handle._node)
     for owner, nodes in pending.items():
-        _run(nodes, owner)
+        _run(nodes, owner, label)
 
 
 def _computed(handle: Handle) -> Node:
@@ -237,11 +243,6 @@ def _computed(handle: Handle) -> Node:
     if node.value is None:
         _run([node], handle._backend or backends.default())
     return node
-
-
-def value_of(handle: Handle) -> Any:
-    """The buffer with the value of `handle`, computed if need be; its backend is the node's owner."""
-    return _computed(handle).value
 
 
 def to_host(handle: Handle) -> np.ndarray[Any, Any]:
@@ -269,23 +270,38 @@ def _is_leaf(node: Node) -> bool:
     return node.value is not None
 
 
-def _run(roots: list[Node], backend: AbstractBackend) -> None:
+def _run(roots: list[Node], backend: AbstractBackend, label: str | None = None) -> None:
     with _lock:
         order = _single(roots) or postorder(roots, _is_leaf)
         parts = [(order, roots)] if len(order) <= _LONGEST else _parts(order, roots)
-    for part, needed in parts:
-        _run_part(part, needed, backend)
+    if label is None:
+        for part, needed in parts:
+            _run_part(part, needed, backend)
+    elif len(parts) == 1:
+        with ProgressBar(label, None) as bar:
+            _run_part(*parts[0], backend, bar)
+    else:
+        with ProgressBar(label, len(parts)) as bar:
+            for part, needed in parts:
+                _run_part(part, needed, backend)
+                bar.step()
 
 
-def _run_part(order: list[Node], roots: list[Node], backend: AbstractBackend) -> None:
+def _run_part(
+    order: list[Node], roots: list[Node], backend: AbstractBackend, bar: ProgressBar | None = None
+) -> None:
+    """Compute the `roots`; with a `bar`, by a program made for this run that counts its steps there."""
     with _lock:
         key, leaves, outputs = _linearise(order, roots, backend)
         arguments = [buffer_of(leaf, backend) for leaf in leaves]
-        compiled = _programs.get(key)
+        compiled = _programs.get(key) if bar is None else None
         if compiled is None:
             graph = lower(_as_graph(order, leaves, outputs), backend)
-            compiled = Compiled(backend.compile(graph), graph)
-            _programs.add(key, compiled)
+            if bar is None:
+                compiled = Compiled(backend.compile(graph), graph)
+                _programs.add(key, compiled)
+            else:
+                compiled = Compiled(backend.compile_watched(graph, bar), graph)
     try:
         values = compiled.program(*arguments)
     except BaseException as error:
@@ -376,7 +392,7 @@ def _linearise(
     one leaf.
     """
     number: dict[Node, int] = {}
-    rows: list[Any] = [backend.name]
+    rows: list[Any] = [(backend.name, config.fusion)]
     leaves: list[Node] = []
     outputs: list[Node] = []
     literals: dict[Op, int] = {}

@@ -27,6 +27,7 @@ class ProgressBar:
         self.label = label
         self.total = total
         self.steps = 0
+        self.turns = 0
         self._stream = sys.stderr if stream is None else stream
         self._interactive = self._stream.isatty()
         self._begun = time.monotonic()
@@ -36,6 +37,15 @@ class ProgressBar:
     def step(self) -> None:
         """Count one step."""
         self.steps += 1
+        self.turns = 0
+        self._draw_if_due()
+
+    def turn(self) -> None:
+        """Count one turn of the loop that the present step is."""
+        self.turns += 1
+        self._draw_if_due()
+
+    def _draw_if_due(self) -> None:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + (_REDRAW if self._interactive else _LOG)
@@ -57,14 +67,15 @@ class ProgressBar:
         """The line as it stands `seconds` after the beginning."""
         rate = self.steps / seconds if seconds > 0 else 0.0
         per_step = f"{rate:,.0f}/s" if rate >= 10 or not rate else f"{1 / rate:.2g} s each"
+        turns = f", turn {self.turns:,} of a loop" if self.turns else ""
         if self.total is None:
-            return f"{self.label} {self.steps:,} steps [{_clock(seconds)}, {per_step}]"
+            return f"{self.label} {self.steps:,} steps [{_clock(seconds)}, {per_step}{turns}]"
         share = min(self.steps / self.total, 1.0) if self.total else 1.0
         filled = int(share * _WIDTH)
         left = _clock((self.total - self.steps) / rate) if rate else "?"
         return (
             f"{self.label} {share:4.0%} |{'█' * filled}{'░' * (_WIDTH - filled)}| "
-            f"{self.steps:,}/{self.total:,} [{_clock(seconds)}, {left} left, {per_step}]"
+            f"{self.steps:,}/{self.total:,} [{_clock(seconds)}, {left} left, {per_step}{turns}]"
         )
 
     def _draw(self, now: float) -> None:

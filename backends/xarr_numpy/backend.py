@@ -9,6 +9,8 @@ import numpy as np
 from xarr.backend import AbstractBackend, Program, read_only
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
+from xarr.progress import ProgressBar
+from xarr_numpy import engine
 from xarr_numpy.program import compile_program
 from xarr_numpy.table import TABLE
 
@@ -21,8 +23,14 @@ class NumpyBackend(AbstractBackend):
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE
 
+    def fuse(self, graph: Graph, hot: bool = False) -> Graph:
+        return engine.fuse(graph, hot)
+
     def compile(self, graph: Graph) -> Program:
         return compile_program(graph)
+
+    def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
+        return compile_program(graph, bar=bar)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return read_only(array)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.types import TensorType
 from xarr.progress import ProgressBar
+from xarr_numpy import engine
 from xarr_numpy.ciphers import is_threefry
 from xarr_numpy.rows import Rows
 
@@ -44,6 +46,14 @@ def while_loop_shown(progress: ops.Progress, cond: Function, body: Function, *st
         while cond(*state)[0]:
             state = body(*state)
             bar.step()
+    return state
+
+
+def while_loop_watched(bar: ProgressBar, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
+    """`while_loop` as one step of a program that shows how far it is."""
+    while cond(*state)[0]:
+        state = body(*state)
+        bar.turn()
     return state
 
 
@@ -131,7 +141,16 @@ def _call(emitter: Emitter, node: Node) -> str:
     if not emitter.lanes and is_threefry(node):
         words = ", ".join(emitter.names[operand] for operand in node.operands)
         return f"threefry2x32({node.operands[0].shape}, {words})"
-    return _packed(node, f"{emitter.function(node.op.computation)}({_names(emitter, node.operands)})")
+    function = emitter.function(node.op.computation, bar=emitter.bar)
+    return _packed(node, f"{function}({_names(emitter, node.operands)})")
+
+
+def _fusion(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Fusion)
+    kernel = engine.kernel(node.op)
+    name = emitter.constant(kernel, "k")
+    emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
+    return f"{name}({_names(emitter, node.operands)})"
 
 
 def _map(emitter: Emitter, node: Node) -> str:
@@ -150,7 +169,9 @@ def _while(emitter: Emitter, node: Node) -> str:
         emitter.function(node.op.body, in_place=frozenset(written.values())),
     ]
     loop = f"while_loop({', '.join(functions)}"
-    if node.op.progress is not None:
+    if emitter.bar is not None:
+        loop = f"while_loop_watched(bar, {', '.join(functions)}"
+    elif node.op.progress is not None:
         loop = f"while_loop_shown({emitter.constant(node.op.progress)}, {', '.join(functions)}"
     state = _names(emitter, node.operands)
     if written:
@@ -216,7 +237,7 @@ def _lanes_call(emitter: Emitter, node: Node, index: str, functions: Sequence[st
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
-        *(while_loop, while_loop_shown, owned, custom_call),
+        *(while_loop, while_loop_shown, while_loop_watched, owned, custom_call),
         *(branch, map_lanes, while_lanes, branch_lanes),
     )
 }
@@ -227,6 +248,7 @@ ROWS: Final[Rows] = {
     ops.CustomCall: _custom_call,
     ops.GetTupleElement: _get_tuple_element,
     ops.If: _if,
+    ops.Fusion: _fusion,
     ops.Map: _map,
     ops.OptimizationBarrier: _barrier,
     ops.Tuple: _tuple,

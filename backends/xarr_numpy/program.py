@@ -23,6 +23,7 @@ from xarr.backend import failed_at
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
+from xarr.progress import ProgressBar
 from xarr_numpy.table import SCOPE, TABLE
 
 
@@ -60,7 +61,7 @@ class Emitter:
     """Writes the lines of one program.
 
     `lanes` makes a program for a scalar computation (a combiner, a comparator, the body of a map) that
-    runs on whole arrays, one lane for each element.
+    runs on whole arrays, one lane for each element.  With a `bar` the program counts a step after each node.
     """
 
     def __init__(
@@ -69,19 +70,21 @@ class Emitter:
         lanes: bool = False,
         name: str = "program",
         in_place: frozenset[Node] = frozenset(),
+        bar: ProgressBar | None = None,
     ) -> None:
         self.graph = graph
         self.lanes = lanes
         self.name = name
         #: Nodes that may write into their first operand.
         self.in_place = in_place
+        self.bar = bar
         self.names: dict[Node, str] = {}
         self.thin: set[Node] = set()
         #: Thin values of arrays that have no dimension at all: a scalar broadcast, and what came of it.
         self.points: set[Node] = set()
         self.body: list[tuple[str, Node | None]] = []
         self.nested: list[str] = []
-        self.scope: dict[str, Any] = {}
+        self.scope: dict[str, Any] = {} if bar is None else {"bar": bar}
         self._count: Counter[str] = Counter()
         self._dtypes: dict[np.dtype[Any], str] = {}
         self._last_use = _last_uses(graph)
@@ -97,11 +100,17 @@ class Emitter:
             self._dtypes[value] = name
         return name
 
-    def function(self, graph: Graph, lanes: bool = False, in_place: frozenset[Node] = frozenset()) -> str:
+    def function(
+        self,
+        graph: Graph,
+        lanes: bool = False,
+        in_place: frozenset[Node] = frozenset(),
+        bar: ProgressBar | None = None,
+    ) -> str:
         """A name for the program of a graph that an op carries; its source follows that of this program."""
         prefix = "f" if self.name == "program" else f"{self.name}_"
         name = self.constant(None, prefix)
-        inner = Emitter(graph, lanes or self.lanes, name, in_place).run()
+        inner = Emitter(graph, lanes or self.lanes, name, in_place, bar).run()
         self.scope[name] = inner.function
         self.nested.append(inner.text)
         return name
@@ -123,6 +132,7 @@ class Emitter:
         for index, node in enumerate(self.graph.nodes):
             self.emit(f"v{index}", node)
             self._free(node)
+            self._step()
         # Only what leaves the program is made read-only: a loop may write into what it carries.
         last = "finish" if self.name == "program" else "compact"
         results = "".join(f"{last}({self.full(node)}), " for node in self.graph.results)
@@ -147,6 +157,11 @@ class Emitter:
         dead = [operand for operand in dict.fromkeys(node.operands) if self._last_use[operand] is node]
         if dead:
             self.body.append((f"del {', '.join(self.names[operand] for operand in dead)}", None))
+
+    def _step(self) -> None:
+        if self.bar is not None:
+            self.bar.total = (self.bar.total or 0) + 1
+            self.body.append(("bar.step()", None))
 
     def _compiled(self) -> NumpyProgram:
         header = f"def {self.name}({', '.join(self.names[node] for node in self.graph.parameters)}):"
@@ -174,6 +189,6 @@ def _last_uses(graph: Graph) -> dict[Node, Node | None]:
     return last
 
 
-def compile_program(graph: Graph, lanes: bool = False) -> NumpyProgram:
+def compile_program(graph: Graph, lanes: bool = False, bar: ProgressBar | None = None) -> NumpyProgram:
     """The NumPy program of a graph."""
-    return Emitter(graph, lanes).run()
+    return Emitter(graph, lanes, bar=bar).run()

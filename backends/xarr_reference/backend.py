@@ -11,7 +11,8 @@ from xarr.backend import AbstractBackend, Program, read_only
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr_reference.interpreter import TABLE, run
+from xarr.progress import ProgressBar
+from xarr_reference.interpreter import TABLE, run, steps
 from xarr_reference.values import Array, Value
 
 
@@ -20,6 +21,7 @@ class ReferenceProgram:
     """A graph that is interpreted when called."""
 
     graph: Graph
+    bar: ProgressBar | None = None
 
     @property
     def text(self) -> str:
@@ -31,7 +33,7 @@ class ReferenceProgram:
 
     def __call__(self, *arguments: Value) -> tuple[Value, ...]:
         with np.errstate(all="ignore"):
-            return tuple(map(_finished, run(self.graph, *arguments)))
+            return tuple(map(_finished, run(self.graph, *arguments, bar=self.bar)))
 
 
 def _finished(value: Value) -> Value:
@@ -53,6 +55,11 @@ class ReferenceBackend(AbstractBackend):
             if type(node.op) not in TABLE:
                 raise BackendError(f"backend 'reference' has no {node.op.name}")
         return ReferenceProgram(graph)
+
+    def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
+        self.compile(graph)
+        bar.total = steps(graph)
+        return ReferenceProgram(graph, bar)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         return read_only(array)

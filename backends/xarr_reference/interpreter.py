@@ -7,8 +7,10 @@ from typing import Final
 
 from xarr.backend import failed_at
 from xarr.errors import BackendError
+from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr.progress import ProgressBar
 from xarr_reference import (
     control,
     convolution,
@@ -38,20 +40,40 @@ TABLE: Final[dict[type[Op], Rule]] = {
 }
 
 
-def run(graph: Graph, *arguments: Value) -> tuple[Value, ...]:
-    """The values of the graph's results for these values of its parameters."""
+def run(graph: Graph, *arguments: Value, bar: ProgressBar | None = None) -> tuple[Value, ...]:
+    """The values of the graph's results for these values of its parameters.
+
+    With a `bar`, each node is a step, those of called graphs too.
+    """
     values: dict[Node, Value] = dict(zip(graph.parameters, arguments, strict=True))
     for node in graph.nodes:
-        values[node] = evaluate(node, [values[operand] for operand in node.operands])
+        values[node] = evaluate(node, [values[operand] for operand in node.operands], bar)
+        if bar is not None:
+            bar.step()
     return tuple(values[node] for node in graph.results)
 
 
-def evaluate(node: Node, operands: list[Value]) -> Value:
+def steps(graph: Graph) -> int:
+    """How many steps `run` counts."""
+    called = (steps(inner) for node in graph for inner in node.op.graphs if isinstance(node.op, ops.Call))
+    return len(graph.nodes) + sum(called)
+
+
+def _turn(body: Graph, bar: ProgressBar, *carried: Value) -> tuple[Value, ...]:
+    """One turn of a loop, counted."""
+    bar.turn()
+    return run(body, *carried)
+
+
+def evaluate(node: Node, operands: list[Value], bar: ProgressBar | None = None) -> Value:
     """The value of one node; an error that arises says at which node."""
     rule = TABLE.get(type(node.op))
     if rule is None:
         raise BackendError(f"backend 'reference' has no {node.op.name}")
-    computations = [partial(run, graph) for graph in node.op.graphs]
+    watched = bar if isinstance(node.op, ops.Call) else None
+    computations = [partial(run, graph, bar=watched) for graph in node.op.graphs]
+    if bar is not None and isinstance(node.op, ops.While):
+        computations[1] = partial(_turn, node.op.body, bar)
     try:
         return rule(node, *computations, *operands)
     except BaseException as error:

@@ -16,21 +16,23 @@ from xarr.config import current as config
 from xarr.errors import ValueRangeError
 from xarr.ir.graph import Graph
 
-Pass = Callable[[Graph, AbstractBackend], Graph]
+Pass = Callable[[Graph, AbstractBackend, bool], Graph]
 
 #: The stages that give a graph, in order.
 STAGES: Final[dict[str, Pass]] = {
-    "traced": lambda graph, backend: graph,
-    "simplified": lambda graph, backend: simplify(graph),
-    "static": lambda graph, backend: make_static(graph),
-    "decomposed": decompose,
-    "fused": lambda graph, backend: backend.fuse(graph),
+    "traced": lambda graph, backend, hot: graph,
+    "simplified": lambda graph, backend, hot: simplify(graph),
+    "static": lambda graph, backend, hot: make_static(graph),
+    "decomposed": lambda graph, backend, hot: decompose(graph, backend),
+    "fused": lambda graph, backend, hot: backend.fuse(graph, hot),
 }
 LAST: Final = "fused"
 
 
-def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST) -> Graph:
+def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool = False) -> Graph:
     """`graph` as it stands after `stage`; after the last one it is what the backend compiles.
+
+    `hot` says that it will run many times.
 
     With `config.verify_graphs` the graph is checked before and after each stage.  Raises ValueRangeError for an
     unknown stage, BackendError for an op that `backend` cannot run.
@@ -38,7 +40,7 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST) -> Graph:
     if stage not in STAGES:
         raise ValueRangeError(f"wanted one of the stages {', '.join([*STAGES, 'program'])}, got {stage!r}")
     for name, step in STAGES.items():
-        graph = step(graph, backend)
+        graph = step(graph, backend, hot)
         if config.verify_graphs:
             graph.verify()
         if name == stage:
@@ -46,6 +48,6 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST) -> Graph:
     return graph
 
 
-def compile_graph(graph: Graph, backend: AbstractBackend) -> Program:
+def compile_graph(graph: Graph, backend: AbstractBackend, hot: bool = False) -> Program:
     """The program that `backend` runs for `graph`: what comes after the last stage."""
-    return backend.compile(lower(graph, backend))
+    return backend.compile(lower(graph, backend, hot=hot))

@@ -12,15 +12,18 @@ The operators of Value are the primitives of its dtype; a Python number beside a
 Value's dtype.  Nothing is promoted: two operands of different dtypes are a TypeError.
 
     add sub mul neg          float (IEEE 754, rounded to nearest) and integer (modulo 2**bits)
-    div                      float; integer `div` and `rem` truncate, the divisor must not be 0 (nor -1 for
-                             the smallest integer)
+    div rem                  float, rem being C's fmod, exact; those of integers truncate, and the divisor
+                             must not be 0 (nor -1 for the smallest integer)
     fma                      x * y + z, rounded once
     sqrt rint floor ceil trunc abs copysign        float; rint rounds to nearest even
+    maximum minimum          float, as IEEE 754-2019 has them: NaN if either is, and -0 < +0
     and or xor not           integer and bool
     shl shr                  integer; 0 <= count < bits; shr keeps the sign of signed dtypes
     popcount, count_leading_zeros                  integer
     eq ne lt le gt ge        to bool; with a NaN only ne holds
     select                   predicate, value where true, value where false: both are computed
+    rarely                   predicate, usual value, value where true: as select, but the last is costly and
+                             seldom wanted, and may be left out where no element wants it
     convert                  to another dtype: rounds to nearest even; float to integer truncates, ends at
                              the extremes, NaN is 0; to bool is "not 0"
     truncate                 float to integer where the caller knows that it fits
@@ -140,6 +143,12 @@ class Value:
     def rem(self, other: Value | Number) -> Value:
         return self._binary("rem", other)
 
+    def maximum(self, other: Value | Number) -> Value:
+        return self._binary("maximum", other)
+
+    def minimum(self, other: Value | Number) -> Value:
+        return self._binary("minimum", other)
+
     def copysign(self, sign: Value | Number) -> Value:
         """This magnitude with the sign of another value."""
         return self._binary("copysign", sign)
@@ -193,6 +202,12 @@ class Value:
         if true.dtype != false.dtype:
             raise TypeError(f"select of {true.dtype} and {false.dtype}")
         return self.values.make("select", (self, true, false), like.dtype)
+
+    def rarely(self, exceptional: Value, usual: Value) -> Value:
+        """`select(exceptional, usual)`, of which the first is costly and seldom wanted."""
+        if self.dtype != BOOL or exceptional.dtype != usual.dtype:
+            raise TypeError(f"rarely of {self.dtype}, {exceptional.dtype} and {usual.dtype}")
+        return self.values.make("rarely", (self, usual, exceptional), usual.dtype)
 
     def convert(self, dtype: Any) -> Value:
         """The value in another dtype; see the head of this file for what does not fit."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED, default_of, promote
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED
 from xarr.errors import DTypeError, ValueRangeError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, is_weak, promoted
 from xarr.functions._rows import (
@@ -481,8 +481,3 @@ def fabs(x: ArrayLike, /) -> Array:
     """|x| as a float."""
     array = as_array(x)
     return lax.abs(lax.convert_element_type(array, to_real_float("fabs", array.dtype)))
-
-
-def result_float(x: Array) -> DType:
-    """The float type that statistics of x have: its own, or the default float for integers."""
-    return x.dtype if x.dtype in FLOAT | COMPLEX else promote(x.dtype, default_of(float))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
@@ -152,8 +152,9 @@ class Node:
 
     def rebuilt(self, operands: tuple[Node, ...], op: Op | None = None) -> Node:
         """The same op, or `op` in its place, at the same source line over other operands."""
-        same_types = all(new.type is old.type for new, old in zip(operands, self.operands, strict=True))
-        keep_type = op is None and same_types
+        keep_type = op is None and all(
+            new.type is old.type for new, old in zip(operands, self.operands, strict=True)
+        )
         node = Node(self.op if op is None else op, operands, self.type if keep_type else None)
         node._place = self._place
         return node
@@ -207,18 +208,6 @@ def postorder(roots: Iterable[Node], stop: Callable[[Node], bool] | None = None)
                     (operand, False) for operand in reversed(node.operands) if id(operand) not in seen
                 )
     return order
-
-
-def substitute(roots: Iterable[Node], replacement: Mapping[Node, Node]) -> tuple[Node, ...]:
-    """`roots` with every node of `replacement` exchanged, rebuilt only where something below changed."""
-    roots = tuple(roots)
-    new: dict[Node, Node] = dict(replacement)
-    for node in postorder(roots, stop=new.__contains__):
-        if node not in new:
-            operands = tuple(new[operand] for operand in node.operands)
-            changed = any(a is not b for a, b in zip(operands, node.operands, strict=True))
-            new[node] = node.rebuilt(operands) if changed else node
-    return tuple(new[root] for root in roots)
 
 
 class Graph:

@@ -144,7 +144,3 @@ def integer(name: str, argument: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise InputError(f"{name}: wanted an int for {argument}, got {value!r}") from None
-
-
-def is_array(value: object) -> bool:
-    return isinstance(value, Handle)

@@ -12,11 +12,11 @@ from xarr.dtypes import SIGNED, info
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.lax.core import ArrayLike, integer, integers, is_array, merged, operands
+from xarr.lax.core import ArrayLike, integer, integers, merged, operands
 from xarr.lax.dynamic_sizes import get_dimension_size
 from xarr.lax.elementwise import add, convert_element_type, lt, select
 from xarr.lax.movement import expand_dims, index_in_dim, squeeze
-from xarr.lazy import wrap
+from xarr.lazy import Handle, wrap
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _from_end(start: Array, operand: Node, dimension: int) -> Array:
 
 def _scalars_of(name: str, start_indices: Any) -> list[Any]:
     """The start indices one by one."""
-    if is_array(start_indices) or isinstance(start_indices, np.ndarray):
+    if isinstance(start_indices, Handle | np.ndarray):
         (node,), _ = operands(name, start_indices)
         if len(node.shape) != 1:
             raise ShapeError(

@@ -29,12 +29,11 @@ from xarr.lax.core import (
     broadcast_node,
     integer,
     integers,
-    is_array,
     merged,
     operands,
     scalar_node,
 )
-from xarr.lazy import wrap
+from xarr.lazy import Handle, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -202,7 +201,7 @@ def pow(x: ArrayLike, y: ArrayLike, broadcast_dimensions: Sequence[int] | None =
 
 def _dtype(value: ArrayLike) -> np.dtype[Any] | None:
     """The element type of an array; None for Python scalars and sequences, which adapt."""
-    found = value._node.dtype if is_array(value) else getattr(value, "dtype", None)
+    found = value._node.dtype if isinstance(value, Handle) else getattr(value, "dtype", None)
     return None if found is None else canonical(found)
 
 

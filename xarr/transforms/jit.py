@@ -219,7 +219,7 @@ class Jitted:
         Shapes such as "f32[2,3]" may stand for arrays.
         """
         traced = self._traced(self._call(args, kwargs, _stand_in))
-        return Lowered(traced.graph, traced.owner, traced.captured)
+        return Lowered(traced.graph, traced.owner, traced.captured, hot=True)
 
     # --- a call ------------------------------------------------------------------------------------
 

@@ -118,7 +118,7 @@ class Traced:
     def _compile(self) -> Compiled:
         owner = self.owner
         lazy.evaluate(*[lazy.wrap(node, self.backend) for node in self.captured])
-        graph = lower(self.graph, owner)
+        graph = lower(self.graph, owner, hot=True)
         hidden = tuple([lazy.buffer_of(node, owner) for node in self.captured])
         return Compiled(owner.compile(graph), graph, hidden)
 

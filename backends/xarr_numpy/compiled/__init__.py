@@ -1,0 +1,1 @@
+"""Loops compiled for the processor by LLVM, which the extra `xarr[jit]` brings (llvmlite)."""

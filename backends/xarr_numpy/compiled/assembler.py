@@ -1,0 +1,122 @@
+"""LLVM IR to machine code for this processor, in memory or as bytes that a cache can keep.
+
+    code = load(assemble(ir), ["kernel"])
+    code.addresses["kernel"]
+
+One lock guards LLVM.  It is held across a fork, so that a child finds LLVM idle and the lock free.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from xarr.errors import BackendError
+
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
+
+#: How hard LLVM's code generator tries, 0 to 3.
+CODEGEN_LEVEL: Final = 2
+
+_lock: Final = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """Loaded machine code and the addresses of its functions, which are good while this object lives."""
+
+    addresses: dict[str, int]
+    _resources: Any
+
+
+def target() -> str:
+    """What code is made for: LLVM's version, the processor and its features; code for another may crash."""
+    with _lock:
+        machine = _Machine.get()
+        return f"LLVM {machine.version}, {machine.triple}, {machine.cpu}, {machine.features}"
+
+
+def assemble(ir: str, optimise: bool = False) -> bytes:
+    """Object code for a module in LLVM IR; `optimise` runs LLVM's passes over it before.
+
+    Raises BackendError for text that is not LLVM IR.
+    """
+    with _lock:
+        return _Machine.get().object_code(ir, optimise)
+
+
+def load(object_code: bytes, names: Iterable[str]) -> Code:
+    """Object code made ready to run.  Whoever calls its functions keeps the result.
+
+    Raises BackendError for bytes that are no object code or lack one of the functions.
+    """
+    with _lock:
+        return _Machine.get().load(object_code, list(names))
+
+
+class _Machine:
+    """This processor, as LLVM sees it."""
+
+    def __init__(self) -> None:
+        try:
+            import llvmlite.binding as llvm
+        except ImportError as error:
+            raise BackendError("compiled loops need llvmlite: pip install 'xarr[jit]'") from error
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._llvm = llvm
+        self.version = ".".join(map(str, llvm.llvm_version_info))
+        self.triple = llvm.get_process_triple()
+        self.cpu = llvm.get_host_cpu_name()
+        self.features = llvm.get_host_cpu_features().flatten()
+        self._emitter = self._target_machine()
+        # The linker owns the target machine that it is given.
+        self._linker = llvm.create_lljit_compiler(self._target_machine(), use_jit_link=False)
+        self._libraries = 0
+
+    @staticmethod
+    @functools.cache
+    def get() -> _Machine:
+        """The one there is."""
+        return _Machine()
+
+    def _target_machine(self) -> llvm.TargetMachine:
+        found = self._llvm.Target.from_triple(self.triple)
+        return found.create_target_machine(
+            cpu=self.cpu, features=self.features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="default"
+        )
+
+    def object_code(self, ir: str, optimise: bool) -> bytes:
+        try:
+            module = self._llvm.parse_assembly(ir)
+            module.verify()
+        except RuntimeError as error:
+            raise BackendError(f"LLVM refused a program: {error}") from error
+        with module:
+            self._run_passes(module, 2 if optimise else 0)
+            return bytes(self._emitter.emit_object(module))
+
+    def _run_passes(self, module: llvm.ModuleRef, level: int) -> None:
+        """Level 0 does no more than inline what is marked so."""
+        options = self._llvm.create_pipeline_tuning_options(speed_level=level)
+        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+        builder = self._llvm.create_pass_builder(self._emitter, options)
+        builder.getModulePassManager().run(module, builder)
+
+    def load(self, object_code: bytes, names: list[str]) -> Code:
+        self._libraries += 1
+        builder = self._llvm.JITLibraryBuilder().add_object_img(object_code).add_current_process()
+        for name in names:
+            builder.export_symbol(name)
+        try:
+            tracker = builder.link(self._linker, f"xarr.{self._libraries}")
+        except RuntimeError as error:
+            raise BackendError(f"LLVM could not load a program: {error}") from error
+        return Code({name: tracker[name] for name in names}, tracker)

@@ -1,0 +1,151 @@
+"""float32 and float64 as the expansions see them: bits, extremes, and sums that keep what they round off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from xarr.compiler.scalars import DType, Value
+
+
+@dataclass(frozen=True)
+class Format:
+    """An IEEE 754 format.
+
+    Adding `magic` to a float leaves its nearest integer in the low bits of the sum; `biased` adds the bias
+    of the exponent too, so that a shift by `mantissa` makes a power of two.
+    """
+
+    signed: DType
+    unsigned: DType
+    mantissa: int
+    bias: int
+
+    @property
+    def magic(self) -> float:
+        return float(3 << (self.mantissa - 1))
+
+    @property
+    def biased(self) -> float:
+        return self.magic + self.bias
+
+    @property
+    def smallest_normal(self) -> float:
+        return float(2.0 ** (1 - self.bias))
+
+    @property
+    def sign_bit(self) -> int:
+        return 1 << (self.mantissa + (8 if self.mantissa == 23 else 11))
+
+
+_FORMATS: Final = {
+    np.dtype(np.float32): Format(np.dtype(np.int32), np.dtype(np.uint32), 23, 127),
+    np.dtype(np.float64): Format(np.dtype(np.int64), np.dtype(np.uint64), 52, 1023),
+}
+
+SINGLE: Final = np.dtype(np.float32)
+DOUBLE: Final = np.dtype(np.float64)
+
+
+def format_of(x: Value) -> Format:
+    """The format of a float32 or float64."""
+    return _FORMATS[x.dtype]
+
+
+def bits_of(x: Value) -> Value:
+    """The bits as an unsigned integer."""
+    return x.bitcast(format_of(x).unsigned)
+
+
+def at_most(x: Value, limit: float) -> Value:
+    """The smaller of both; a NaN stays."""
+    return x.gt(limit).select(limit, x)
+
+
+def at_least(x: Value, limit: float) -> Value:
+    """The larger of both; a NaN stays."""
+    return x.lt(limit).select(limit, x)
+
+
+def power_of_two(n: Value, shift: int = 0) -> Value:
+    """2**(n + shift) for an integral float n, where that is a normal number."""
+    form = format_of(n)
+    bits = bits_of(n + (form.biased + shift)) << form.mantissa
+    return bits.bitcast(n.dtype)
+
+
+def scaled(x: Value, n: Value) -> Value:
+    """x * 2**n for an integral float n within twice the range of exponents, rounded once."""
+    form = format_of(x)
+    half = n.fma(0.5, form.biased)
+    rest = n - (half - form.biased)
+    first = (bits_of(half) << form.mantissa).bitcast(x.dtype)
+    return x * first * power_of_two(rest)
+
+
+def with_sign_flipped(x: Value, flip: Value) -> Value:
+    """x, negated where the sign bit of the unsigned integer `flip` is set."""
+    return (bits_of(x) ^ (flip & format_of(x).sign_bit)).bitcast(x.dtype)
+
+
+def mantissa_and_exponent(x: Value) -> tuple[Value, Value]:
+    """m in [sqrt(1/2), sqrt(2)) and an integral float k with x = m * 2**k, for finite x > 0."""
+    form = format_of(x)
+    subnormal = x.lt(form.smallest_normal)
+    normal = subnormal.select(x * float(2**form.mantissa), x)
+    root = int(np.sqrt(x.dtype.type(0.5)).view(form.unsigned))
+    one = form.bias << form.mantissa
+    shifted = bits_of(normal) + (one - root)
+    exponent = shifted >> form.mantissa
+    m = ((shifted & ((1 << form.mantissa) - 1)) + root).bitcast(x.dtype)
+    # The bits of 2**mantissa end in zeros, so that an exponent fits in them: an integer becomes a float.
+    units = float(2**form.mantissa)
+    unit_bits = int(x.dtype.type(units).view(form.unsigned))
+    number = (exponent | unit_bits).bitcast(x.dtype)
+    offset = subnormal.select(x.constant(units + form.bias + form.mantissa), units + form.bias)
+    return m, number - offset
+
+
+# --- pairs: an unevaluated sum of two floats, the second much smaller --------------------------------
+
+Pair = tuple[Value, Value]
+
+
+def two_sum(x: Value, y: Value) -> Pair:
+    """x + y and what its rounding lost.  Source: Knuth, TAOCP 2, 4.2.2."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def quick_two_sum(x: Value, y: Value) -> Pair:
+    """The same where |x| >= |y|.  Source: Dekker (1971)."""
+    total = x + y
+    return total, y - (total - x)
+
+
+def two_product(x: Value, y: Value) -> Pair:
+    """x * y and what its rounding lost."""
+    product = x * y
+    return product, x.fma(y, -product)
+
+
+def add_pairs(x: Pair, y: Pair) -> Pair:
+    """The sum where the first pair is not the smaller one."""
+    total, lost = quick_two_sum(x[0], y[0])
+    return quick_two_sum(total, lost + (x[1] + y[1]))
+
+
+def multiply_pairs(x: Pair, y: Pair) -> Pair:
+    product, lost = two_product(x[0], y[0])
+    return quick_two_sum(product, x[0].fma(y[1], x[1].fma(y[0], lost)))
+
+
+def quotient(x: Value, y: Pair) -> Value:
+    """x / y where x and y are of moderate size, hardly worse than rounded once."""
+    inverse = 1.0 / y[0]
+    found = x * inverse
+    remainder = y[1].fma(-found, y[0].fma(-found, x))
+    return remainder.fma(inverse, found)

@@ -1,0 +1,345 @@
+"""Values as LLVM IR: one `Block` of straight-line instructions on scalars or vectors.
+
+No instruction carries a fast-math flag.  A result has the same bits at every width, in the tail of a loop
+and on every machine.  Source: LLVM Language Reference Manual.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.compiler.scalars import BOOL, COMPARISONS, DType, Value
+from xarr_numpy.compiled import slow_paths
+from xarr_numpy.compiled.rounding import float16_of_float64
+
+_FLOATS: Final = {
+    np.dtype(np.float16): "half",
+    np.dtype(np.float32): "float",
+    np.dtype(np.float64): "double",
+}
+_BINARY_FLOAT: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rem": "frem"}
+_BINARY_INTEGER: Final = {
+    **{"add": "add", "sub": "sub", "mul": "mul", "div": "sdiv", "rem": "srem"},
+    **{"and": "and", "or": "or", "xor": "xor", "shl": "shl", "shr": "ashr"},
+}
+_UNSIGNED: Final = {**_BINARY_INTEGER, "div": "udiv", "rem": "urem", "shr": "lshr"}
+_INTRINSICS: Final = {
+    **{"sqrt": "sqrt", "rint": "rint", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "abs": "fabs"},
+    **{"maximum": "maximum", "minimum": "minimum"},
+    **{"copysign": "copysign", "fma": "fma", "popcount": "ctpop", "count_leading_zeros": "ctlz"},
+}
+
+
+def element_type(dtype: DType) -> str:
+    """LLVM's type of one element in a register; bools are i1 there and i8 in memory."""
+    if dtype == BOOL:
+        return "i1"
+    if dtype.kind in "iu":
+        return f"i{dtype.itemsize * 8}"
+    if dtype not in _FLOATS:
+        raise TypeError(f"no register holds {dtype}; load its bits as an unsigned integer and widen them")
+    return _FLOATS[dtype]
+
+
+def register_type(dtype: DType, width: int) -> str:
+    """LLVM's type of `width` elements in a register: a scalar for one, else a vector."""
+    element = element_type(dtype)
+    return element if width == 1 else f"<{width} x {element}>"
+
+
+def literal(value: Value) -> str:
+    """A constant as LLVM writes it, to the bit."""
+    (number,) = np.frombuffer(value.attribute, value.dtype)
+    if value.dtype == BOOL:
+        return "true" if number else "false"
+    if value.dtype.kind != "f":
+        return str(number)
+    if value.dtype == np.float16:
+        return f"0xH{int(number.view(np.uint16)):04X}"
+    return f"0x{_double_bits(number):016X}"
+
+
+def _double_bits(number: Any) -> int:
+    """The bits of the float64 that stands for this float32 or float64; by hand, since NumPy quiets NaNs."""
+    if number.dtype == np.float64:
+        return int(number.view(np.uint64))
+    if number == number:
+        return int(np.float64(number).view(np.uint64))
+    bits = int(number.view(np.uint32))
+    return (bits >> 31) << 63 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29
+
+
+class Block:
+    """Prints values as instructions, each once, for vectors of `width` elements or for scalars (1).
+
+    A value is a vector if it varies from element to element: if one of its operands does or if `varies`
+    says so of an argument or a load.  Others stay scalars, and are spread where a vector needs them.
+
+    lines           the instructions
+    declarations    the `declare` lines of what they call
+    functions       definitions that the module needs besides, by name
+
+    `prefix` makes names that differ from those of another block in the same LLVM function; `suffix` does so
+    for functions in the same module.
+    """
+
+    def __init__(
+        self, width: int, varies: Callable[[Value], bool] = lambda value: True, prefix: str = "v"
+    ) -> None:
+        self.width = width
+        self.lines: list[str] = []
+        self.declarations: set[str] = set()
+        self.functions: dict[str, str] = {}
+        self.names: dict[Value, str] = {}
+        self._leaf_varies = varies
+        self._prefix = prefix
+        self._varying: dict[Value, bool] = {}
+        self._spread: dict[Value, str] = {}
+        self._count = 0
+
+    # --- what a loop emitter calls -------------------------------------------------------------------
+
+    def emit(self, values: Iterable[Value], names: dict[Value, str] | None = None) -> None:
+        """Compute these values.  `names` has those that registers hold already (arguments, loads)."""
+        self.names.update(names or {})
+        for value in self._missing(values):
+            self.names[value] = literal(value) if value.op == "constant" else self._write(value)
+
+    def varies(self, value: Value) -> bool:
+        """Whether the value is a vector (of a block that is wider than 1)."""
+        found = self._varying.get(value)
+        if found is None:
+            own = not value.operands and value.op != "constant" and self._leaf_varies(value)
+            found = own or any([self.varies(operand) for operand in value.operands])
+            self._varying[value] = found
+        return found
+
+    def width_of(self, value: Value) -> int:
+        """How many elements the register of a value has."""
+        return self.width if self.varies(value) else 1
+
+    def operand(self, value: Value, width: int) -> str:
+        """The register or constant of a value that has been emitted, without its type."""
+        if width == 1 or self.width_of(value) == width:
+            return self.names[value]
+        if value.op == "constant":
+            return f"splat ({element_type(value.dtype)} {literal(value)})"
+        if value not in self._spread:
+            self._spread[value] = self._spread_out(value)
+        return self._spread[value]
+
+    def typed(self, value: Value, width: int) -> str:
+        """The same with its type before it."""
+        return f"{register_type(value.dtype, width)} {self.operand(value, width)}"
+
+    def line(self, instruction: str) -> str:
+        """Append an instruction that has a result; its register."""
+        self._count += 1
+        register = f"%{self._prefix}{self._count}"
+        self.lines.append(f"{register} = {instruction}")
+        return register
+
+    # --- printing ------------------------------------------------------------------------------------
+
+    def _missing(self, values: Iterable[Value]) -> Iterator[Value]:
+        """What has no register yet, operands first; the costly side of `rarely` is left to it."""
+        stack = list(values)[::-1]
+        while stack:
+            value = stack[-1]
+            needed = value.operands[:2] if value.op == "rarely" else value.operands
+            missing = [operand for operand in needed if operand not in self.names]
+            if value in self.names or not missing:
+                stack.pop()
+                if value not in self.names:
+                    yield value
+            else:
+                stack.extend(reversed(missing))
+
+    def _write(self, value: Value) -> str:
+        op, dtype, width = value.op, value.dtype, self.width_of(value)
+        if op in COMPARISONS:
+            return self._compare(value, width)
+        if op in _CONVERSIONS:
+            return getattr(self, f"_{op}")(value, width)
+        if op == "select":
+            return self._select(value, width)
+        if op in _INTRINSICS:
+            return self._intrinsic(value, width)
+        if op in ("neg", "not"):
+            return self._unary(value, width)
+        table = _BINARY_FLOAT if dtype.kind == "f" else _BINARY_INTEGER if dtype.kind == "i" else _UNSIGNED
+        if op not in table or len(value.operands) != 2:
+            raise TypeError(f"no instruction for {op} of {dtype}; give the names of arguments and loads")
+        x, y = value.operands
+        return self.line(f"{table[op]} {self.typed(x, width)}, {self.operand(y, width)}")
+
+    def _unary(self, value: Value, width: int) -> str:
+        (x,) = value.operands
+        kind = register_type(value.dtype, width)
+        if value.op == "not":
+            ones = "true" if value.dtype == BOOL else "-1"
+            all_ones = ones if width == 1 else f"splat ({element_type(value.dtype)} {ones})"
+            return self.line(f"xor {self.typed(x, width)}, {all_ones}")
+        if value.dtype.kind == "f":
+            return self.line(f"fneg {self.typed(x, width)}")
+        return self.line(f"sub {kind} {'0' if width == 1 else 'zeroinitializer'}, {self.operand(x, width)}")
+
+    def _compare(self, value: Value, width: int) -> str:
+        x, y = value.operands
+        if x.dtype.kind == "f":
+            predicate = "une" if value.op == "ne" else f"o{value.op}"
+            return self.line(f"fcmp {predicate} {self.typed(x, width)}, {self.operand(y, width)}")
+        sign = "" if value.op in ("eq", "ne") else "s" if x.dtype.kind == "i" else "u"
+        return self.line(f"icmp {sign}{value.op} {self.typed(x, width)}, {self.operand(y, width)}")
+
+    def _select(self, value: Value, width: int) -> str:
+        predicate, x, y = value.operands
+        chosen = self.typed(predicate, self.width_of(predicate))
+        return self.line(f"select {chosen}, {self.typed(x, width)}, {self.typed(y, width)}")
+
+    def _intrinsic(self, value: Value, width: int) -> str:
+        if value.op == "fma" and value.dtype == np.float16:
+            raise TypeError("no processor has an fma of float16 that rounds once; compute it in float32")
+        kind = register_type(value.dtype, width)
+        arguments = [self.typed(x, width) for x in value.operands]
+        kinds = [kind] * len(arguments)
+        if value.op == "count_leading_zeros":
+            arguments, kinds = [*arguments, "i1 false"], [*kinds, "i1"]
+        return self.call(
+            f"llvm.{_INTRINSICS[value.op]}.{_mangled(value.dtype, width)}", kind, kinds, arguments
+        )
+
+    def call(self, name: str, result: str, kinds: list[str], arguments: list[str]) -> str:
+        """Call an intrinsic."""
+        self.declarations.add(f"declare {result} @{name}({', '.join(kinds)})")
+        return self.line(f"call {result} @{name}({', '.join(arguments)})")
+
+    def _spread_out(self, value: Value) -> str:
+        kind = register_type(value.dtype, self.width)
+        first = self.line(f"insertelement {kind} poison, {self.typed(value, 1)}, i64 0")
+        return self.line(f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer")
+
+    # --- conversions ---------------------------------------------------------------------------------
+
+    def _cast(self, instruction: str, operand: str, dtype: DType, width: int) -> str:
+        return self.line(f"{instruction} {operand} to {register_type(dtype, width)}")
+
+    def _bitcast(self, value: Value, width: int) -> str:
+        (x,) = value.operands
+        same = element_type(x.dtype) == element_type(value.dtype)
+        if BOOL in (x.dtype, value.dtype):
+            raise TypeError("a bool has no bits in a register; convert it")
+        return (
+            self.operand(x, width)
+            if same
+            else self._cast("bitcast", self.typed(x, width), value.dtype, width)
+        )
+
+    def _truncate(self, value: Value, width: int) -> str:
+        (x,) = value.operands
+        instruction = "fptosi" if value.dtype.kind == "i" else "fptoui"
+        return self._cast(instruction, self.typed(x, width), value.dtype, width)
+
+    def _convert(self, value: Value, width: int) -> str:
+        (x,) = value.operands
+        old, new = x.dtype, value.dtype
+        if new == BOOL:
+            zero = "0" if width == 1 and old.kind != "f" else "0.0" if width == 1 else "zeroinitializer"
+            compare = "fcmp une" if old.kind == "f" else "icmp ne"
+            return self.line(f"{compare} {self.typed(x, width)}, {zero}")
+        if old.kind == new.kind == "f":
+            return self._convert_float(x, new, width)
+        if old.kind == "f":
+            return self._saturate(x, new, width)
+        if new.kind == "f":
+            return self._from_integer(x, new, width)
+        return self._convert_integer(x, new, width)
+
+    def _convert_float(self, x: Value, new: DType, width: int) -> str:
+        if x.dtype == np.float64 and new == np.float16:
+            # The instruction is a call into a library that may not be there.
+            rounded = float16_of_float64(x)
+            self.emit([rounded])
+            return self.operand(rounded, width)
+        instruction = "fpext" if new.itemsize > x.dtype.itemsize else "fptrunc"
+        return self._cast(instruction, self.typed(x, width), new, width)
+
+    def _saturate(self, x: Value, new: DType, width: int) -> str:
+        if x.dtype == np.float16:
+            x = x.convert(np.float32)
+            self.emit([x])
+        kind, given = register_type(new, width), register_type(x.dtype, width)
+        name = f"llvm.fpto{'s' if new.kind == 'i' else 'u'}i.sat.{_mangled(new, width)}.{_mangled(x.dtype, width)}"
+        return self.call(name, kind, [given], [self.typed(x, width)])
+
+    def _from_integer(self, x: Value, new: DType, width: int) -> str:
+        instruction = "sitofp" if x.dtype.kind == "i" else "uitofp"
+        if new != np.float16:
+            return self._cast(instruction, self.typed(x, width), new, width)
+        # By way of float32, which rounds no integer that float16 can hold.
+        wide = self._cast(instruction, self.typed(x, width), np.dtype(np.float32), width)
+        return self._cast("fptrunc", f"{register_type(np.dtype(np.float32), width)} {wide}", new, width)
+
+    def _convert_integer(self, x: Value, new: DType, width: int) -> str:
+        old_bits = 1 if x.dtype == BOOL else x.dtype.itemsize * 8
+        new_bits = new.itemsize * 8
+        if old_bits == new_bits:
+            return self.operand(x, width)
+        extend = "sext" if x.dtype.kind == "i" else "zext"
+        return self._cast("trunc" if new_bits < old_bits else extend, self.typed(x, width), new, width)
+
+    # --- what few elements need ----------------------------------------------------------------------
+
+    def _rarely(self, value: Value, width: int) -> str:
+        condition, usual, exceptional = value.operands
+        inputs = self._inputs(exceptional)
+        kinds = [element_type(x.dtype) for x in inputs]
+        result = element_type(value.dtype)
+        slow = self._define_slow(exceptional, inputs, kinds)
+        name = f"{slow}.{width}"
+        if width == 1:
+            self.functions[name] = slow_paths.for_one(name, slow, result, kinds)
+        else:
+            self.functions[name] = slow_paths.for_lanes(name, slow, result, kinds, width)
+            self.declarations.add(f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)")
+        arguments = ", ".join([self.typed(x, width) for x in (condition, usual, *inputs)])
+        return self.line(f"call {register_type(value.dtype, width)} @{name}({arguments})")
+
+    def _inputs(self, root: Value) -> list[Value]:
+        """What registers hold of that which a value is computed from."""
+        found: dict[Value, None] = {}
+        seen: set[Value] = set()
+        stack = [root]
+        while stack:
+            value = stack.pop()
+            if value in seen or value.op == "constant":
+                continue
+            seen.add(value)
+            if value in self.names:
+                found[value] = None
+            else:
+                stack.extend(reversed(value.operands))
+        return list(found)
+
+    def _define_slow(self, root: Value, inputs: list[Value], kinds: list[str]) -> str:
+        inner = Block(1)
+        inner.emit([root], {x: f"%a{index}" for index, x in enumerate(inputs)})
+        self.declarations |= inner.declarations
+        self.functions |= inner.functions
+        result, last = element_type(root.dtype), inner.operand(root, 1)
+        content = repr((result, kinds, inner.lines, last)).encode()
+        name = f"slow.{hashlib.sha256(content).hexdigest()[:16]}"
+        self.functions[name] = slow_paths.scalar(name, result, kinds, inner.lines, last)
+        return name
+
+
+_CONVERSIONS: Final = frozenset({"bitcast", "truncate", "convert", "rarely"})
+
+
+def _mangled(dtype: DType, width: int) -> str:
+    scalar = f"f{dtype.itemsize * 8}" if dtype.kind == "f" else element_type(dtype)
+    return scalar if width == 1 else f"v{width}{scalar}"

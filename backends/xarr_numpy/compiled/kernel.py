@@ -1,0 +1,88 @@
+"""A group of fused operations as machine code that runs on NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.compiler import elements
+from xarr.compiler.loops import Kernel, Loop
+from xarr.compiler.nests import Dialect, build
+from xarr.compiler.scalars import DType, Value
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr_numpy.compiled import assembler, emitter, workers
+from xarr_numpy.compiled.functions import FUNCTIONS
+
+Array = np.ndarray[Any, Any]
+
+
+def _no_narrow(value: Value, dtype: DType) -> Value:
+    raise AssertionError(f"{dtype} is not among the narrow types of the dialect")
+
+
+DIALECT: Final = Dialect(
+    functions=FUNCTIONS,
+    rounded=_no_narrow,
+    widened=_no_narrow,
+    narrowed=_no_narrow,
+    narrow=frozenset(),
+    stored={},
+)
+
+
+def computes(node: Node) -> bool:
+    """Whether compiled loops can hold a node."""
+    return elements.computes(node, FUNCTIONS, DIALECT.narrow)
+
+
+class CompiledKernel:
+    """Call it with the group's operands, get its results as new arrays."""
+
+    def __init__(self, fusion: ops.Fusion) -> None:
+        self.fusion = fusion
+        self.program: Kernel = build(fusion, DIALECT)
+        self.text, names = emitter.emit(self.program)
+        self._code = assembler.load(assembler.assemble(self.text), names)
+        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        self._phases = [
+            (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase))
+            for name, phase in zip(names, self.program.phases, strict=True)
+        ]
+        graph = fusion.computation
+        self._shapes = [(node.shape, node.dtype) for node in graph.results]
+        self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
+        count = len(self.program.inputs) + len(self._shapes) + len(self._scratch)
+        self._pointers = ctypes.c_void_p * count
+
+    def __call__(self, *operands: Array) -> Any:
+        inputs = [np.ascontiguousarray(operand) for operand in operands]
+        outputs = [np.empty(shape, dtype) for shape, dtype in self._shapes]
+        scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
+        pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
+        address = ctypes.addressof(pointers)
+        for function, extent, cost in self._phases:
+            workers.run(function, address, extent, cost)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def __str__(self) -> str:
+        """The loop program."""
+        return str(self.program)
+
+
+def _extent(phase: Loop) -> int:
+    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of turns"
+    return phase.extent
+
+
+def _turn_cost(phase: Loop) -> int:
+    """About how many elements one turn of the outermost loop computes."""
+    return _elements(phase) // max(1, _extent(phase))
+
+
+def _elements(loop: Loop) -> int:
+    extent = loop.extent if isinstance(loop.extent, int) else 1024
+    inner = [_elements(part) for part in loop.body if isinstance(part, Loop)]
+    return extent * max(1, sum(inner))

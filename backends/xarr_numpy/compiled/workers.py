@@ -1,0 +1,105 @@
+"""Run the turns of a loop on several processors."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Final
+
+Phase = Callable[[int, int, int], object]
+
+#: Elements below which handing work to another thread costs more than it saves.
+WORTH_A_THREAD: Final = 2**18
+#: Turns of the outermost loop that are handed out together are a multiple of this: whole registers.
+GRAIN: Final = 256
+
+
+def count() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Worker:
+    """A thread that waits for work."""
+
+    def __init__(self) -> None:
+        self._wanted = threading.Lock()
+        self._done = threading.Lock()
+        self._wanted.acquire()
+        self._done.acquire()
+        self._work: Callable[[], None] | None = None
+        threading.Thread(target=self._run, daemon=True, name="xarr").start()
+
+    def start(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._wanted.release()
+
+    def wait(self) -> None:
+        self._done.acquire()
+
+    def _run(self) -> None:
+        while True:
+            self._wanted.acquire()
+            assert self._work is not None
+            self._work()
+            self._done.release()
+
+
+class _Pool:
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.workers = [_Worker() for _ in range(count() - 1)]
+        #: Whoever finds it taken works alone.
+        self.lock = threading.Lock()
+
+
+_pool: _Pool | None = None
+
+
+def run(phase: Phase, buffers: int, extent: int, cost: int) -> None:
+    """Run all turns of a phase, whose turns compute `cost` elements each."""
+    if extent * cost < WORTH_A_THREAD or extent < 2:
+        phase(buffers, 0, extent)
+        return
+    pool = _present()
+    if not pool.workers or not pool.lock.acquire(blocking=False):
+        phase(buffers, 0, extent)
+        return
+    try:
+        _share(pool, phase, buffers, extent, cost)
+    finally:
+        pool.lock.release()
+
+
+def _present() -> _Pool:
+    global _pool
+    if _pool is None or _pool.process != os.getpid():  # threads do not survive a fork
+        _pool = _Pool()
+    return _pool
+
+
+def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int) -> None:
+    """Cut the turns into pieces, of which every thread takes the next until there is none."""
+    threads = len(pool.workers) + 1
+    piece = max(1, WORTH_A_THREAD // 4 // max(1, cost), -(-extent // (threads * 8)))
+    if piece > GRAIN:
+        piece = -(-piece // GRAIN) * GRAIN
+    pieces = iter(range(0, extent, piece))
+    turn = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with turn:
+                start = next(pieces, None)
+            if start is None:
+                return
+            phase(buffers, start, min(start + piece, extent))
+
+    for worker in pool.workers:
+        worker.start(work)
+    work()
+    for worker in pool.workers:
+        worker.wait()

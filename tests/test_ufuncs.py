@@ -1,0 +1,159 @@
+"""NumPy's ufuncs on Arrays: which are answered, which refused, and who else is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr.errors import InputError
+
+
+class Answers:
+    """Takes part in ufuncs by itself, and has operators."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> str:
+        return f"{ufunc.__name__}.{method}"
+
+    def __radd__(self, other: Any) -> str:
+        return "radd"
+
+
+class AnswersAndConverts(Answers):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.zeros(2)
+
+
+class Subclass(np.ndarray[Any, Any]):
+    def __array_ufunc__(self, *arguments: Any, **options: Any) -> str:
+        return "subclass"
+
+    def __radd__(self, other: Any) -> str:
+        return "radd"
+
+
+class Refuses:
+    """Takes no part in ufuncs, so that only its operators are asked."""
+
+    __array_ufunc__ = None
+
+    def __radd__(self, other: Any) -> str:
+        return "radd"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.zeros(2)
+
+
+class Plain(np.ndarray[Any, Any]):
+    """A subclass that leaves ufuncs to NumPy."""
+
+
+@pytest.fixture
+def x() -> xarr.Array:
+    return xarr.asarray([1.0, 4.0])
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "n+x": lambda n, x: n + x,
+    "x+n": lambda n, x: x + n,
+    "n@x": lambda n, x: n @ x,
+    "n**x": lambda n, x: n**x,
+    "n<x": lambda n, x: n < x,
+    "scalar-x": lambda n, x: np.float64(3) - x,
+    "sqrt": lambda n, x: np.sqrt(x),
+    "absolute": lambda n, x: np.abs(x),
+    "arctan2": lambda n, x: np.arctan2(n, x),
+    "divmod": lambda n, x: np.divmod(x, n)[1],
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=list(CALLS))
+def test_known_ufuncs_give_arrays(call: Callable[[Any, Any], Any], x: xarr.Array) -> None:
+    n = np.array([2.0, 3.0])
+    got = call(n, x)
+    assert type(got) is xarr.Array
+    assert_same(got, np.asarray(call(n, np.asarray(x))))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Answers(), AnswersAndConverts(), np.zeros(2).view(Subclass)],
+    ids=["object", "convertible", "subclass"],
+)
+def test_an_operand_with_its_own_ufuncs_answers(other: Any, x: xarr.Array) -> None:
+    assert x + other == "radd"
+    wanted = "subclass" if isinstance(other, Subclass) else "add.__call__"
+    assert np.add(x, other) == wanted
+    assert np.add(other, x) == wanted
+
+
+def test_an_operand_without_ufuncs_is_asked_by_operators_only(x: xarr.Array) -> None:
+    assert x + Refuses() == "radd"
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        np.add(x, Refuses())
+
+
+def test_a_subclass_that_leaves_ufuncs_to_numpy_counts_as_an_array(x: xarr.Array) -> None:
+    plain = np.array([2.0, 3.0]).view(Plain)
+    for got in (x + plain, plain + x, np.add(plain, x)):
+        assert type(got) is xarr.Array
+        assert_same(got, np.array([3.0, 7.0]))
+
+
+REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "reduce": (lambda n, x: np.add.reduce(x), r"np\.add\.reduce .* use xarr\.sum\(x, axis=0\), or give"),
+    "accumulate": (lambda n, x: np.multiply.accumulate(x), r"use xarr\.cumulative_prod\(x\), or give"),
+    "reduceat": (
+        lambda n, x: np.add.reduceat(x, [0]),
+        r"np\.add\.reduceat does not take xarr arrays; give it",
+    ),
+    "outer": (lambda n, x: np.add.outer(n, x), r"np\.add\.outer does not take xarr arrays"),
+    "at": (lambda n, x: np.add.at(n, [0], x), r"np\.add\.at does not take xarr arrays"),
+    "unknown": (
+        lambda n, x: np.heaviside(x, 0.5),
+        r"np\.heaviside does not take xarr arrays; give it np\.asar",
+    ),
+    "out": (lambda n, x: np.add(x, x, out=n), "np.add on xarr arrays takes no out; an xarr array is never"),
+    "out-array": (lambda n, x: np.sin(n, out=x), "np.sin on xarr arrays takes no out"),
+    "in-place": (lambda n, x: n.__iadd__(x), r"write n = n \+ x for n \+= x"),
+    "where": (lambda n, x: np.add(x, x, where=n > 2), r"takes no where; xarr\.where"),
+    "dtype": (lambda n, x: np.add(x, x, dtype="float32"), r"takes no dtype; x\.astype\(dtype\) converts"),
+    "order": (lambda n, x: np.add(x, x, order="C"), "np.add on xarr arrays takes no order$"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=list(REFUSED))
+def test_everything_else_is_a_type_error(
+    call: Callable[[Any, Any], Any], message: str, x: xarr.Array
+) -> None:
+    n = np.array([2.0, 3.0])
+    with pytest.raises(InputError, match=message) as caught:
+        call(n, x)
+    assert isinstance(caught.value, TypeError)
+    assert n.tolist() == [2, 3]
+    assert_same(x, np.array([1.0, 4.0]))
+
+
+def test_what_refusals_name_gives_what_the_method_gives(x: xarr.Array) -> None:
+    named = 0
+    for call in (np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or):
+        for method in (call.reduce, call.accumulate):
+            with pytest.raises(InputError) as caught:
+                method(x)
+            fix = str(caught.value).partition("; use ")[2].partition(", or give")[0]
+            if fix:
+                named += 1
+                assert_same(eval(fix, {"xarr": xarr, "x": x}), np.asarray(method(np.asarray(x))))
+    assert named == 8
+
+
+def test_a_ufunc_of_the_same_name_is_another() -> None:
+    special = pytest.importorskip("scipy.special")
+    assert special.cbrt.__name__ == "cbrt"
+    for own in (special.cbrt, np.frompyfunc(lambda a: a, 1, 1)):
+        with pytest.raises(InputError, match=r"the ufunc .* does not take xarr arrays"):
+            own(xarr.ones(2))

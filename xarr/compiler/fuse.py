@@ -1,0 +1,371 @@
+"""Cut a graph into groups that run as one loop nest each, with no arrays in between.
+
+Nodes are taken from the results towards the parameters, so that a node's users have been placed before
+it.  A group begins with an element-wise operation or a reduction, its root, whose shape gives the domain
+of the loops.  A node joins the group of its users if
+
+* its elements can be computed wherever the users ask for them: moving operations and element-wise ones
+  always can, a reduction only where it is asked for at the indices that remain,
+* it would not be computed much more often than once per element: costly operations must not be asked for
+  along dimensions that they do not have, nor at several shifted places,
+* what else uses it does not feed the group: then it is one more output.
+
+What moves or repeats elements is free and is copied into every group that uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import prod
+from typing import Final, TypeAlias
+
+from xarr.compiler.elements import split_axes
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+
+Ints: TypeAlias = tuple[int, ...]
+#: For each dimension of a node the axis of the domain that it runs along; ONE for a size of 1, which runs
+#: along nothing, and None where the index is computed (shifted, strided, split).
+Along: TypeAlias = "tuple[int | None, ...]"
+ONE: Final = -1
+
+#: Members of a group at most: it bounds the time to compile one.
+MOST_MEMBERS: Final = 120
+
+MOVES: Final = (
+    *(ops.BroadcastInDim, ops.Concatenate, ops.Constant, ops.Iota, ops.Pad, ops.Reshape),
+    *(ops.Reverse, ops.Slice, ops.Transpose),
+)
+#: Operations of about one instruction; the others are worth keeping.
+CHEAP: Final = (
+    *(ops.Abs, ops.Add, ops.And, ops.BitcastConvert, ops.Ceil, ops.Clamp, ops.Compare, ops.Convert),
+    *(ops.Floor, ops.IsFinite, ops.Maximum, ops.Minimum, ops.Multiply, ops.Negate, ops.Not, ops.Or),
+    *(ops.RoundNearestEven, ops.Select, ops.ShiftLeft, ops.ShiftRightArithmetic),
+    *(ops.ShiftRightLogical, ops.Subtract, ops.Xor),
+)
+#: The combiners that loops know, by name of the op.
+MONOIDS: Final = (ops.Add, ops.Multiply, ops.Maximum, ops.Minimum, ops.And, ops.Or, ops.Xor)
+
+
+def monoid(op: Op) -> type[Op] | None:
+    """The operation by which a reduction combines two elements, if it is one that loops know."""
+    if not isinstance(op, ops.Reduce) or len(op.computation.nodes) != 1:
+        return None
+    (node,) = op.computation.nodes
+    same = node.operands == op.computation.parameters and op.computation.results == (node,)
+    return type(node.op) if same and isinstance(node.op, MONOIDS) else None
+
+
+def whole(shape: Ints) -> Along:
+    """How the root of a group runs along the domain, which has its shape."""
+    return tuple(ONE if size == 1 else axis for axis, size in enumerate(shape))
+
+
+@dataclass(eq=False)
+class Group:
+    """Nodes on their way to becoming one loop nest; `along` says how each runs along the domain."""
+
+    domain: Ints
+    reduced: Ints
+    along: dict[Node, set[Along]] = field(default_factory=dict)
+
+    def kept(self) -> Ints:
+        return tuple(axis for axis in range(len(self.domain)) if axis not in self.reduced)
+
+    def axes(self, axes: Iterable[int]) -> list[int]:
+        """Those of `axes` that have more than one index."""
+        return [axis for axis in axes if self.domain[axis] != 1]
+
+    def is_output(self, node: Node) -> bool:
+        """Whether each element of `node` is computed in one turn of the loops: then it can be stored."""
+        if len(self.along[node]) != 1:
+            return False
+        (along,) = self.along[node]
+        axes = [axis for axis in along if axis != ONE]
+        return axes in (self.axes(range(len(self.domain))), self.axes(self.kept()))
+
+    def members(self) -> list[Node]:
+        """In an order in which operands come first."""
+        return sorted(self.along, key=lambda node: node.serial)
+
+
+def fuse(graph: Graph, computes: Callable[[Node], bool], worth: Callable[[Group], bool]) -> Graph:
+    """`graph` with groups of nodes exchanged for `Fusion` nodes.
+
+    `computes` says which nodes loops can hold, `worth` which finished groups are to become loops.
+    """
+    return _Fuser(graph, computes).run(worth)
+
+
+class _Fuser:
+    def __init__(self, graph: Graph, computes: Callable[[Node], bool]) -> None:
+        self.graph = graph
+        self.computes = computes
+        self.results = set(graph.results)
+        self.users: dict[Node, list[Node]] = {}
+        for node in graph.nodes:
+            for operand in dict.fromkeys(node.operands):
+                self.users.setdefault(operand, []).append(node)
+        self.groups: dict[Node, list[Group]] = {}
+        self.order = {node: place for place, node in enumerate(graph.nodes)}
+
+    def run(self, worth: Callable[[Group], bool]) -> Graph:
+        for node in reversed(self.graph.nodes):
+            self._place(node)
+        groups = dict.fromkeys(group for groups in self.groups.values() for group in groups)
+        kept = {group for group in groups if worth(group)}
+        return _Builder(self.graph, self.groups, kept).run() if kept else self.graph
+
+    # --- where a node goes ---------------------------------------------------------------------------
+
+    def _place(self, node: Node) -> None:
+        users = self.users.get(node, [])
+        groups = list(dict.fromkeys(group for user in users for group in self.groups.get(user, ())))
+        outside = node in self.results or any(user not in self.groups for user in users)
+        if not self.computes(node):
+            return
+        if isinstance(node.op, MOVES):
+            self._copy_into(node, groups)
+            return
+        if isinstance(node.op, ops.Reduce) and monoid(node.op) is None:
+            return
+        alone = not outside and len(groups) == 1
+        for group in groups:
+            if self._join(node, group, alone):
+                return
+        self._begin(node)
+
+    def _copy_into(self, node: Node, groups: list[Group]) -> None:
+        for group in groups:
+            along = self._asked(node, group)
+            if len(group.along) < MOST_MEMBERS and _reads_in_order(node, along, group):
+                group.along[node] = along
+                self.groups.setdefault(node, []).append(group)
+
+    def _begin(self, node: Node) -> None:
+        if isinstance(node.op, ops.Reduce):
+            domain, reduced = node.operands[0].shape, tuple(sorted(node.op.dimensions))
+            group = Group(domain, reduced)
+            kept = [axis for axis in range(len(domain)) if axis not in reduced]
+            group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
+        else:
+            group = Group(node.shape, ())
+            group.along[node] = {whole(node.shape)}
+        self.groups[node] = [group]
+
+    def _asked(self, node: Node, group: Group) -> set[Along]:
+        """How the members of the group that use `node` make it run along the domain."""
+        found = set()
+        for user in self.users[node]:
+            for along in group.along.get(user, ()):
+                for operand, runs in zip(user.operands, operands_along(user, along, group), strict=True):
+                    if operand is node:
+                        found.add(runs)
+        return found
+
+    def _join(self, node: Node, group: Group, alone: bool) -> bool:
+        if len(group.along) >= MOST_MEMBERS:
+            return False
+        asked = self._asked(node, group)
+        if isinstance(node.op, ops.Reduce):
+            joined = _join_reduction(node, asked, group)
+        else:
+            joined = _is_affordable(node, asked, group)
+        if not joined:
+            return False
+        before = dict(group.along)
+        group.along[node] = self._asked(node, group)
+        if not alone and (not group.is_output(node) or self._feeds(node, group)):
+            group.along = before
+            return False
+        self.groups[node] = [group]
+        return True
+
+    def _feeds(self, node: Node, group: Group) -> bool:
+        """Whether something outside of the group that uses `node` is used by the group in turn."""
+        last = max(self.order[member] for member in group.along)
+        seen: set[Node] = set()
+        stack = [user for user in self.users[node] if user not in group.along]
+        while stack:
+            user = stack.pop()
+            if user in seen or self.order[user] > last:
+                continue
+            seen.add(user)
+            if user in group.along and not isinstance(user.op, MOVES):
+                return True
+            companions = [member for other in self.groups.get(user, ()) for member in other.along]
+            stack.extend(self.users.get(user, ()))
+            stack.extend(companion for companion in companions if companion not in seen)
+        return False
+
+
+def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
+    """How the operands of `node` run along the domain if it runs `along` it."""
+    op = node.op
+    if isinstance(op, ops.Reduce):
+        kept = iter(along)
+        inner = tuple(axis if axis in op.dimensions else next(kept) for axis in range(len(group.domain)))
+        shape = node.operands[0].shape
+        return [tuple(ONE if n == 1 else axis for n, axis in zip(shape, inner, strict=True)), ()]
+    return [_one_where_one(operand, _moved(node, k, along)) for k, operand in enumerate(node.operands)]
+
+
+def _one_where_one(operand: Node, along: Along) -> Along:
+    return tuple(ONE if size == 1 else axis for size, axis in zip(operand.shape, along, strict=True))
+
+
+def _moved(node: Node, number: int, along: Along) -> Along:
+    """The same for operand `number` of a node that is no reduction."""
+    op, operand = node.op, node.operands[number]
+    if isinstance(op, ops.BroadcastInDim):
+        return tuple(along[dim] for dim in op.broadcast_dimensions)
+    if isinstance(op, ops.Transpose):
+        return tuple(along[op.permutation.index(axis)] for axis in range(len(along)))
+    if isinstance(op, ops.Reshape):
+        split = split_axes(operand.shape, node.shape)
+        assert split is not None
+        large = [[axis for axis in axes if node.shape[axis] != 1] for axes in split]
+        return tuple(along[axes[0]] if len(axes) == 1 else None for axes in large)
+    if isinstance(op, ops.Reverse):
+        return tuple(None if axis in op.dimensions else runs for axis, runs in enumerate(along))
+    if isinstance(op, ops.Pad) and number == 1:
+        return ()
+    if isinstance(op, ops.Slice | ops.Pad | ops.Concatenate):
+        same = [a == b for a, b in zip(operand.shape, node.shape, strict=True)]
+        return tuple(runs if equal else None for runs, equal in zip(along, same, strict=True))
+    return along
+
+
+def _join_reduction(node: Node, asked: set[Along], group: Group) -> bool:
+    """Whether the group can hold a reduction; its domain may grow by the dimensions that are reduced."""
+    assert isinstance(node.op, ops.Reduce)
+    domain, reduced = node.operands[0].shape, tuple(sorted(node.op.dimensions))
+    kept = [axis for axis in range(len(domain)) if axis not in reduced]
+    large = [axis for axis in kept if domain[axis] != 1]
+    if len(asked) != 1:
+        return False
+    (along,) = asked
+    if group.domain == domain and group.reduced in ((), reduced):
+        if [axis for axis in along if axis != ONE] != large or None in along:
+            return False
+        group.reduced = reduced
+        return True
+    return _grow(node, along, group, domain, reduced, large)
+
+
+def _grow(node: Node, along: Along, group: Group, domain: Ints, reduced: Ints, large: list[int]) -> bool:
+    """A group of what comes after a reduction takes the reduction in."""
+    axes = group.axes(range(len(group.domain)))
+    if group.reduced or [axis for axis in along if axis != ONE] != axes:
+        return False
+    new = dict(zip(axes, large, strict=True))
+    group.along = {
+        member: {tuple(new.get(a, a) if a is not None else None for a in runs) for runs in each}
+        for member, each in group.along.items()
+    }
+    group.domain, group.reduced = domain, reduced
+    return True
+
+
+def _is_affordable(node: Node, asked: set[Along], group: Group) -> bool:
+    """Whether an element-wise operation is not computed much too often where it is asked for."""
+    if isinstance(node.op, CHEAP) or not node.shape:
+        return True
+    if len(asked) > 1:
+        return False
+    (along,) = asked
+    axes = group.axes(range(len(group.domain)))
+    missing = [axis for axis in axes if axis not in along]
+    if None in along:
+        return node.tensor_type.size >= prod(group.domain) // 2
+    # Along the innermost axis it would be computed anew for each index of the others.
+    return not missing or axes[-1] not in along
+
+
+#: Elements up to which reading in steps does no harm.
+_SMALL: Final = 2**15
+
+
+def _reads_in_order(node: Node, asked: set[Along], group: Group) -> bool:
+    """Whether a transposition still lets the innermost loop read neighbours."""
+    if not isinstance(node.op, ops.Transpose) or node.tensor_type.size <= _SMALL:
+        return True
+    axes = group.axes(range(len(group.domain)))
+    for along in asked:
+        inner = [a for a in operands_along(node, along, group)[0] if a != ONE]
+        if axes and axes[-1] in inner and inner[-1] != axes[-1]:
+            return False
+    return True
+
+
+# --- the graph with the groups in it -------------------------------------------------------------------------
+
+
+class _Builder:
+    """Writes the graph anew, with a node for each group."""
+
+    def __init__(self, graph: Graph, groups: dict[Node, list[Group]], kept: set[Group]) -> None:
+        self.graph = graph
+        self.kept = kept
+        self.home = {
+            node: each[0]
+            for node, each in groups.items()
+            if not isinstance(node.op, MOVES) and each[0] in kept
+        }
+        self.new: dict[Node, Node] = {node: node for node in graph.parameters}
+        self.inputs = {group: self._inputs(group) for group in kept}
+        demanded = self._demanded()
+        self.outputs = {
+            group: [node for node in group.members() if node in demanded and node in self.home]
+            for group in kept
+        }
+
+    def _inputs(self, group: Group) -> list[Node]:
+        operands = [operand for node in group.members() for operand in node.operands]
+        return [node for node in dict.fromkeys(operands) if node not in group.along]
+
+    def _demanded(self) -> set[Node]:
+        """Nodes whose values are wanted as arrays."""
+        found: set[Node] = set()
+        stack = list(self.graph.results)
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                group = self.home.get(node)
+                stack.extend(self.inputs[group] if group else node.operands)
+        return found
+
+    def run(self) -> Graph:
+        stack = list(reversed(self.graph.results))
+        while stack:
+            node = stack[-1]
+            group = self.home.get(node)
+            needed = self.inputs[group] if group else node.operands
+            missing = [operand for operand in needed if operand not in self.new]
+            if node in self.new:
+                stack.pop()
+            elif missing:
+                stack.extend(missing)
+            elif group:
+                self._write(group)
+            else:
+                operands = tuple(self.new[operand] for operand in node.operands)
+                same = all(a is b for a, b in zip(operands, node.operands, strict=True))
+                self.new[node] = node if same else node.rebuilt(operands)
+        return Graph(self.graph.parameters, [self.new[node] for node in self.graph.results], self.graph.name)
+
+    def _write(self, group: Group) -> None:
+        inputs, outputs = self.inputs[group], self.outputs[group]
+        inner: dict[Node, Node] = {node: parameter(node.type) for node in inputs}
+        for node in group.members():
+            inner[node] = node.rebuilt(tuple(inner[operand] for operand in node.operands))
+        graph = Graph([inner[node] for node in inputs], [inner[node] for node in outputs], "fusion")
+        fusion = ops.Fusion(graph, group.domain, group.reduced)
+        operands = tuple(self.new[node] for node in inputs)
+        made = outputs[-1].rebuilt(operands, fusion)
+        for number, node in enumerate(outputs):
+            only = len(outputs) == 1
+            self.new[node] = made if only else node.rebuilt((made,), ops.GetTupleElement(number))

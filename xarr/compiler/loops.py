@@ -1,0 +1,286 @@
+"""Loop programs: what a group of fused operations becomes before it is C, LLVM IR or CUDA.
+
+A `Kernel` runs its phases one after the other.  A phase is a `Loop`, which holds further loops, `Store`s
+and accumulators; the scalars in it are `Value`s (xarr.compiler.scalars), to which a loop program adds
+
+    index    how often its loop has run (int64)
+    load     an element of a buffer, the `Access` says where; with a predicate as last operand, 0 where
+             that is false, and then the place need not exist
+    result   what an accumulator held when its loop ended
+
+Every phase's outermost loop may be cut into ranges that run at the same time.  Places in buffers are
+`Affine`: a constant plus multiples of index values, so that an emitter sees with which stride they move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from xarr.compiler.scalars import BOOL, INT64, DType, Value, Values, in_order
+
+Role = Literal["in", "out", "scratch", "local"]
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """Memory of `size` elements in row-major order.
+
+    `scratch` lives as long as a call of the kernel and joins its phases; `local` belongs to one turn of the
+    outermost loop.
+    """
+
+    name: str
+    dtype: DType
+    size: int
+    role: Role
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Affine:
+    """`constant + sum(factor * value)` over int64 values."""
+
+    terms: tuple[tuple[Value, int], ...] = ()
+    constant: int = 0
+
+    def __add__(self, other: Affine | int) -> Affine:
+        if isinstance(other, int):
+            return Affine(self.terms, self.constant + other)
+        factors = dict(self.terms)
+        for value, factor in other.terms:
+            factors[value] = factors.get(value, 0) + factor
+        terms = tuple((value, factor) for value, factor in factors.items() if factor)
+        return Affine(terms, self.constant + other.constant)
+
+    def __mul__(self, factor: int) -> Affine:
+        if not factor:
+            return Affine()
+        return Affine(tuple((v, f * factor) for v, f in self.terms), self.constant * factor)
+
+    def value(self, values: Values) -> Value:
+        """The number itself."""
+        found: Value | None = None
+        for value, factor in self.terms:
+            part = value if factor == 1 else value * factor
+            found = part if found is None else found + part
+        if found is None:
+            return values.constant(self.constant, INT64)
+        return found + self.constant if self.constant else found
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where a load reads: `buffer[constant + sum(factor * operand)]`."""
+
+    buffer: Buffer
+    factors: tuple[int, ...]
+    constant: int
+    masked: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """Write `value` to `buffer[place]`."""
+
+    buffer: Buffer
+    place: Affine
+    value: Value
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulator:
+    """What a loop gathers from all its turns: N scalars at once, by an associative computation.
+
+    `combined` computes from `left` and `right`, N values each, which stand for two partial results or a
+    partial result and the terms of a turn.  `identities` are neutral.
+    """
+
+    identities: tuple[Value, ...]
+    terms: tuple[Value, ...]
+    left: tuple[Value, ...]
+    right: tuple[Value, ...]
+    combined: tuple[Value, ...]
+    results: tuple[Value, ...]
+
+
+@dataclass(eq=False)
+class Loop:
+    """Run the body for index = 0 … extent - 1; an extent that is a Value is computed before the loop.
+
+    A `vector` loop has no order: neighbouring turns run as lanes of one instruction.
+    """
+
+    index: Value
+    extent: int | Value
+    vector: bool = False
+    body: list[Loop | Store] = field(default_factory=list)
+    accumulators: list[Accumulator] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Loop]:
+        """This loop and those inside, outermost first."""
+        yield self
+        for part in self.body:
+            if isinstance(part, Loop):
+                yield from part.walk()
+
+    def roots(self) -> Iterator[Value]:
+        """The values that the loop's own turn needs, those of inner loops apart."""
+        for part in self.body:
+            if isinstance(part, Store):
+                yield part.value
+                yield from (value for value, _ in part.place.terms)
+        for accumulator in self.accumulators:
+            yield from accumulator.terms
+
+
+@dataclass(eq=False)
+class Kernel:
+    """A loop program with its buffers.  Inputs and outputs are passed in this order."""
+
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    scratch: tuple[Buffer, ...]
+    locals: tuple[Buffer, ...]
+    phases: list[Loop]
+
+    def __str__(self) -> str:
+        return "\n".join(_Writer(self).lines)
+
+
+def index_value(values: Values, name: str) -> Value:
+    """A new loop index."""
+    return values.make("index", (), INT64, name, unique=True)
+
+
+def load(values: Values, buffer: Buffer, place: Affine, predicate: Value | None = None) -> Value:
+    """`buffer[place]`, or 0 where `predicate` is false."""
+    access = Access(buffer, tuple(f for _, f in place.terms), place.constant, predicate is not None)
+    operands = tuple(value for value, _ in place.terms) + (() if predicate is None else (predicate,))
+    return values.make("load", operands, buffer.dtype, access)
+
+
+# --- printing ----------------------------------------------------------------------------------------------
+
+_SIGNS: Final = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "shl": "<<",
+    "shr": ">>",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+
+
+class _Writer:
+    """The program as text: one line a value, C's signs for operators."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.lines: list[str] = []
+        self.names: dict[Value, str] = {}
+        for kind in ("inputs", "outputs", "scratch", "locals"):
+            for buffer in getattr(kernel, kind):
+                self.lines.append(f"{buffer.role} {buffer.name}: {buffer.dtype}[{buffer.size}]")
+        for phase in kernel.phases:
+            self.loop(phase, "", "parallel ")
+
+    def loop(self, loop: Loop, indent: str, prefix: str = "") -> None:
+        name = self.name(loop.index, f"i{len(self.names)}")
+        word = "vector " if loop.vector else ""
+        extent = self.value(loop.extent, indent) if isinstance(loop.extent, Value) else loop.extent
+        self.lines.append(f"{indent}{prefix}{word}for {name} < {extent}:")
+        inner = indent + "    "
+        for part in loop.body:
+            if isinstance(part, Loop):
+                self.loop(part, inner)
+            else:
+                value = self.value(part.value, inner)
+                self.lines.append(f"{inner}{part.buffer.name}[{self.place(part.place, inner)}] = {value}")
+        for accumulator in loop.accumulators:
+            terms = ", ".join(self.value(term, inner) for term in accumulator.terms)
+            left = [self.name(value, f"a{k}") for k, value in enumerate(accumulator.left)]
+            right = [self.name(value, f"b{k}") for k, value in enumerate(accumulator.right)]
+            results = ", ".join(self.name(r, f"r{len(self.names)}") for r in accumulator.results)
+            local = dict(zip(accumulator.left + accumulator.right, left + right, strict=True))
+            combined = ", ".join(_expression(value, local) for value in accumulator.combined)
+            first = ", ".join(_constant(value) for value in accumulator.identities)
+            self.lines.append(f"{inner}{results} combine {terms}  by {combined}  from {first}")
+
+    def name(self, value: Value, name: str) -> str:
+        self.names[value] = name
+        return name
+
+    def place(self, place: Affine, indent: str) -> str:
+        parts = [self.value(v, indent) if f == 1 else f"{f}*{self.value(v, indent)}" for v, f in place.terms]
+        if place.constant or not parts:
+            parts.append(str(place.constant))
+        return " + ".join(parts)
+
+    def value(self, root: Value, indent: str) -> str:
+        for value in in_order(root):
+            if value not in self.names:
+                if value.op == "constant":
+                    self.names[value] = _constant(value)
+                    continue
+                text = self.expression(value)
+                self.lines.append(f"{indent}{self.name(value, f'v{len(self.names)}')} = {text}")
+        return self.names[root]
+
+    def expression(self, value: Value) -> str:
+        operands = [self.names[operand] for operand in value.operands]
+        if value.op != "load":
+            return _spelled(value, operands)
+        access = value.attribute
+        pairs = zip(access.factors, operands, strict=False)
+        parts = [name if factor == 1 else f"{factor}*{name}" for factor, name in pairs]
+        parts += [str(access.constant)] if access.constant or not parts else []
+        text = f"{access.buffer.name}[{' + '.join(parts)}]"
+        return f"{operands[-1]} ? {text} : 0" if access.masked else text
+
+
+def _expression(root: Value, names: dict[Value, str]) -> str:
+    """A small expression in one line."""
+    for value in in_order(root):
+        if value not in names:
+            names[value] = (
+                _constant(value)
+                if value.op == "constant"
+                else f"({_spelled(value, [names[o] for o in value.operands])})"
+            )
+    return names[root].removeprefix("(").removesuffix(")") if root.operands else names[root]
+
+
+def _spelled(value: Value, operands: Sequence[str]) -> str:
+    if value.op in _SIGNS:
+        return f"{operands[0]} {_SIGNS[value.op]} {operands[1]}"
+    if value.op == "select":
+        return f"{operands[0]} ? {operands[1]} : {operands[2]}"
+    kind = f".{value.dtype}" if value.op in ("convert", "truncate", "bitcast") else ""
+    return f"{value.op}{kind}({', '.join(operands)})"
+
+
+def constant_of(value: Value) -> Any:
+    """The number of a constant."""
+    return np.frombuffer(value.attribute, value.dtype)[0]
+
+
+def _constant(value: Value) -> str:
+    number = constant_of(value)
+    if value.dtype == BOOL:
+        return str(bool(number)).lower()
+    return f"{number!s}"

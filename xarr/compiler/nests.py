@@ -1,0 +1,521 @@
+"""From a group of fused operations to the loops that run it.
+
+A group's domain has dimensions that are kept and dimensions that reductions take away.  Its loops are
+
+    for each index of the kept dimensions:              in parallel
+        for each index of the reduced dimensions:       stage 1: what its reductions need
+        for each index of the reduced dimensions:       stage 2, which may use the results of stage 1
+        ...
+
+where the innermost dimension of the domain, whose elements are neighbours in memory, is the vector loop.
+If few kept indices would leave processors idle, each stage becomes a phase of its own, in which blocks of
+the reduced dimensions run in parallel and leave partial results that a short phase combines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from math import prod
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from xarr.compiler.elements import RULES, Elements, Index, Rule, Source, register_dtype, row_major
+from xarr.compiler.fuse import CHEAP, MOVES, monoid
+from xarr.compiler.loops import Accumulator, Affine, Buffer, Kernel, Loop, Store, index_value, load
+from xarr.compiler.scalars import BOOL, DType, Value, Values
+from xarr.ir import ops
+from xarr.ir.graph import Node
+
+Ints: TypeAlias = tuple[int, ...]
+Load = Callable[[Value, DType], Value]
+
+#: A partial sum of floats takes at most so many terms before it joins others of its kind.
+TERMS: Final = 4096
+#: Elements of the reduced dimensions that make a block of their own when few kept indices are there.
+BLOCK: Final = 2**15
+#: Below so many turns of the parallel loop its work is cut along the reduced dimensions.
+FEW: Final = 16
+#: Rows above each column from which columns are cut, and the rows of a block at least.
+TALL: Final = 256
+ROWS: Final = 64
+#: Bytes of intermediate values that one turn of the parallel loop may keep.
+MOST_LOCAL: Final = 2**17
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What an emitter can say beyond primitives: functions by operation, and the bits of narrow floats."""
+
+    functions: Mapping[str, Rule]
+    rounded: Callable[[Value, DType], Value]
+    widened: Callable[[Value, DType], Value]
+    narrowed: Callable[[Value, DType], Value]
+    narrow: frozenset[DType]
+    #: What a buffer of a narrow type holds.
+    stored: Mapping[DType, DType]
+
+
+def build(fusion: ops.Fusion, dialect: Dialect) -> Kernel:
+    """The loop program of a group."""
+    merged = _merged_axes(fusion, dialect)
+    return _Nest(fusion, dialect, merged).kernel()
+
+
+def _merged_axes(fusion: ops.Fusion, dialect: Dialect) -> list[list[int]]:
+    """The axes of the domain in runs that one index can go through, since every access takes equal steps."""
+    domain = fusion.domain
+    single = [[axis] for axis in range(len(domain)) if domain[axis] != 1]
+    probe = _Nest(fusion, dialect, single)
+    probe.kernel()
+    runs: list[list[int]] = []
+    for (axis,) in single:
+        before = runs[-1][-1] if runs else None
+        if before is not None and probe.merges(before, axis):
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return runs
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Neighbouring axes of the domain that one index goes through."""
+
+    axes: tuple[int, ...]
+    extent: int
+    reduced: bool
+
+
+class _Nest:
+    def __init__(self, fusion: ops.Fusion, dialect: Dialect, merged: Sequence[Sequence[int]]) -> None:
+        self.fusion = fusion
+        self.dialect = dialect
+        self.graph = fusion.computation
+        self.values = Values()
+        self.runs = [
+            _Run(tuple(axes), prod(fusion.domain[axis] for axis in axes), axes[0] in fusion.reduced)
+            for axes in merged
+        ]
+        self.inputs = tuple(
+            self._buffer(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters)
+        )
+        self.outputs = tuple(
+            self._buffer(f"out{k}", node, "out") for k, node in enumerate(self.graph.results)
+        )
+        self.scratch: list[Buffer] = []
+        self.locals: list[Buffer] = []
+        # What was accessed, for `merges`: the places, the indices of each axis, those used as numbers.
+        self.places: list[Affine] = []
+        self.index_of: dict[int, list[Value]] = {}
+        self.computed: set[Value] = set()
+        self.reductions = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
+        self.stage_of = self._stages()
+        self.kept_runs = [run for run in self.runs if not run.reduced]
+        self.reduced_runs = [run for run in self.runs if run.reduced]
+
+    def _buffer(self, name: str, node: Node, role: Any) -> Buffer:
+        dtype = self.dialect.stored.get(node.dtype, node.dtype)
+        return Buffer(name, dtype, node.tensor_type.size, role)
+
+    def _stages(self) -> dict[Node, int]:
+        """For each node how many reductions follow one another until it can be computed."""
+        found = dict.fromkeys(self.graph.parameters, 0)
+        for node in self.graph.nodes:
+            before = max((found[operand] for operand in node.operands), default=0)
+            found[node] = before + isinstance(node.op, ops.Reduce)
+        return found
+
+    def merges(self, before: int, axis: int) -> bool:
+        """Whether `axis` continues `before`, the axis in front of it, in all places that were accessed."""
+        domain, reduced = self.fusion.domain, self.fusion.reduced
+        if any(domain[k] != 1 for k in range(before + 1, axis)) or (before in reduced) != (axis in reduced):
+            return False
+        for outer, inner in zip(self.index_of[before], self.index_of[axis], strict=True):
+            if outer in self.computed or inner in self.computed:
+                return False
+            for place in self.places:
+                factors = dict(place.terms)
+                if factors.get(outer, 0) != factors.get(inner, 0) * domain[axis]:
+                    return False
+        return True
+
+    # --- the whole --------------------------------------------------------------------------------------
+
+    def kernel(self) -> Kernel:
+        kept = prod(run.extent for run in self.kept_runs)
+        total = prod(run.extent for run in self.runs)
+        few = TALL * kept <= total if self.column else kept < FEW
+        cut = bool(self.reductions) and few and total >= 2 * BLOCK
+        phases = list(_Cut(self).phases() if cut else [_Whole(self).phase()])
+        return Kernel(self.inputs, self.outputs, tuple(self.scratch), tuple(self.locals), phases)
+
+    @property
+    def column(self) -> bool:
+        """Whether neighbouring elements belong to different results of the reductions."""
+        return bool(self.reductions) and bool(self.runs) and not self.runs[-1].reduced
+
+
+class _Loops:
+    """The loops of one phase around and inside its stages.  Subclasses decide how stages are laid out."""
+
+    def __init__(self, nest: _Nest) -> None:
+        self.nest = nest
+        self.values = nest.values
+        self.index: list[Affine] = [Affine()] * len(nest.fusion.domain)
+        self.sources: dict[Node, Source] = {}
+        for buffer, node in zip(nest.inputs, nest.graph.parameters, strict=True):
+            self.sources[node] = self.reader(buffer, node)
+
+    def reader(self, buffer: Buffer, node: Node) -> Source:
+        """The elements of `node` are in a buffer, in row-major order."""
+        dialect = self.nest.dialect
+
+        def source(index: Index, predicate: Value | None) -> Value:
+            place = row_major(node.shape, index)
+            self.nest.places.append(place)
+            found = load(self.values, buffer, place, predicate)
+            return dialect.widened(found, node.dtype) if node.dtype in dialect.stored else found
+
+        return source
+
+    def _compute(self, value: Value) -> None:
+        """Note which indices are used as numbers."""
+        stack = [value]
+        while stack:
+            each = stack.pop()
+            if each.op == "index":
+                self.nest.computed.add(each)
+            elif each.op != "load":
+                stack.extend(each.operands)
+            else:
+                stack.extend(each.operands[len(each.attribute.factors) :])
+
+    def loop(self, run: _Run, vector: bool = False, extent: int | Value | None = None) -> Loop:
+        """A loop over a run of axes, whose index is that of the last of them."""
+        index = index_value(self.values, "i" + "_".join(map(str, run.axes)))
+        loop = Loop(index, run.extent if extent is None else extent, vector)
+        for axis in run.axes:
+            self.index[axis] = Affine()
+            self.nest.index_of.setdefault(axis, []).append(index)
+        self.index[run.axes[-1]] = Affine(((index, 1),))
+        return loop
+
+    def elements(self) -> Elements:
+        return Elements(self.values, self.sources, self.nest.dialect.functions, self.nest.dialect.rounded)
+
+    def at(self, elements: Elements, node: Node) -> Value:
+        """The element of a node that runs along the domain or along its kept dimensions."""
+        value = elements.at(node, self.own_index(node))
+        self._compute(value)
+        return value
+
+    def own_index(self, node: Node) -> Index:
+        """Where `node`, an output or an operand of a reduction, stands at the present indices."""
+        domain, reduced = self.nest.fusion.domain, self.nest.fusion.reduced
+        every = [axis for axis in range(len(domain)) if domain[axis] != 1]
+        kept = [axis for axis in every if axis not in reduced]
+        sizes = [size for size in node.shape if size != 1]
+        axes = iter(every if len(sizes) == len(every) else kept)
+        return tuple(Affine() if size == 1 else self.index[next(axes)] for size in node.shape)
+
+    def store(self, elements: Elements, number: int) -> Store:
+        """Store the element of output `number`."""
+        node, buffer = self.nest.graph.results[number], self.nest.outputs[number]
+        place = row_major(node.shape, self.own_index(node))
+        self.nest.places.append(place)
+        return Store(buffer, place, self.stored(self.at(elements, node), node.dtype))
+
+    def stored(self, value: Value, dtype: DType) -> Value:
+        dialect = self.nest.dialect
+        return dialect.narrowed(value, dtype) if dtype in dialect.stored else value
+
+    def accumulator(self, elements: Elements, node: Node) -> Accumulator:
+        """Gather the operand of a reduction."""
+        return accumulator(self.values, node, (self.at(elements, node.operands[0]),))
+
+    def finished(self, elements: Elements, node: Node, total: Value) -> Value:
+        """The result of a reduction, with its initial value."""
+        first = elements.at(node.operands[1], ())
+        return _combined(node, first, total)
+
+    def _is_inner(self, node: Node) -> bool:
+        """Whether a node runs along the reduced dimensions too."""
+        sizes = [size for size in node.shape if size != 1]
+        return len(sizes) == len([size for size in self.nest.fusion.domain if size != 1])
+
+    def _at_stage(self, node: Node, stage: int) -> bool:
+        return self._is_inner(node) and self.nest.stage_of[node] + 1 == stage
+
+    def _after_stage(self, node: Node, stage: int) -> bool:
+        return not self._is_inner(node) and self.nest.stage_of[node] == stage
+
+
+def accumulator(values: Values, node: Node, terms: tuple[Value, ...]) -> Accumulator:
+    """Combine `terms` as the reduction `node` does."""
+    dtype = terms[0].dtype
+    left, right = (values.make("argument", (), dtype, name, unique=True) for name in "ab")
+    result = values.make("result", (), dtype, "r", unique=True)
+    first = values.constant(identity(node, dtype), dtype)
+    return Accumulator((first,), terms, (left,), (right,), (_combined(node, left, right),), (result,))
+
+
+def identity(node: Node, dtype: DType) -> Any:
+    """The neutral element of a reduction; that of a float sum is -0, which changes no other zero."""
+    op = monoid(node.op)
+    if op is ops.Add:
+        return False if dtype == BOOL else dtype.type(-0.0) if dtype.kind == "f" else dtype.type(0)
+    if op is ops.Multiply:
+        return dtype.type(1)
+    if op in (ops.Maximum, ops.Minimum):
+        low = op is ops.Maximum
+        if dtype.kind == "f":
+            return dtype.type(-np.inf if low else np.inf)
+        if dtype == BOOL:
+            return not low
+        return np.iinfo(dtype).min if low else np.iinfo(dtype).max
+    ones = True if dtype == BOOL else ~dtype.type(0)
+    return ones if op is ops.And else dtype.type(0)
+
+
+def _combined(node: Node, x: Value, y: Value) -> Value:
+    assert isinstance(node.op, ops.Reduce)
+    (inner,) = node.op.computation.nodes
+    found: Value = RULES[type(inner.op)](inner, x, y)
+    return found
+
+
+def _given(value: Value, index: Index, predicate: Value | None) -> Value:
+    """A source for a node that has one element in each turn."""
+    return value
+
+
+class _Whole(_Loops):
+    """One phase, in which each turn of the parallel loop goes through all stages."""
+
+    def phase(self) -> Loop:
+        nest = self.nest
+        if not nest.reductions:
+            return self._elementwise()
+        if nest.column:
+            *outer, inner = nest.kept_runs
+            loops = [self.loop(run) for run in outer] + [self.loop(inner, vector=True)]
+        else:
+            loops = [self.loop(run) for run in nest.kept_runs]
+        if not loops:
+            loops = [Loop(index_value(self.values, "once"), 1)]
+        for before, after in pairwise(loops):
+            before.body.append(after)
+        self._stages(loops[-1])
+        return loops[0]
+
+    def _elementwise(self) -> Loop:
+        runs = self.nest.runs
+        loops = [self.loop(run, vector=run is runs[-1]) for run in runs]
+        if not loops:
+            loops = [Loop(index_value(self.values, "once"), 1)]
+        for before, after in pairwise(loops):
+            before.body.append(after)
+        elements = self.elements()
+        loops[-1].body.extend(self.store(elements, k) for k in range(len(self.nest.outputs)))
+        return loops[0]
+
+    def _stages(self, around: Loop) -> None:
+        nest = self.nest
+        last = max(nest.stage_of.values())
+        for stage in range(1, last + 1):
+            self._stage(around, stage, [r for r in nest.reductions if nest.stage_of[r] == stage])
+        self._stage(around, last + 1, [])
+
+    def _stage(self, around: Loop, stage: int, reductions: list[Node]) -> None:
+        """Loops over the reduced dimensions for these reductions and the outputs that can be had by now."""
+        nest = self.nest
+        inner = [k for k, node in enumerate(nest.graph.results) if self._at_stage(node, stage)]
+        if reductions or inner:
+            innermost, loops = self._reduced_loops(around)
+            elements = self.elements()
+            innermost.body.extend(self.store(elements, k) for k in inner)
+            gathered = [self.accumulator(elements, node) for node in reductions]
+            self._keep(elements, innermost, stage)
+            gather(self.values, loops, gathered)
+            after = self.elements()
+            for node, found in zip(reductions, loops[0].accumulators, strict=True):
+                total = self.finished(after, node, found.results[0])
+                self.sources[node] = partial(_given, total)
+        outer = [k for k, node in enumerate(nest.graph.results) if self._after_stage(node, stage)]
+        elements = self.elements()
+        around.body.extend(self.store(elements, k) for k in outer)
+
+    def _reduced_loops(self, around: Loop) -> tuple[Loop, list[Loop]]:
+        """New loops over the reduced dimensions inside `around`; long ones in blocks."""
+        runs = self.nest.reduced_runs
+        loops = []
+        for run in runs:
+            vector = run is runs[-1] and not self.nest.column
+            loops.append(self.loop(run, vector))
+        if not loops:  # reductions over dimensions of size 1
+            loops = [Loop(index_value(self.values, "once"), 1)]
+        around.body.append(loops[0])
+        for before, after in pairwise(loops):
+            before.body.append(after)
+        return loops[-1], loops
+
+    def _keep(self, elements: Elements, innermost: Loop, stage: int) -> None:
+        """Keep costly values that a later stage wants again."""
+        for node in self._costly(stage):
+            size = prod(run.extent for run in self.nest.reduced_runs)
+            dtype = register_dtype(node.dtype)
+            held = sum(buffer.nbytes for buffer in self.nest.locals)
+            if self.nest.column or held + size * dtype.itemsize > MOST_LOCAL:
+                continue
+            buffer = Buffer(f"kept{len(self.nest.locals)}", dtype, size, "local")
+            self.nest.locals.append(buffer)
+            innermost.body.append(Store(buffer, self._local_place(), self.at(elements, node)))
+            self.sources[node] = self._local(node, buffer)
+
+    def _costly(self, stage: int) -> Iterator[Node]:
+        """Costly inner nodes that are computed at this stage and used at a later one."""
+        nest = self.nest
+        users: dict[Node, list[Node]] = {}
+        for node in nest.graph.nodes:
+            for operand in node.operands:
+                users.setdefault(operand, []).append(node)
+        for node in nest.graph.nodes:
+            costly = not isinstance(node.op, (*CHEAP, *MOVES, ops.Reduce)) and self._is_inner(node)
+            if costly and nest.stage_of[node] + 1 == stage and node not in self.sources:
+                later = [user for user in users.get(node, ()) if nest.stage_of[user] + 1 > stage]
+                if any(not isinstance(user.op, ops.Reduce) or nest.stage_of[user] > stage for user in later):
+                    yield node
+
+    def _local_place(self) -> Affine:
+        place = Affine()
+        for run in self.nest.reduced_runs:
+            place = place * run.extent + self.index[run.axes[-1]]
+        return place
+
+    def _local(self, node: Node, buffer: Buffer) -> Source:
+        def source(index: Index, predicate: Value | None) -> Value | None:
+            if index != self.own_index(node):
+                return None
+            return load(self.values, buffer, self._local_place())
+
+        return source
+
+
+def _around(values: Values, inner: Accumulator) -> Accumulator:
+    """The accumulator of a loop whose turns end with the results of `inner`."""
+    dtypes = [value.dtype for value in inner.results]
+    results = tuple(values.make("result", (), dtype, "r", unique=True) for dtype in dtypes)
+    return Accumulator(inner.identities, inner.results, inner.left, inner.right, inner.combined, results)
+
+
+class _Cut(_Loops):
+    """Two phases a stage: blocks of the reduced dimensions leave partial results, which are then combined."""
+
+    def phases(self) -> Iterator[Loop]:
+        nest = self.nest
+        for stage in range(1, max(nest.stage_of.values()) + 1):
+            reductions = [node for node in nest.reductions if nest.stage_of[node] == stage]
+            partials = yield from self._blocks(stage, reductions)
+            yield self._combine(stage, reductions, partials)
+        last = [k for k, node in enumerate(nest.graph.results) if self._at_stage(node, stage + 1)]
+        if last:
+            yield self._elementwise(last)
+
+    def _blocks(self, stage: int, reductions: list[Node]) -> Generator[Loop, None, list[Buffer]]:
+        nest = self.nest
+        first, *others = nest.reduced_runs
+        rest = prod(run.extent for run in nest.runs) // first.extent
+        rows = max(ROWS if nest.column else 1, BLOCK // rest)
+        count = -(-first.extent // rows)
+        around = Loop(index_value(self.values, "block"), count)
+        kept = self._nested(
+            around, [self.loop(run, self.nest.column and run is nest.kept_runs[-1]) for run in nest.kept_runs]
+        )
+        start = Affine(((around.index, rows),))
+        left = start.value(self.values) * -1 + first.extent
+        extent = left.lt(rows).select(left, rows)
+        loops = [self.loop(first, not nest.column and not others, extent)]
+        self.index[first.axes[-1]] = self.index[first.axes[-1]] + start
+        loops += [self.loop(run, not nest.column and run is others[-1]) for run in others]
+        innermost = self._nested(kept, loops)
+        elements = self.elements()
+        inner = [k for k, node in enumerate(nest.graph.results) if self._at_stage(node, stage)]
+        innermost.body.extend(self.store(elements, k) for k in inner)
+        gather(self.values, loops, [self.accumulator(elements, node) for node in reductions])
+        partials = []
+        size = prod(run.extent for run in nest.kept_runs)
+        for each in loops[0].accumulators:
+            (found,) = each.results
+            buffer = Buffer(f"partial{len(nest.scratch)}", found.dtype, count * size, "scratch")
+            nest.scratch.append(buffer)
+            partials.append(buffer)
+            place = Affine(((around.index, size),)) + self._kept_place()
+            kept.body.append(Store(buffer, place, found))
+        yield around
+        return partials
+
+    def _combine(self, stage: int, reductions: list[Node], partials: list[Buffer]) -> Loop:
+        nest = self.nest
+        size = prod(run.extent for run in nest.kept_runs)
+        once = Loop(index_value(self.values, "once"), 1)
+        kept = self._nested(
+            once, [self.loop(run, nest.column and run is nest.kept_runs[-1]) for run in nest.kept_runs]
+        )
+        blocks = Loop(
+            index_value(self.values, "block"), partials[0].size // size, not nest.column and size == 1
+        )
+        kept.body.append(blocks)
+        elements = self.elements()
+        for node, buffer in zip(reductions, partials, strict=True):
+            place = Affine(((blocks.index, size),)) + self._kept_place()
+            term = load(self.values, buffer, place)
+            blocks.accumulators.append(accumulator(self.values, node, (term,)))
+        totals = []
+        for node, each in zip(reductions, blocks.accumulators, strict=True):
+            total = self.finished(elements, node, each.results[0])
+            buffer = Buffer(f"total{len(nest.scratch)}", total.dtype, size, "scratch")
+            nest.scratch.append(buffer)
+            totals.append(buffer)
+            kept.body.append(Store(buffer, self._kept_place(), total))
+            self.sources[node] = partial(_given, total)
+        after = self.elements()
+        outer = [k for k, node in enumerate(nest.graph.results) if self._after_stage(node, stage)]
+        kept.body.extend(self.store(after, k) for k in outer)
+        for node, buffer in zip(reductions, totals, strict=True):
+            self.sources[node] = self._total(buffer)
+        return once
+
+    def _total(self, buffer: Buffer) -> Source:
+        return lambda index, predicate: load(self.values, buffer, self._kept_place())
+
+    def _elementwise(self, outputs: list[int]) -> Loop:
+        runs = self.nest.runs
+        first, *others = [self.loop(run, vector=run is runs[-1]) for run in runs]
+        innermost = self._nested(first, others)
+        elements = self.elements()
+        innermost.body.extend(self.store(elements, k) for k in outputs)
+        return first
+
+    def _nested(self, around: Loop, loops: list[Loop]) -> Loop:
+        """Put the loops into one another and into `around`; the innermost."""
+        for loop in loops:
+            around.body.append(loop)
+            around = loop
+        return around
+
+    def _kept_place(self) -> Affine:
+        place = Affine()
+        for run in self.nest.kept_runs:
+            place = place * run.extent + self.index[run.axes[-1]]
+        return place
+
+
+def gather(values: Values, loops: list[Loop], gathered: list[Accumulator]) -> None:
+    """Accumulate in the innermost of these loops, and its results in the loops around it."""
+    loops[-1].accumulators.extend(gathered)
+    for outer, inner in zip(reversed(loops[:-1]), reversed(loops[1:]), strict=True):
+        outer.accumulators.extend(_around(values, each) for each in inner.accumulators)
