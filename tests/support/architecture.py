@@ -45,7 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # What a backend may know of the frontend.
 OPEN_TO_BACKENDS = (
     *("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config"),
-    *("progress", "custom_calls", "process_rng"),
+    *("progress", "custom_calls", "process_rng", "compiler.scalars"),
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always

@@ -6,15 +6,16 @@ operations compute nothing: they only change the index on its way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from xarr.compiler.loops import Affine
-from xarr.compiler.scalars import BOOL, DType, Value, Values
-from xarr.dtypes import EXTENDED_FLOAT, FLOAT, SIGNED
+from xarr.compiler.scalars import DType, Value, Values
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
@@ -24,18 +25,13 @@ Index: TypeAlias = tuple[Affine, ...]
 #: A node's element at an index, None if it must be computed; where the predicate (None: always true) is
 #: false it need not exist.
 Source = Callable[[Index, "Value | None"], "Value | None"]
-Rule = Callable[..., Value]
-
-FLOAT32: Final[DType] = np.dtype(np.float32)
+#: An element-wise operation on elements of these types, as registers hold them; None if it is none.
+Lower = Callable[[Op, Sequence[DType], Sequence[Value]], "Value | None"]
 
 
 def register_dtype(dtype: DType) -> DType:
-    """What computes with elements of `dtype`: float32 for narrow floats, rounded after every operation."""
-    return FLOAT32 if is_narrow(dtype) else dtype
-
-
-def is_narrow(dtype: DType) -> bool:
-    return dtype in EXTENDED_FLOAT or dtype == np.float16
+    """What holds an element: bfloat16 and float8 are held as their bits, which no processor computes with."""
+    return np.dtype(f"uint{8 * dtype.itemsize}") if dtype in EXTENDED_FLOAT else dtype
 
 
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -56,21 +52,13 @@ class Elements:
     """Computes elements of the nodes of a group, each once for each index.
 
     `sources` gives the elements of nodes that are not computed here: arguments, and what was computed in
-    another loop.  `functions` are rules for operations by name, `(operands) -> value`, in float32 and wider;
-    `rounded` brings a float32 to the precision of a narrow type.
+    another loop.  `lower` computes element-wise operations.
     """
 
-    def __init__(
-        self,
-        values: Values,
-        sources: Mapping[Node, Source],
-        functions: Mapping[str, Rule],
-        rounded: Callable[[Value, DType], Value],
-    ) -> None:
+    def __init__(self, values: Values, sources: Mapping[Node, Source], lower: Lower) -> None:
         self.values = values
         self.sources = sources
-        self._functions = functions
-        self._rounded = rounded
+        self._lower = lower
         self._known: dict[tuple[Node, Index, Value | None], Value] = {}
 
     def at(self, node: Node, index: Index, predicate: Value | None = None) -> Value:
@@ -92,13 +80,9 @@ class Elements:
         if move is not None:
             return move(self, node, index, predicate)
         operands = [self.at(operand, index, predicate) for operand in node.operands]
-        rule = RULES.get(type(node.op))
-        found = rule(node, *operands) if rule else self._functions[type(node.op).__name__](*operands)
-        return self.rounded(found, node.dtype)
-
-    def rounded(self, value: Value, dtype: DType) -> Value:
-        """A result as an element of `dtype`."""
-        return self._rounded(value, dtype) if is_narrow(dtype) else value
+        value = self._lower(node.op, [operand.dtype for operand in node.operands], operands)
+        assert value is not None, f"no loop computes {node.op.name}"
+        return value
 
     def inside(self, at: Affine, low: int, high: int, predicate: Value | None) -> Value:
         """Whether low <= at < high, and the predicate too."""
@@ -198,13 +182,12 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
 def _iota(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
     assert isinstance(node.op, ops.Iota)
     place = index[node.op.dimension].value(elements.values)
-    return elements.rounded(place.convert(register_dtype(node.dtype)), node.dtype)
+    return place.convert(node.dtype)
 
 
 def _constant(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
     assert isinstance(node.op, ops.Constant)
-    number = node.op.array.reshape(-1)[:1].astype(register_dtype(node.dtype))
-    return elements.values.constant(number[0], number.dtype)
+    return elements.values.make("constant", (), register_dtype(node.dtype), node.op.raw)
 
 
 _MOVES: Final[dict[type[Op], Callable[[Elements, Node, Index, Value | None], Value]]] = {
@@ -220,144 +203,11 @@ _MOVES: Final[dict[type[Op], Callable[[Elements, Node, Index, Value | None], Val
 }
 
 
-# --- what computes -------------------------------------------------------------------------------------------
-
-
-def _add(node: Node, x: Value, y: Value) -> Value:
-    return x | y if x.dtype == BOOL else x + y
-
-
-def _multiply(node: Node, x: Value, y: Value) -> Value:
-    return x & y if x.dtype == BOOL else x * y
-
-
-def _divide(node: Node, x: Value, y: Value) -> Value:
-    """Integers: x / 0 is -1, the least integer / -1 itself, as XLA has it."""
-    if node.dtype in FLOAT:
-        return x / y
-    zero, signed = y.eq(0), node.dtype in SIGNED
-    unsafe = zero | y.eq(-1) if signed else zero
-    quotient = x / unsafe.select(1, y)
-    if signed:
-        quotient = y.eq(-1).select(-x, quotient)
-    return zero.select(~x.constant(0), quotient)
-
-
-def _remainder(node: Node, x: Value, y: Value) -> Value:
-    """Integers: x % 0 is x, and what x / -1 leaves is 0."""
-    if node.dtype in FLOAT:
-        return x.rem(y)
-    zero, signed = y.eq(0), node.dtype in SIGNED
-    left = x.rem((zero | y.eq(-1) if signed else zero).select(1, y))
-    if signed:
-        left = y.eq(-1).select(0, left)
-    return zero.select(x, left)
-
-
-def _compare(node: Node, x: Value, y: Value) -> Value:
-    assert isinstance(node.op, ops.Compare)
-    if x.dtype == BOOL:
-        x, y = x.convert(np.uint8), y.convert(np.uint8)
-    found: Value = getattr(x, node.op.direction.lower())(y)
-    return found
-
-
-def _abs(node: Node, x: Value) -> Value:
-    return x.abs() if node.dtype in FLOAT else x.lt(0).select(-x, x)
-
-
-def _sign(node: Node, x: Value) -> Value:
-    if node.dtype in FLOAT:
-        return (x.eq(0) | x.isnan()).select(x, x.constant(1).copysign(x))
-    if node.dtype not in SIGNED:
-        return x.ne(0).convert(node.dtype)
-    return x.lt(0).select(-1, x.gt(0).convert(node.dtype))
-
-
-def _larger(x: Value, y: Value, sign: int) -> Value:
-    """The larger or (sign -1) the smaller; NaN if either is, and 0 above -0."""
-    if x.dtype.kind != "f":
-        if x.dtype == BOOL:
-            return x | y if sign > 0 else x & y
-        return (x.gt(y) if sign > 0 else x.lt(y)).select(x, y)
-    return x.maximum(y) if sign > 0 else x.minimum(y)
-
-
-def _clamp(node: Node, low: Value, x: Value, high: Value) -> Value:
-    return _larger(_larger(x, low, 1), high, -1)
-
-
-def _convert(node: Node, x: Value) -> Value:
-    old, new = node.operands[0].dtype, node.dtype
-    assert not is_narrow(new) or old == BOOL or register_dtype(old) == FLOAT32, "that would round twice"
-    return x.convert(register_dtype(new))
-
-
-def _shift(node: Node, x: Value, count: Value, op: str) -> Value:
-    """Counts beyond the width leave zeros, or copies of the sign for an arithmetic shift."""
-    bits = 8 * x.dtype.itemsize
-    unsigned = count.bitcast(f"uint{bits}")
-    fits = unsigned.lt(bits)
-    safe = fits.select(unsigned, bits - 1 if op == "arithmetic" else 0)
-    if op == "left":
-        return fits.select(x << safe.bitcast(x.dtype), 0)
-    kind = "int" if op == "arithmetic" else "uint"
-    shifted = x.bitcast(f"{kind}{bits}") >> safe.bitcast(f"{kind}{bits}")
-    shifted = shifted.bitcast(x.dtype)
-    return shifted if op == "arithmetic" else fits.select(shifted, 0)
-
-
-#: Operations made of primitives; what is in no table is a function of the emitter's.
-RULES: Final[dict[type[Op], Rule]] = {
-    ops.Abs: _abs,
-    ops.Add: _add,
-    ops.And: lambda node, x, y: x & y,
-    ops.BitcastConvert: lambda node, x: x.bitcast(node.dtype),
-    ops.Ceil: lambda node, x: x.ceil(),
-    ops.Clamp: _clamp,
-    ops.Compare: _compare,
-    ops.Convert: _convert,
-    ops.CountLeadingZeros: lambda node, x: x.count_leading_zeros(),
-    ops.Divide: _divide,
-    ops.Floor: lambda node, x: x.floor(),
-    ops.IsFinite: lambda node, x: x.abs().lt(np.inf),
-    ops.Maximum: lambda node, x, y: _larger(x, y, 1),
-    ops.Minimum: lambda node, x, y: _larger(x, y, -1),
-    ops.Multiply: _multiply,
-    ops.Negate: lambda node, x: -x,
-    ops.Not: lambda node, x: ~x,
-    ops.Or: lambda node, x, y: x | y,
-    ops.Popcnt: lambda node, x: x.popcount(),
-    ops.Remainder: _remainder,
-    ops.RoundNearestEven: lambda node, x: x.rint(),
-    ops.Select: lambda node, p, x, y: p.select(x, y),
-    ops.ShiftLeft: lambda node, x, n: _shift(node, x, n, "left"),
-    ops.ShiftRightArithmetic: lambda node, x, n: _shift(node, x, n, "arithmetic"),
-    ops.ShiftRightLogical: lambda node, x, n: _shift(node, x, n, "logical"),
-    ops.Sign: _sign,
-    ops.Sqrt: lambda node, x: x.sqrt(),
-    ops.Subtract: lambda node, x, y: x - y,
-    ops.Xor: lambda node, x, y: x ^ y,
-}
-
-#: dtypes that the registers of every processor hold.
-REGISTERS: Final = frozenset(map(np.dtype, ("bool", "float32", "float64", *"bhilBHIL")))
-
-
-def computes(node: Node, functions: Mapping[str, Any], narrow: frozenset[DType] = frozenset()) -> bool:
-    """Whether `Elements` can compute this node's elements; `narrow` are the narrow floats it can round to."""
+def computes(node: Node, lower: Lower) -> bool:
+    """Whether `Elements` can compute this node's elements."""
     op = node.op
-    if any(not _holds(each, narrow) for each in (node, *node.operands)):
+    if not _is_held(node) or not all(map(_is_held, node.operands)):
         return False
-    if isinstance(op, ops.Compare):
-        return not op.total_order
-    if isinstance(op, ops.BitcastConvert):
-        old, new = node.operands[0].dtype, node.dtype
-        return (
-            old.itemsize == new.itemsize and BOOL not in (old, new) and not (is_narrow(old) or is_narrow(new))
-        )
-    if isinstance(op, ops.Convert) and is_narrow(node.dtype):
-        return node.operands[0].dtype in (BOOL, FLOAT32, *narrow)
     if isinstance(op, ops.Reshape):
         return split_axes(node.operands[0].shape, node.shape) is not None
     if isinstance(op, ops.Pad):
@@ -365,17 +215,27 @@ def computes(node: Node, functions: Mapping[str, Any], narrow: frozenset[DType] 
     if isinstance(op, ops.Constant):
         return node.tensor_type.size == 1
     if isinstance(op, ops.Iota):
-        return not is_narrow(node.dtype)
+        return node.dtype.kind in "iu" or node.dtype in (np.float32, np.float64)
     if isinstance(op, ops.Reduce):  # which ones, the fusing stage knows
-        return True
-    return type(op) in RULES or type(op) in _MOVES or type(op).__name__ in functions
+        return node.dtype not in EXTENDED_FLOAT and node.dtype != np.float16
+    if isinstance(op, ops.BitcastConvert) and op.dtype.itemsize != node.operands[0].dtype.itemsize:
+        return False
+    return type(op) in _MOVES or _is_known(op, tuple(operand.dtype for operand in node.operands), lower)
 
 
-def _holds(node: Node, narrow: frozenset[DType]) -> bool:
+@lru_cache(4096)
+def _is_known(op: Op, dtypes: tuple[DType, ...], lower: Lower) -> bool:
+    values = Values()
+    operands = [values.argument(str(k), register_dtype(dtype)) for k, dtype in enumerate(dtypes)]
+    return bool(dtypes) and not op.graphs and lower(op, dtypes, operands) is not None
+
+
+def _is_held(node: Node) -> bool:
+    """Whether loops can hold the elements of an array."""
     kind = node.type
     return (
         isinstance(kind, TensorType)
         and not kind.dynamic
         and 0 not in kind.shape
-        and (kind.dtype in REGISTERS or kind.dtype in narrow)
+        and kind.dtype not in COMPLEX
     )

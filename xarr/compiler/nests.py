@@ -14,7 +14,7 @@ the reduced dimensions run in parallel and leave partial results that a short ph
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.elements import RULES, Elements, Index, Rule, Source, register_dtype, row_major
+from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
 from xarr.compiler.fuse import CHEAP, MOVES, monoid
 from xarr.compiler.loops import Accumulator, Affine, Buffer, Kernel, Loop, Store, index_value, load
 from xarr.compiler.scalars import BOOL, DType, Value, Values
@@ -31,7 +31,6 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 
 Ints: TypeAlias = tuple[int, ...]
-Load = Callable[[Value, DType], Value]
 
 #: A partial sum of floats takes at most so many terms before it joins others of its kind.
 TERMS: Final = 4096
@@ -46,30 +45,17 @@ ROWS: Final = 64
 MOST_LOCAL: Final = 2**17
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """What an emitter can say beyond primitives: functions by operation, and the bits of narrow floats."""
-
-    functions: Mapping[str, Rule]
-    rounded: Callable[[Value, DType], Value]
-    widened: Callable[[Value, DType], Value]
-    narrowed: Callable[[Value, DType], Value]
-    narrow: frozenset[DType]
-    #: What a buffer of a narrow type holds.
-    stored: Mapping[DType, DType]
-
-
-def build(fusion: ops.Fusion, dialect: Dialect) -> Kernel:
+def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
     """The loop program of a group."""
-    merged = _merged_axes(fusion, dialect)
-    return _Nest(fusion, dialect, merged).kernel()
+    merged = _merged_axes(fusion, lower)
+    return _Nest(fusion, lower, merged).kernel()
 
 
-def _merged_axes(fusion: ops.Fusion, dialect: Dialect) -> list[list[int]]:
+def _merged_axes(fusion: ops.Fusion, lower: Lower) -> list[list[int]]:
     """The axes of the domain in runs that one index can go through, since every access takes equal steps."""
     domain = fusion.domain
     single = [[axis] for axis in range(len(domain)) if domain[axis] != 1]
-    probe = _Nest(fusion, dialect, single)
+    probe = _Nest(fusion, lower, single)
     probe.kernel()
     runs: list[list[int]] = []
     for (axis,) in single:
@@ -91,9 +77,9 @@ class _Run:
 
 
 class _Nest:
-    def __init__(self, fusion: ops.Fusion, dialect: Dialect, merged: Sequence[Sequence[int]]) -> None:
+    def __init__(self, fusion: ops.Fusion, lower: Lower, merged: Sequence[Sequence[int]]) -> None:
         self.fusion = fusion
-        self.dialect = dialect
+        self.lower = lower
         self.graph = fusion.computation
         self.values = Values()
         self.runs = [
@@ -112,14 +98,14 @@ class _Nest:
         self.places: list[Affine] = []
         self.index_of: dict[int, list[Value]] = {}
         self.computed: set[Value] = set()
+        self.seen: set[Value] = set()
         self.reductions = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
         self.stage_of = self._stages()
         self.kept_runs = [run for run in self.runs if not run.reduced]
         self.reduced_runs = [run for run in self.runs if run.reduced]
 
     def _buffer(self, name: str, node: Node, role: Any) -> Buffer:
-        dtype = self.dialect.stored.get(node.dtype, node.dtype)
-        return Buffer(name, dtype, node.tensor_type.size, role)
+        return Buffer(name, register_dtype(node.dtype), node.tensor_type.size, role)
 
     def _stages(self) -> dict[Node, int]:
         """For each node how many reductions follow one another until it can be computed."""
@@ -172,21 +158,22 @@ class _Loops:
 
     def reader(self, buffer: Buffer, node: Node) -> Source:
         """The elements of `node` are in a buffer, in row-major order."""
-        dialect = self.nest.dialect
 
         def source(index: Index, predicate: Value | None) -> Value:
             place = row_major(node.shape, index)
             self.nest.places.append(place)
-            found = load(self.values, buffer, place, predicate)
-            return dialect.widened(found, node.dtype) if node.dtype in dialect.stored else found
+            return load(self.values, buffer, place, predicate)
 
         return source
 
     def _compute(self, value: Value) -> None:
         """Note which indices are used as numbers."""
-        stack = [value]
+        stack, seen = [value], self.nest.seen
         while stack:
             each = stack.pop()
+            if each in seen:
+                continue
+            seen.add(each)
             if each.op == "index":
                 self.nest.computed.add(each)
             elif each.op != "load":
@@ -205,7 +192,7 @@ class _Loops:
         return loop
 
     def elements(self) -> Elements:
-        return Elements(self.values, self.sources, self.nest.dialect.functions, self.nest.dialect.rounded)
+        return Elements(self.values, self.sources, self.nest.lower)
 
     def at(self, elements: Elements, node: Node) -> Value:
         """The element of a node that runs along the domain or along its kept dimensions."""
@@ -227,20 +214,16 @@ class _Loops:
         node, buffer = self.nest.graph.results[number], self.nest.outputs[number]
         place = row_major(node.shape, self.own_index(node))
         self.nest.places.append(place)
-        return Store(buffer, place, self.stored(self.at(elements, node), node.dtype))
-
-    def stored(self, value: Value, dtype: DType) -> Value:
-        dialect = self.nest.dialect
-        return dialect.narrowed(value, dtype) if dtype in dialect.stored else value
+        return Store(buffer, place, self.at(elements, node))
 
     def accumulator(self, elements: Elements, node: Node) -> Accumulator:
         """Gather the operand of a reduction."""
-        return accumulator(self.values, node, (self.at(elements, node.operands[0]),))
+        return accumulator(self.nest.lower, node, self.at(elements, node.operands[0]))
 
     def finished(self, elements: Elements, node: Node, total: Value) -> Value:
         """The result of a reduction, with its initial value."""
         first = elements.at(node.operands[1], ())
-        return _combined(node, first, total)
+        return _combined(self.nest.lower, node, first, total)
 
     def _is_inner(self, node: Node) -> bool:
         """Whether a node runs along the reduced dimensions too."""
@@ -254,13 +237,14 @@ class _Loops:
         return not self._is_inner(node) and self.nest.stage_of[node] == stage
 
 
-def accumulator(values: Values, node: Node, terms: tuple[Value, ...]) -> Accumulator:
-    """Combine `terms` as the reduction `node` does."""
-    dtype = terms[0].dtype
+def accumulator(lower: Lower, node: Node, term: Value) -> Accumulator:
+    """Combine a term of each turn as the reduction `node` does."""
+    values, dtype = term.values, term.dtype
     left, right = (values.make("argument", (), dtype, name, unique=True) for name in "ab")
     result = values.make("result", (), dtype, "r", unique=True)
     first = values.constant(identity(node, dtype), dtype)
-    return Accumulator((first,), terms, (left,), (right,), (_combined(node, left, right),), (result,))
+    combined = _combined(lower, node, left, right)
+    return Accumulator((first,), (term,), (left,), (right,), (combined,), (result,))
 
 
 def identity(node: Node, dtype: DType) -> Any:
@@ -281,10 +265,11 @@ def identity(node: Node, dtype: DType) -> Any:
     return ones if op is ops.And else dtype.type(0)
 
 
-def _combined(node: Node, x: Value, y: Value) -> Value:
+def _combined(lower: Lower, node: Node, x: Value, y: Value) -> Value:
     assert isinstance(node.op, ops.Reduce)
     (inner,) = node.op.computation.nodes
-    found: Value = RULES[type(inner.op)](inner, x, y)
+    found = lower(inner.op, [node.dtype, node.dtype], [x, y])
+    assert found is not None, f"no loop computes {inner.op.name}"
     return found
 
 
@@ -473,7 +458,7 @@ class _Cut(_Loops):
         for node, buffer in zip(reductions, partials, strict=True):
             place = Affine(((blocks.index, size),)) + self._kept_place()
             term = load(self.values, buffer, place)
-            blocks.accumulators.append(accumulator(self.values, node, (term,)))
+            blocks.accumulators.append(accumulator(nest.lower, node, term))
         totals = []
         for node, each in zip(reductions, blocks.accumulators, strict=True):
             total = self.finished(elements, node, each.results[0])

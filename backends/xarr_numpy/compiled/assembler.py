@@ -78,7 +78,9 @@ class _Machine:
         self.features = llvm.get_host_cpu_features().flatten()
         self._emitter = self._target_machine()
         # The linker owns the target machine that it is given.
-        self._linker = llvm.create_lljit_compiler(self._target_machine(), use_jit_link=False)
+        self._linker = llvm.create_lljit_compiler(
+            self._target_machine(), use_jit_link=False, suppress_errors=True
+        )
         self._libraries = 0
 
     @staticmethod

@@ -164,7 +164,8 @@ class Block:
         if op in COMPARISONS:
             return self._compare(value, width)
         if op in _CONVERSIONS:
-            return getattr(self, f"_{op}")(value, width)
+            convert: Callable[[Value, int], str] = getattr(self, f"_{op}")
+            return convert(value, width)
         if op == "select":
             return self._select(value, width)
         if op in _INTRINSICS:

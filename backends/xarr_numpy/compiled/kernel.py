@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from xarr.compiler import elements
 from xarr.compiler.loops import Kernel, Loop
-from xarr.compiler.nests import Dialect, build
-from xarr.compiler.scalars import DType, Value
+from xarr.compiler.nests import build
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr_numpy.compiled import assembler, emitter, workers
-from xarr_numpy.compiled.functions import FUNCTIONS
+from xarr_numpy.compiled.functions import lower
 
 Array = np.ndarray[Any, Any]
 
 
-def _no_narrow(value: Value, dtype: DType) -> Value:
-    raise AssertionError(f"{dtype} is not among the narrow types of the dialect")
-
-
-DIALECT: Final = Dialect(
-    functions=FUNCTIONS,
-    rounded=_no_narrow,
-    widened=_no_narrow,
-    narrowed=_no_narrow,
-    narrow=frozenset(),
-    stored={},
-)
-
-
 def computes(node: Node) -> bool:
     """Whether compiled loops can hold a node."""
-    return elements.computes(node, FUNCTIONS, DIALECT.narrow)
+    return elements.computes(node, lower)
 
 
 class CompiledKernel:
@@ -43,7 +28,7 @@ class CompiledKernel:
 
     def __init__(self, fusion: ops.Fusion) -> None:
         self.fusion = fusion
-        self.program: Kernel = build(fusion, DIALECT)
+        self.program: Kernel = build(fusion, lower)
         self.text, names = emitter.emit(self.program)
         self._code = assembler.load(assembler.assemble(self.text), names)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

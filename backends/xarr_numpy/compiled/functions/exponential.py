@@ -27,7 +27,7 @@ from xarr_numpy.compiled.functions.formats import (
 )
 
 #: (exp(r) - 1 - r) / r² for |r| <= 0.35.
-_TAIL: Final = {
+TAIL: Final = {
     SINGLE: (0.0001989198, 0.0013934541, 0.0083333105, 0.041666456, 0.16666667, 0.5),
     DOUBLE: (
         *(2.0915442297780116e-09, 2.5106274733573296e-08, 2.75572718102198e-07, 2.755725283351691e-06),
@@ -54,7 +54,7 @@ def reduced(x: Value, low: Value | None = None) -> Pair:
     r = n.fma(-ln2_low, n.fma(-ln2, x))
     if low is not None:
         r = r + low
-    return n, (r * r).fma(r.polynomial(_TAIL[x.dtype]), r)
+    return n, (r * r).fma(r.polynomial(TAIL[x.dtype]), r)
 
 
 def exp(x: Value) -> Value:

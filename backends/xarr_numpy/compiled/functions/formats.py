@@ -90,22 +90,22 @@ def with_sign_flipped(x: Value, flip: Value) -> Value:
     return (bits_of(x) ^ (flip & format_of(x).sign_bit)).bitcast(x.dtype)
 
 
-def mantissa_and_exponent(x: Value) -> tuple[Value, Value]:
+def mantissa_and_exponent(x: Value, subnormals: bool = True) -> tuple[Value, Value]:
     """m in [sqrt(1/2), sqrt(2)) and an integral float k with x = m * 2**k, for finite x > 0."""
     form = format_of(x)
-    subnormal = x.lt(form.smallest_normal)
-    normal = subnormal.select(x * float(2**form.mantissa), x)
     root = int(np.sqrt(x.dtype.type(0.5)).view(form.unsigned))
     one = form.bias << form.mantissa
-    shifted = bits_of(normal) + (one - root)
-    exponent = shifted >> form.mantissa
-    m = ((shifted & ((1 << form.mantissa) - 1)) + root).bitcast(x.dtype)
     # The bits of 2**mantissa end in zeros, so that an exponent fits in them: an integer becomes a float.
     units = float(2**form.mantissa)
-    unit_bits = int(x.dtype.type(units).view(form.unsigned))
-    number = (exponent | unit_bits).bitcast(x.dtype)
-    offset = subnormal.select(x.constant(units + form.bias + form.mantissa), units + form.bias)
-    return m, number - offset
+    offset = x.constant(units + form.bias)
+    if subnormals:
+        subnormal = x.lt(form.smallest_normal)
+        x = subnormal.select(x * units, x)
+        offset = subnormal.select(units + form.bias + form.mantissa, offset)
+    shifted = bits_of(x) + (one - root)
+    m = ((shifted & ((1 << form.mantissa) - 1)) + root).bitcast(x.dtype)
+    number = (shifted >> form.mantissa) | int(x.dtype.type(units).view(form.unsigned))
+    return m, number.bitcast(x.dtype) - offset
 
 
 # --- pairs: an unevaluated sum of two floats, the second much smaller --------------------------------

@@ -17,6 +17,8 @@ from xarr_numpy.compiled.functions.formats import (
     Pair,
     bits_of,
     format_of,
+    quick_two_sum,
+    two_product,
     with_sign_flipped,
 )
 
@@ -75,10 +77,12 @@ def _reduced(x: Value) -> tuple[Value, Value, Value | None]:
     shifted = x.fma(_TWO_OVER_PI, magic)
     n = shifted - magic
     rough = n.fma(-first, x)
-    r = n.fma(-second, rough)
     if x.dtype == SINGLE:
-        return bits_of(shifted), n.fma(-third, r), None
-    return bits_of(shifted), r, n.fma(-third, n.fma(-second, rough - r))
+        return bits_of(shifted), n.fma(-third, n.fma(-second, rough)), None
+    # Next to a multiple of pi/2 both terms cancel, and the digits that each has lost are those of r.
+    product, lost = two_product(n, n.constant(second))
+    r, low = quick_two_sum(rough, -product)
+    return bits_of(shifted), r, n.fma(-third, low - lost)
 
 
 def _kernels(r: Value, low: Value | None) -> Pair:

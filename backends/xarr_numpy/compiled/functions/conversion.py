@@ -1,0 +1,142 @@
+"""Conversions between element types, among them those that no register holds: bfloat16 and the float8.
+
+Registers hold their bits as unsigned integers.  Results are those of ml_dtypes: to nearest even, and beyond
+the largest number to infinity, or to NaN in the formats that have no infinity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from xarr import dtypes
+from xarr.compiler.scalars import BOOL, DType, Value
+from xarr_numpy.compiled.rounding import float32_to_odd
+
+
+@dataclass(frozen=True)
+class _Narrow:
+    """A float format of 8 or 16 bits; the codes are those of the magnitude.
+
+    `largest` is the code of the largest number, `beyond` that of what larger numbers become, `nan` the whole
+    code of NaN; `infinite` says whether there are infinities.  Without `signed_zero`, -0 is 0.
+    """
+
+    mantissa: int
+    bias: int
+    largest: int
+    beyond: int
+    nan: int
+    infinite: bool
+    signed_zero: bool = True
+
+
+def _ieee(exponent: int, mantissa: int) -> _Narrow:
+    infinity = ((1 << exponent) - 1) << mantissa
+    bias = (1 << (exponent - 1)) - 1
+    return _Narrow(mantissa, bias, infinity - 1, infinity, infinity | 1 << (mantissa - 1), True)
+
+
+def _fnuz(mantissa: int, bias: int) -> _Narrow:
+    return _Narrow(mantissa, bias, 0x7F, 0x80, 0x80, False, signed_zero=False)
+
+
+_NARROW: Final = {
+    np.dtype(dtypes.bfloat16): _ieee(8, 7),
+    np.dtype(dtypes.float8_e3m4): _ieee(3, 4),
+    np.dtype(dtypes.float8_e4m3): _ieee(4, 3),
+    np.dtype(dtypes.float8_e5m2): _ieee(5, 2),
+    np.dtype(dtypes.float8_e4m3fn): _Narrow(3, 7, 0x7E, 0x7F, 0x7F, False),
+    np.dtype(dtypes.float8_e4m3b11fnuz): _fnuz(3, 11),
+    np.dtype(dtypes.float8_e4m3fnuz): _fnuz(3, 8),
+    np.dtype(dtypes.float8_e5m2fnuz): _fnuz(2, 16),
+}
+_SCALE: Final = np.dtype(dtypes.float8_e8m0fnu)
+_SINGLE: Final = np.dtype(np.float32)
+
+
+def register_dtype(dtype: DType) -> DType:
+    """What a register holds for an element type: itself, or its bits."""
+    return np.dtype(f"u{dtype.itemsize}") if dtype in dtypes.EXTENDED_FLOAT else dtype
+
+
+def convert(x: Value, old: DType, new: DType) -> Value:
+    """An element of type `old` as one of type `new`, both as registers hold them."""
+    if old == new:
+        return x
+    if old in dtypes.EXTENDED_FLOAT:
+        return convert(widen(x, old), _SINGLE, new)
+    return narrow(_odd_float32(x), new) if new in dtypes.EXTENDED_FLOAT else x.convert(new)
+
+
+def _odd_float32(x: Value) -> Value:
+    """Any number as float32, an inexact one so that another rounding is as if it were the only one."""
+    if x.dtype == BOOL or x.dtype in (np.float16, np.float32):
+        return x.convert(np.float32)
+    if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
+        # float64 has no place for the last 11 bits; one bit tells whether any of the last 12 is set.
+        large = x.gt(2**53) if x.dtype.kind == "u" else x.gt(2**53) | x.lt(-(2**53))
+        last = x & 0xFFF
+        x = large.select((x ^ last) | last.ne(0).select(x.constant(0x800), 0), x)
+    return float32_to_odd(x.convert(np.float64))
+
+
+def widen(bits: Value, dtype: DType) -> Value:
+    """bfloat16 or float8 as float32, which holds all their numbers."""
+    wide = bits.convert(np.uint32)
+    if dtype == dtypes.bfloat16:
+        return (wide << 16).bitcast(np.float32)
+    if dtype == _SCALE:
+        return wide.eq(0xFF).select(0x7FC00000, wide.eq(0).select(0x00400000, wide << 23)).bitcast(np.float32)
+    form = _NARROW[dtype]
+    magnitude, sign = wide & 0x7F, (wide & 0x80) << 24
+    # Subnormal numbers become normal by a product that is exact.
+    shifted = (magnitude << (23 - form.mantissa)).bitcast(np.float32)
+    value = (shifted * float(2.0 ** (127 - form.bias))).bitcast(np.uint32) | sign
+    if form.infinite:
+        special = (magnitude << (23 - form.mantissa)) | sign | 0x7F800000
+        return magnitude.gt(form.largest).select(special, value).bitcast(np.float32)
+    nan = (wide if form.nan > 0x7F else magnitude).eq(form.nan)
+    return nan.select(sign | 0x7FC00000, value).bitcast(np.float32)
+
+
+def narrow(x: Value, dtype: DType) -> Value:
+    """A float32 as the bits of bfloat16 or float8, rounded to nearest even."""
+    if dtype == _SCALE:
+        return _narrow_scale(x)
+    form = _NARROW[dtype]
+    unsigned = register_dtype(dtype)
+    bits = x.bitcast(np.uint32)
+    sign = (bits >> 31) << (unsigned.itemsize * 8 - 1)
+    magnitude = bits & 0x7FFFFFFF
+    code = _rounded(magnitude, form)
+    code = code.gt(form.largest).select(form.beyond, code)
+    code = x.isnan().select(form.nan, code)
+    if form.signed_zero:
+        return (code | sign).convert(unsigned)
+    return code.eq(0).select(code, code | sign).convert(unsigned)
+
+
+def _rounded(magnitude: Value, form: _Narrow) -> Value:
+    """The code of the nearest number, as if there were exponents enough."""
+    dropped = 23 - form.mantissa
+    odd = (magnitude >> dropped) & 1
+    rounded = magnitude + (odd + ((1 << (dropped - 1)) - 1))
+    if form.bias == 127:
+        return rounded >> dropped
+    normal = (rounded - ((127 - form.bias) << 23)) >> dropped
+    # A subnormal number is an integer times the smallest: adding 2**23 rounds to an integer.
+    smallest = 1 - form.bias - form.mantissa
+    units = magnitude.bitcast(np.float32) * float(2.0**-smallest) + float(2**23)
+    subnormal = units.bitcast(np.uint32) - 0x4B000000
+    return magnitude.lt((128 - form.bias) << 23).select(subnormal, normal)
+
+
+def _narrow_scale(x: Value) -> Value:
+    """float8_e8m0fnu: powers of two, ties upwards; NaN for what is not positive or too large."""
+    bits = x.bitcast(np.uint32)
+    # 2**-127 is the one power of two among the subnormal numbers.
+    code = (bits + bits.ne(0x400000).select(bits.constant(0x400000), 0)) >> 23
+    return x.gt(0.0).select(code.gt(0xFF).select(0xFF, code), 0xFF).convert(np.uint8)

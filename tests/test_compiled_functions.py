@@ -1,0 +1,427 @@
+"""The functions of compiled loops, against more exact computations and against the NumPy program."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from tests.compare import assert_same
+from tests.compiled_ulp_bounds import BOUNDS
+from tests.support.elementwise_kernels import Kernel
+from tests.support.exact_functions import EXACT, EXACT_BY_MPMATH
+from xarr import dtypes
+from xarr.ir import ops
+from xarr.ir.op import Op
+from xarr.ir.ops.elementwise import Elementwise
+from xarr_numpy import kernels
+from xarr_numpy.compiled.functions import FUNCTIONS, convert, lower, register_dtype
+
+Array = np.ndarray[Any, Any]
+
+WIDTHS = {2: 16, 4: 16, 8: 8}
+ARITY = {"stablehlo.atan2": 2, "stablehlo.power": 2}
+LONG = np.finfo(np.longdouble).nmant > 52
+needs_long = pytest.mark.skipif(not LONG, reason="needs a longdouble that is longer than float64")
+
+
+def edges(dtype: Any) -> Array:
+    """The numbers where formulas change or break."""
+    dtype, info = np.dtype(dtype).type, np.finfo(dtype)
+    largest, tiny, smallest = float(info.max), float(info.tiny), float(info.smallest_subnormal)
+    positive = [0.0, 1.0, 0.5, 2.0, 3.0, math.pi, math.e, largest, tiny, smallest, math.inf, math.nan]
+    positive += [float(np.nextafter(dtype(1), dtype(to))) for to in (0, 2)]
+    positive += [math.exp(4), float(info.eps), 1 / 3, 2.5, 87.5, 88.8, 709.5, 745.0]
+    with np.errstate(over="ignore"):
+        return np.array([*positive, *(-x for x in positive)]).astype(dtype)
+
+
+def samples(dtype: Any, count: int, seed: int = 0) -> Array:
+    """All kinds of floats: any bits, all exponents around 1, and small ones evenly spread."""
+    rng = np.random.default_rng(seed)
+    width = np.dtype(dtype).itemsize
+    anything = rng.integers(0, 2 ** (8 * width), count, np.uint64, endpoint=False) if width < 8 else None
+    bits = rng.integers(0, 2**64 - 1, count, np.uint64, endpoint=True) if anything is None else anything
+    any_bits = bits.astype(f"u{width}").view(dtype)
+    signs = rng.choice([-1.0, 1.0], count)
+    parts = [
+        any_bits,
+        (signs * 2.0 ** rng.uniform(-30, 12, count)).astype(dtype),
+        rng.uniform(-10, 10, count).astype(dtype),
+        rng.uniform(-1, 1, count).astype(dtype),
+        (signs + 2.0 ** -rng.uniform(1, 20, count) * rng.choice([-1.0, 1.0], count)).astype(dtype),
+        (signs * rng.uniform(0, 1100, count)).astype(dtype),
+        edges(dtype),
+    ]
+    return np.concatenate(parts)
+
+
+def operands_of(name: str, dtype: Any, count: int) -> list[Array]:
+    first = samples(dtype, count)
+    if ARITY.get(name, 1) == 1:
+        return [first]
+    special = edges(dtype)
+    pairs = [grid.ravel() for grid in np.meshgrid(special, special)]
+    return [
+        np.concatenate([first, pairs[0]]),
+        np.concatenate([np.random.default_rng(1).permutation(samples(dtype, count, 2)), pairs[1]]),
+    ]
+
+
+def errors(got: Array, exact: Array) -> Array:
+    """The distance from the exact results in ULP; infinite where a special value or a sign is wrong."""
+    info = np.finfo(got.dtype)
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(got.dtype)
+        same = (got == rounded) & ((got != 0) | (np.signbit(got) == np.signbit(rounded)))
+        same |= np.isnan(got) & np.isnan(rounded)
+        _, exponent = np.frexp(np.maximum(np.abs(exact), exact.dtype.type(info.tiny)))
+        unit = np.ldexp(exact.dtype.type(1), exponent - 1 - info.nmant)
+        distance = np.abs(got.astype(exact.dtype) - exact) / unit
+        # Where one rounds to infinity the other may be the largest number.
+        ends = np.isinf(got) ^ np.isinf(rounded)
+        ends &= (np.abs(got) >= info.max) & (np.abs(rounded) >= info.max) & (got * rounded > 0)
+    distance = np.where(ends, 1, distance)
+    return np.where(
+        same & ~(np.isfinite(got) & (got != 0)), 0, np.where(np.isnan(distance), np.inf, distance)
+    )
+
+
+def assert_within(got: Array, exact: Array, bound: float, *operands: Array) -> None:
+    found = errors(got, exact)
+    worst = int(np.argmax(found))
+    place = [float(x[worst]) for x in operands]
+    message = f"{found[worst]:.3f} ULP at {place}: got {got[worst]!r}, exact {exact[worst]!r}"
+    assert found[worst] <= bound, message
+
+
+def kernel(name: str, dtype: Any, width: int) -> Kernel:
+    return Kernel(FUNCTIONS[name], [dtype] * ARITY.get(name, 1), width)
+
+
+# --- accuracy ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", BOUNDS, ids=lambda row: row.function)
+def test_float32_accuracy(row: Any) -> None:
+    operands = operands_of(row.function, np.float32, 60_000)
+    with np.errstate(all="ignore"):
+        exact = EXACT[row.function](*[x.astype(np.float64) for x in operands])
+    assert_within(kernel(row.function, np.float32, 16)(*operands), exact, row.tested32, *operands)
+
+
+@needs_long
+@pytest.mark.parametrize(
+    "row", [row for row in BOUNDS if row.function not in EXACT_BY_MPMATH], ids=lambda row: row.function
+)
+def test_float64_accuracy(row: Any) -> None:
+    operands = operands_of(row.function, np.float64, 20_000)
+    with np.errstate(all="ignore"):
+        exact = EXACT[row.function](*[x.astype(np.longdouble) for x in operands])
+    assert_within(kernel(row.function, np.float64, 8)(*operands), exact, row.tested64, *operands)
+
+
+@needs_long
+@pytest.mark.parametrize("name", sorted(EXACT_BY_MPMATH))
+def test_float64_accuracy_of_error_functions(name: str) -> None:
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.uniform(-7, 7, 1500), rng.uniform(-28, 28, 500), 2.0 ** rng.uniform(-60, 3, 500)])
+    x = np.append(x, [np.inf, -np.inf, np.nan])
+    (bound,) = [row.tested64 for row in BOUNDS if row.function == name]
+    assert_within(kernel(name, np.float64, 8)(x), EXACT_BY_MPMATH[name](x), bound, x)
+
+
+@pytest.mark.parametrize("row", BOUNDS, ids=lambda row: row.function)
+def test_every_float16(row: Any) -> None:
+    x = np.arange(65536).astype(np.uint16).view(np.float16)
+    operands = [x, np.random.default_rng(4).permutation(x)][: ARITY.get(row.function, 1)]
+    with np.errstate(all="ignore"):
+        exact = EXACT[row.function](*[operand.astype(np.float64) for operand in operands])
+    got = kernel(row.function, np.float16, 16)(*operands)
+    assert got.dtype == np.float16
+    assert_within(got, exact, 0.501, *operands)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("row", BOUNDS, ids=lambda row: row.function)
+def test_every_width_gives_the_same_bits(row: Any, dtype: Any) -> None:
+    operands = operands_of(row.function, dtype, 500)
+    one, *others = (kernel(row.function, dtype, width)(*operands) for width in (1, 4, 16))
+    for other in others:
+        assert_same(other, one)
+
+
+@needs_long
+@pytest.mark.parametrize("name", ["stablehlo.sine", "stablehlo.cosine", "stablehlo.tan"])
+def test_arguments_next_to_multiples_of_half_pi(name: str) -> None:
+    # The double closest to a multiple of pi/2 (Muller et al., Handbook of Floating-Point Arithmetic), and
+    # floats on both sides of many multiples.
+    multiples = np.arange(1, 200_000, 37) * (
+        np.longdouble(math.pi) / 2 + np.longdouble(6.123233995736766e-17)
+    )
+    hard = np.array([6381956970095103.0 * 2.0**797, 2.0**1023, 1e22])
+    for dtype, wider in ((np.float32, np.float64), (np.float64, np.longdouble)):
+        x = np.concatenate([multiples.astype(dtype), hard.astype(dtype) if dtype == np.float64 else []])
+        x = np.concatenate([np.nextafter(x, dtype(0)), x, np.nextafter(x, dtype(np.inf))]).astype(dtype)
+        exact = EXACT[name](x.astype(wider))
+        bound = next(row for row in BOUNDS if row.function == name)
+        allowed = bound.tested32 if dtype == np.float32 else bound.tested64
+        assert_within(kernel(name, dtype, 8)(x), exact, allowed, x)
+
+
+# --- special values ----------------------------------------------------------------------------------
+
+INF, NAN = math.inf, math.nan
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("name", "operands", "wanted"),
+    [
+        ("stablehlo.exponential", [INF, -INF, NAN, -0.0], [INF, 0.0, NAN, 1.0]),
+        ("stablehlo.exponential_minus_one", [INF, -INF, -0.0, 0.0], [INF, -1.0, -0.0, 0.0]),
+        ("stablehlo.log", [0.0, -0.0, -1.0, INF, -INF], [-INF, -INF, NAN, INF, NAN]),
+        ("stablehlo.log_plus_one", [-1.0, -2.0, -0.0, INF], [-INF, NAN, -0.0, INF]),
+        ("stablehlo.logistic", [INF, -INF, 0.0, NAN], [1.0, 0.0, 0.5, NAN]),
+        ("stablehlo.tanh", [INF, -INF, -0.0, 0.0], [1.0, -1.0, -0.0, 0.0]),
+        ("stablehlo.sine", [INF, -INF, -0.0, NAN], [NAN, NAN, -0.0, NAN]),
+        ("stablehlo.cosine", [INF, -0.0, NAN], [NAN, 1.0, NAN]),
+        ("stablehlo.tan", [INF, -0.0, NAN], [NAN, -0.0, NAN]),
+        ("stablehlo.cbrt", [INF, -INF, -0.0, -8.0, 27.0], [INF, -INF, -0.0, -2.0, 3.0]),
+        ("stablehlo.rsqrt", [0.0, -0.0, INF, -1.0], [INF, -INF, 0.0, NAN]),
+        ("chlo.erf", [INF, -INF, -0.0, NAN], [1.0, -1.0, -0.0, NAN]),
+        ("chlo.erfc", [INF, -INF, 0.0, NAN], [0.0, 2.0, 1.0, NAN]),
+        ("chlo.atanh", [1.0, -1.0, 2.0, -0.0], [INF, -INF, NAN, -0.0]),
+        ("chlo.acosh", [1.0, 0.5, INF, -INF], [0.0, NAN, INF, NAN]),
+        ("chlo.asin", [2.0, -0.0], [NAN, -0.0]),
+        ("chlo.acos", [1.0, 2.0], [0.0, NAN]),
+        ("stablehlo.sign", [0.0, -0.0, 3.0, -INF, NAN], [0.0, -0.0, 1.0, -1.0, NAN]),
+        ("stablehlo.round_nearest_afz", [0.5, -0.5, 1.5, -0.25, INF], [1.0, -1.0, 2.0, -0.0, INF]),
+        ("stablehlo.round_nearest_even", [0.5, -0.5, 1.5, 2.5], [0.0, -0.0, 2.0, 2.0]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_special_values(name: str, operands: list[float], wanted: list[float], dtype: Any) -> None:
+    for width in (1, 4):
+        assert_same(kernel(name, dtype, width)(np.array(operands, dtype)), np.array(wanted, dtype))
+
+
+# --- what is exact: the same bits as the NumPy program -----------------------------------------------
+
+EXACT_FLOATS: dict[str, Callable[..., Array]] = {
+    "stablehlo.maximum": kernels.maximum,
+    "stablehlo.minimum": kernels.minimum,
+    "chlo.next_after": kernels.next_after,
+    "stablehlo.remainder": np.fmod,
+    "stablehlo.add": np.add,
+    "stablehlo.subtract": np.subtract,
+    "stablehlo.multiply": np.multiply,
+    "stablehlo.divide": np.divide,
+}
+EXACT_UNARY: dict[str, Callable[..., Array]] = {
+    "stablehlo.sign": kernels.sign,
+    "stablehlo.round_nearest_afz": kernels.round_away,
+    "stablehlo.round_nearest_even": np.rint,
+    "stablehlo.floor": np.floor,
+    "stablehlo.ceil": np.ceil,
+    "stablehlo.sqrt": np.sqrt,
+    "stablehlo.abs": np.abs,
+    "stablehlo.negate": np.negative,
+    "stablehlo.is_finite": np.isfinite,
+}
+EXACT_INTEGERS: dict[str, Callable[..., Array]] = {
+    "stablehlo.divide": kernels.integer_divide,
+    "stablehlo.remainder": kernels.integer_remainder,
+    "stablehlo.power": kernels.integer_power,
+    "stablehlo.shift_left": kernels.shift_left,
+    "stablehlo.shift_right_logical": kernels.shift_right_logical,
+    "stablehlo.shift_right_arithmetic": kernels.shift_right_arithmetic,
+    "stablehlo.maximum": np.maximum,
+    "stablehlo.minimum": np.minimum,
+    "stablehlo.add": np.add,
+    "stablehlo.multiply": np.multiply,
+    "stablehlo.xor": np.bitwise_xor,
+}
+EXACT_INTEGERS_UNARY: dict[str, Callable[..., Array]] = {
+    "stablehlo.popcnt": kernels.popcnt,
+    "stablehlo.count_leading_zeros": kernels.count_leading_zeros,
+    "stablehlo.not": np.invert,
+    "stablehlo.negate": np.negative,
+}
+INTEGERS = [np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)]
+
+
+@pytest.mark.parametrize("width", [1, 8])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("name", [*EXACT_FLOATS, *EXACT_UNARY])
+def test_exact_float_operations(name: str, dtype: Any, width: int) -> None:
+    binary = name in EXACT_FLOATS
+    grid = [part.ravel() for part in np.meshgrid(edges(dtype), edges(dtype))]
+    some = samples(dtype, 200)
+    x = np.concatenate([grid[0], some])
+    y = np.concatenate([grid[1], np.random.default_rng(5).permutation(some)])
+    operands = [x, y] if binary else [x]
+    with np.errstate(all="ignore"):
+        wanted = {**EXACT_FLOATS, **EXACT_UNARY}[name](*operands)
+    assert_same(Kernel(FUNCTIONS[name], [dtype] * len(operands), width)(*operands), wanted)
+
+
+def integers(dtype: np.dtype[Any]) -> Array:
+    info = np.iinfo(dtype)
+    some = np.random.default_rng(6).integers(info.min, info.max, 20, dtype, endpoint=True)
+    few = np.array([0, 1, 2, 3, 5, 7, 8, 15, 31, 32, 63, 64, 100, info.max, info.max - 1], dtype)
+    return np.concatenate([some, few, few.dtype.type(0) - few, np.array([info.min], dtype)])
+
+
+@pytest.mark.parametrize("width", [1, 8])
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("name", [*EXACT_INTEGERS, *EXACT_INTEGERS_UNARY])
+def test_integer_operations(name: str, dtype: np.dtype[Any], width: int) -> None:
+    binary = name in EXACT_INTEGERS
+    grid = [part.ravel() for part in np.meshgrid(integers(dtype), integers(dtype))]
+    operands = grid if binary else [integers(dtype)]
+    with np.errstate(all="ignore"):
+        wanted = {**EXACT_INTEGERS, **EXACT_INTEGERS_UNARY}[name](*operands)
+    assert_same(Kernel(FUNCTIONS[name], [dtype] * len(operands), width)(*operands), wanted.astype(dtype))
+
+
+# --- conversions -------------------------------------------------------------------------------------
+
+EXTENDED = sorted(dtypes.EXTENDED_FLOAT, key=str)
+
+
+def converted(x: Array, new: np.dtype[Any], width: int) -> Array:
+    old = x.dtype
+    run = Kernel(lambda value: convert(value, old, new), [register_dtype(old)], width)
+    return run(x.view(register_dtype(old))).view(new)
+
+
+@pytest.mark.parametrize("width", [1, 16])
+@pytest.mark.parametrize("dtype", EXTENDED, ids=str)
+def test_narrow_floats_are_widened(dtype: np.dtype[Any], width: int) -> None:
+    x = np.arange(256**dtype.itemsize).astype(register_dtype(dtype)).view(dtype)
+    assert_same(converted(x, np.dtype(np.float32), width), x.astype(np.float32))
+
+
+@pytest.mark.parametrize("width", [1, 16])
+@pytest.mark.parametrize("dtype", EXTENDED, ids=str)
+def test_narrow_floats_are_rounded_to(dtype: np.dtype[Any], width: int) -> None:
+    upper = np.arange(65536, dtype=np.uint32) << 16
+    x = np.concatenate([upper | low for low in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)]).view(np.float32)
+    with np.errstate(all="ignore"):
+        assert_same(converted(x, dtype, width), x.astype(dtype))
+
+
+@pytest.mark.parametrize("width", [1, 8])
+@pytest.mark.parametrize("new", [*EXTENDED, np.dtype(np.float16)], ids=str)
+@pytest.mark.parametrize("old", [np.float64, np.int64, np.uint64, np.int32, np.uint8, np.bool_])
+def test_conversions_round_once(old: Any, new: np.dtype[Any], width: int) -> None:
+    if np.dtype(old).kind == "f":
+        with np.errstate(all="ignore"):
+            exact = np.arange(256**new.itemsize).astype(f"u{new.itemsize}").view(new).astype(np.float64)
+        exact = np.unique(exact[np.isfinite(exact)])
+        middle = (exact[1:] + exact[:-1]) / 2
+        x = np.concatenate([np.nextafter(middle, -np.inf), middle, np.nextafter(middle, np.inf), edges(old)])
+    elif old == np.bool_:
+        x = np.array([True, False])
+    else:
+        powers = [
+            min(2**place + less, np.iinfo(old).max) for place in range(64) for less in (-1, 0, 1, 2**30)
+        ]
+        x = np.concatenate([integers(np.dtype(old)), np.array(powers, old)])
+    with np.errstate(all="ignore"):
+        assert_same(converted(x, new, width), kernels.convert(x, new))
+
+
+NATIVE = [
+    np.dtype(name) for name in ("bool", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
+]
+
+
+@pytest.mark.parametrize("width", [1, 8])
+@pytest.mark.parametrize("new", NATIVE, ids=str)
+@pytest.mark.parametrize("old", NATIVE, ids=str)
+def test_conversions_of_registers(old: np.dtype[Any], new: np.dtype[Any], width: int) -> None:
+    if old.kind == "b":
+        x = np.array([True, False, True])
+    else:
+        x = np.concatenate([edges(old.type), samples(old, 50)]) if old.kind == "f" else integers(old)
+    with np.errstate(all="ignore"):
+        assert_same(converted(x, new, width), kernels.convert(x, new))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(("exponent", "mantissa"), [(5, 10), (8, 7), (4, 3), (11, 52), (2, 0), (3, 23)])
+def test_reduce_precision(dtype: Any, exponent: int, mantissa: int) -> None:
+    op, x = ops.ReducePrecision(exponent, mantissa), samples(dtype, 500)
+    wanted = kernels.reduce_precision(x, exponent, mantissa)
+    run = Kernel(lambda value: lowered(op, dtype, value), [dtype], 8)
+    assert_same(run(x), wanted)
+
+
+# --- from operations ---------------------------------------------------------------------------------
+
+
+def lowered(op: Op, dtype: Any, *operands: Any) -> Any:
+    found = lower(op, [np.dtype(dtype)] * len(operands), operands)
+    assert found is not None
+    return found
+
+
+def all_element_wise() -> list[type[Elementwise]]:
+    found, stack = [], [Elementwise]
+    while stack:
+        for one in stack.pop().__subclasses__():
+            stack.append(one)
+            if "name" in vars(one):
+                found.append(one)
+    return sorted(found, key=lambda one: one.name)
+
+
+def test_every_element_wise_operation_is_here_or_decomposed() -> None:
+    others = {"stablehlo.compare", "stablehlo.complex", "chlo.erf_inv", "chlo.lgamma", "chlo.digamma"}
+    assert {one.name for one in all_element_wise()} - set(FUNCTIONS) == others
+    assert set(FUNCTIONS) - {one.name for one in all_element_wise()} == {
+        "stablehlo.clamp",
+        "stablehlo.select",
+    }
+
+
+@pytest.mark.parametrize("total_order", [False, True])
+@pytest.mark.parametrize("direction", ["EQ", "NE", "GE", "GT", "LE", "LT"])
+def test_comparisons(direction: str, total_order: bool) -> None:
+    x, y = (part.ravel() for part in np.meshgrid(edges(np.float32), edges(np.float32)))
+    op = ops.Compare(direction, total_order)
+    ordered = [kernels.total_order(part) if total_order else part for part in (x, y)]
+    names = {"EQ": "equal", "NE": "not_equal", "GE": "greater_equal", "GT": "greater"}
+    wanted = getattr(np, {**names, "LE": "less_equal", "LT": "less"}[direction])(*ordered)
+    for width in (1, 8):
+        run = Kernel(lambda a, b: lowered(op, np.float32, a, b), [np.float32] * 2, width)
+        assert_same(run(x, y), wanted)
+
+
+@pytest.mark.parametrize("dtype", EXTENDED, ids=str)
+def test_narrow_floats_are_computed_in_float32(dtype: np.dtype[Any]) -> None:
+    x = (
+        np.arange(256).astype(np.uint8).view(dtype)
+        if dtype.itemsize == 1
+        else samples(np.float32, 500).astype(dtype)
+    )
+    unsigned = register_dtype(dtype)
+    run = Kernel(lambda value: lowered(ops.Tanh(), dtype, value), [unsigned], 8)
+    with np.errstate(all="ignore"):
+        wanted = np.tanh(x.astype(np.float64)).astype(np.float32).astype(dtype)
+    assert_same(run(x.view(unsigned)).view(dtype), wanted, ulp=1 if dtype.itemsize == 2 else 0)
+
+
+def test_what_is_left_to_others() -> None:
+    from xarr.compiler.scalars import Values
+
+    x = Values().argument("x", np.uint16)
+    bfloat16 = np.dtype(dtypes.bfloat16)
+    assert lower(ops.NextAfter(), [bfloat16] * 2, [x, x]) is None
+    assert lower(ops.Lgamma(), [np.dtype(np.float32)], [x.convert(np.float32)]) is None
+    assert lower(ops.Sine(), [np.dtype(np.complex64)], [x]) is None
