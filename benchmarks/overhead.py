@@ -75,9 +75,9 @@ def cases() -> dict[str, dict[str, Case]]:
 
 def twenty_operations(xp: Any, x: Any) -> Any:
     """A function of twenty element-wise operations, for any namespace."""
-    for scale in (0.5, 0.25, 2.0, 1.5):
+    for scale in (0.5, 2.0, 1.5):
         x = xp.sqrt(abs(xp.tanh(x * scale) + x / scale))
-    return xp.exp(-x) * x - xp.maximum(x, 1.0) * 0.5
+    return xp.exp(x) * x
 
 
 def _add_jax(table: dict[str, dict[str, Case]], host: np.ndarray, row: np.ndarray) -> None:
