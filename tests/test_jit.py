@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
+import pickle
 import threading
 import weakref
 from collections import namedtuple
@@ -18,7 +20,7 @@ from hypothesis import given, strategies as st
 import xarr
 from tests.compare import assert_same
 from tests.support.jitting import assert_same_tree, twice
-from xarr import lax, tree
+from xarr import lax, lazy, tree
 from xarr.errors import (
     InputError,
     TracedValueError,
@@ -26,6 +28,12 @@ from xarr.errors import (
 from xarr.ir import ops
 from xarr.ir.graph import Leaf, data
 from xarr.transforms.jit import Jitted
+
+
+@xarr.jit
+def pickled(x: Any) -> Any:
+    return x
+
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -209,6 +217,17 @@ def test_an_outer_array_is_passed_and_not_written_into_the_program() -> None:
         assert_same(result, np.arange(1000.0) + 1)
 
 
+def test_data_of_an_outer_array_does_not_count_as_dead() -> None:
+    held = [xarr.asarray(np.arange(10_000.0))]
+    jitted = xarr.jit(lambda x: x + held[0])
+    jitted(1.0)
+    gc.collect()
+    before = lazy._orphans.nbytes
+    held.clear()
+    assert lazy._orphans.nbytes == before
+    assert_same(jitted(1.0)[:2], np.array([1.0, 2.0]))
+
+
 # --- inside of other traced functions --------------------------------------------------------------------
 
 
@@ -324,6 +343,23 @@ def test_threads_record_once_and_get_their_own_results() -> None:
 # --- functions, methods, lifetime ------------------------------------------------------------------------
 
 
+def test_copies_are_the_function_itself() -> None:
+    jitted = xarr.jit(lambda x: x)
+    assert copy.deepcopy([jitted])[0] is copy.copy(jitted) is jitted
+    assert pickle.loads(pickle.dumps(pickled)) is pickled
+
+
+def test_alternating_signatures_keep_their_replay_functions() -> None:
+    runs: list[int] = []
+    jitted = xarr.jit(lambda x: runs.append(1) or x + 1)
+    arrays = [xarr.ones(size) for size in range(1, 12)]
+    for _ in range(3):
+        for x in arrays:
+            assert_same(jitted(x), np.full(x.shape, 2.0))
+    assert len(runs) == len(arrays)
+    assert len(jitted._replays) == 8
+
+
 def test_decorators_lambdas_partials_and_names() -> None:
     @xarr.jit(static_argnames="n")
     def function(x: Any, n: int = 2) -> Any:
@@ -380,6 +416,10 @@ def test_methods_of_objects_are_recorded_for_each_object() -> None:
     assert str(one.step.lower(xarr.ones(2)))
     assert_same(one.plain(xarr.ones(2)), np.full(2, 2.0))
     assert isinstance(Model.step, Jitted)
+    one.more = {}
+    one.names = {1: "a", "b": 2}  # type: ignore[attr-defined]
+    for _ in range(2):
+        assert_same(one.step(xarr.ones(2)), np.full(2, 5.0))
 
 
 def test_objects_with_jitted_methods_are_freed() -> None:

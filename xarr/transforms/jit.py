@@ -140,7 +140,9 @@ class Jitted:
     def __init__(self, function: Function, options: _Options = _Options()) -> None:
         if not callable(function):
             raise InputError(f"jit: wanted a function, got {function!r}")
-        functools.update_wrapper(self, function)
+        # The attributes of a jitted function are its own.
+        updated = () if isinstance(function, Jitted) else functools.WRAPPER_UPDATES
+        functools.update_wrapper(self, function, updated=updated)
         self.__name__ = _name_of(function)
         self._function = function
         self._options = options
@@ -451,7 +453,10 @@ def _shown(instance: Any) -> list[Any]:
         elif type(value) in _PLAIN:
             found.append(value)
         else:
-            leaves, structure = tree.flatten(value)
+            try:
+                leaves, structure = tree.flatten(value)
+            except InputError:  # a dict whose keys have no order
+                leaves, structure = [value], tree.LEAF
             found.append(structure)
             found += [leaf._node if type(leaf) is Array else leaf for leaf in leaves]
     return found

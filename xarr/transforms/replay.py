@@ -63,11 +63,15 @@ class Donation:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program, the graph that it was compiled from, and the buffers of outer arrays, its last arguments."""
+    """A program, the graph that it was compiled from, and the buffers of outer arrays, its last arguments.
+
+    `outer` are the Arrays that these belong to, so that their data counts as being in use.
+    """
 
     program: Program
     graph: Graph
     hidden: tuple[Any, ...]
+    outer: tuple[Handle, ...]
 
 
 @dataclass(eq=False)
@@ -88,7 +92,9 @@ class Traced:
     places: tuple[int, ...]
     backend: AbstractBackend | None
     donation: Donation
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    #: The text and the constants of replay functions, by what stood for the leaves.
+    texts: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
     _compiled: Compiled | None = None
 
     @property
@@ -117,10 +123,11 @@ class Traced:
 
     def _compile(self) -> Compiled:
         owner = self.owner
-        lazy.evaluate(*[lazy.wrap(node, self.backend) for node in self.captured])
+        outer = tuple([lazy.wrap(node, self.backend) for node in self.captured])
+        lazy.evaluate(*outer)
         graph = lower(self.graph, owner, hot=True)
         hidden = tuple([lazy.buffer_of(node, owner) for node in self.captured])
-        return Compiled(owner.compile(graph), graph, hidden)
+        return Compiled(owner.compile(graph), graph, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
@@ -160,7 +167,8 @@ def has_fast_path(call: Call) -> bool:
 
 def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
     """The function for calls that look like `call`, which gives MISSED for any other, and its text."""
-    text, constants = _Writer(traced, call).written()
+    known = traced.texts.get(call.sources)
+    text, constants = traced.texts[call.sources] = known or _Writer(traced, call).written()
     settings, overridden = config.state()
     compiled = traced.compiled()
     values = {
