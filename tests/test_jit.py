@@ -252,6 +252,16 @@ def test_jit_in_jit_is_one_call_in_the_graph() -> None:
     assert "call @inner" in text
 
 
+def test_a_function_without_arguments_inside_of_another() -> None:
+    inner = xarr.jit(lambda: (xarr.ones(3) * 2, xarr.arange(3)))
+    outer = xarr.jit(lambda x: x + inner()[0] * inner()[1])
+    for result in twice(outer, xarr.ones(3)):
+        assert_same(result, np.array([1.0, 3.0, 5.0]))
+    assert len(outer.lower("f64[3]").graph.parameters) == 1
+    for result in twice(inner):
+        assert_same_tree(result, (np.full(3, 2.0), np.arange(3)))
+
+
 def test_inside_of_loops_branches_and_combiners() -> None:
     double = xarr.jit(lambda x: x * 2)
     x = xarr.arange(4.0)

@@ -125,7 +125,8 @@ def _donation(name: str, signature: Signature, donated: Set[int | str]) -> Donat
 def inlined(traced: Traced, call: Call) -> Any:
     """The result of a call inside of another traced function: a call in its graph.
 
-    What computes with scalars alone is copied instead, so that a combiner is recognised as one.
+    What computes with scalars alone is copied instead, so that a combiner is recognised as one, and what
+    has no operands, since a call without them would count as data from outside.
     """
     leaves, graph = call.leaves, traced.graph
     # What another call of the same signature was made with says nothing about this one.
@@ -134,7 +135,7 @@ def inlined(traced: Traced, call: Call) -> Any:
     operands = [_node(leaves[place], backend) for place in traced.arrays]
     operands += [_number(computed(each.text, values), each.dtype) for each in traced.numbers]
     operands += traced.captured
-    if _is_scalar(graph):
+    if not operands or _is_scalar(graph):
         found = [lazy.wrap(node, backend) for node in graph.inline(*operands)]
     elif graph.results:
         found = results_of(ops.Call(graph), operands, len(graph.results), backend)
