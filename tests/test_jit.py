@@ -139,6 +139,19 @@ def test_a_numpy_array_may_change_after_the_call() -> None:
         assert_same(part, np.arange(1.0, 4.0))
 
 
+def test_large_numpy_arrays_are_read_where_they_are_and_not_kept() -> None:
+    host = np.arange(20_000.0).reshape(2, -1)
+    jitted = xarr.jit(lambda x: (x, x[1:], x.T, x + 1))
+    for _ in range(3):
+        results = jitted(host)
+        wanted = [np.array(each) for each in (host, host[1:], host.T, host + 1)]
+        host += 1
+        for result, value in zip(results, wanted, strict=True):
+            assert_same(result, value)
+    assert "from_host(x0)" in jitted.replay_text
+    assert host.flags.writeable
+
+
 @pytest.mark.parametrize("host", [np.arange(6.0).reshape(2, 3).T, np.arange(4, dtype=">i4"), np.float16(2.5)])
 def test_numpy_arrays_of_any_layout_and_scalars(host: Any) -> None:
     jitted = xarr.jit(lambda x: x * 2)

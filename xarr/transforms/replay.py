@@ -40,6 +40,8 @@ from xarr.transforms.weak import computed
 from xarr.tree import Structure
 
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+#: Bytes above which a NumPy array is not copied into a program.
+_LARGE: Final = 2**16
 #: What a replay function returns for a call that it was not made for.
 MISSED: Final = object()
 
@@ -160,6 +162,14 @@ def _buffer(leaf: Any, owner: AbstractBackend) -> Any:
     return lazy.buffer_of(leaf._node, owner) if isinstance(leaf, Handle) else owner.from_host(leaf)
 
 
+def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any], ...]) -> Any:
+    """A result as a buffer that shares no memory with arrays of the caller, who may write to them."""
+    host = backend.to_host(value)
+    if any(np.may_share_memory(host, array) for array in lent):
+        return backend.from_host(host.copy())
+    return value
+
+
 def has_fast_path(call: Call) -> bool:
     """Whether `replay` can be made for calls like this one."""
     return "other" not in call.sources
@@ -202,6 +212,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "config": config,
     "overrides": config._overrides.get,
     "MISSED": MISSED,
+    "apart": apart,
     "exact": exact,
     "scalar": scalar,
     "array": np.array,
@@ -336,7 +347,8 @@ class _Writer:
             shape, dtype = self._name("H", type_.shape), self._name("D", type_.dtype)
             self._unless(f"type({x}) is not ndarray", f"{x}.shape != {shape}", f"{x}.dtype != {dtype}")
             # A copy: the result may share memory with it, and the caller may write to its own.
-            self.lines.append(f"{b} = backend.from_host(array({x}))")
+            value = x if self._is_lent(place) else f"array({x})"
+            self.lines.append(f"{b} = backend.from_host({value})")
         elif source == "generic":
             self._unless(f"type({x}) is not {self._name('G', type_.dtype.type)}")
             self.lines.append(f"{b} = backend.from_host(array({x}))")
@@ -376,6 +388,17 @@ class _Writer:
                 "    explain(error)",
                 "    raise",
             ]
+
+        lent = "".join([f"x{place}, " for place in self.traced.arrays if self._is_lent(place)])
+        if lent:
+            for place in range(len(self.traced.graph.results)):
+                self.lines.append(f"v{place} = apart(backend, v{place}, ({lent.strip()}))")
+
+    def _is_lent(self, place: int) -> bool:
+        """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
+        is_static = all(type(t) is TensorType and not t.dynamic for t in self.traced.graph.result_types)
+        is_large = self.call.signature.types[place].nbytes > _LARGE
+        return self.call.sources[place] == "ndarray" and is_static and is_large
 
     def _donate(self) -> None:
         donation = self.traced.donation
