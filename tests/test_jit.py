@@ -523,7 +523,7 @@ def make(program, explain, backend, settings, overridden, S0, E0, K0, T0, D0, L0
             return MISSED
         if type(x1) is not float:
             return MISSED
-        if config._global is not settings or overrides() is not overridden:
+        if config['_global'] is not settings or overrides() is not overridden:
             return MISSED
         c0 = backend.from_host(array(x1, D0) if L0 <= x1 <= L1 else scalar(x1, D0))
         try:
