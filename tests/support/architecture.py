@@ -38,6 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("functions", "functions.*", "indexing"),
     ("array",),
     ("explanation.program", "lowering", "make_explicit", "doctor", "stablehlo", "random", "random.*"),
+    ("transforms", "transforms.*"),
     ("__init__", "__main__"),
 )
 
