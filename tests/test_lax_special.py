@@ -105,6 +105,13 @@ def test_poles() -> None:
     assert_same(lax.digamma(poles), np.full(4, np.nan))
 
 
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_lgamma_of_the_largest(backend: str) -> None:
+    with xarr.use_backend(backend):
+        assert_same(lax.lgamma(np.array([-np.inf, np.inf, 1e308, 3e305])), np.full(4, np.inf))
+        assert np.isfinite(float(lax.lgamma(2.5e305)))
+
+
 @pytest.mark.parametrize("name", ["erf", "erfc", "lgamma"])
 def test_the_reference_backend_has_its_own_definition(name: str) -> None:
     x = np.linspace(-3.3, 3.3, 41)
