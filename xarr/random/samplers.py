@@ -15,6 +15,7 @@ from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions.creation_functions import arange, asarray
 from xarr.host import is_weak
 from xarr.ir.ops.formula import Term, xla_log1p
+from xarr.ir.ops.special import xla_erf_inv
 from xarr.lax.core import ArrayLike, integer
 from xarr.lazy import wrap
 from xarr.random.keys import KeyLike, Shape, check_fits, one_key, random_bits, sizes_of, split
@@ -227,7 +228,12 @@ def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
 def _normal(data: Array, shape: Sizes, dtype: DType) -> Array:
     low = np.nextafter(_number(-1, dtype), _number(0, dtype))
     u = _uniform("normal", data, shape, dtype, low, _number(1, dtype))
-    return lax.mul(_number(math.sqrt(2), dtype), lax.erf_inv(u))
+    return lax.mul(_number(math.sqrt(2), dtype), _erf_inv(u))
+
+
+def _erf_inv(x: Array) -> Array:
+    """erf_inv with XLA's error, which is that of `lax.erf_inv` but in float64."""
+    return lax.erf_inv(x) if x.dtype.itemsize < 8 else wrap(xla_erf_inv(Term(x._node)).node, x._backend)
 
 
 def truncated_normal(
@@ -244,7 +250,7 @@ def truncated_normal(
     root = _number(math.sqrt(2), element)
     a, b = (lax.erf(lax.div(value, root)) for value in (low, high))
     u = _uniform("truncated_normal", one_key("truncated_normal", key), sizes, element, a, b)
-    found = lax.mul(root, lax.erf_inv(u))
+    found = lax.mul(root, _erf_inv(u))
     above = lax.nextafter(low, lax.full_like(low, math.inf))
     below = lax.nextafter(high, lax.full_like(high, -math.inf))
     return lax.min(lax.max(found, above), below)
