@@ -499,3 +499,10 @@ def test_shapes_that_do_not_fit() -> None:
     for function in (operator.add, operator.lt, operator.mod):
         with pytest.raises(BroadcastError, match=r"y\[:, None\]"):
             function(x, y) if function is not operator.add else x + y
+
+
+def test_round_of_python() -> None:
+    x = xarr.asarray([1.25, 2.5, 3.5])
+    assert_same(round(x), np.array([1.0, 2.0, 4.0]))
+    assert_same(round(x, 1), np.array([1.2, 2.5, 3.5]))
+    assert_same(round(x[1]), np.array(2.0))

@@ -100,3 +100,23 @@ def test_a_traced_value(look: Callable[[Any], Any]) -> None:
 def test_an_unknown_backend() -> None:
     with pytest.raises(BackendError, match=r"no backend called 'warp'.*Available: "):
         xarr.set_backend("warp")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        pytest.param(lambda: xarr.evaluate([xarr.ones(2)]), "evaluate wants Arrays, got list", id="evaluate"),
+        pytest.param(lambda: xarr.lower(3), "lower wants a function, got int", id="lower"),
+        pytest.param(lambda: xarr.stablehlo.parse(b"module"), "the text of a module, got bytes", id="parse"),
+        pytest.param(lambda: xarr.stablehlo.run(None), "the text of a module, got NoneType", id="run"),
+    ],
+)
+def test_entry_points_say_what_they_take(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("dtype", ["(2,3) - (3,)", "f4,,", "2f4"])
+def test_text_that_numpy_cannot_read_as_a_dtype(dtype: str) -> None:
+    with pytest.raises(DTypeError, match="wanted one of bool"):
+        xarr.zeros(2).astype(dtype)

@@ -101,3 +101,8 @@ def test_blocks_nest_and_threads_do_not_see_them() -> None:
         thread.join()
     assert seen == [DEFAULTS["max_depth"]]
     assert xarr.config.max_depth == DEFAULTS["max_depth"]
+
+
+def test_empty_environment_variables_count_as_none() -> None:
+    done = run("import xarr; print(xarr.config.broadcasting)", XARR_BROADCASTING="")
+    assert done.stdout.strip() == "numpy", done.stderr

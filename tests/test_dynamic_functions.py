@@ -110,3 +110,26 @@ def test_functions_that_are_taken(name: str) -> None:
     make = arguments.get(name, lambda v: (v,))
     found = getattr(xarr, name)(*make(x))
     np.testing.assert_allclose(np.asarray(found), getattr(np, name)(*make(live)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("values", "count"),
+    [([2, 9, 1, 7, 5], 4), ([1, 1, 0, 0, 3], 4), ([0, 1, 2, 3, 4], 3), ([1, 2, 3], 0)],
+    ids=str,
+)
+@pytest.mark.parametrize("descending", [False, True])
+def test_argsort_gives_live_places(values: list[int], count: int, descending: bool) -> None:
+    x = lax.set_dimension_size(xarr.asarray(values), xarr.asarray(count, "int32"), 0)
+    live = np.array(values[:count], np.int64)
+    wanted = np.argsort(-live if descending else live, stable=True)
+    np.testing.assert_array_equal(np.asarray(xarr.argsort(x, descending=descending)), wanted)
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_choice_refuses_dynamic_elements_and_probabilities(replace: bool) -> None:
+    x = lax.set_dimension_size(xarr.arange(5.0), xarr.asarray(3, "int32"), 0)
+    key = xarr.random.key(0)
+    with pytest.raises(XarrError, match="choice of a dynamic array"):
+        xarr.random.choice(key, x, (2,), replace)
+    with pytest.raises(XarrError, match="the p of choice of a dynamic array"):
+        xarr.random.choice(key, 5, (2,), replace, p=x)

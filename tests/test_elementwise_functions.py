@@ -399,3 +399,10 @@ def test_lists_and_numbers_are_operands_too() -> None:
     assert_same(xarr.add(1, 2.5), np.array(3.5))
     assert_same(xarr.sqrt(4), np.array(2.0))
     assert_same(xarr.logical_and([1, 0], True), np.array([True, False]))
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_logical_functions_take_two_arrays(name: str, count: int) -> None:
+    with pytest.raises(TypeError, match=rf"{name}\(\)"):
+        getattr(xarr, name)(*[xarr.asarray([True, False])] * count)

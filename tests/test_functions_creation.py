@@ -1,6 +1,8 @@
 """Creation functions against NumPy."""
 
 import pickle
+import re
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -353,3 +355,38 @@ def test_nothing_is_filled_before_somebody_looks():
 
 def test_results_pickle():
     same(pickle.loads(pickle.dumps(XP.eye(2))), np.eye(2))
+
+
+def test_lists_that_hold_themselves_or_are_nested_too_deep_are_refused() -> None:
+    itself: list[Any] = []
+    itself.append(itself)
+    deep: Any = 1.0
+    for _ in range(2000):
+        deep = [deep]
+    for value in (itself, deep):
+        with pytest.raises(InputError, match="a ragged list is no array"):
+            xarr.asarray(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "error", "message"),
+    [
+        pytest.param(float("nan"), "int32", ValueRangeError, "nan is no integer", id="nan"),
+        pytest.param(float("inf"), "int32", ValueRangeError, "inf is too large", id="inf"),
+        pytest.param(1j, "float32", DTypeError, "complex number 1j does not fit float32", id="complex"),
+        pytest.param(10**5000, "bfloat16", ValueRangeError, "too large for bfloat16", id="huge"),
+        pytest.param(2**63, None, ValueRangeError, 'asarray(9223372036854775808, "uint64")', id="2^63"),
+        pytest.param(2**64, None, ValueRangeError, "write it as a float", id="2^64"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused(
+    value: complex, dtype: str | None, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        xarr.asarray(value, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "float32"])
+def test_integers_of_more_than_64_bits_become_floats(dtype: str) -> None:
+    for value in (2**70, -(2**70)):
+        same(xarr.asarray(value, dtype), np.asarray(float(value)).astype(xarr.asarray(0, dtype).dtype))

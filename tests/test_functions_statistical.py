@@ -5,6 +5,8 @@ they agree within a small multiple of the rounding unit: 1e-13 for float64, 2e-5
 float16, relative to values of this size.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -248,3 +250,10 @@ def test_nothing_broadcasts_behind_the_users_back():
             against_numpy(expression(text), values, rtol=1e-12)
         with pytest.raises(BroadcastError):
             XP.sum(values, where=np.ones(4, bool))
+
+
+@pytest.mark.parametrize("axis", [(0, 1), (), (0,), True, 0.0, "a"], ids=repr)
+def test_running_totals_want_one_axis(axis: Any) -> None:
+    for function in (xarr.cumsum, xarr.cumprod, xarr.cumulative_sum):
+        with pytest.raises(InputError, match="wanted an int for axis"):
+            function(xarr.ones((2, 3)), axis=axis)

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import xarr.array  # noqa: F401  binds the class of handles
+import xarr
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import compile_graph
@@ -321,3 +321,10 @@ def test_argmax_refuses_empty_complex_and_other_index_types() -> None:
         lax.argmin(np.ones(2), 0, np.float32)
     with pytest.raises(AxisError, match="axis 2 is out of range"):
         lax.argmax(np.ones((2, 2)), 2, np.int32)
+
+
+@pytest.mark.parametrize("name", ["reduce_and", "reduce_or", "reduce_xor"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_bitwise_reductions_refuse_other_elements(name: str, dtype: str) -> None:
+    with pytest.raises(DTypeError, match="wanted bool or integer elements"):
+        getattr(lax, name)(xarr.ones(3, dtype=dtype), (0,))

@@ -251,3 +251,12 @@ def test_random_programs(steps: list[tuple[Callable[[Any, Any], Any], int, int]]
     program = xarr.make_explicit(function, *arguments)
     assert isinstance(program, ExplicitProgram)
     assert_same(run_as_text(program, arguments), np.asarray(function(*arguments)))
+
+
+def test_programs_are_made_where_implicit_broadcasts_are_refused() -> None:
+    x, v = xarr.ones((2, 3)), xarr.asarray([1.0, 2.0, 3.0])
+    with xarr.config(broadcasting="explicit"):
+        program = xarr.make_explicit(lambda x, v: x * v, x, v)
+        assert "lax.broadcast_in_dim(v, (2, 3), (1,))" in program.text
+        assert_same(program(x, v), np.broadcast_to([1.0, 2.0, 3.0], (2, 3)))
+        assert xarr.config.broadcasting == "explicit"

@@ -366,6 +366,9 @@ class Array(Handle):
     def __abs__(self) -> Array:
         return elementwise.abs(self)
 
+    def __round__(self, ndigits: int | None = None) -> Array:
+        return elementwise.round(self, 0 if ndigits is None else ndigits)
+
     def __invert__(self) -> Array:
         return elementwise.bitwise_invert(self)
 

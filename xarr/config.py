@@ -96,7 +96,7 @@ def _initial() -> dict[str, Any]:
     values = {name: option.default for name, option in _OPTIONS.items()}
     for name in _OPTIONS:
         variable = f"XARR_{name.upper()}"
-        if variable in os.environ:
+        if os.environ.get(variable):  # an empty variable counts as none, as in POSIX
             try:
                 values[name] = _checked(name, os.environ[variable])
             except ConfigError as error:

@@ -126,7 +126,7 @@ def canonical(dtype: DTypeLike | None) -> np.dtype[Any]:
         return default_float()
     try:
         return _canonical(dtype)  # type: ignore[arg-type]
-    except TypeError as error:
+    except (TypeError, ValueError, SyntaxError) as error:
         if isinstance(error, DTypeError):
             raise
         raise DTypeError(f"{dtype!r} is not a dtype; wanted one of {_names(TABLE)}") from error
@@ -242,6 +242,14 @@ def promote_weak(dtype: np.dtype[Any], scalar: type[Any]) -> np.dtype[Any]:
     return _promote_weak(dtype, kind, default_float())
 
 
+def _fix_for(value: int, shown: str) -> str:
+    if value in range(np.iinfo(np.int64).min, np.iinfo(np.int64).max + 1):
+        return f"wrap it in xarr.asarray({shown})"
+    if value in range(np.iinfo(np.uint64).max + 1):
+        return f'wrap it in xarr.asarray({shown}, "uint64")'
+    return "write it as a float"
+
+
 def check_fits(value: int, dtype: np.dtype[Any]) -> None:
     """Refuse a Python int that an integer dtype cannot hold (NumPy 2 raises OverflowError too)."""
     if dtype in INTEGER and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
@@ -250,5 +258,5 @@ def check_fits(value: int, dtype: np.dtype[Any]) -> None:
         shown = str(value) if value.bit_length() < 1000 else f"of {value.bit_length()} bits"
         raise ValueRangeError(
             f"Python integer {shown} is out of bounds for {dtype} ({limits.min} … {limits.max}); "
-            f"wrap it in xarr.asarray({shown}) to promote the result instead"
+            f"{_fix_for(value, shown)} to promote the result instead"
         )

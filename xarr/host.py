@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr.dtypes import ANY, INTEGER, canonical, check_fits, default_of, info
+from xarr.dtypes import ANY, BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, check_fits, default_of, info
 from xarr.errors import DTypeError, InputError, ValueRangeError
 
 HostArray = np.ndarray[Any, Any]
@@ -26,14 +26,26 @@ def is_weak(value: object) -> bool:
 
 
 def scalar(value: complex, dtype: np.dtype[Any]) -> HostArray:
-    """A Python scalar as a 0-d array; ValueRangeError for an int that the dtype cannot hold."""
+    """A Python scalar as a 0-d array.
+
+    Raises ValueRangeError for an int that the dtype cannot hold, and for NaN and infinity as an integer;
+    DTypeError for a complex number as a real one.
+    """
+    if scalar_kind(value) is complex and dtype not in COMPLEX | BOOL:
+        raise DTypeError(
+            f"the complex number {value!r} does not fit {dtype}; take .real, .imag or abs() first"
+        )
     if dtype in INTEGER and isinstance(value, int):
         check_fits(value, dtype)
     try:
         with np.errstate(over="ignore"):  # a float beyond the type is infinity, as in NumPy
+            if isinstance(value, int) and dtype in EXTENDED_FLOAT and value.bit_length() > 63:
+                return np.array(float(value), dtype)  # ml_dtypes takes no longer ints
             return np.array(value, dtype)
     except OverflowError:
-        raise ValueRangeError(f"the integer {_shown(value)} is too large for {dtype}") from None
+        raise ValueRangeError(f"the number {_shown(value)} is too large for {dtype}") from None
+    except ValueError:
+        raise ValueRangeError(f"{value!r} is no integer and does not fit {dtype}") from None
 
 
 def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> HostArray:
@@ -133,6 +145,6 @@ def _refuse(value: Any, found: HostArray) -> None:
 def _shown(value: Any) -> str:
     try:
         text = repr(value)
-    except ValueError:  # Python refuses to print integers of more than 4300 digits
+    except (ValueError, RecursionError):  # Python refuses to print integers of more than 4300 digits
         return f"a {type(value).__name__} too large to print"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -205,13 +205,18 @@ def evaluate(*handles: Handle, progress: bool | str = False) -> None:
     progress: show on standard error how far the program is, under this label; the values are the same.
 
     Values of other live Arrays that are computed on the way are kept too.  Raises TracedValueError for
-    an Array that stands for an argument of a traced function, InputError for another kind of `progress`.
+    an Array that stands for an argument of a traced function, InputError for what is no Array or another kind of
+    `progress`.
     """
     if type(progress) not in (bool, str):
         raise InputError(f"evaluate: wanted True, False or a label for progress, got {progress!r}")
     label = "evaluate" if progress is True else progress or None
     pending: dict[AbstractBackend, list[Node]] = {}
-    for handle in handles:
+    given: tuple[object, ...] = handles
+    for handle in given:
+        if not isinstance(handle, Handle):
+            kind = type(handle).__name__
+            raise InputError(f"evaluate wants Arrays, got {kind}; of a list or tuple, evaluate(*values)")
         if handle._node.value is None:
             # One that belongs to no backend goes on belonging to none, whoever computes it.
             owner = handle._backend or backends.default()

@@ -45,6 +45,8 @@ def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
     of arrays, as they do outside.
     The function returns an Array or a tuple or list of Arrays.  Raises InputError for anything else.
     """
+    if not callable(function):
+        raise InputError(f"lower wants a function, got {type(function).__name__}")
     numbers = {place: value for place, value in enumerate(arguments) if is_weak(value)}
     types = [argument_type(value) for place, value in enumerate(arguments) if place not in numbers]
     backend = next((a._backend for a in arguments if isinstance(a, Handle) and a._backend), None)

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import backend as backends, lax
+from xarr.config import current as config
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError
 from xarr.host import is_weak
@@ -102,7 +103,8 @@ def _parameter_names(function: Callable[..., Any]) -> list[str]:
 
 
 def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> ExplicitProgram:
-    lowered = lower(function, *arguments)
+    with config(broadcasting="numpy"):  # what it is to spell out may be what the caller refuses
+        lowered = lower(function, *arguments)
     numbers = tuple(argument if is_weak(argument) else None for argument in arguments)
     written = _parameter_names(function)[: len(arguments)]
     written += [f"x{i}" for i in range(len(written), len(arguments))]

@@ -101,6 +101,8 @@ def parse(text: str) -> Module:
     Raises ParseError with the line, the column and what was expected; one that lists everything xarr does not
     support, if there is something.
     """
+    if not isinstance(text, str):
+        raise InputError(f"parse wants the text of a module, got {type(text).__name__}; see stablehlo.load")
     return Module(read_module(text))
 
 
@@ -126,7 +128,7 @@ def run(
     Results are lazy as all Arrays are; a tuple gives its elements.  Raises ParseError for text, InputError
     for another number of inputs, ShapeError for inputs of other types.
     """
-    found = parse(module) if isinstance(module, str) else module
+    found = module if isinstance(module, Module) else parse(module)
     owner = _owner(inputs, backend)
     wanted = _parameter_types(found, function, len(inputs))
     nodes = [_node(value, type, owner) for value, type in zip(inputs, wanted, strict=True)]

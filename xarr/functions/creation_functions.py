@@ -129,11 +129,13 @@ def _of_array(array: Any, dtype: DTypeLike | None, device: Device, copy: bool | 
 
 def _holds_arrays(obj: object) -> bool:
     stack = [obj]
+    seen: set[int] = set()  # a list may hold itself
     while stack:
         item = stack.pop()
         if isinstance(item, Handle):
             return True
-        if isinstance(item, list | tuple):
+        if isinstance(item, list | tuple) and id(item) not in seen:
+            seen.add(id(item))
             stack.extend(item)
     return False
 

@@ -290,9 +290,8 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _logical(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
-    def logical(*values: ArrayLike) -> Array:
-        arrays = broadcasted(name, *(_truth(value) for value in values))
-        return function(*arrays)
+    def logical(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+        return function(*broadcasted(name, _truth(x1), _truth(x2)))
 
     logical.__name__ = logical.__qualname__ = name
     logical.__doc__ = f"{name} of the truth of each element (anything but 0 is true).  Source: NumPy {name}."
@@ -307,7 +306,11 @@ def _truth(value: ArrayLike) -> Array:
 logical_and = _logical("logical_and", lax.bitwise_and)
 logical_or = _logical("logical_or", lax.bitwise_or)
 logical_xor = _logical("logical_xor", lax.bitwise_xor)
-logical_not = _logical("logical_not", lax.bitwise_not)
+
+
+def logical_not(x: ArrayLike, /) -> Array:
+    """Whether each element is 0.  Source: NumPy logical_not."""
+    return lax.bitwise_not(_truth(x))
 
 
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:

@@ -70,6 +70,8 @@ def argsort(
     """
     array, dimension = _prepared("argsort", a, axis, kind, order, descending)
     places = lax.broadcasted_iota(np.int64, array.shape, dimension)
+    if array._node.tensor_type.dynamic:  # only live places are to be turned round
+        places = lax.add(places, lax.full_like(array, 0, np.int64))
     if descending:
         places = lax.rev(places, (dimension,))
     _, found = lax.sort((array, places), dimension, is_stable=True, num_keys=1)

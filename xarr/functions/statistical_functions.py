@@ -30,7 +30,7 @@ from xarr.functions._arguments import (
     truth,
 )
 from xarr.functions._core import DType, as_array
-from xarr.lax.core import ArrayLike
+from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ _RUNNING: dict[tuple[str, bool], _Running] = {
 
 
 def _running(kind: str, array: Array, axis: int, dtype: DTypeLike | None) -> Array:
-    (dim,) = _axes(array, axis)
+    (dim,) = _axes(array, integer(f"cum{kind}", "axis", axis))
     element = _total_dtype(array.dtype) if dtype is None else canonical(dtype)
     array = truth(array) if element in BOOL else converted(array, element)
     return _RUNNING[kind, element in BOOL](array, dim)
@@ -154,14 +154,24 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
     """
     refuse_out("cumsum", out)
     array = as_array(a)
-    return _running("sum", lax.reshape(array, (array.size,)) if axis is None else array, axis or 0, dtype)
+    return _running(
+        "sum",
+        lax.reshape(array, (array.size,)) if axis is None else array,
+        0 if axis is None else axis,
+        dtype,
+    )
 
 
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The product of the elements up to each one along `axis`.  Otherwise as `cumsum`."""
     refuse_out("cumprod", out)
     array = as_array(a)
-    return _running("prod", lax.reshape(array, (array.size,)) if axis is None else array, axis or 0, dtype)
+    return _running(
+        "prod",
+        lax.reshape(array, (array.size,)) if axis is None else array,
+        0 if axis is None else axis,
+        dtype,
+    )
 
 
 def _cumulative(

@@ -132,7 +132,12 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Logical and of bools, bitwise and of integers; all bits set for no elements."""
-    return _reduce_by("reduce_and", ops.And(), operand, axes, lambda dtype: ~np.zeros((), dtype))
+    return _reduce_by("reduce_and", ops.And(), operand, axes, _all_bits)
+
+
+def _all_bits(dtype: DType) -> Any:
+    # Of a float there is no such value, and the op says what it wants.
+    return ~np.zeros((), dtype) if dtype in BOOL | INTEGER else 0
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:

@@ -17,6 +17,7 @@ from xarr.host import is_weak
 from xarr.ir.ops.formula import Term, xla_log1p
 from xarr.ir.ops.special import xla_erf_inv
 from xarr.lax.core import ArrayLike, integer
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import wrap
 from xarr.random.keys import KeyLike, Shape, check_fits, one_key, random_bits, sizes_of, split
 from xarr.shapes import normalize_axis
@@ -437,6 +438,9 @@ def choice(
     if array is not None and not array.ndim:
         raise InputError("choice: wanted an int or an array with dimensions for a, got an array of rank 0")
     along = 0 if array is None else normalize_axis(axis, array.ndim)
+    if array is not None:
+        below = "lax.take(x, randint(key, shape, 0, lax.get_dimension_size(x, axis)), axis)"
+        refuse_dynamic("choice", array, below, (along,))
     count = integer("choice", "a", a) if array is None else array.shape[along]
     draws = math.prod(sizes)
     if draws and count <= 0:
@@ -456,6 +460,7 @@ def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike |
     if p is None:
         return _randint(data, shape, _INT64, 0, count)
     weights = asarray(p)
+    refuse_dynamic("the p of choice", weights, "categorical(key, log(p))")
     if weights.dtype not in FLOAT:
         weights = lax.convert_element_type(weights, default_float())
     if weights.shape != (count,):
