@@ -34,6 +34,7 @@ def test_a_mask_is_not_dropped(take: Callable[[Any], Any]) -> None:
         take(np.ma.masked)
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 def test_matrices_keep_their_own_product() -> None:
     matrix = np.matrix([[1.0, 2.0, 3.0]])
     for compute in (

@@ -13,6 +13,7 @@ from xarr.errors import InputError
 from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
+from xarr.lax.tracing import check_arity
 from xarr.lazy import Handle, trace
 from xarr.shapes import Shape
 
@@ -47,6 +48,7 @@ def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
     """
     if not callable(function):
         raise InputError(f"lower wants a function, got {type(function).__name__}")
+    check_arity("lower", "the function", function, len(arguments))
     numbers = {place: value for place, value in enumerate(arguments) if is_weak(value)}
     types = [argument_type(value) for place, value in enumerate(arguments) if place not in numbers]
     backend = next((a._backend for a in arguments if isinstance(a, Handle) and a._backend), None)

@@ -27,6 +27,7 @@ from xarr.lax.elementwise import add, lt, sub
 from xarr.lax.tracing import (
     Computation,
     argument_nodes,
+    check_arity,
     close,
     record,
     results_of,
@@ -157,6 +158,7 @@ def fori_loop(
         )
     if not callable(body_fun):
         raise InputError(f"fori_loop: wanted a function for body_fun, got {body_fun!r}")
+    check_arity("fori_loop", "body_fun", body_fun, 2)
     shown = _progress("fori_loop", progress, _COUNTER)
     return _counted("fori_loop", wrap(start, backend), wrap(stop, backend), body_fun, init_val, shown)
 
