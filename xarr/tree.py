@@ -25,7 +25,7 @@ class Structure:
     container: type[Any] | None
     keys: tuple[Any, ...] = ()
     children: tuple[Structure, ...] = ()
-    factory: Callable[[], Any] | None = None
+    factory: Any = None
 
     @property
     def count(self) -> int:
@@ -145,7 +145,8 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
     named = dict(zip(structure.keys, children, strict=True))
     if container is defaultdict:
         return defaultdict(structure.factory, named)
-    return container(named) if container in _MAPPINGS else container(**named)
+    build: Any = container
+    return build(named) if container in _MAPPINGS else build(**named)
 
 
 def map_leaves(function: Callable[..., Any], value: Any, *others: Any) -> Any:

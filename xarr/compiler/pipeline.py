@@ -40,7 +40,8 @@ def _check_size(node: Node, type: TensorType, backend: AbstractBackend) -> None:
             f"{type.rank} dimensions, and arrays of backend {backend.name!r} have at most {backend.max_rank}"
         )
     elif backend.max_nbytes is not None and nbytes > backend.max_nbytes:
-        reason = f"2**{nbytes.bit_length() - 1} bytes or more, which is beyond what backend {backend.name!r} can address"
+        least = f"2**{nbytes.bit_length() - 1}"
+        reason = f"{least} bytes or more, which is beyond what backend {backend.name!r} can address"
     else:
         return
     place = f", built at {node.source}" if node.source else ""

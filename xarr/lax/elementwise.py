@@ -210,14 +210,14 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
     Raises InputError for what is no RoundingMethod.  Source: XLA's Round and RoundNearestEven.
     """
-    if rounding_method not in list(RoundingMethod) and rounding_method not in [
-        m.value for m in RoundingMethod
-    ]:
+    try:
+        method = RoundingMethod(rounding_method)
+    except ValueError:
         raise InputError(
             f"round: wanted a rounding_method of {', '.join(map(str, RoundingMethod))}, got {rounding_method!r}; "
             "xarr.round rounds to a number of decimals"
-        )
-    if RoundingMethod(rounding_method) is RoundingMethod.AWAY_FROM_ZERO:
+        ) from None
+    if method is RoundingMethod.AWAY_FROM_ZERO:
         return apply(ops.RoundNearestAfz(), x)
     return apply(ops.RoundNearestEven(), x)
 
