@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 # These slow NumPy down where they are set, and must be gone before it is imported.
 for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
@@ -57,9 +58,26 @@ def cases() -> dict[str, dict[str, Case]]:
         },
         "x[0], evaluated": {"numpy": lambda: host[0], "xarr": lambda: lazy[0].evaluate()},
     }
+    few = np.linspace(0.1, 1, 10, dtype=np.float32)
+    lazy_few = xarr.asarray(few).evaluate()
+    add, chain = xarr.jit(lambda x, y: x + y), xarr.jit(lambda x: twenty_operations(xarr, x))
+    table["add 4×4 under jit"] = {"numpy": lambda: host + host, "xarr": lambda: add(lazy, lazy)}
+    table["add 4×4, 1.5 under jit"] = {"numpy": lambda: host + 1.5, "xarr": lambda: add(lazy, 1.5)}
+    table["20 operations, 10 elements, under jit"] = {
+        "numpy": lambda: twenty_operations(np, few),
+        "xarr": lambda: chain(lazy_few),
+    }
     if find_spec("jax"):
         _add_jax(table, host, row)
+        _add_jax_jit(table, host, few)
     return table
+
+
+def twenty_operations(xp: Any, x: Any) -> Any:
+    """A function of twenty element-wise operations, for any namespace."""
+    for scale in (0.5, 2.0, 1.5):
+        x = xp.sqrt(abs(xp.tanh(x * scale) + x / scale))
+    return xp.exp(x) * x
 
 
 def _add_jax(table: dict[str, dict[str, Case]], host: np.ndarray, row: np.ndarray) -> None:
@@ -73,6 +91,17 @@ def _add_jax(table: dict[str, dict[str, Case]], host: np.ndarray, row: np.ndarra
     table["sin(x) * y + 1, evaluated"]["jax"] = lambda: (jnp.sin(x) * x + 1).block_until_ready()
     table["sin(x) * y + 1, evaluated"]["jax, jit"] = lambda: jitted(x).block_until_ready()
     table["x[0], evaluated"]["jax"] = lambda: x[0].block_until_ready()
+
+
+def _add_jax_jit(table: dict[str, dict[str, Case]], host: np.ndarray, few: np.ndarray) -> None:
+    import jax
+    import jax.numpy as jnp
+
+    x, v = jnp.asarray(host), jnp.asarray(few)
+    add, chain = jax.jit(lambda x, y: x + y), jax.jit(lambda x: twenty_operations(jnp, x))
+    table["add 4×4 under jit"]["jax, jit"] = lambda: add(x, x).block_until_ready()
+    table["add 4×4, 1.5 under jit"]["jax, jit"] = lambda: add(x, 1.5).block_until_ready()
+    table["20 operations, 10 elements, under jit"]["jax, jit"] = lambda: chain(v).block_until_ready()
 
 
 def time_calls(table: dict[str, dict[str, Case]], rounds: int, calls: int) -> Rows:
@@ -114,11 +143,11 @@ def time_imports(rounds: int) -> dict[str, float]:
 
 def shown(rows: Rows) -> str:
     """The table: µs, and the ratio to NumPy where NumPy takes part."""
-    lines = [f"{'':28}{'contender':12}{'µs':>8}{'× numpy':>10}"]
+    lines = [f"{'':38}{'contender':12}{'µs':>8}{'× numpy':>10}"]
     for row, contenders in rows.items():
         for index, (name, micros) in enumerate(contenders.items()):
             ratio = f"{micros / contenders['numpy']:10.1f}" if "numpy" in contenders else ""
-            lines.append(f"{row if not index else '':28}{name:12}{micros:8.2f}{ratio}")
+            lines.append(f"{row if not index else '':38}{name:12}{micros:8.2f}{ratio}")
     return "\n".join(lines)
 
 

@@ -221,6 +221,18 @@ def test_equal_values_are_computed_once() -> None:
     ]
 
 
+def test_deep_expressions() -> None:
+    x = Values().argument("x", np.float32)
+    root = x
+    for _ in range(5000):
+        root = root * x + 1.0
+    block, after = Block(4), Block(4, prefix="w")
+    block.emit([root], {x: "%x"})
+    assert len(block.lines) == 10_000
+    after.emit([root.sqrt()], {root: block.names[root]})
+    assert after.lines[0] == f"%w1 = call <4 x float> @llvm.sqrt.v4f32(<4 x float> {block.names[root]})"
+
+
 def test_refusals() -> None:
     values = Values()
     half = values.argument("h", np.float16)

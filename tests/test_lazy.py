@@ -17,6 +17,7 @@ import xarr
 from tests.compare import assert_same
 from tests.test_strictness import run
 from xarr import backend as backends, lazy
+from xarr.compiler.programs import Programs
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, Constant
 from xarr.ir.types import TensorType
@@ -52,7 +53,7 @@ class Counting(NumpyBackend):
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     found = Counting()
     monkeypatch.setattr(backends, "_loaded", {**backends._loaded, "counting": found})
-    monkeypatch.setattr(lazy, "_programs", lazy._Programs())
+    monkeypatch.setattr(lazy, "_programs", Programs())
     with xarr.use_backend("counting"):
         yield found
 
@@ -124,7 +125,7 @@ def test_equal_literals_do_not_get_mixed_up(counting: Counting) -> None:
 
 
 def test_the_programs_kept_are_bounded(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs = lazy._Programs(count=10)
+    programs = Programs(count=10)
     monkeypatch.setattr(lazy, "_programs", programs)
     x, used = xarr.asarray(np.arange(200.0)), xarr.asarray(np.ones(1))
     for place in range(200):
@@ -148,7 +149,7 @@ def call_with_literal(size: int, inner: bool) -> xarr.Array:
 
 @pytest.mark.parametrize("inner", [False, True], ids=["in the graph", "in a computation of one"])
 def test_the_bytes_of_programs_kept_are_bounded(monkeypatch: pytest.MonkeyPatch, inner: bool) -> None:
-    programs = lazy._Programs(nbytes=100_000)
+    programs = Programs(nbytes=100_000)
     monkeypatch.setattr(lazy, "_programs", programs)
     for size in range(1000, 1100):
         assert_same(call_with_literal(size, inner), np.full(size, float(size)))

@@ -59,7 +59,7 @@ class Fusing(NullBackend):
     def supports(self, op: type[Op]) -> bool:
         return op in own_operations()
 
-    def fuse(self, graph: Graph) -> Graph:
+    def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         self.given.append(graph)
         (x,) = graph.parameters
         two = Node(ops.Constant.of(np.full(3, 2, np.float32)))
@@ -83,7 +83,7 @@ def test_a_backend_without_fusion_compiles_what_is_decomposed() -> None:
 class Breaking(NullBackend):
     """Its fusion gives a node a type that is not the op's."""
 
-    def fuse(self, graph: Graph) -> Graph:
+    def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         (x,) = graph.parameters
         return Graph([x], [Node(ops.Negate(), (x,), TensorType((2,), x.dtype))])
 

@@ -1,6 +1,7 @@
 """xarr: a JAX-style array library over pluggable backends that explains itself."""
 
 import importlib as _importlib
+import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 from xarr import (
@@ -274,12 +275,18 @@ from xarr.shapes import (
     Shape as Shape,
 )
 
+if _typing.TYPE_CHECKING:
+    from xarr.transforms.jit import jit as jit
+
 newaxis = None
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Submodules that take long to import are imported when they are first asked for."""
+    """What takes long to import is imported when it is first asked for."""
     if name in ("random", "stablehlo"):
         return _importlib.import_module(f"xarr.{name}")
+    if name == "jit":
+        found = globals()[name] = _importlib.import_module("xarr.transforms.jit").jit
+        return found
     raise AttributeError(f"module 'xarr' has no attribute {name!r}")

@@ -7,6 +7,7 @@
 | default_dtype | XARR_DEFAULT_DTYPE | float64, float32 | float64 |
 | max_depth | XARR_MAX_DEPTH | ops in a chain before it is evaluated on its own | 10000 |
 | max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
+| jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
 | fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
 """
@@ -78,6 +79,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "default_dtype": _Option("float64", _dtype_name),
     "max_depth": _Option(10_000, _positive),
     "max_pending_bytes": _Option(64 * 2**20, _positive),
+    "jit_warn_compilations": _Option(20, _positive),
     "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
     "verify_graphs": _Option(False, _flag),
 }
@@ -115,6 +117,7 @@ class Config:
     default_dtype: str
     max_depth: int
     max_pending_bytes: int
+    jit_warn_compilations: int
     fusion: str
     verify_graphs: bool
 
@@ -133,7 +136,8 @@ class Config:
         raise ConfigError(f"xarr.config has no option {name!r}; there are {', '.join(_OPTIONS)}")
 
     def __setattr__(self, name: str, value: object) -> None:
-        self._global[name] = _checked(name, value)
+        # A new dict for every change, so that its identity tells whether anything has changed.
+        self.__dict__["_global"] = {**self._global, name: _checked(name, value)}
 
     @contextmanager
     def __call__(self, **values: object) -> Iterator[Config]:
@@ -152,9 +156,13 @@ class Config:
         """The global values, for `restore`."""
         return dict(self._global)
 
+    def state(self) -> tuple[object, object]:
+        """Two objects that stay the same as long as no setting changes; compare them by identity."""
+        return self._global, self._overrides.get()
+
     def restore(self, values: Mapping[str, Any]) -> None:
         """Set the global values back to a `snapshot`."""
-        self._global.update(values)
+        self.__dict__["_global"] = {**self._global, **values}
 
 
 current: Final = Config()

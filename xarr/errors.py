@@ -46,6 +46,10 @@ class TracedValueError(XarrError, TypeError):
     """The value of a traced array was asked for; it has none until the graph runs."""
 
 
+class DonationError(XarrError, RuntimeError):
+    """The value of an Array was asked for that a jitted function was given for good."""
+
+
 class BackendError(XarrError, RuntimeError):
     """A backend is unknown, unavailable, mixed with another, or lacks an op."""
 
@@ -68,3 +72,7 @@ class OuterBroadcastWarning(BroadcastWarning):
 
 class AmbiguousBroadcastWarning(BroadcastWarning):
     """More than one alignment fits; NumPy silently took the trailing one."""
+
+
+class RecompilationWarning(UserWarning):
+    """A jitted function was compiled more often than `config.jit_warn_compilations`."""

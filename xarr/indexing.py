@@ -223,8 +223,8 @@ def _fitted(array: Array, value: ArrayLike, region: Region) -> Array:
     is_complex = isinstance(value, complex) or getattr(given, "dtype", None) in COMPLEX
     if is_complex and array.dtype not in COMPLEX:
         raise DTypeError(f"a complex value does not fit an array of {array.dtype}; take its real part")
-    if isinstance(value, float) and is_weak(value):
-        if array.dtype in INTEGER and not math.isfinite(value):
+    if isinstance(value, float) and is_weak(value) and array.dtype in INTEGER:
+        if not math.isfinite(value):
             raise ValueRangeError(f"{value} does not fit an array of {array.dtype}, which holds integers")
         given = as_array(value)
     backend = common_backend([array, *([given] if isinstance(given, Handle) else [])])

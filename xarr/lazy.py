@@ -10,23 +10,24 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from xarr import backend as backends
-from xarr.backend import AbstractBackend, Program, failed_node
+from xarr.backend import AbstractBackend, failed_node
 from xarr.compiler.pipeline import lower
+from xarr.compiler.programs import Compiled, Programs
 from xarr.config import current as config
-from xarr.errors import BackendError, InputError, TracedValueError, ValueRangeError
-from xarr.ir.graph import Graph, Node, data, next_serial, parameter, postorder
+from xarr.errors import BackendError, DonationError, InputError, TracedValueError, ValueRangeError
+from xarr.host import is_weak, scalar_kind
+from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Iota, Tuple
+from xarr.ir.source import here
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
 from xarr.progress import ProgressBar
@@ -39,12 +40,6 @@ if TYPE_CHECKING:
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _UNCHECKED_BYTES: Final = 2**20
-#: How many programs are kept, and how much memory they may take together.
-_PROGRAMS_KEPT: Final = 4096
-_BYTES_KEPT: Final = 128 * 2**20
-#: What a NumPy program takes, and what each of its nodes adds, as tracemalloc measured it.
-_BYTES_OF_PROGRAM: Final = 4000
-_BYTES_OF_NODE: Final = 600
 #: Nodes of a program; what is longer runs in parts.
 _LONGEST: Final = 2000
 ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -64,7 +59,7 @@ class _Orphans:
         self._sizes: dict[weakref.ref[Node], int] = {}
 
     def add(self, node: Node) -> None:
-        size = node.type.nbytes if isinstance(node.type, TensorType) else 0
+        size = node.type.nbytes
         if size > self.SMALL:
             reference = weakref.ref(node, self._gone)
             if reference not in self._sizes:
@@ -92,6 +87,8 @@ class Handle:
     _backend: AbstractBackend | None
     #: Set while a function is being recorded.
     _made_in: _Trace | None
+    #: bool, int, float or complex for what stands for a Python number in a traced function, else None.
+    _weak: ClassVar[type[Any] | None] = None
 
     def __init__(self, node: Node, backend: AbstractBackend | None) -> None:
         self._node = node
@@ -99,19 +96,19 @@ class Handle:
         node.handles += 1
         if node.value is not None:
             _orphans.discard(node)
-        if _recording:
+        if recording:
             self._made_in = _innermost()
         if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
             _bound_growth(self)
 
-    def __del__(self, add: Callable[[Node], None] = _orphans.add) -> None:
-        # `add` is bound here because module globals are gone when the interpreter ends.
+    def __del__(self, add: Callable[[Node], None] = _orphans.add, small: int = _Orphans.SMALL) -> None:
+        # Bound here because module globals are gone when the interpreter ends.
         try:
             node = self._node
         except AttributeError:
             return  # __init__ failed
-        node.handles -= 1
-        if node.value is not None and not node.handles:
+        handles = node.handles = node.handles - 1
+        if not handles and node.type.nbytes > small and node.value is not None:
             add(node)
 
     def _show(self, other: Handle) -> None:
@@ -127,6 +124,26 @@ class Handle:
         self._node, self._backend = other._node, other._backend
         if node.value is not None and not node.handles:
             _orphans.add(node)
+
+    def _to(self, dtype: np.dtype[Any]) -> Node:
+        """Of a weak handle: the value in the element type that it gives way to."""
+        raise NotImplementedError
+
+    def _give_away(self, taker: str) -> None:
+        """Let the value go to `taker`, after which looking at it is a DonationError."""
+        node = self._node
+        self._node = Node(Donated(node.type, taker), (), node.type)
+        self._node.handles = 1
+        node.handles -= 1
+        if node.value is not None and not node.handles:
+            _orphans.add(node)
+
+
+def weak_kind(value: object) -> type[Any] | None:
+    """The kind of a Python number, or of what stands for one in a traced function; None for all else."""
+    if isinstance(value, Handle):
+        return value._weak
+    return scalar_kind(value) if is_weak(value) else None
 
 
 def unowned(node: Node) -> Node:
@@ -249,53 +266,7 @@ def moved(handle: Handle, backend: AbstractBackend) -> Array:
     return wrap(data(node.type, moved_value(node.type, node.value, node.owner, backend), backend), backend)
 
 
-@dataclass(frozen=True)
-class _Compiled:
-    """A program and the graph that the backend compiled it from."""
-
-    program: Program
-    graph: Graph
-
-    @cached_property
-    def nbytes(self) -> int:
-        """About how much memory it takes; literals count in full."""
-        found = _BYTES_OF_PROGRAM
-        graphs = [self.graph]
-        while graphs:
-            for node in graphs.pop().nodes:
-                found += _BYTES_OF_NODE + (len(node.op.raw) if isinstance(node.op, Constant) else 0)
-                graphs.extend(node.op.graphs)
-        return found
-
-
-class _Programs:
-    """Compiled programs by the structure that they compute; those not used for longest go first."""
-
-    def __init__(self, count: int = _PROGRAMS_KEPT, nbytes: int = _BYTES_KEPT) -> None:
-        self.count = count
-        self.nbytes = nbytes
-        self.nbytes_kept = 0
-        self._programs: OrderedDict[tuple[Any, ...], _Compiled] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._programs)
-
-    def get(self, key: tuple[Any, ...]) -> _Compiled | None:
-        found = self._programs.get(key)
-        # While nothing has to go soon, the order does not matter, and keeping it costs a hash.
-        if found is not None and (2 * len(self) > self.count or 2 * self.nbytes_kept > self.nbytes):
-            self._programs.move_to_end(key)
-        return found
-
-    def add(self, key: tuple[Any, ...], compiled: _Compiled) -> None:
-        self._programs[key] = compiled
-        self.nbytes_kept += compiled.nbytes
-        while len(self) > 1 and (len(self) > self.count or self.nbytes_kept > self.nbytes):
-            _, oldest = self._programs.popitem(last=False)
-            self.nbytes_kept -= oldest.nbytes
-
-
-_programs: Final = _Programs()
+_programs: Final = Programs()
 #: Held while the graph is read or nodes are settled, not while a program runs.
 _lock: Final = threading.RLock()
 
@@ -327,15 +298,15 @@ def _run_part(
     """Compute the `roots`; with a `bar`, by a program made for this run that counts its steps there."""
     with _lock:
         key, leaves, outputs = _linearise(order, roots, backend)
-        arguments = [_buffer(leaf, backend) for leaf in leaves]
+        arguments = [buffer_of(leaf, backend) for leaf in leaves]
         compiled = _programs.get(key) if bar is None else None
         if compiled is None:
             graph = lower(_as_graph(order, leaves, outputs), backend)
             if bar is None:
-                compiled = _Compiled(backend.compile(graph), graph)
+                compiled = Compiled(backend.compile(graph), graph)
                 _programs.add(key, compiled)
             else:
-                compiled = _Compiled(backend.compile_watched(graph, bar), graph)
+                compiled = Compiled(backend.compile_watched(graph, bar), graph)
     try:
         values = compiled.program(*arguments)
     except BaseException as error:
@@ -352,7 +323,7 @@ def _run_part(
 
 def _counterpart(
     node: Node,
-    compiled: _Compiled,
+    compiled: Compiled,
     pending: tuple[list[Node], list[Node], list[Node]],
     backend: AbstractBackend,
 ) -> Node:
@@ -452,7 +423,8 @@ def _linearise(
     return tuple(rows), leaves, outputs
 
 
-def _buffer(leaf: Node, backend: AbstractBackend) -> Any:
+def buffer_of(leaf: Node, backend: AbstractBackend) -> Any:
+    """The value of a computed node or a constant, on `backend`."""
     if isinstance(leaf.op, Constant):
         return backend.from_host(leaf.op.array)
     # A value made of constants alone may have been computed by another backend: it belongs to none.
@@ -467,12 +439,23 @@ def _is_kept(node: Node) -> bool:
 
 
 def _refuse_parameter(node: Node) -> None:
-    if not node.operands and node.traced:
-        place = f"\nIt became an argument at {node.source}" if node.source else ""
+    if node.operands:
+        return
+    if isinstance(node.op, Donated):
+        raise DonationError(
+            f"the value {node.type.short()} is gone: its Array was donated to {node.op.taker}; use what that call "
+            "returned, or do not donate an Array that is still needed"
+        )
+    if node.traced:
+        looked = here()
+        place = f"\nIt was asked for at {looked}" if looked else ""
+        place += f"\nIt became an argument at {node.source}" if node.source else ""
         raise TracedValueError(
             "the value of a traced array was asked for (by float, bool, int, list, np.asarray …), but inside "
             "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
-            f"control flow that depends on values, or look at the value outside{place}"
+            "control flow that depends on values, xarr.where to choose element by element, static_argnames of "
+            "xarr.jit for an argument that is a size, an axis or a flag, or look at the value "
+            f"outside{place}"
         )
 
 
@@ -496,15 +479,21 @@ def _as_graph(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Gra
 
 @dataclass(frozen=True, eq=False)
 class _Trace:
-    """A function that is being recorded, and what stands for its arguments."""
+    """A function that is being recorded, what stands for its arguments, and parameters made meanwhile."""
 
     parameters: tuple[Node, ...]
+    extra: list[Node]
 
 
 #: The functions that are being recorded, the innermost last.
 _traces: Final[ContextVar[tuple[_Trace, ...]]] = ContextVar("traces", default=())
 #: Those of all threads: while there is none, an Array need not look up where it is made.
-_recording: Final[list[_Trace]] = []
+recording: Final[list[_Trace]] = []
+
+
+def is_tracing() -> bool:
+    """Whether this thread or task is recording a function."""
+    return bool(_traces.get())
 
 
 def _innermost() -> _Trace | None:
@@ -515,11 +504,11 @@ def _innermost() -> _Trace | None:
 @contextmanager
 def _tracing(trace: _Trace) -> Iterator[None]:
     token = _traces.set((*_traces.get(), trace))
-    _recording.append(trace)
+    recording.append(trace)
     try:
         yield
     finally:
-        _recording.remove(trace)
+        recording.remove(trace)
         _traces.reset(token)
 
 
@@ -545,7 +534,7 @@ def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
     traced = [node for node in captured if node.traced]
     if not traced:
         return
-    known = {node for trace in _traces.get() for node in trace.parameters}
+    known = {node for trace in _traces.get() for node in (*trace.parameters, *trace.extra)}
     for node in postorder(traced, known.__contains__):
         if node not in known and node.traced and not node.operands:
             place = f"\nIt became an argument at {node.source}" if node.source else ""
@@ -560,8 +549,11 @@ def trace(
     types: Sequence[Type],
     backend: AbstractBackend | None = None,
     name: str = "main",
+    extra: list[Node] | None = None,
 ) -> tuple[Graph, tuple[Node, ...]]:
     """Run `function` on parameters of `types` and return what it recorded as a graph.
+
+    The function may append more parameters to `extra`; the graph has them after those of `types`.
 
     Arrays from outside that the function uses are returned as second element: they became the graph's
     last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
@@ -569,8 +561,10 @@ def trace(
     """
     parameters = tuple(parameter(type) for type in types)
     start = next_serial()
-    with _tracing(_Trace(parameters)):
+    extra = [] if extra is None else extra
+    with _tracing(_Trace(parameters, extra)):
         handles = function(*[wrap(node, backend) for node in parameters])
+    parameters = (*parameters, *extra)
     results = [handle._node for handle in handles]
     captured = _captures(results, parameters, start)
     _refuse_foreign(name, captured)

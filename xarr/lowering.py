@@ -20,11 +20,15 @@ from xarr.shapes import Shape
 
 @dataclass(frozen=True)
 class Lowered:
-    """A traced function on its way to a backend.  `captured` are the outside values it closes over."""
+    """A traced function on its way to a backend.
+
+    `captured` are the outside values it closes over; `hot` says that it will run many times.
+    """
 
     graph: Graph
     backend: AbstractBackend
     captured: tuple[Node, ...] = ()
+    hot: bool = False
 
     def stage(self, name: str) -> Graph | Program:
         """What the function has become after a stage: traced, simplified, static, decomposed, fused or program.
@@ -32,8 +36,8 @@ class Lowered:
         It prints as StableHLO, the program as what runs.  Raises ValueRangeError for another name.
         """
         if name == "program":
-            return pipeline.compile_graph(self.graph, self.backend)
-        return pipeline.lower(self.graph, self.backend, name)
+            return pipeline.compile_graph(self.graph, self.backend, self.hot)
+        return pipeline.lower(self.graph, self.backend, name, self.hot)
 
     def __str__(self) -> str:
         return str(self.graph)

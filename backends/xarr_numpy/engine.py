@@ -6,19 +6,16 @@ that a program gives the same bits each time.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from functools import cache, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
-
-if TYPE_CHECKING:
-    from xarr.compiler.fuse import Group
-    from xarr_numpy.compiled.kernel import CompiledKernel
 
 #: Element operations that take NumPy longer than the compiler takes to make a loop of them.
 WORTH_COMPILING: Final = 2**22
@@ -49,29 +46,29 @@ def fuse(graph: Graph, hot: bool) -> Graph:
     return _fused(graph, least, hot)
 
 
-@lru_cache(KEPT)
-def kernel(fusion: ops.Fusion) -> CompiledKernel:
-    """The machine code of a group."""
-    from xarr_numpy.compiled.kernel import CompiledKernel
+@cache
+def _compiler() -> Any:
+    """The module that compiles groups; loaded when there is something to compile, since it takes a while."""
+    return importlib.import_module("xarr_numpy.compiled.kernel")
 
-    return CompiledKernel(fusion)
+
+@lru_cache(KEPT)
+def kernel(fusion: ops.Fusion) -> Any:
+    """A group as a function of arrays, a `CompiledKernel`."""
+    return _compiler().CompiledKernel(fusion)
 
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
     graph = _with_bodies(graph, least, hot)
     if not hot and not _may_hold(graph, least):
         return graph
-    # Imported when there is something to compile, since it takes a while and wants llvmlite.
-    from xarr.compiler import fuse as stage
-    from xarr_numpy.compiled.kernel import computes
 
-    def worth(group: Group) -> bool:
-        members = [node for node in group.along if not isinstance(node.op, stage.MOVES)]
-        weights = [1 if isinstance(node.op, (*stage.CHEAP, ops.Reduce)) else COSTLY for node in members]
-        work = prod(group.domain) * sum(weights)
-        return work >= least or (hot and len(members) >= WORTH_CALLING_ONCE)
+    def worth(domain: tuple[int, ...], cheap: int, costly: int) -> bool:
+        work = prod(domain) * (cheap + COSTLY * costly)
+        return work >= least or (hot and cheap + costly >= WORTH_CALLING_ONCE)
 
-    return stage.fuse(graph, computes, worth)
+    found: Graph = _compiler().fuse(graph, worth)
+    return found
 
 
 def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:

@@ -38,13 +38,16 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("functions", "functions.*", "indexing"),
     ("array",),
     ("explanation.program", "lowering", "make_explicit", "doctor", "stablehlo", "random", "random.*"),
+    ("transforms", "transforms.*"),
     ("__init__", "__main__"),
 )
 
 # What a backend may know of the frontend.
 OPEN_TO_BACKENDS = (
     *("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config"),
-    *("progress", "custom_calls", "process_rng", "compiler.scalars"),
+    *("progress", "custom_calls", "process_rng"),
+    # What turns groups of ops into loops, which each backend spells in its own language.
+    *("compiler.scalars", "compiler.loops", "compiler.elements", "compiler.fuse", "compiler.nests"),
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always
@@ -52,7 +55,7 @@ OPEN_TO_BACKENDS = (
 ALWAYS_INSTALLED = sys.stdlib_module_names | {"numpy", "ml_dtypes", "typing_extensions"}
 
 # Except these, which take long to import and are needed by few.
-COSTLY = ("importlib.metadata",)
+COSTLY = ("importlib.metadata", "xarr_numpy.compiled")
 
 
 @dataclass(frozen=True)

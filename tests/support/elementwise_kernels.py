@@ -66,11 +66,18 @@ def module_text(function: Callable[..., Value], dtypes: list[np.dtype[Any]], wid
 class Kernel:
     """A function of scalars as a function of arrays of one length, computed by LLVM."""
 
-    def __init__(self, function: Callable[..., Value], dtypes: list[Any], width: int) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Value],
+        dtypes: list[Any],
+        width: int,
+        machine: assembler.Machine | None = None,
+        optimise: bool = False,
+    ) -> None:
         self.dtypes = [np.dtype(dtype) for dtype in dtypes]
         self.width = width
         self.text, self.result = module_text(function, self.dtypes, width)
-        self._code = assembler.load(assembler.assemble(self.text), ["kernel"])
+        self._code = assembler.load(assembler.assemble(self.text, optimise, machine), ["kernel"], machine)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (len(dtypes) + 1))
         self._call = prototype(self._code.addresses["kernel"])
 

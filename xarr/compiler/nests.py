@@ -41,6 +41,8 @@ FEW: Final = 16
 #: Rows above each column from which columns are cut, and the rows of a block at least.
 TALL: Final = 256
 ROWS: Final = 64
+#: Columns from which rows are worth a vector loop of their own.
+WIDE: Final = 128
 #: Bytes of intermediate values that one turn of the parallel loop may keep.
 MOST_LOCAL: Final = 2**17
 
@@ -412,52 +414,86 @@ class _Cut(_Loops):
 
     def _blocks(self, stage: int, reductions: list[Node]) -> Generator[Loop, None, list[Buffer]]:
         nest = self.nest
-        first, *others = nest.reduced_runs
+        first = nest.reduced_runs[0]
         rest = prod(run.extent for run in nest.runs) // first.extent
         rows = max(ROWS if nest.column else 1, BLOCK // rest)
         count = -(-first.extent // rows)
         around = Loop(index_value(self.values, "block"), count)
-        kept = self._nested(
-            around, [self.loop(run, self.nest.column and run is nest.kept_runs[-1]) for run in nest.kept_runs]
-        )
-        start = Affine(((around.index, rows),))
-        left = start.value(self.values) * -1 + first.extent
-        extent = left.lt(rows).select(left, rows)
-        loops = [self.loop(first, not nest.column and not others, extent)]
-        self.index[first.axes[-1]] = self.index[first.axes[-1]] + start
-        loops += [self.loop(run, not nest.column and run is others[-1]) for run in others]
-        innermost = self._nested(kept, loops)
-        elements = self.elements()
-        inner = [k for k, node in enumerate(nest.graph.results) if self._at_stage(node, stage)]
-        innermost.body.extend(self.store(elements, k) for k in inner)
-        gather(self.values, loops, [self.accumulator(elements, node) for node in reductions])
-        partials = []
         size = prod(run.extent for run in nest.kept_runs)
-        for each in loops[0].accumulators:
-            (found,) = each.results
-            buffer = Buffer(f"partial{len(nest.scratch)}", found.dtype, count * size, "scratch")
-            nest.scratch.append(buffer)
-            partials.append(buffer)
-            place = Affine(((around.index, size),)) + self._kept_place()
-            kept.body.append(Store(buffer, place, found))
+        partials = []
+        for node in reductions:
+            dtype = register_dtype(node.dtype)
+            partials.append(Buffer(f"partial{len(nest.scratch)}", dtype, count * size, "scratch"))
+            nest.scratch.append(partials[-1])
+        by_rows = nest.column and nest.kept_runs[-1].extent >= WIDE and size <= MOST_LOCAL // 16
+        fill = self._fill_rows if by_rows else self._fill
+        fill(around, rows, stage, reductions, partials)
         yield around
         return partials
+
+    def _fill(
+        self, around: Loop, rows: int, stage: int, reductions: list[Node], partials: list[Buffer]
+    ) -> None:
+        """For each kept index the reduced dimensions of a block, gathered in registers."""
+        kept = self._nested(around, self._kept_loops())
+        loops = self._block_loops(around, rows)
+        innermost = self._nested(kept, loops)
+        elements = self.elements()
+        innermost.body.extend(self.store(elements, k) for k in self._inner_outputs(stage))
+        gather(self.values, loops, [self.accumulator(elements, node) for node in reductions])
+        for buffer, each in zip(partials, loops[0].accumulators, strict=True):
+            kept.body.append(Store(buffer, self._partial_place(around), each.results[0]))
+
+    def _fill_rows(
+        self, around: Loop, rows: int, stage: int, reductions: list[Node], partials: list[Buffer]
+    ) -> None:
+        """Row after row of a block, as they lie in memory, gathered in a row of partial results."""
+        first = self._nested(around, self._kept_loops())
+        for node, buffer in zip(reductions, partials, strict=True):
+            nothing = self.values.constant(identity(node, buffer.dtype), buffer.dtype)
+            first.body.append(Store(buffer, self._partial_place(around), nothing))
+        innermost = self._nested(around, [*self._block_loops(around, rows), *self._kept_loops()])
+        elements = self.elements()
+        innermost.body.extend(self.store(elements, k) for k in self._inner_outputs(stage))
+        for node, buffer in zip(reductions, partials, strict=True):
+            place = self._partial_place(around)
+            term = self.at(elements, node.operands[0])
+            sum_so_far = load(self.values, buffer, place)
+            innermost.body.append(Store(buffer, place, _combined(self.nest.lower, node, sum_so_far, term)))
+
+    def _inner_outputs(self, stage: int) -> list[int]:
+        return [k for k, node in enumerate(self.nest.graph.results) if self._at_stage(node, stage)]
+
+    def _kept_loops(self) -> list[Loop]:
+        runs = self.nest.kept_runs
+        return [self.loop(run, self.nest.column and run is runs[-1]) for run in runs]
+
+    def _block_loops(self, around: Loop, rows: int) -> list[Loop]:
+        """Loops over the reduced dimensions of one block, `rows` of the first of them."""
+        first, *others = self.nest.reduced_runs
+        vector = not self.nest.column
+        start = Affine(((around.index, rows),))
+        left = start.value(self.values) * -1 + first.extent
+        loops = [self.loop(first, vector and not others, left.lt(rows).select(left, rows))]
+        self.index[first.axes[-1]] = self.index[first.axes[-1]] + start
+        return loops + [self.loop(run, vector and run is others[-1]) for run in others]
+
+    def _partial_place(self, around: Loop) -> Affine:
+        size = prod(run.extent for run in self.nest.kept_runs)
+        return Affine(((around.index, size),)) + self._kept_place()
 
     def _combine(self, stage: int, reductions: list[Node], partials: list[Buffer]) -> Loop:
         nest = self.nest
         size = prod(run.extent for run in nest.kept_runs)
         once = Loop(index_value(self.values, "once"), 1)
-        kept = self._nested(
-            once, [self.loop(run, nest.column and run is nest.kept_runs[-1]) for run in nest.kept_runs]
-        )
+        kept = self._nested(once, self._kept_loops())
         blocks = Loop(
             index_value(self.values, "block"), partials[0].size // size, not nest.column and size == 1
         )
         kept.body.append(blocks)
         elements = self.elements()
         for node, buffer in zip(reductions, partials, strict=True):
-            place = Affine(((blocks.index, size),)) + self._kept_place()
-            term = load(self.values, buffer, place)
+            term = load(self.values, buffer, self._partial_place(blocks))
             blocks.accumulators.append(accumulator(nest.lower, node, term))
         totals = []
         for node, each in zip(reductions, blocks.accumulators, strict=True):

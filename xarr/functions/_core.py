@@ -28,7 +28,7 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, written_operands
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
-from xarr.lazy import Handle, common_backend, unowned, wrap
+from xarr.lazy import Handle, common_backend, unowned, weak_kind, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -49,7 +49,7 @@ class ImplicitBroadcast:
 
 
 #: Called with every implicit broadcast while `watching`; empty otherwise.
-_observers: list[Callable[[ImplicitBroadcast], None]] = []
+observers: list[Callable[[ImplicitBroadcast], None]] = []
 
 
 @contextmanager
@@ -61,17 +61,17 @@ def watching(observer: Callable[[ImplicitBroadcast], None]) -> Iterator[None]:
         if threading.get_ident() == thread:
             observer(broadcast)
 
-    _observers.append(own)
+    observers.append(own)
     try:
         yield
     finally:
-        _observers.remove(own)
+        observers.remove(own)
 
 
 def as_array(value: ArrayLike) -> Array:
     """`value` as an Array; Python numbers take the default dtypes, NumPy arrays are copied."""
     if isinstance(value, Handle):
-        return value  # type: ignore[return-value]
+        return value if value._weak is None else wrap(value._node, value._backend)  # type: ignore[return-value]
     if is_weak(value):
         return wrap(scalar_node(value, default_of(scalar_kind(value))), None)
     found = host_array(value)
@@ -84,8 +84,9 @@ def common_dtype(*values: ArrayLike) -> DType:
     strong: list[DType] = []
     weak: list[type[Any]] = []
     for value in values:
-        if is_weak(value):
-            weak.append(scalar_kind(value))
+        kind = weak_kind(value)
+        if kind is not None:
+            weak.append(kind)
         else:
             strong.append(value.dtype if isinstance(value, Handle) else as_array(value).dtype)  # type: ignore[attr-defined]
     weak.sort(key=SCALARS.index)
@@ -106,6 +107,8 @@ def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
 def _node_of(value: ArrayLike, dtype: DType | None, backend: AbstractBackend | None) -> Node:
     if is_weak(value):
         return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
+    if isinstance(value, Handle) and value._weak is not None:
+        return value._node if dtype is None else value._to(dtype)
     node: Node = value._node if isinstance(value, Handle) else unowned(host_node(host_array(value), backend))
     return node if dtype is None or node.dtype == dtype else Node(Convert(dtype), (node,))
 
@@ -160,9 +163,9 @@ def aligned(
     mode = config.broadcasting
     if mode != "numpy":
         _keep_discipline(name, alignment, dtypes, mode)
-    if _observers and alignment.is_implicit:
+    if observers and alignment.is_implicit:
         found = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), here(), nodes)
-        for observer in _observers:
+        for observer in observers:
             observer(found)
     return alignment
 

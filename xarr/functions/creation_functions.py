@@ -81,7 +81,7 @@ def asarray(
     """
     check_order("asarray", order)
     if isinstance(obj, Handle):
-        return _of_array(obj, dtype, device, copy)
+        return _of_array(as_array(obj), dtype, device, copy)
     if _holds_arrays(obj):
         if copy is False:
             raise ValueError(

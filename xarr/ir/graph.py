@@ -41,7 +41,23 @@ class Data(Op):
         return self.type
 
 
+@operation
+class Donated(Op):
+    """What an Array shows after `taker`, a line of the program, was given its value for good."""
+
+    type: Type
+    taker: str
+    name = "donated"
+    lax_name = "donated"
+    is_leaf = True
+
+    def infer(self, *operands: Type) -> Type:
+        return self.type
+
+
 _serials: Final = count()
+#: Gives a number above the serial of every node so far and below those to come.
+next_serial: Final = _serials.__next__
 
 
 class Node:
@@ -147,9 +163,18 @@ class Node:
         return f"<{self.op.name} : {self.type}>"
 
 
-def next_serial() -> int:
-    """A number above the serial of every node so far and below those to come."""
-    return next(_serials)
+class Leaf(Node):
+    """A node with a value and nothing else, for code that makes many: it is filled in field by field.
+
+    To be set are op, type, value, owner, handles and _place; the other fields never change.  No serial is
+    counted: what is captured from outside is known by it, and a leaf is captured anyway.
+    """
+
+    __slots__ = ()
+    operands = ()
+    depth = 0
+    traced = False
+    serial = 0
 
 
 def parameter(type: Type) -> Node:

@@ -23,10 +23,11 @@ class TensorType:
     for them `shape` holds the upper bound.  It is empty if there are none.
     """
 
-    __slots__ = ("__weakref__", "dtype", "dynamic", "shape")
+    __slots__ = ("__weakref__", "dtype", "dynamic", "nbytes", "shape")
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     dynamic: tuple[bool, ...]
+    nbytes: int
     _interned: ClassVar[WeakValueDictionary[tuple[Any, ...], TensorType]] = WeakValueDictionary()
 
     def __new__(
@@ -47,6 +48,7 @@ class TensorType:
                 found.shape = shape
                 found.dtype = dtype
                 found.dynamic = dynamic
+                found.nbytes = prod(shape) * dtype.itemsize
                 cls._interned[key] = found
             return found
 
@@ -57,10 +59,6 @@ class TensorType:
     @property
     def size(self) -> int:
         return prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
 
     @property
     def bounds(self) -> TensorType:
@@ -110,6 +108,8 @@ class TupleType:
 
     __slots__ = ("__weakref__", "elements")
     elements: tuple[Type, ...]
+    #: Tuples are not counted: what they hold is.
+    nbytes: ClassVar[int] = 0
     _interned: ClassVar[WeakValueDictionary[tuple[Type, ...], TupleType]] = WeakValueDictionary()
 
     def __new__(cls, elements: tuple[Type, ...]) -> TupleType:

@@ -13,12 +13,12 @@ from xarr import backend as backends
 from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
 from xarr.errors import DTypeError, InputError
-from xarr.host import SCALARS, host_array, is_weak, scalar, scalar_kind
+from xarr.host import SCALARS, host_array, scalar, scalar_kind
 from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops import BroadcastInDim, Constant
 from xarr.ir.types import TensorType, Type
-from xarr.lazy import Handle, common_backend, one_backend, unowned, wrap
+from xarr.lazy import Handle, common_backend, one_backend, recording, unowned, weak_kind, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -35,11 +35,11 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
     """
     handles = [value for value in values if isinstance(value, Handle)]
     found = common_backend(handles) if len(handles) > 1 else handles[0]._backend if handles else None
-    if len(handles) == len(values):
+    if len(handles) == len(values) and not (recording and any(handle._weak for handle in handles)):
         return tuple([handle._node for handle in handles]), found
     if found is None and any(not isinstance(value, (*SCALARS, Handle)) for value in values):
         found = backends.default()
-    strong = {i: _strong_node(value, found) for i, value in enumerate(values) if not is_weak(value)}
+    strong = {i: _strong_node(value, found) for i, value in enumerate(values) if weak_kind(value) is None}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
     nodes = tuple(
         strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values)
@@ -55,7 +55,7 @@ def merged(
 
 
 def _default_dtype(scalars: Sequence[Any]) -> np.dtype[Any]:
-    return default_of(max((scalar_kind(value) for value in scalars), key=SCALARS.index))
+    return default_of(max(filter(None, map(weak_kind, scalars)), key=SCALARS.index))
 
 
 def _strong_node(value: ArrayLike, backend: AbstractBackend | None) -> Node:
@@ -72,13 +72,16 @@ def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> N
     return data(TensorType(array.shape, array.dtype), owner.from_host(array), owner)
 
 
-def _weak_node(name: str, value: complex, dtype: np.dtype[Any]) -> Node:
-    if promote_weak(dtype, scalar_kind(value)) != dtype:
+def _weak_node(name: str, value: Any, dtype: np.dtype[Any]) -> Node:
+    kind = weak_kind(value)
+    assert kind is not None
+    if promote_weak(dtype, kind) != dtype:
+        shown = "" if isinstance(value, Handle) else f" {value!r}"
         raise DTypeError(
-            f"{name}: the Python {type(value).__name__} {value!r} does not fit the other operand's {dtype}; lax "
+            f"{name}: the Python {kind.__name__}{shown} does not fit the other operand's {dtype}; lax "
             f"never promotes: convert_element_type the array, or use xarr.{name} which does"
         )
-    return scalar_node(value, dtype)
+    return value._to(dtype) if isinstance(value, Handle) else scalar_node(value, dtype)
 
 
 def apply(op: Op, *values: ArrayLike) -> Array:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.errors import BackendError
@@ -28,43 +28,55 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
-@dataclass(frozen=True, eq=False)
 class Code:
     """Loaded machine code and the addresses of its functions, which are good while this object lives."""
 
-    addresses: dict[str, int]
-    _resources: Any
+    def __init__(self, addresses: dict[str, int], resources: Any) -> None:
+        self.addresses = addresses
+        # Not left to the garbage collector: LLVM must not be busy when another thread forks.
+        weakref.finalize(self, _release, resources).atexit = False
+
+
+def _release(resources: Any) -> None:
+    with _lock:
+        resources.close()
 
 
 def target() -> str:
     """What code is made for: LLVM's version, the processor and its features; code for another may crash."""
     with _lock:
-        machine = _Machine.get()
+        machine = Machine.host()
         return f"LLVM {machine.version}, {machine.triple}, {machine.cpu}, {machine.features}"
 
 
-def assemble(ir: str, optimise: bool = False) -> bytes:
+def has_float16() -> bool:
+    """Whether compiled loops can hold float16; without, `load` refuses them."""
+    with _lock:
+        return Machine.host().has_float16()
+
+
+def assemble(ir: str, optimise: bool = False, machine: Machine | None = None) -> bytes:
     """Object code for a module in LLVM IR; `optimise` runs LLVM's passes over it before.
 
     Raises BackendError for text that is not LLVM IR.
     """
     with _lock:
-        return _Machine.get().object_code(ir, optimise)
+        return (machine or Machine.host()).object_code(ir, optimise)
 
 
-def load(object_code: bytes, names: Iterable[str]) -> Code:
+def load(object_code: bytes, names: Iterable[str], machine: Machine | None = None) -> Code:
     """Object code made ready to run.  Whoever calls its functions keeps the result.
 
     Raises BackendError for bytes that are no object code or lack one of the functions.
     """
     with _lock:
-        return _Machine.get().load(object_code, list(names))
+        return (machine or Machine.host()).load(object_code, list(names))
 
 
-class _Machine:
-    """This processor, as LLVM sees it."""
+class Machine:
+    """A processor, as LLVM sees it: this one, or its family without what `features` leaves out."""
 
-    def __init__(self) -> None:
+    def __init__(self, cpu: str | None = None, features: str | None = None) -> None:
         try:
             import llvmlite.binding as llvm
         except ImportError as error:
@@ -74,8 +86,8 @@ class _Machine:
         self._llvm = llvm
         self.version = ".".join(map(str, llvm.llvm_version_info))
         self.triple = llvm.get_process_triple()
-        self.cpu = llvm.get_host_cpu_name()
-        self.features = llvm.get_host_cpu_features().flatten()
+        self.cpu = cpu or llvm.get_host_cpu_name()
+        self.features = llvm.get_host_cpu_features().flatten() if features is None else features
         self._emitter = self._target_machine()
         # The linker owns the target machine that it is given.
         self._linker = llvm.create_lljit_compiler(
@@ -85,9 +97,13 @@ class _Machine:
 
     @staticmethod
     @functools.cache
-    def get() -> _Machine:
+    def host() -> Machine:
         """The one there is."""
-        return _Machine()
+        return Machine()
+
+    def has_float16(self) -> bool:
+        """Whether float16 can be converted: x86 needs F16C, which came in 2012."""
+        return not self.triple.startswith(("x86_64", "i686")) or "+f16c" in self.features.split(",")
 
     def _target_machine(self) -> llvm.TargetMachine:
         found = self._llvm.Target.from_triple(self.triple)
@@ -96,14 +112,14 @@ class _Machine:
         )
 
     def object_code(self, ir: str, optimise: bool) -> bytes:
+        """As `assemble`."""
         try:
-            module = self._llvm.parse_assembly(ir)
-            module.verify()
+            with self._llvm.parse_assembly(ir) as module:
+                module.verify()
+                self._run_passes(module, 2 if optimise else 0)
+                return bytes(self._emitter.emit_object(module))
         except RuntimeError as error:
             raise BackendError(f"LLVM refused a program: {error}") from error
-        with module:
-            self._run_passes(module, 2 if optimise else 0)
-            return bytes(self._emitter.emit_object(module))
 
     def _run_passes(self, module: llvm.ModuleRef, level: int) -> None:
         """Level 0 does no more than inline what is marked so."""
@@ -113,6 +129,7 @@ class _Machine:
         builder.getModulePassManager().run(module, builder)
 
     def load(self, object_code: bytes, names: list[str]) -> Code:
+        """As `load`."""
         self._libraries += 1
         builder = self._llvm.JITLibraryBuilder().add_object_img(object_code).add_current_process()
         for name in names:

@@ -101,6 +101,12 @@ class Block:
         self._spread: dict[Value, str] = {}
         self._count = 0
 
+    def inner(self, prefix: str) -> Block:
+        """A block for instructions that follow these, whose registers these do not see."""
+        found = Block(self.width, self._leaf_varies, prefix)
+        found.names, found._spread = dict(self.names), dict(self._spread)
+        return found
+
     # --- what a loop emitter calls -------------------------------------------------------------------
 
     def emit(self, values: Iterable[Value], names: dict[Value, str] | None = None) -> None:
@@ -111,16 +117,25 @@ class Block:
 
     def varies(self, value: Value) -> bool:
         """Whether the value is a vector (of a block that is wider than 1)."""
-        found = self._varying.get(value)
-        if found is None:
-            own = not value.operands and value.op != "constant" and self._leaf_varies(value)
-            found = own or any([self.varies(operand) for operand in value.operands])
-            self._varying[value] = found
-        return found
+        stack = [] if value in self._varying else [value]
+        while stack:
+            last = stack[-1]
+            missing = [operand for operand in last.operands if operand not in self._varying]
+            if last in self._varying or not missing:
+                stack.pop()
+                self._varying[last] = self._varies_itself(last)
+            else:
+                stack.extend(missing)
+        return self._varying[value]
+
+    def _varies_itself(self, value: Value) -> bool:
+        if value.operands:
+            return any([self._varying[operand] for operand in value.operands])
+        return value.op != "constant" and self._leaf_varies(value)
 
     def width_of(self, value: Value) -> int:
         """How many elements the register of a value has."""
-        return self.width if self.varies(value) else 1
+        return self.width if self.width > 1 and self.varies(value) else 1
 
     def operand(self, value: Value, width: int) -> str:
         """The register or constant of a value that has been emitted, without its type."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xarr.compiler import elements
+from xarr.compiler import elements, fuse as stage
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import build
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node
 from xarr_numpy.compiled import assembler, emitter, workers
 from xarr_numpy.compiled.functions import lower
+from xarr_numpy.compiled.memory import pool
 
 Array = np.ndarray[Any, Any]
 
@@ -21,6 +23,17 @@ Array = np.ndarray[Any, Any]
 def computes(node: Node) -> bool:
     """Whether compiled loops can hold a node."""
     return elements.computes(node, lower)
+
+
+def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
+    """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
+
+    def is_worth_it(group: stage.Group) -> bool:
+        members = [node for node in group.along if not isinstance(node.op, stage.MOVES)]
+        cheap = sum(isinstance(node.op, (*stage.CHEAP, ops.Reduce)) for node in members)
+        return worth(group.domain, cheap, len(members) - cheap)
+
+    return stage.fuse(graph, computes, is_worth_it)
 
 
 class CompiledKernel:
@@ -44,7 +57,7 @@ class CompiledKernel:
 
     def __call__(self, *operands: Array) -> Any:
         inputs = [np.ascontiguousarray(operand) for operand in operands]
-        outputs = [np.empty(shape, dtype) for shape, dtype in self._shapes]
+        outputs = [pool.empty(shape, dtype) for shape, dtype in self._shapes]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
         pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
         address = ctypes.addressof(pointers)

@@ -89,17 +89,23 @@ def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int) -> N
         piece = -(-piece // GRAIN) * GRAIN
     pieces = iter(range(0, extent, piece))
     turn = threading.Lock()
+    failures: list[BaseException] = []
 
     def work() -> None:
-        while True:
+        while not failures:
             with turn:
                 start = next(pieces, None)
             if start is None:
                 return
-            phase(buffers, start, min(start + piece, extent))
+            try:
+                phase(buffers, start, min(start + piece, extent))
+            except BaseException as error:  # raised by the caller, when no thread works any more
+                failures.append(error)
 
     for worker in pool.workers:
         worker.start(work)
     work()
     for worker in pool.workers:
         worker.wait()
+    if failures:
+        raise failures[0]

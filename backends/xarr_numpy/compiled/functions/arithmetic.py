@@ -99,13 +99,10 @@ def round_away(x: Value) -> Value:
 def next_after(x: Value, y: Value) -> Value:
     """The float next to x towards y; y itself where they are equal (C99)."""
     bits = bits_of(x)
-    away = x.lt(y).select(x.constant(1.0), -1.0).copysign(x)
     upwards = x.lt(y).eq(x.gt(0.0))
     moved = upwards.select(bits + 1, bits - 1).bitcast(x.dtype)
     smallest = bits.constant(1).bitcast(x.dtype).copysign(y)
-    del away
-    found = x.eq(0.0).select(smallest, moved)
-    found = x.eq(y).select(y, found)
+    found = x.eq(y).select(y, x.eq(0.0).select(smallest, moved))
     return x.isnan().select(x, y.isnan().select(y, found))
 
 

@@ -9,32 +9,40 @@ from __future__ import annotations
 from typing import Final
 
 from xarr.compiler.scalars import Value
-from xarr_numpy.compiled.functions.exponential import exp, reduced
+from xarr_numpy.compiled.functions.exponential import exp
 from xarr_numpy.compiled.functions.formats import (
     DOUBLE,
     SINGLE,
     at_most,
-    power_of_two,
     quotient,
     two_product,
     two_sum,
 )
 
-#: erf(x)/x - 1 over x², for |x| <= 1.
+#: erf(x)/x - 1 over x², for |x| <= 1.2.
 _SMALL: Final = {
-    SINGLE: (7.875875e-05, -0.00080168643, 0.0051890872, -0.026854211, 0.11283594, -0.37612626, 0.12837917),
+    SINGLE: (6.561942e-05, -0.0007577328, 0.0051337685, -0.026822075, 0.11282752, -0.37612545, 0.12837915),
     DOUBLE: (
-        *(5.957176147748911e-11, -1.1372848856791674e-09, 1.4659775274047436e-08, -1.6350312701054695e-07),
-        *(1.6461000484121368e-06, -1.4925595266831182e-05, 0.0001205533111164271, -0.000854832698083379),
-        *(0.0052239776248180145, -0.026866170645076792, 0.11283791670954879, -0.3761263890318375),
-        0.1283791670955126,
+        *(-3.462656602525265e-12, 8.126446222408266e-11, -1.1967313291447323e-09, 1.475316888620586e-08),
+        *(-1.6359566950686266e-07, 1.6461598881372106e-06, -1.4925620411595559e-05, 0.00012055331765936018),
+        *(-0.0008548326989877069, 0.00522397762484068, -0.02686617064506662, 0.11283791670954763),
+        *(-0.3761263890318374, 0.1283791670955126),
     ),
 }
-#: log(erfc(t)) for 1 <= t <= 4 in float32, by least squares with weights erfc(t) that approach the best
-#: largest error (Lawson's method).
-_LOG_ERFC: Final = (
-    *(0.00018557422, -0.0029396093, 0.021805327, -0.10303739, -0.6382257, -1.12704, -0.0003537161),
-)
+#: erfc(t)**(-1/8) for 1.2 <= t <= 3.94 and 1.2 <= t <= 5.95, by Remez' exchange with the weight of erf's error.
+_EIGHTH_ROOT: Final = {
+    SINGLE: (
+        *(0.0007087677, -0.006085414, 0.028834308, -0.06527746, 0.12917478, -0.0069375187, 0.19059289),
+        0.98909676,
+    ),
+    DOUBLE: (
+        *(3.1144370379864024e-11, -1.0295077089549926e-09, 1.654208248835213e-08, -1.674222374481177e-07),
+        *(1.1917897107397009e-06, -6.279783566177472e-06, 2.536158350252937e-05, -7.915286034843592e-05),
+        *(0.00019471001539209223, -0.0003587683079704157, 0.0005686137729648013, -0.00040940440175543847),
+        *(0.0020123878410788945, 0.0028378252706291918, 0.02484747177382253, 0.08940565220043066),
+        *(0.1410758168778382, 0.9999968304924864),
+    ),
+}
 #: (1 + 2a) exp(a²) erfc(a) over (a - c)/(a + c), for 0 <= a <= 10.1 and c = 2, 0 <= a <= 27.3 and c = 4.
 _SCALED: Final = {
     SINGLE: (
@@ -52,20 +60,18 @@ _SCALED: Final = {
 }
 _CENTRE: Final = {SINGLE: 2.0, DOUBLE: 4.0}
 #: Beyond these erf is 1 and erfc is 0.
-_ENDS: Final = {SINGLE: (4.0, 10.1), DOUBLE: (6.0, 27.3)}
+_ENDS: Final = {SINGLE: (3.94, 10.1), DOUBLE: (5.95, 27.3)}
 
 
 def erf(x: Value) -> Value:
+    """A polynomial up to 1.2; beyond, 1 minus the eighth power of the inverse of another."""
     magnitude = x.abs()
-    square = x * x
-    small = x.fma(square.polynomial(_SMALL[x.dtype]), x)
-    within = at_most(magnitude, _ENDS[x.dtype][0])
-    if x.dtype == SINGLE:
-        n, tail = reduced(within.polynomial(_LOG_ERFC))
-        complement = (tail + 1.0) * power_of_two(n)
-    else:
-        complement = _complement(within)
-    return magnitude.lt(1.0).select(small, 1.0 - complement).copysign(x)
+    small = x.fma((x * x).polynomial(_SMALL[x.dtype]), x)
+    root = at_most(magnitude, _ENDS[x.dtype][0]).polynomial(_EIGHTH_ROOT[x.dtype])
+    square = root * root
+    fourth = square * square
+    large = 1.0 - 1.0 / (fourth * fourth)
+    return magnitude.lt(1.2).select(small, large).copysign(x)
 
 
 def erfc(x: Value) -> Value:

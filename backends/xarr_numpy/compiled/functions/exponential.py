@@ -35,6 +35,10 @@ TAIL: Final = {
         *(0.04166666666666667, 0.1666666666666667, 0.5),
     ),
 }
+#: (exp(2r) - 1 - 2r) / (2r²): the same with other powers of two.
+_DOUBLED_TAIL: Final = {
+    dtype: [math.ldexp(c, len(row) - place) for place, c in enumerate(row)] for dtype, row in TAIL.items()
+}
 #: ln 2 in two parts.
 _LN2: Final = {
     SINGLE: (float(np.float32(math.log(2))), -1.904654299957768e-09),
@@ -79,12 +83,18 @@ def logistic(x: Value) -> Value:
 
 
 def tanh(x: Value) -> Value:
-    """m / (2 + m) for m = exp(2|x|) - 1."""
+    """t / (1 + t) for t = (exp(2|x|) - 1) / 2, with |x| reduced by multiples of ln(2)/2."""
     magnitude = at_most(x.abs(), 10.0 if x.dtype == SINGLE else 20.0)
-    n, tail = reduced(magnitude + magnitude)
+    magic = format_of(x).magic
+    ln2, ln2_low = _LN2[x.dtype]
+    n = magnitude.fma(2 / math.log(2), magic) - magic
+    r = n.fma(-ln2 / 2, magnitude)
+    if x.dtype == DOUBLE:  # In float32 the rest is less than the last bit of the result.
+        r = n.fma(-ln2_low / 2, r)
+    tail = (r * r).fma(r.polynomial(_DOUBLED_TAIL[x.dtype]), r)
     scale = power_of_two(n)
-    m = tail.fma(scale, scale - 1.0)
-    return quotient(m, quick_two_sum(x.constant(2.0), m)).copysign(x)
+    t = tail.fma(scale, scale.fma(0.5, -0.5))
+    return quotient(t, quick_two_sum(x.constant(1.0), t)).copysign(x)
 
 
 #: (sinh(r)/r - 1) / r² over r² for |r| <= 1.

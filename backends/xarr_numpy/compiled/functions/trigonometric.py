@@ -88,14 +88,14 @@ def _reduced(x: Value) -> tuple[Value, Value, Value | None]:
 def _kernels(r: Value, low: Value | None) -> Pair:
     """sin and cos of r + low."""
     z = r * r
+    sine_series, cosine_series = z.polynomial(_SIN[r.dtype]), z.polynomial(_COS[r.dtype])
+    if low is None:
+        return (r * z).fma(sine_series, r), z.fma(z.fma(cosine_series, -0.5), 1.0)
     half = z * 0.5
     cosine = 1.0 - half
-    sine_rest = r * z * z.polynomial(_SIN[r.dtype])
-    cosine_rest = z * z * z.polynomial(_COS[r.dtype]) + ((1.0 - cosine) - half)
-    if low is not None:
-        sine_rest = low.fma(cosine, sine_rest)
-        cosine_rest = low.fma(-r, cosine_rest)
-    return r + sine_rest, cosine + cosine_rest
+    lost = low.fma(-r, (1.0 - cosine) - half)
+    sine_rest = low.fma(cosine, r * z * sine_series)
+    return r + sine_rest, cosine + (z * z).fma(cosine_series, lost)
 
 
 def _sine(n: Value, r: Value, low: Value | None, shift: int) -> Value:

@@ -1,0 +1,94 @@
+"""Memory for results, used again when their arrays are gone.
+
+Fresh pages of memory cost as much as the arithmetic that fills them, so large blocks are kept for a while.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.compiler.scalars import DType
+
+Array = np.ndarray[Any, Any]
+
+#: Smaller arrays come from NumPy, whose allocator keeps their pages.
+LEAST: Final = 2**19
+#: Bytes that may lie unused.
+MOST_UNUSED: Final = 2**29
+ALIGNMENT: Final = 64
+
+
+class _Lease:
+    """Lends a block to an array; when the last view of it is gone the block goes back."""
+
+    __slots__ = ("__array_interface__", "_block", "_pool")
+
+    def __init__(self, pool: Pool, block: Array, shape: tuple[int, ...], dtype: DType) -> None:
+        self._pool = pool
+        self._block = block
+        address = -(-block.ctypes.data // ALIGNMENT) * ALIGNMENT
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "typestr": np.dtype(f"V{dtype.itemsize}").str,
+            "data": (address, False),
+        }
+
+    def __del__(self) -> None:
+        self._pool.give_back(self._block)
+
+
+class Pool:
+    """Unused blocks, those given back last at the right end.
+
+    Blocks come back whenever the garbage collector likes, in any thread, so every step is one operation of
+    a deque, which nothing can interrupt.
+    """
+
+    def __init__(self, most_unused: int = MOST_UNUSED) -> None:
+        self.most_unused = most_unused
+        self._unused: deque[Array] = deque()
+
+    @property
+    def unused(self) -> int:
+        """Bytes that lie unused."""
+        return sum(block.nbytes for block in list(self._unused))
+
+    def empty(self, shape: tuple[int, ...], dtype: DType) -> Array:
+        """A new array, its elements undefined; large ones begin at a multiple of 64 bytes."""
+        nbytes = prod(shape) * dtype.itemsize
+        if nbytes < LEAST:
+            return np.empty(shape, dtype)
+        lease = _Lease(self, self._block(nbytes + ALIGNMENT), shape, dtype)
+        return np.asarray(lease).view(dtype)
+
+    def _block(self, nbytes: int) -> Array:
+        """A block that is large enough and not a quarter too large."""
+        for _ in range(len(self._unused)):
+            try:
+                block = self._unused.pop()
+            except IndexError:
+                break
+            if nbytes <= block.nbytes <= nbytes + nbytes // 4:
+                return block
+            self._unused.appendleft(block)
+        return np.empty(nbytes, np.uint8)
+
+    def give_back(self, block: Array) -> None:
+        """Keep a block, and let the oldest go while too much lies unused."""
+        self._unused.append(block)
+        while self.unused > self.most_unused:
+            try:
+                self._unused.popleft()
+            except IndexError:
+                return
+
+    def clear(self) -> None:
+        self._unused.clear()
+
+
+pool: Final = Pool()

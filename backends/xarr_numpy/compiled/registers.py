@@ -1,0 +1,347 @@
+"""Registers of a phase's function: which value is in which, and how elements are loaded and stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from xarr.compiler.loops import Access, Affine, Buffer, Kernel, Loop, Store
+from xarr.compiler.scalars import BOOL, INT64, DType, Value
+from xarr_numpy.compiled.instructions import Block, element_type, register_type
+
+#: Bytes of a vector register.
+REGISTER: Final = 64
+#: Values up to which the body of a vector loop is repeated, and how often.
+SHORT: Final = 40
+UNROLL: Final = 4
+
+
+def memory_type(dtype: DType, width: int = 1) -> str:
+    """Elements in memory: a bool takes a byte there."""
+    element = "i8" if dtype == BOOL else element_type(dtype)
+    return element if width == 1 else f"<{width} x {element}>"
+
+
+def width_of(phase: Loop) -> int:
+    """Lanes of a register that holds the widest elements of the phase."""
+    sizes = [4]
+    for value in order_of(root for loop in phase.walk() for root in roots_of(loop)):
+        if value.dtype != INT64 or value.op == "load":
+            sizes.append(value.dtype.itemsize)
+    width = REGISTER // max(sizes)
+    # Where lanes go through a loop of their own, several registers of neighbours share its turns.
+    return width * UNROLL if len(sizes) <= SHORT and _has_loop_of_lanes(phase) else width
+
+
+def _has_loop_of_lanes(phase: Loop) -> bool:
+    return any(each.vector and any(isinstance(part, Loop) for part in each.body) for each in phase.walk())
+
+
+def roots_of(loop: Loop) -> Iterator[Value]:
+    yield from loop.roots()
+    if isinstance(loop.extent, Value):
+        yield loop.extent
+    for accumulator in loop.accumulators:
+        yield from accumulator.identities
+
+
+def order_of(roots: Iterable[Value]) -> list[Value]:
+    """What `roots` need, operands first; of `rarely` not what is seldom wanted."""
+    found: dict[Value, None] = {}
+    stack = list(roots)[::-1]
+    while stack:
+        value = stack[-1]
+        needed = value.operands[:2] if value.op == "rarely" else value.operands
+        missing = [operand for operand in needed if operand not in found]
+        if value in found or not missing:
+            found[value] = None
+            stack.pop()
+        else:
+            stack.extend(reversed(missing))
+    return list(found)
+
+
+class Registers:
+    """The lines of a function of one phase, its registers, and how elements get into them and out."""
+
+    def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
+        self.kernel = kernel
+        self.phase = phase
+        self.name = name
+        self.width = width_of(phase)
+        self.lines: list[str] = []
+        self.declarations: set[str] = set()
+        self.helpers: dict[str, str] = {}
+        self.pointers: dict[Buffer, str] = {}
+        #: Values without operands that are vectors, and the scalar that a vector index begins with.
+        self.vectors: set[Value] = set()
+        self.base: dict[Value, str] = {}
+        #: The lanes that count, None for all.
+        self.mask: str | None = None
+        self.label = "entry"
+        self._count = 0
+        self.block = Block(self.width, self.vectors.__contains__, prefix="b.")
+
+    def entry(self) -> None:
+        kernel = self.kernel
+        for number, buffer in enumerate((*kernel.inputs, *kernel.outputs, *kernel.scratch)):
+            slot = self.line(f"getelementptr inbounds ptr, ptr %buffers, i64 {number}")
+            self.pointers[buffer] = self.line(f"load ptr, ptr {slot}, align 8")
+        for buffer in kernel.locals:
+            size = f"[{buffer.size + REGISTER} x {memory_type(buffer.dtype)}]"
+            self.pointers[buffer] = self.line(f"alloca {size}, align {REGISTER}")
+        self.pointers_of_nothing = self.line(f"alloca [{REGISTER} x i8], align {REGISTER}")
+        self.write(
+            f"store <{REGISTER} x i8> zeroinitializer, ptr {self.pointers_of_nothing}, align {REGISTER}"
+        )
+
+    # --- lines and blocks --------------------------------------------------------------------------------
+
+    def line(self, instruction: str) -> str:
+        self.flush()
+        register = self.block.line(instruction)
+        self.flush()
+        return register
+
+    def write(self, instruction: str) -> None:
+        self.flush()
+        self.lines.append(instruction)
+
+    def flush(self) -> None:
+        self.lines += self.block.lines
+        self.block.lines = []
+        self.declarations |= self.block.declarations
+        self.helpers |= self.block.functions
+
+    def begin(self, label: str) -> None:
+        """A new basic block, which those before it dominate."""
+        self.flush()
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def labels(self, *names: str) -> list[str]:
+        self._count += 1
+        return [f"{name}{self._count}" for name in names]
+
+    def inner(self) -> Block:
+        """Enter a part of the function whose registers are not seen outside; the block to return to."""
+        before = self.block
+        self.flush()
+        self._count += 1
+        self.block = before.inner(f"b{self._count}.")
+        return before
+
+    def leave(self, before: Block) -> None:
+        self.flush()
+        self.block = before
+
+    # --- values ------------------------------------------------------------------------------------------
+
+    def compute(self, roots: Iterable[Value]) -> None:
+        """Give `roots` registers."""
+        block = self.block
+        for value in order_of(roots):
+            if value in block.names:
+                continue
+            if value.op == "index":
+                block.names[value] = self._lane_numbers(value)
+            elif value.op == "load":
+                block.names[value] = self._load(value)
+            else:
+                block.emit([value])
+
+    def _lane_numbers(self, index: Value) -> str:
+        lanes = ", ".join(f"i64 {lane}" for lane in range(self.width))
+        vector = f"<{self.width} x i64>"
+        first = self.block.line(f"insertelement {vector} poison, i64 {self.base[index]}, i64 0")
+        all_lanes = self.block.line(
+            f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
+        )
+        return self.block.line(f"add {vector} {all_lanes}, <{lanes}>")
+
+    def _needed(self, roots: Iterable[Value]) -> Iterator[Value]:
+        """`roots`, without the indices that places use: these need no vector."""
+        return (root for root in roots if root.op != "index" or root not in self.base)
+
+    def hoist(self, loop: Loop) -> None:
+        """Compute in front of a loop what does not change in it."""
+        inside: set[Value] = set()
+        roots: list[Value] = []
+        for each in loop.walk():
+            inside.add(each.index)
+            inside.update(value for a in each.accumulators for value in (*a.results, *a.left, *a.right))
+            roots.extend(roots_of(each))
+        fixed = []
+        for value in order_of(roots):
+            if value in inside or any(operand in inside for operand in value.operands):
+                inside.add(value)
+            elif value.op != "constant" and not (value.op == "index" and value in self.base):
+                fixed.append(value)
+        self.compute(fixed)
+        if loop.vector:
+            for value in fixed:
+                if not self.block.varies(value):
+                    self.block.operand(value, self.width)
+            self.flush()
+
+    # --- memory ------------------------------------------------------------------------------------------
+
+    def _address(self, buffer: Buffer, place: Affine) -> tuple[str, int | None]:
+        """Where the first lane lies, and how far apart the lanes; None if that is not even.
+
+        In the last case the address is a vector of pointers.
+        """
+        scalar: list[str] = [str(place.constant)] if place.constant else []
+        vectors: list[tuple[Value, int]] = []
+        stride = 0
+        for value, factor in place.terms:
+            if value in self.base:
+                stride += factor
+                scalar.append(self._times(self.base[value], factor))
+            elif self.block.varies(value):
+                vectors.append((value, factor))
+            else:
+                scalar.append(self._times(self.block.operand(value, 1), factor))
+        total = "0"
+        for part in scalar:
+            total = part if total == "0" else self.block.line(f"add nsw i64 {total}, {part}")
+        kind, pointer = memory_type(buffer.dtype), self.pointers[buffer]
+        address = self.block.line(f"getelementptr {kind}, ptr {pointer}, i64 {total}")
+        if not vectors and stride in (-1, 0, 1):
+            return address, stride
+        return self._addresses(kind, address, stride, vectors), None
+
+    def _times(self, register: str, factor: int) -> str:
+        return register if factor == 1 else self.block.line(f"mul nsw i64 {register}, {factor}")
+
+    def _addresses(self, kind: str, address: str, stride: int, vectors: list[tuple[Value, int]]) -> str:
+        width = self.width
+        vector = f"<{width} x i64>"
+        total = f"<{', '.join(f'i64 {lane * stride}' for lane in range(width))}>"
+        for value, factor in vectors:
+            part = self.block.operand(value, width)
+            if factor != 1:
+                part = self.block.line(f"mul {vector} {part}, splat (i64 {factor})")
+            total = self.block.line(f"add {vector} {total}, {part}")
+        return self.block.line(f"getelementptr {kind}, ptr {address}, {vector} {total}")
+
+    def _load(self, value: Value) -> str:
+        access = value.attribute
+        assert isinstance(access, Access)
+        count = len(access.factors)
+        terms = tuple(zip(value.operands[:count], access.factors, strict=True))
+        predicate = value.operands[count] if access.masked else None
+        buffer = access.buffer
+        if not self.block.varies(value):
+            return self._load_one(buffer, Affine(terms, access.constant), predicate)
+        self.compute(v for v, _ in terms if v not in self.base)
+        address, stride = self._address(buffer, Affine(terms, access.constant))
+        mask = self._lanes(predicate)
+        width, kind = self.width, memory_type(buffer.dtype, self.width)
+        align = buffer.dtype.itemsize
+        if stride == 0:
+            found = self._gather(buffer, self._spread_pointer(address), mask)
+        elif stride is None:
+            found = self._gather(buffer, address, mask)
+        elif stride == 1:
+            found = self._load_lanes(kind, address, mask, align)
+        else:
+            step = memory_type(buffer.dtype)
+            address = self.block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
+            turned = None if mask is None else self._reversed(f"<{width} x i1>", mask)
+            found = self._reversed(kind, self._load_lanes(kind, address, turned, align))
+        return self._truth(found, width) if buffer.dtype == BOOL else found
+
+    def _truth(self, register: str, width: int) -> str:
+        kind = memory_type(BOOL, width)
+        return self.block.line(f"icmp ne {kind} {register}, {'0' if width == 1 else 'zeroinitializer'}")
+
+    def _load_one(self, buffer: Buffer, place: Affine, predicate: Value | None) -> str:
+        address, _ = self._address(buffer, place)
+        kind = memory_type(buffer.dtype)
+        if predicate is not None:
+            chosen = self.block.operand(predicate, 1)
+            nothing = self.pointers_of_nothing
+            address = self.block.line(f"select i1 {chosen}, ptr {address}, ptr {nothing}")
+        found = self.block.line(f"load {kind}, ptr {address}, align {buffer.dtype.itemsize}")
+        return self._truth(found, 1) if buffer.dtype == BOOL else found
+
+    def _lanes(self, predicate: Value | None) -> str | None:
+        """The lanes to touch: those that count and for which the predicate holds."""
+        if predicate is None:
+            return self.mask
+        wanted = self.block.operand(predicate, self.width)
+        if self.mask is None:
+            return wanted
+        return self.block.line(f"and <{self.width} x i1> {wanted}, {self.mask}")
+
+    def _load_lanes(self, kind: str, address: str, mask: str | None, align: int) -> str:
+        if mask is None:
+            return self.block.line(f"load {kind}, ptr {address}, align {align}")
+        name = f"llvm.masked.load.{_mangled(kind)}.p0"
+        lanes = f"<{self.width} x i1>"
+        return self.block.call(
+            name,
+            kind,
+            ["ptr", "i32", lanes, kind],
+            [f"ptr {address}", f"i32 {align}", f"{lanes} {mask}", f"{kind} zeroinitializer"],
+        )
+
+    def _gather(self, buffer: Buffer, addresses: str, mask: str | None) -> str:
+        width = self.width
+        kind, lanes, pointers = memory_type(buffer.dtype, width), f"<{width} x i1>", f"<{width} x ptr>"
+        name = f"llvm.masked.gather.{_mangled(kind)}.v{width}p0"
+        every = mask or "splat (i1 true)"
+        return self.block.call(
+            name,
+            kind,
+            [pointers, "i32", lanes, kind],
+            [
+                f"{pointers} {addresses}",
+                f"i32 {buffer.dtype.itemsize}",
+                f"{lanes} {every}",
+                f"{kind} zeroinitializer",
+            ],
+        )
+
+    def _spread_pointer(self, address: str) -> str:
+        kind = f"<{self.width} x ptr>"
+        first = self.block.line(f"insertelement {kind} poison, ptr {address}, i64 0")
+        return self.block.line(
+            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
+        )
+
+    def _reversed(self, kind: str, register: str) -> str:
+        lanes = ", ".join(f"i32 {lane}" for lane in reversed(range(self.width)))
+        return self.block.line(
+            f"shufflevector {kind} {register}, {kind} poison, <{self.width} x i32> <{lanes}>"
+        )
+
+    def store(self, store: Store) -> None:
+        buffer, block = store.buffer, self.block
+        self.compute([store.value, *self._needed(value for value, _ in store.place.terms)])
+        address, stride = self._address(buffer, store.place)
+        vector = stride == 1
+        width = self.width if vector else 1
+        register = block.operand(store.value, width)
+        kind = memory_type(buffer.dtype, width)
+        if buffer.dtype == BOOL:
+            register = block.line(f"zext {register_type(BOOL, width)} {register} to {kind}")
+        align = buffer.dtype.itemsize
+        assert vector or (stride == 0 and not block.varies(store.value)), "outputs are written in order"
+        if vector and self.mask is not None:
+            lanes = f"<{width} x i1>"
+            name = f"llvm.masked.store.{_mangled(kind)}.p0"
+            self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
+            self.write(
+                f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {self.mask})"
+            )
+        else:
+            self.write(f"store {kind} {register}, ptr {address}, align {align}")
+
+
+def _mangled(kind: str) -> str:
+    """The suffix by which an intrinsic is named for vectors of a kind."""
+    count, element = kind.strip("<>").split(" x ")
+    names = {"half": "f16", "float": "f32", "double": "f64"}
+    return f"v{count}{names.get(element, element)}"

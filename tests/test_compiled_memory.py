@@ -1,0 +1,177 @@
+"""Blocks of memory that results use again, and threads that share the turns of a loop."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from xarr_numpy.compiled import workers
+from xarr_numpy.compiled.memory import ALIGNMENT, LEAST, Pool
+
+F64 = np.dtype(np.float64)
+
+
+def test_a_block_goes_back_when_its_last_view_is_gone() -> None:
+    pool = Pool()
+    array = pool.empty((1000, 100), F64)
+    assert (array.shape, array.dtype) == ((1000, 100), F64)
+    address = array.ctypes.data
+    assert address % ALIGNMENT == 0
+    array[:] = 7
+    view = array[10:20].T
+    del array
+    gc.collect()
+    assert pool.unused == 0
+    other = pool.empty((1000, 100), F64)
+    assert other.ctypes.data != address
+    assert (view == 7).all()
+    del view
+    gc.collect()
+    assert pool.unused >= 800_000
+    assert pool.empty((500, 200), F64).ctypes.data == address
+
+
+def test_a_block_that_is_much_too_large_is_not_used() -> None:
+    pool = Pool()
+    large = pool.empty((1_000_000,), F64)
+    address = large.ctypes.data
+    del large
+    gc.collect()
+    small = pool.empty((200_000,), F64)
+    assert small.ctypes.data != address
+    assert pool.unused >= 8_000_000
+
+
+def test_what_lies_unused_is_bounded() -> None:
+    pool = Pool(most_unused=3_000_000)
+    arrays = [pool.empty((100_000,), F64) for _ in range(10)]
+    del arrays
+    gc.collect()
+    assert 1_600_000 < pool.unused <= 3_000_000
+    pool.clear()
+    assert pool.unused == 0
+
+
+def test_small_arrays_come_from_numpy() -> None:
+    pool = Pool()
+    array = pool.empty((LEAST // 8 - 1,), F64)
+    assert array.base is None
+    del array
+    assert pool.unused == 0
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "int8", "complex128", "bfloat16"])
+def test_any_element_type(dtype: str) -> None:
+    import ml_dtypes
+
+    wanted = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    array = Pool().empty((LEAST, 2), wanted)
+    assert array.dtype == wanted
+    array[:] = 1
+    assert (array == 1).all()
+
+
+def test_threads_take_and_give_back_at_once() -> None:
+    pool = Pool()
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(200):
+            array = pool.empty((LEAST // 8,), F64)
+            array[:] = number
+            if not (array == number).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+# --- workers -----------------------------------------------------------------------------------------------
+
+
+class Turns:
+    """A phase that notes which turns were run."""
+
+    def __init__(self, extent: int) -> None:
+        self.count = np.zeros(extent, np.int64)
+        self.calls: list[tuple[int, int]] = []
+        self.buffers: set[int] = set()
+
+    def __call__(self, buffers: int, begin: int, end: int) -> None:
+        self.calls.append((begin, end))
+        self.buffers.add(buffers)
+        self.count[begin:end] += 1
+
+
+@pytest.mark.parametrize(
+    ("extent", "cost"), [(1, 10**9), (2, 10**6), (1000, 1), (10**6, 1), (10**6 + 1, 7), (37, 10**5)]
+)
+def test_every_turn_runs_once(extent: int, cost: int) -> None:
+    turns = Turns(extent)
+    workers.run(turns, 123, extent, cost)
+    assert (turns.count == 1).all()
+    assert turns.buffers == {123}
+    if extent * cost < workers.WORTH_A_THREAD:
+        assert turns.calls == [(0, extent)]
+
+
+def test_pieces_of_long_loops_are_whole_registers() -> None:
+    turns = Turns(10**6 + 1)
+    workers.run(turns, 0, 10**6 + 1, 1)
+    assert len(turns.calls) > 1 or workers.count() == 1
+    assert all(begin % workers.GRAIN == 0 for begin, _ in turns.calls)
+
+
+def test_a_kernel_inside_a_kernel_runs_alone() -> None:
+    inner = Turns(10**6)
+
+    def phase(buffers: int, begin: int, end: int) -> None:
+        if begin == 0:
+            workers.run(inner, 0, 10**6, 1)
+
+    workers.run(phase, 0, 10**6, 1)
+    assert (inner.count == 1).all()
+
+
+def test_many_threads_ask_at_once() -> None:
+    every = [Turns(10**6) for _ in range(6)]
+    threads = [threading.Thread(target=workers.run, args=(turns, 0, 10**6, 1)) for turns in every]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert all((turns.count == 1).all() for turns in every)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_workers_of_its_own() -> None:
+    workers.run(Turns(10**6), 0, 10**6, 1)
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        turns = Turns(10**6)
+        workers.run(turns, 0, 10**6, 1)
+        os._exit(0 if (turns.count == 1).all() else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_a_failing_phase_is_raised_and_leaves_the_workers_usable() -> None:
+    def phase(buffers: int, begin: int, end: int) -> None:
+        raise ArithmeticError("no")
+
+    with pytest.raises(ArithmeticError, match="no"):
+        workers.run(phase, 0, 10**6, 1)
+    turns = Turns(10**6)
+    workers.run(turns, 0, 10**6, 1)
+    assert (turns.count == 1).all()

@@ -1,0 +1,119 @@
+"""Groups of operations as compiled loops: the same results as one NumPy call for each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr.ir import ops
+from xarr.ir.graph import Graph
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.implicit
+
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(11)
+
+
+def softmax(x: Any, axis: int = -1) -> Any:
+    e = xarr.exp(x - xarr.max(x, axis=axis, keepdims=True))
+    return e / xarr.sum(e, axis=axis, keepdims=True)
+
+
+def layer_norm(x: Any) -> Any:
+    centred = x - xarr.mean(x, axis=-1, keepdims=True)
+    return centred / xarr.sqrt(xarr.mean(centred * centred, axis=-1, keepdims=True) + 1e-5)
+
+
+def distances(a: Any, b: Any) -> Any:
+    difference = a[:, None, :] - b[None]
+    return xarr.min(xarr.sum(difference * difference, axis=-1), axis=1)
+
+
+def stencil(u: Any) -> Any:
+    return (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
+
+
+def padded(u: Any) -> Any:
+    return lax.pad(u * 2, np.asarray(1.5, u.dtype), [(2, 3, 0), (-1, 4, 0)]) + 1
+
+
+#: name: function, shapes of its operands, how many kernels it becomes
+PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
+    "row and matrix": (lambda x, v: x + v * 2, [(37, 53), (53,)], 1),
+    "column and matrix": (lambda x, v: x * v[:, None], [(37, 53), (37,)], 1),
+    "chain": (lambda x: xarr.where(xarr.tanh(x) > 0, xarr.exp(-x * x), x * 0.5), [(1001,)], 1),
+    "one element": (lambda x: xarr.exp(x) + 1, [(1, 1)], 1),
+    "sum of rows": (lambda x: xarr.sum(x, axis=1), [(37, 53)], 1),
+    "sum of columns": (lambda x: xarr.sum(x, axis=0), [(37, 53)], 1),
+    "sum of tall columns": (lambda x: xarr.sum(x, axis=0), [(9001, 13)], 1),
+    "sum of a middle axis": (lambda x: xarr.sum(x * 2, axis=1), [(5, 33, 7)], 1),
+    "sum of outer axes": (lambda x: xarr.sum(x, axis=(0, 2)), [(5, 33, 7)], 1),
+    "sum of all": (lambda x: xarr.sum(x), [(300_001,)], 1),
+    "maximum of all": (lambda x: xarr.max(xarr.abs(x) * -1), [(500, 333)], 1),
+    "mean and variance": (lambda x: (xarr.mean(x), xarr.max(x, axis=0)), [(70, 33)], 2),
+    "softmax": (softmax, [(37, 53)], 1),
+    "softmax of long rows": (softmax, [(3, 70_001)], 1),
+    "softmax of columns": (lambda x: softmax(x, 0), [(37, 53)], 1),
+    "softmax of tall columns": (lambda x: softmax(x, 0), [(9001, 13)], 1),
+    "softmax of all": (lambda x: softmax(x, None), [(300, 301)], 1),  # type: ignore[arg-type]
+    "layer norm": (layer_norm, [(37, 53)], 1),
+    "row minima of distances": (distances, [(50, 3), (70, 3)], 2),
+    "stencil": (stencil, [(40, 41)], 1),
+    "concatenation": (lambda u: xarr.concatenate([u * 2, u + 1], axis=1) + 1, [(20, 31)], 1),
+    "padding": (padded, [(20, 31)], 1),
+    "both axes reversed": (lambda u: u[::-1, ::-1] * 2, [(20, 31)], 1),
+    "steps": (lambda u: u[1::3, ::2] * 2, [(20, 31)], 1),
+    "transposed": (lambda u: u.T + 1, [(20, 31)], 1),
+    "split axis": (lambda u: u.reshape(20, 31, 2) + 1, [(20, 62)], 1),
+    "places": (lambda u: u * xarr.arange(31), [(20, 31)], 1),
+    "count": (lambda u: xarr.sum(u > 0, axis=0), [(20, 31)], 1),
+    "any": (lambda u: xarr.any(u > 1, axis=1), [(20, 31)], 1),
+    "two results": (lambda u: (xarr.exp(u), xarr.exp(u) * 2), [(20, 31)], 1),
+    "result of a step before": (lambda u: (xarr.exp(u), xarr.sum(xarr.exp(u), axis=1)), [(20, 31)], 1),
+}
+
+
+def kernels(graph: Graph) -> int:
+    return sum(isinstance(node.op, ops.Fusion) for node in graph.nodes)
+
+
+def operands_of(shapes: list[tuple[int, ...]], dtype: str) -> list[Array]:
+    return [(RNG.normal(size=shape) * (9 if dtype[0] == "i" else 1)).astype(dtype) for shape in shapes]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_compiled_agrees_with_numpy(name: str, dtype: str) -> None:
+    function, shapes, count = PROGRAMS[name]
+    arrays = [
+        xarr.asarray(array, dtype=dtype)
+        for array in operands_of(shapes, "float64" if dtype == "bfloat16" else dtype)
+    ]
+    with xarr.config(fusion="off"):
+        wanted = function(*arrays)
+        xarr.evaluate(*(wanted if isinstance(wanted, tuple) else (wanted,)))
+    with xarr.config(fusion="compiled"):
+        found = function(*arrays)
+        xarr.evaluate(*(found if isinstance(found, tuple) else (found,)))
+        if dtype in ("float32", "float64"):
+            fused = xarr.lower(function, *arrays).stage("fused")
+            assert isinstance(fused, Graph)
+            assert kernels(fused) == count, fused.to_text()
+    both = (found, wanted) if isinstance(found, tuple) else ((found,), (wanted,))
+    for mine, exact in zip(*both, strict=True):
+        assert mine.dtype == exact.dtype and mine.shape == exact.shape
+        if exact.dtype.kind in "bi":
+            assert_same(mine, np.asarray(exact))
+        else:
+            eps = float(xarr.finfo(exact.dtype).eps)
+            scale = max(1.0, float(np.nanmax(np.abs(np.asarray(exact, np.float64)))))
+            np.testing.assert_allclose(
+                np.asarray(mine, np.float64), np.asarray(exact, np.float64), rtol=0, atol=300 * eps * scale
+            )

@@ -1,0 +1,65 @@
+"""Compiled programs, kept for the next graph of the same structure."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from xarr.backend import Program
+from xarr.ir.graph import Graph
+from xarr.ir.ops import Constant
+
+#: How many programs are kept, and how much memory they may take together.
+_PROGRAMS_KEPT: Final = 4096
+_BYTES_KEPT: Final = 128 * 2**20
+#: What a NumPy program takes, and what each of its nodes adds, as tracemalloc measured it.
+_BYTES_OF_PROGRAM: Final = 4000
+_BYTES_OF_NODE: Final = 600
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program and the graph that the backend compiled it from."""
+
+    program: Program
+    graph: Graph
+
+    @cached_property
+    def nbytes(self) -> int:
+        """About how much memory it takes; literals count in full."""
+        found = _BYTES_OF_PROGRAM
+        graphs = [self.graph]
+        while graphs:
+            for node in graphs.pop().nodes:
+                found += _BYTES_OF_NODE + (len(node.op.raw) if isinstance(node.op, Constant) else 0)
+                graphs.extend(node.op.graphs)
+        return found
+
+
+class Programs:
+    """Compiled programs by the structure that they compute; those not used for longest go first."""
+
+    def __init__(self, count: int = _PROGRAMS_KEPT, nbytes: int = _BYTES_KEPT) -> None:
+        self.count = count
+        self.nbytes = nbytes
+        self.nbytes_kept = 0
+        self._programs: OrderedDict[tuple[Any, ...], Compiled] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._programs)
+
+    def get(self, key: tuple[Any, ...]) -> Compiled | None:
+        found = self._programs.get(key)
+        # While nothing has to go soon, the order does not matter, and keeping it costs a hash.
+        if found is not None and (2 * len(self) > self.count or 2 * self.nbytes_kept > self.nbytes):
+            self._programs.move_to_end(key)
+        return found
+
+    def add(self, key: tuple[Any, ...], compiled: Compiled) -> None:
+        self._programs[key] = compiled
+        self.nbytes_kept += compiled.nbytes
+        while len(self) > 1 and (len(self) > self.count or self.nbytes_kept > self.nbytes):
+            _, oldest = self._programs.popitem(last=False)
+            self.nbytes_kept -= oldest.nbytes

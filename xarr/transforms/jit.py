@@ -1,0 +1,507 @@
+"""`jit`: a function is recorded once for each signature and runs as one program after that."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, overload
+
+from xarr import lazy, tree
+from xarr.array import Array
+from xarr.config import current as config
+from xarr.errors import InputError, RecompilationWarning
+from xarr.functions._core import observers
+from xarr.ir.graph import parameter
+from xarr.ir.source import here
+from xarr.lowering import Lowered, argument_type
+from xarr.shapes import Shape
+from xarr.transforms.recording import inlined, record
+from xarr.transforms.replay import MISSED, Replay, Traced, has_fast_path, replay
+from xarr.transforms.signature import Call, Signature, call_of, exact, static
+from xarr.tree import Structure
+
+Function = Callable[..., Any]
+Places = frozenset[int | str]
+
+#: Signatures of one function that are kept; those not used for longest go first.
+_SIGNATURES_KEPT: Final = 256
+#: Fast ways into them that are tried, one after the other, before the arguments are taken apart.
+_REPLAYS_KEPT: Final = 8
+
+
+class CacheInfo(NamedTuple):
+    """What a jitted function has done: signatures kept and how many can be, and compilations since it was made."""
+
+    signatures: int
+    limit: int
+    compilations: int
+
+
+@overload
+def jit(
+    f: None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
+) -> Callable[[Function], Jitted]: ...
+
+
+@overload
+def jit(
+    f: Function,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
+) -> Jitted: ...
+
+
+def jit(
+    f: Function | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
+) -> Jitted | Callable[[Function], Jitted]:
+    """`f` as a function that is recorded once for each signature and runs as one compiled program.
+
+    f: takes and returns pytrees (tuples, lists, dicts, dataclasses, None) of Arrays, NumPy arrays and Python
+    numbers of any shape and element type; what it returns comes back in the same nesting, as Arrays.
+    static_argnums, static_argnames: arguments, by position or name, whose values belong to the signature:
+    sizes, axes, flags, functions.  They must be hashable.
+    donate_argnums, donate_argnames: arguments whose Arrays are given away with the call; looking at one
+    afterwards is an error.
+
+    A signature is the nesting of the arguments, the shape and element type of each array, which leaves are
+    Python numbers (their values may change from call to call, and they promote as outside), the static
+    values, the backend, and the settings that matter.  An array from outside that `f` uses has, for good,
+    the value that it had when `f` was recorded.  Called inside of another traced function, it becomes a
+    call in the graph of that.
+
+    Used as `jit(f)`, `@jit` or `@jit(static_argnames="n")`, on functions and methods.  Of a method, `self` is a
+    pytree if it is a dataclass; another object is static, and replacing one of its attributes, or an Array in a
+    list or dict that is one, means recording anew.  What hangs on objects within it is read once.
+
+    Raises InputError for arguments that are neither arrays nor static, for static ones without a hash, and for
+    names that `f` does not have; in the recorded function TracedValueError where it looks at a value, as
+    `if x > 0` and `float(x)` do, and where it changes an argument in place.
+    Warns with RecompilationWarning past every `config.jit_warn_compilations` compilations.
+    Source: jax.jit.
+    """
+    options = _Options(
+        *(_numbers("static_argnums", static_argnums), _names("static_argnames", static_argnames)),
+        *(_numbers("donate_argnums", donate_argnums), _names("donate_argnames", donate_argnames)),
+    )
+    if f is None:
+        return lambda function: Jitted(function, options)
+    return Jitted(f, options)
+
+
+@dataclass(frozen=True)
+class _Options:
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+
+
+def _numbers(option: str, value: int | Iterable[int]) -> tuple[int, ...]:
+    found = (value,) if isinstance(value, int) else tuple(value)
+    if not all(type(number) is int for number in found):
+        raise InputError(f"jit: wanted an int or a sequence of ints for {option}, got {value!r}")
+    return found
+
+
+def _names(option: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    found = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(name, str) for name in found):
+        raise InputError(f"jit: wanted a name or a sequence of names for {option}, got {value!r}")
+    return found
+
+
+class Jitted:
+    """A function that `jit` made.  Called as the function itself."""
+
+    __wrapped__: Function
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Function, options: _Options = _Options()) -> None:
+        if not callable(function):
+            raise InputError(f"jit: wanted a function, got {function!r}")
+        # The attributes of a jitted function are its own.
+        updated = () if isinstance(function, Jitted) else functools.WRAPPER_UPDATES
+        functools.update_wrapper(self, function, updated=updated)
+        self.__name__ = _name_of(function)
+        self._function = function
+        self._options = options
+        self._parameters = _parameters(function)
+        self._static = self._places("static", options.static_argnums, options.static_argnames)
+        self._donated = self._places("donate", options.donate_argnums, options.donate_argnames)
+        both = sorted(map(str, self._static & self._donated))
+        if both:
+            raise InputError(
+                f"jit: a static argument cannot be donated, and {self.__name__} has both: {both[0]}"
+            )
+        #: Held for the few lines that read and change what follows, not while anything is recorded.
+        self._lock = threading.Lock()
+        self._cache: OrderedDict[Signature, Traced] = OrderedDict()
+        self._pending: dict[Signature, threading.RLock] = {}
+        self._compilations = 0
+        self._latest: Signature | None = None
+        self._methods: dict[int, tuple[weakref.ref[Any], Jitted]] = {}
+        #: The replay function that fitted last, and all that are kept, the newest first.
+        self._replay: Replay = _never
+        self._replays: tuple[Replay, ...] = ()
+        self._text = ""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        result = self._replay(args, kwargs)
+        return self._missed(args, kwargs) if result is MISSED else result
+
+    def __reduce__(self) -> str:
+        # As for a plain function: copies are the function itself, pickles its name.
+        return self.__qualname__
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        if instance is None:
+            return self
+        known = self._methods.get(id(instance))
+        if known is not None and known[0]() is instance:
+            return known[1]
+        if tree.flatten(instance)[1].container is not None:
+            return _Bound(self, instance)
+        return self._method_of(instance)
+
+    def __repr__(self) -> str:
+        return f"<jitted {self.__name__}: {len(self._cache)} signatures, {self._compilations} compilations>"
+
+    # --- what it has done --------------------------------------------------------------------------
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The signatures for which a program is kept, as text; the one used last is the last."""
+        with self._lock:
+            return tuple([f"{self.__name__}{signature}" for signature in self._cache])
+
+    @property
+    def compilations(self) -> int:
+        """How often the function was recorded."""
+        return self._compilations
+
+    def cache_info(self) -> CacheInfo:
+        """How many signatures are kept, at most, and how often the function was recorded."""
+        return CacheInfo(len(self._cache), _SIGNATURES_KEPT, self._compilations)
+
+    def clear_cache(self) -> None:
+        """Forget all programs; the next call records the function anew."""
+        with self._lock:
+            self._cache.clear()
+            self._replay, self._replays, self._text = _never, (), ""
+
+    @property
+    def replay_text(self) -> str:
+        """The Python text that runs when the last call is repeated; empty before the first."""
+        return self._text
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The function for such arguments as a graph, for each stage up to the program; nothing is run.
+
+        Shapes such as "f32[2,3]" may stand for arrays.
+        """
+        traced = self._traced(self._call(args, kwargs, _stand_in))
+        return Lowered(traced.graph, traced.owner, traced.captured, hot=True)
+
+    # --- a call ------------------------------------------------------------------------------------
+
+    def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call for which the latest replay function is not made."""
+        for each in self._replays:
+            result = each(args, kwargs)
+            if result is not MISSED:
+                self._replay = each
+                return result
+        if observers:
+            return self._function(*args, **kwargs)
+        call = self._call(args, kwargs)
+        traced = self._traced(call)
+        if lazy.is_tracing():
+            return inlined(traced, call)
+        result = traced.run(call.leaves)
+        if has_fast_path(call):
+            self._replay, self._text = replay(traced, call)
+            self._replays = (self._replay, *self._replays[: _REPLAYS_KEPT - 1])
+        return result
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Function | None = None) -> Call:
+        places: list[tuple[int | str, Any]] = [*enumerate(args), *sorted(kwargs.items())]
+        statics, others = [], []
+        for place, value in places:
+            label = self._label(place)
+            if place in self._static:
+                statics.append(static(self.__name__, place, label, value))
+            else:
+                others.append((place, label, tree.map_leaves(convert, value) if convert else value))
+        return call_of(self.__name__, statics, others)
+
+    def _traced(self, call: Call) -> Traced:
+        """The function recorded for the signature of `call`, by this call if by none before."""
+        found = self._known(call.signature)
+        if found is not None:
+            return found
+        with self._only_one(call.signature):
+            found = self._known(call.signature)
+            if found is None:
+                found = record(self.__name__, self._function, call.signature, self._donated)
+                # What uses an argument of an outer traced function holds within that function only.
+                if not any(node.traced for node in found.captured):
+                    self._keep(found)
+        return found
+
+    def _known(self, signature: Signature) -> Traced | None:
+        with self._lock:
+            for key in signature.keys:
+                found = self._cache.get(key)
+                if found is not None:
+                    self._cache.move_to_end(key)
+                    return found
+            return None
+
+    @contextmanager
+    def _only_one(self, signature: Signature) -> Iterator[None]:
+        """Let one thread at a time record the function for a signature."""
+        with self._lock:
+            lock = self._pending.setdefault(signature, threading.RLock())
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                self._pending.pop(signature, None)
+
+    def _keep(self, traced: Traced) -> None:
+        with self._lock:
+            self._cache[traced.key] = traced
+            while len(self._cache) > _SIGNATURES_KEPT:
+                self._cache.popitem(last=False)
+            self._compilations += 1
+            count, before = self._compilations, self._latest
+            self._latest = traced.signature
+        limit = config.jit_warn_compilations
+        if before is not None and count > limit and (count - 1) % limit == 0:
+            self._warn(count, traced.signature, before)
+
+    def _warn(self, count: int, signature: Signature, before: Signature) -> None:
+        changes = (
+            "; ".join(signature.changes(before)) or "the cache was cleared, or the function was forgotten"
+        )
+        message = (
+            f"{self.__name__} has been compiled {count} times. This time {changes}. Make what changes from call to "
+            "call an array or a number that is no static argument, and pad arrays to few shapes"
+        )
+        place = here()
+        if place is None:
+            warnings.warn(message, RecompilationWarning, stacklevel=2)
+        else:
+            warnings.warn_explicit(message, RecompilationWarning, place.filename, place.line)
+
+    # --- arguments ---------------------------------------------------------------------------------
+
+    def _places(self, what: str, numbers: tuple[int, ...], names: tuple[str, ...]) -> Places:
+        """Positions and names of arguments, each by both if the function has it under both."""
+        parameters = self._parameters
+        if parameters is None:
+            return frozenset((*numbers, *names))
+        positional = [each.name for each in parameters if each.kind in _POSITIONAL]
+        found: set[int | str] = set()
+        for number in numbers:
+            place = number + len(positional) if number < 0 else number
+            if place < 0 or (
+                place >= len(positional) and not _has(parameters, inspect.Parameter.VAR_POSITIONAL)
+            ):
+                raise InputError(
+                    f"jit: {what}_argnums has {number}, but {self.__name__} takes {len(positional)} positional "
+                    f"arguments: {', '.join(positional)}"
+                )
+            found.add(place)
+            found.update(positional[place : place + 1])
+        known = [each.name for each in parameters if each.kind in _NAMED]
+        for name in names:
+            if name not in known and not _has(parameters, inspect.Parameter.VAR_KEYWORD):
+                raise InputError(
+                    f"jit: {what}_argnames has {name!r}, but the arguments of {self.__name__} are {', '.join(known)}"
+                )
+            found.add(name)
+            found.update([positional.index(name)] if name in positional else [])
+        return frozenset(found)
+
+    def _label(self, place: int | str) -> str:
+        if isinstance(place, str):
+            return place
+        positional = [each.name for each in self._parameters or () if each.kind in _POSITIONAL]
+        return positional[place] if place < len(positional) else f"args[{place - len(positional)}]"
+
+    # --- methods -----------------------------------------------------------------------------------
+
+    def _method_of(self, instance: Any) -> Jitted:
+        """This function for one object as its first argument; it goes with the object."""
+        key = id(instance)
+        forget = functools.partial(_forget, weakref.ref(self), key)
+        try:
+            reference = weakref.ref(instance, forget)
+        except TypeError:
+            raise InputError(
+                f"jit: the method {self.__name__} cannot be bound to a {type(instance).__name__}, to which there "
+                "are no weak references; add '__weakref__' to its __slots__, or make it a dataclass"
+            ) from None
+        method = _Method(self, reference)
+        self._methods[key] = (reference, method)
+        return method
+
+
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_NAMED: Final = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _name_of(function: Function) -> str:
+    inner = function.func if isinstance(function, functools.partial) else function
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def _parameters(function: Function) -> tuple[inspect.Parameter, ...] | None:
+    """What the function takes; None where Python does not know."""
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _has(parameters: Iterable[inspect.Parameter], kind: Any) -> bool:
+    return any(each.kind is kind for each in parameters)
+
+
+def _never(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The replay function before there is one."""
+    return MISSED
+
+
+def _forget(reference: weakref.ref[Jitted], key: int, _: object) -> None:
+    jitted = reference()
+    if jitted is not None:
+        jitted._methods.pop(key, None)
+
+
+class _Method(Jitted):
+    """A jitted method of an object that is no pytree.  The object is static, by identity.
+
+    Its attributes are read when the method is recorded.  If one has been replaced since, or an Array in one, or
+    in tuples, lists, dicts and dataclasses there, it is recorded anew.  Objects within are not looked into.
+    """
+
+    def __init__(self, jitted: Jitted, instance: weakref.ref[Any]) -> None:
+        self._instance = instance
+        self._state: list[Any] = []
+        function = jitted._function
+
+        @functools.wraps(function)
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            return function(instance(), *args, **kwargs)
+
+        _, *rest = inspect.signature(function).parameters.values()
+        bound.__signature__ = inspect.Signature(rest)  # type: ignore[attr-defined]
+        names = [place for place in jitted._static if isinstance(place, str)]
+        donated = [place for place in jitted._donated if isinstance(place, str)]
+        super().__init__(bound, _Options((), tuple(names), (), tuple(donated)))
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        self._refresh()
+        result = self._replay(args, kwargs)
+        return self._missed(args, kwargs) if result is MISSED else result
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        self._refresh()
+        return super().lower(*args, **kwargs)
+
+    def _refresh(self) -> None:
+        shown = _shown(self._instance())
+        if len(shown) != len(self._state) or not all(map(_is_seen, shown, self._state)):
+            self.clear_cache()
+            self._state = [_mark(each) for each in shown]
+
+
+_PLAIN: Final = frozenset((bool, int, float, complex, str, type(None)))
+
+
+def _shown(instance: Any) -> list[Any]:
+    """The attributes of an object: names, and what is found there; of an Array the node, as that can change."""
+    found: list[Any] = []
+    for name, value in getattr(instance, "__dict__", {}).items():
+        found.append(name)
+        if type(value) is Array:
+            found.append(value._node)
+        elif type(value) in _PLAIN:
+            found.append(value)
+        else:
+            try:
+                leaves, structure = tree.flatten(value)
+            except InputError:  # a dict whose keys have no order
+                leaves, structure = [value], tree.LEAF
+            found.append(structure)
+            found += [leaf._node if type(leaf) is Array else leaf for leaf in leaves]
+    return found
+
+
+def _mark(value: Any) -> Any:
+    """Something to know `value` by again which does not keep it, and so the object it belongs to, alive."""
+    if type(value) in _PLAIN or type(value) is Structure:
+        return value
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return value
+
+
+def _is_seen(value: Any, mark: Any) -> bool:
+    if value is mark or (type(mark) is weakref.ref and mark() is value):
+        return True
+    if type(value) is not type(mark):
+        return False
+    return (
+        bool(value == mark)
+        if type(value) is Structure
+        else type(value) in _PLAIN and exact(value) == exact(mark)
+    )
+
+
+def _stand_in(leaf: Any) -> Any:
+    """An Array without a value for a shape."""
+    return lazy.wrap(parameter(argument_type(leaf)), None) if isinstance(leaf, str | Shape) else leaf
+
+
+class _Bound:
+    """A jitted method of a pytree, which is the first argument."""
+
+    def __init__(self, jitted: Jitted, instance: Any) -> None:
+        self._jitted = jitted
+        self._instance = instance
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._jitted(self._instance, *args, **kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """As `Jitted.lower`, for this object."""
+        return self._jitted.lower(self._instance, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jitted, name)

@@ -1,0 +1,162 @@
+"""Record a function for one signature, and put the recorded graph into that of another traced function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from typing import Any
+
+from xarr import lazy, tree
+from xarr.array import Array
+from xarr.backend import AbstractBackend
+from xarr.errors import DTypeError, InputError, TracedValueError
+from xarr.functions._core import as_array
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.source import here
+from xarr.ir.types import TensorType
+from xarr.lax.core import host_node, scalar_node
+from xarr.lax.tracing import results_of
+from xarr.lazy import Handle
+from xarr.transforms.replay import Converted, Donation, Traced
+from xarr.transforms.signature import Argument, Call, Signature, Static
+from xarr.transforms.weak import Number, Numbers, computed
+
+
+def record(name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]) -> Traced:
+    """Call `function` once, on arguments without values, and keep what it does as a graph.
+
+    donated: the places of the arguments that are given away.  Raises InputError for a result that is no
+    array, TracedValueError for an argument that is changed in place.
+    """
+    extra: list[Node] = []
+    numbers = Numbers(extra)
+    seen: dict[str, Any] = {}
+
+    def body(*handles: Handle) -> list[Handle]:
+        arrays = iter(handles)
+        leaves = [
+            Number.of(f"x{place}", leaf, numbers) if isinstance(leaf, type) else next(arrays)
+            for place, leaf in enumerate(signature.types)
+        ]
+        before = [leaf._node for leaf in leaves]
+        args, kwargs = _arguments(signature, leaves)
+        found, seen["structure"] = tree.flatten(function(*args, **kwargs))
+        _refuse_changed(name, signature, leaves, before)
+        paths = seen["structure"].paths("the result")
+        results = [_result(name, path, leaf) for path, leaf in zip(paths, found, strict=True)]
+        seen["backend"] = lazy.one_backend([signature.backend, *[each._backend for each in results]])
+        return results
+
+    types = [leaf for leaf in signature.types if not isinstance(leaf, type)]
+    graph, captured = lazy.trace(body, types, signature.backend, name, extra)
+    parameters, used = _without_unused(graph, numbers)
+    results = tuple(dict.fromkeys(graph.results))
+    places = tuple([results.index(node) for node in graph.results])
+    return Traced(
+        *(signature, Graph(parameters, results, name), used, captured),
+        *(seen["structure"], places, seen["backend"], _donation(name, signature, donated)),
+    )
+
+
+def _arguments(signature: Signature, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments for the function itself, with these leaves in the traced ones."""
+    given = iter(leaves)
+    values: dict[int | str, Any] = {}
+    for argument in signature.arguments:
+        if isinstance(argument, Static):
+            values[argument.place] = argument.value
+        else:
+            own = [next(given) for _ in argument.types]
+            values[argument.place] = tree.unflatten(argument.structure, own)
+    places = sorted(place for place in values if isinstance(place, int))
+    return [values[place] for place in places], {k: v for k, v in values.items() if isinstance(k, str)}
+
+
+def _refuse_changed(name: str, signature: Signature, leaves: Sequence[Any], before: Sequence[Node]) -> None:
+    """Refuse an argument that was changed in place: called as it is, `function` would change the caller's."""
+    for path, leaf, node in zip(_paths(signature), leaves, before, strict=True):
+        if leaf._node is not node:
+            raise TracedValueError(
+                f"{name} changes its argument {path} in place, which under jit would not change the Array of the "
+                "caller; write y = x + 1 for x += 1, y = x.at[i].set(v) for x[i] = v, or begin with "
+                f"x = x.copy()\nIt was changed at {leaf._node.source}"
+            )
+
+
+def _paths(signature: Signature) -> Iterator[str]:
+    for argument in signature.arguments:
+        if isinstance(argument, Argument):
+            yield from argument.structure.paths(argument.label)
+
+
+def _result(name: str, path: str, value: Any) -> Handle:
+    if isinstance(value, Handle) and not isinstance(value._node.type, TensorType):
+        raise InputError(
+            f"{name}: {path} is the tuple value {value._node.type.short()}; return a Python tuple"
+        )
+    try:
+        return as_array(value)
+    except (InputError, DTypeError) as error:
+        raise type(error)(
+            f"{name}: {path} is no array, number, or tuple, list, dict or dataclass of them: {error}"
+        ) from None
+
+
+def _without_unused(graph: Graph, numbers: Numbers) -> tuple[list[Node], tuple[Converted, ...]]:
+    """The parameters but those for numbers that nothing uses, and what those for numbers stand for."""
+    used = {operand for node in graph.nodes for operand in node.operands} | set(graph.results)
+    meaning = {node: Converted(*key) for key, node in numbers.nodes.items()}
+    kept = [node for node in graph.parameters if node not in meaning or node in used]
+    return kept, tuple([meaning[node] for node in kept if node in meaning])
+
+
+def _donation(name: str, signature: Signature, donated: Set[int | str]) -> Donation:
+    leaves: list[int] = []
+    start = 0
+    for argument in signature.arguments:
+        if isinstance(argument, Argument):
+            end = start + argument.structure.count
+            leaves += range(start, end) if argument.place in donated else ()
+            start = end
+    place = here() if leaves else None
+    return Donation(tuple(leaves), f"{name}{f', first called at {place}' if place else ''}")
+
+
+def inlined(traced: Traced, call: Call) -> Any:
+    """The result of a call inside of another traced function: a call in its graph.
+
+    What computes with scalars alone is copied instead, so that a combiner is recognised as one, and what
+    has no operands, since a call without them would count as data from outside.
+    """
+    leaves, graph = call.leaves, traced.graph
+    # What another call of the same signature was made with says nothing about this one.
+    backend = lazy.one_backend([call.signature.backend, traced.backend if traced.captured else None])
+    values = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
+    operands = [_node(leaves[place], backend) for place in traced.arrays]
+    operands += [_number(computed(each.text, values), each.dtype) for each in traced.numbers]
+    operands += traced.captured
+    if not operands or _is_scalar(graph):
+        found = [lazy.wrap(node, backend) for node in graph.inline(*operands)]
+    elif graph.results:
+        found = results_of(ops.Call(graph), operands, len(graph.results), backend)
+    else:
+        found = []
+    return tree.unflatten(traced.structure, [found[place] for place in traced.places])
+
+
+def _is_scalar(graph: Graph) -> bool:
+    types = (*graph.parameter_types, *graph.result_types)
+    return all(isinstance(each, TensorType) and not each.shape for each in types)
+
+
+def _node(leaf: Any, backend: AbstractBackend | None) -> Node:
+    found: Node = leaf._node if isinstance(leaf, Handle) else host_node(leaf, backend)
+    return found
+
+
+def _number(value: Any, dtype: Any) -> Node:
+    if isinstance(value, Number):
+        return value._to(dtype)
+    # Numbers of two functions together are an ordinary Array.
+    found: Node = value.astype(dtype)._node if isinstance(value, Array) else scalar_node(value, dtype)
+    return found

@@ -1,0 +1,467 @@
+"""A traced function, ready to run, and the flat Python function that calls its program.
+
+The function is generated as text, one for each nesting of arguments and results:
+
+    def make(program, explain, backend, settings, overridden, T0, O0, P0):
+        def replay(args, kwargs):
+            if recording or observers or kwargs or len(args) != 2:
+                return MISSED
+            x0, x1 = args
+            ...
+
+It checks that the call has the signature that it was made for, mostly by identity, and returns MISSED if
+it has not.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from xarr import backend as backends, lazy, tree
+from xarr.array import Array
+from xarr.backend import AbstractBackend, Program, failed_node
+from xarr.compiler.pipeline import lower
+from xarr.config import current as config
+from xarr.dtypes import COMPLEX, INTEGER, info
+from xarr.functions._core import observers
+from xarr.host import scalar
+from xarr.ir.graph import Data, Graph, Leaf, Node, data
+from xarr.ir.types import TensorType
+from xarr.lazy import Handle
+from xarr.transforms.signature import Argument, Call, Signature, Static, exact
+from xarr.transforms.weak import computed
+from xarr.tree import Structure
+
+Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+#: Bytes above which a NumPy array is not copied into a program.
+_LARGE: Final = 2**16
+#: What a replay function returns for a call that it was not made for.
+MISSED: Final = object()
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A Python number as a parameter: an expression over the leaves x0, x1 …, its kind, and an element type."""
+
+    text: str
+    kind: type[Any]
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class Donation:
+    """Which leaves of the arguments are given away with a call, and to whom."""
+
+    leaves: tuple[int, ...]
+    taker: str
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program, the graph that it was compiled from, and the buffers of outer arrays, its last arguments.
+
+    `outer` are the Arrays that these belong to, so that their data counts as being in use.
+    """
+
+    program: Program
+    graph: Graph
+    hidden: tuple[Any, ...]
+    outer: tuple[Handle, ...]
+
+
+@dataclass(eq=False)
+class Traced:
+    """A function as it was recorded for one signature.
+
+    The parameters of the graph are the arrays among the leaves of the arguments, then `numbers`, then
+    `captured`: arrays from outside with the values that they had when the function was traced.  Leaf i of the
+    result, of structure `structure`, is result `places[i]`.  `backend` is where the arguments and outer arrays
+    live, None if they belong to none.
+    """
+
+    signature: Signature
+    graph: Graph
+    numbers: tuple[Converted, ...]
+    captured: tuple[Node, ...]
+    structure: Structure
+    places: tuple[int, ...]
+    backend: AbstractBackend | None
+    donation: Donation
+    #: The text and the constants of replay functions, by what stood for the leaves.
+    texts: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _compiled: Compiled | None = None
+
+    @property
+    def owner(self) -> AbstractBackend:
+        """The backend that runs it."""
+        return self.backend or backends.get(self.signature.settings[-1])
+
+    @property
+    def key(self) -> Signature:
+        """What it is found by: arguments that belong to no backend count as arguments of the one that runs it."""
+        own = self.signature.keys[0]
+        return own if own.backend is self.owner else self.signature
+
+    @property
+    def arrays(self) -> list[int]:
+        """Which leaves of the arguments are arrays."""
+        return [place for place, type in enumerate(self.signature.types) if isinstance(type, TensorType)]
+
+    def compiled(self) -> Compiled:
+        """The program; compiled when it is first wanted."""
+        if self._compiled is None:
+            with self._lock:
+                if self._compiled is None:
+                    self._compiled = self._compile()
+        return self._compiled
+
+    def _compile(self) -> Compiled:
+        owner = self.owner
+        outer = tuple([lazy.wrap(node, self.backend) for node in self.captured])
+        lazy.evaluate(*outer)
+        graph = lower(self.graph, owner, hot=True)
+        hidden = tuple([lazy.buffer_of(node, owner) for node in self.captured])
+        return Compiled(owner.compile(graph), graph, hidden, outer)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The result for these leaves of the arguments."""
+        compiled, owner = self.compiled(), self.owner
+        lazy.evaluate(*[leaf for leaf in leaves if isinstance(leaf, Handle)])
+        buffers = [_buffer(leaves[place], owner) for place in self.arrays]
+        names = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
+        buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
+        try:
+            values = compiled.program(*buffers, *compiled.hidden)
+        except BaseException as error:
+            explain(error, compiled.graph)
+            raise
+        pairs = list(zip(self.graph.result_types, values, strict=True))
+        results = [lazy.wrap(data(*pairs[place], owner), owner) for place in self.places]
+        for place in self.donation.leaves:
+            if isinstance(leaves[place], Handle):
+                leaves[place]._give_away(self.donation.taker)
+        return tree.unflatten(self.structure, results)
+
+
+def explain(error: BaseException, graph: Graph) -> None:
+    """Add to an error of a program the line of the function that it comes from."""
+    node = failed_node(error, graph)
+    if node is not None:
+        error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+
+
+def _buffer(leaf: Any, owner: AbstractBackend) -> Any:
+    return lazy.buffer_of(leaf._node, owner) if isinstance(leaf, Handle) else owner.from_host(leaf)
+
+
+def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any], ...]) -> Any:
+    """A result as a buffer that shares no memory with arrays of the caller, who may write to them."""
+    host = backend.to_host(value)
+    if any(np.may_share_memory(host, array) for array in lent):
+        return backend.from_host(host.copy())
+    return value
+
+
+def has_fast_path(call: Call) -> bool:
+    """Whether `replay` can be made for calls like this one."""
+    return "other" not in call.sources
+
+
+def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
+    """The function for calls that look like `call`, which gives MISSED for any other, and its text."""
+    known = traced.texts.get(call.sources)
+    text, constants = traced.texts[call.sources] = known or _Writer(traced, call).written()
+    settings, overridden = config.state()
+    compiled = traced.compiled()
+    values = {
+        "program": compiled.program,
+        "explain": lambda error: explain(error, compiled.graph),
+        "backend": traced.owner,
+        "settings": settings,
+        "overridden": overridden,
+        **constants,
+    }
+    return _maker(text)(**values), text
+
+
+#: A name within this package, so that the line of a user who calls it counts as the caller.
+_FILE: Final = f"{os.path.dirname(os.path.abspath(__file__))}{os.sep}<replay>"
+
+
+@lru_cache(maxsize=1024)
+def _maker(text: str) -> Callable[..., Replay]:
+    scope = dict(_SCOPE)
+    exec(compile(text, _FILE, "exec"), scope)
+    return scope["make"]  # type: ignore[no-any-return]
+
+
+_SCOPE: Final[dict[str, Any]] = {
+    "Array": Array,
+    "Leaf": Leaf,
+    "new": object.__new__,
+    "recording": lazy.recording,
+    "observers": observers,
+    # Its dict: an attribute of an object whose class has `__getattr__` is found three times as slowly.
+    "config": config.__dict__,
+    "overrides": config._overrides.get,
+    "MISSED": MISSED,
+    "apart": apart,
+    "exact": exact,
+    "scalar": scalar,
+    "array": np.array,
+    "ndarray": np.ndarray,
+}
+
+
+class _Writer:
+    """Writes the text of one replay function and collects the objects that it refers to."""
+
+    def __init__(self, traced: Traced, call: Call) -> None:
+        self.traced = traced
+        self.call = call
+        self.lines: list[str] = []
+        self.constants: dict[str, Any] = {}
+        self.checks: list[str] = []
+        self.leaves = 0
+        self.containers = 0
+
+    def written(self) -> tuple[str, dict[str, Any]]:
+        self._arguments()
+        self._leaves()
+        self._unless("config['_global'] is not settings", "overrides() is not overridden")
+        for place, number in enumerate(self.traced.numbers):
+            self._number(f"c{place}", number)
+        self._call()
+        self._donate()
+        self._results()
+        names = ", ".join(["program", "explain", "backend", "settings", "overridden", *self.constants])
+        body = "\n".join([f"        {line}" for line in self.lines])
+        text = f"def make({names}):\n    def replay(args, kwargs):\n{body}\n    return replay\n"
+        return text, self.constants
+
+    def _name(self, prefix: str, value: Any) -> str:
+        """A name for an object that has no literal."""
+        for name, known in self.constants.items():
+            if known is value and name.startswith(prefix):
+                return name
+        name = f"{prefix}{sum(known.startswith(prefix) for known in self.constants)}"
+        self.constants[name] = value
+        return name
+
+    def _unless(self, *conditions: str) -> None:
+        """Go on unless one of these conditions holds."""
+        self.lines += [f"if {' or '.join(conditions)}:", "    return MISSED"]
+
+    # --- arguments ---------------------------------------------------------------------------------
+
+    def _arguments(self) -> None:
+        arguments = self.call.signature.arguments
+        count = sum(isinstance(argument.place, int) for argument in arguments)
+        names = frozenset(argument.place for argument in arguments if isinstance(argument.place, str))
+        keywords = f"kwargs.keys() != {self._name('N', names)}" if names else "kwargs"
+        self._unless("recording", "observers", keywords, f"len(args) != {count}")
+        values = self._names_of_arguments()
+        if count:
+            self.lines.append(f"{', '.join([values[place] for place in range(count)])}, = args")
+        for argument in arguments:
+            if isinstance(argument, Argument):
+                self._unpack(argument.structure, values[argument.place])
+            else:
+                self._static(argument, values[argument.place])
+
+    def _names_of_arguments(self) -> dict[int | str, str]:
+        """How each argument is reached; one that is a leaf has the leaf's name at once."""
+        values: dict[int | str, str] = {}
+        leaves = 0
+        for argument in self.call.signature.arguments:
+            place = argument.place
+            structure = argument.structure if isinstance(argument, Argument) else None
+            if isinstance(place, str):
+                values[place] = f"kwargs[{place!r}]"
+            else:
+                is_leaf = structure is not None and structure.container is None
+                values[place] = f"x{leaves}" if is_leaf else f"a{place}"
+            leaves += structure.count if structure else 0
+        return values
+
+    def _static(self, argument: Static, value: str) -> None:
+        same, equal = self._name("S", argument.value), self._name("E", argument.exact)
+        self._unless(f"{value} is not {same} and exact({value}) != {equal}")
+
+    def _unpack(self, structure: Structure, value: str) -> None:
+        """Check the nesting of `value` and give its leaves names."""
+        if structure.container is None:
+            if value != f"x{self.leaves}":
+                self.lines.append(f"x{self.leaves} = {value}")
+            self.leaves += 1
+            return
+        if structure.container is type(None):
+            self._unless(f"{value} is not None")
+            return
+        name = f"t{self.containers}"
+        self.containers += 1
+        self.lines.append(f"{name} = {value}")
+        self._unless(*self._nesting(structure, name))
+        for child, step in zip(structure.children, _steps(structure, self._name), strict=True):
+            self._unpack(child, f"{name}{step}")
+
+    def _nesting(self, structure: Structure, name: str) -> list[str]:
+        container = structure.container
+        if container is dict:
+            keys = self._name("K", frozenset(structure.keys))
+            return [f"type({name}) is not dict", f"{name}.keys() != {keys}"]
+        if container in (tuple, list):
+            kind = "tuple" if container is tuple else "list"
+            return [f"type({name}) is not {kind}", f"len({name}) != {len(structure.keys)}"]
+        return [f"type({name}) is not {self._name('C', container)}"]
+
+    # --- leaves ------------------------------------------------------------------------------------
+
+    def _leaves(self) -> None:
+        pairs = list(zip(self.call.sources, self.call.signature.types, strict=True))
+        arrays = [place for place, (source, _) in enumerate(pairs) if source == "Array"]
+        if arrays:
+            self._unless(*[f"type(x{place}) is not Array" for place in arrays])
+        for place, (source, type_) in enumerate(pairs):
+            self._leaf(place, source, type_)
+
+    def _leaf(self, place: int, source: str, type_: Any) -> None:
+        x, b = f"x{place}", f"b{place}"
+        if source == "Array":
+            n = f"n{place}"
+            self.lines += [f"{n} = {x}._node", f"{b} = {n}.value"]
+            self._unless(
+                f"{n}.type is not {self._name('T', type_)}",
+                f"{n}.owner is not backend",
+                f"{x}._backend is not backend",
+                f"{b} is None",
+            )
+        elif source == "ndarray":
+            shape, dtype = self._name("H", type_.shape), self._name("D", type_.dtype)
+            self._unless(f"type({x}) is not ndarray", f"{x}.shape != {shape}", f"{x}.dtype != {dtype}")
+            # A copy: the result may share memory with it, and the caller may write to its own.
+            value = x if self._is_lent(place) else f"array({x})"
+            self.lines.append(f"{b} = backend.from_host({value})")
+        elif source == "generic":
+            self._unless(f"type({x}) is not {self._name('G', type_.dtype.type)}")
+            self.lines.append(f"{b} = backend.from_host(array({x}))")
+        else:
+            self._unless(f"type({x}) is not {type_.__name__}")
+
+    def _number(self, buffer: str, number: Converted) -> None:
+        """The number as a buffer of an element type; what does not fit there is for `scalar` to refuse."""
+        x, kind, dtype = number.text, number.kind, number.dtype
+        if not x.isidentifier():
+            x = buffer.replace("c", "z")
+            self.lines.append(f"{x} = {number.text}")
+        d = self._name("D", dtype)
+        value = f"array({x}, {d})"
+        if dtype in COMPLEX or kind is complex:
+            value = f"scalar({x}, {d})"
+        elif kind is not bool:
+            limits = info(dtype)
+            python = int if dtype in INTEGER else float
+            low, high = self._name("L", python(limits.min)), self._name("L", python(limits.max))
+            value += f" if {low} <= {x} <= {high} else scalar({x}, {d})"
+        self.lines.append(f"{buffer} = backend.from_host({value})")
+
+    # --- results -----------------------------------------------------------------------------------
+
+    def _call(self) -> None:
+        compiled = self.traced.compiled()
+        buffers = [f"b{place}" for place in self.traced.arrays]
+        buffers += [f"c{place}" for place in range(len(self.traced.numbers))]
+        buffers += [self._name("B", buffer) for buffer in compiled.hidden]
+        values = "".join(f"v{place}, " for place in range(len(self.traced.graph.results)))
+        if values:
+            self.lines += [
+                "try:",
+                f"    {values.strip()} = program({', '.join(buffers)})",
+                "except BaseException as error:",
+                "    explain(error)",
+                "    raise",
+            ]
+
+        lent = "".join([f"x{place}, " for place in self.traced.arrays if self._is_lent(place)])
+        if lent:
+            for place in range(len(self.traced.graph.results)):
+                self.lines.append(f"v{place} = apart(backend, v{place}, ({lent.strip()}))")
+
+    def _is_lent(self, place: int) -> bool:
+        """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
+        is_static = all(type(t) is TensorType and not t.dynamic for t in self.traced.graph.result_types)
+        is_large = self.call.signature.types[place].nbytes > _LARGE
+        return self.call.sources[place] == "ndarray" and is_static and is_large
+
+    def _donate(self) -> None:
+        donation = self.traced.donation
+        for place in donation.leaves:
+            if self.call.sources[place] == "Array":
+                self.lines.append(f"x{place}._give_away({self._name('W', donation.taker)})")
+
+    def _results(self) -> None:
+        results = self.traced.graph.results
+        for number, place in enumerate(self.traced.places):
+            node = results[place]
+            m, y = f"m{number}", f"y{number}"
+            self.lines += [
+                f"{m} = new(Leaf)",
+                f"{m}.op = {self._name('O', _data(node.type))}",
+                f"{m}.type = {self._name('T', node.type)}",
+                f"{m}.value = v{place}",
+                f"{m}.owner = backend",
+                f"{m}.handles = 1",
+                f"{m}._place = {self._name('P', node._place)}",
+                f"{y} = new(Array)",
+                f"{y}._node = {m}",
+                f"{y}._backend = backend",
+            ]
+        names = iter([f"y{number}" for number in range(len(self.traced.places))])
+        self.lines.append(f"return {self._packed(self.traced.structure, names)}")
+
+    def _packed(self, structure: Structure, names: Iterator[str]) -> str:
+        """The expression for a result of this structure."""
+        container = structure.container
+        if container is None:
+            return next(names)
+        if container is type(None):
+            return "None"
+        inner = [self._packed(child, names) for child in structure.children]
+        if container is tuple:
+            return f"({''.join(f'{each}, ' for each in inner).rstrip()})"
+        if container is list:
+            return f"[{', '.join(inner)}]"
+        if container is dict:
+            keys = [_key(key, self._name) for key in structure.keys]
+            return f"{{{', '.join(f'{key}: {each}' for key, each in zip(keys, inner, strict=True))}}}"
+        fields = ", ".join(f"{key}={each}" for key, each in zip(structure.keys, inner, strict=True))
+        return f"{self._name('C', container)}({fields})"
+
+
+@lru_cache(maxsize=4096)
+def _data(type: Any) -> Data:
+    """One op for all values of a type."""
+    return Data(type)
+
+
+def _key(key: Any, name: Callable[[str, Any], str]) -> str:
+    return repr(key) if type(key) in (str, int) else name("K", key)
+
+
+def _steps(structure: Structure, name: Callable[[str, Any], str]) -> list[str]:
+    """How the children of a container are reached."""
+    container = structure.container
+    assert container is not None
+    if container is dict:
+        return [f"[{_key(key, name)}]" for key in structure.keys]
+    if issubclass(container, tuple | list):
+        return [f"[{place}]" for place in range(len(structure.keys))]
+    return [f".{key}" for key in structure.keys]

@@ -1,0 +1,208 @@
+"""What decides which program a call of a jitted function runs: nesting, types, static values, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from xarr import backend as backends, tree
+from xarr.array import Array
+from xarr.backend import AbstractBackend
+from xarr.config import current as config
+from xarr.errors import DTypeError, InputError
+from xarr.host import SCALARS, host_array
+from xarr.ir.types import TensorType, Type
+from xarr.lazy import Handle, one_backend, weak_kind
+from xarr.tree import Structure
+
+#: A Type for an array; bool, int, float or complex for a Python number.
+LeafType = Type | type[Any]
+#: Settings that change what a function records.
+_SETTINGS: Final = ("broadcasting", "default_dtype", "fusion", "backend")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that is traced: a pytree of arrays and numbers.
+
+    place: its position, or its keyword; label: what it is called in messages.
+    """
+
+    place: int | str
+    label: str
+    structure: Structure
+    types: tuple[LeafType, ...]
+
+    def __str__(self) -> str:
+        text = str(self.structure)
+        for leaf in self.types:
+            text = text.replace("*", shown_type(leaf), 1)
+        return f"{self.label}: {text}"
+
+    def changes(self, other: Argument) -> Iterator[str]:
+        """How this one differs from `other`, an earlier one in its place."""
+        if self.structure != other.structure:
+            yield f"{self.label} was {other.structure} and is {self.structure}"
+            return
+        paths = self.structure.paths(self.label)
+        for path, new, old in zip(paths, self.types, other.types, strict=True):
+            if new is not old:
+                yield f"{path} was {shown_type(old)} and is {shown_type(new)}"
+
+
+@dataclass(frozen=True)
+class Static:
+    """An argument whose value is part of the signature.  `exact` tells apart what compares equal."""
+
+    place: int | str
+    label: str
+    exact: Any
+    value: Any = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.label}={self.value!r}"
+
+    def changes(self, other: Static) -> Iterator[str]:
+        if self != other:
+            yield f"the static argument {self.label} was {other.value!r} and is {self.value!r}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a program was compiled for.  `backend` is that of the argument Arrays, None if they have none."""
+
+    arguments: tuple[Argument | Static, ...]
+    settings: tuple[Any, ...]
+    backend: AbstractBackend | None
+
+    @property
+    def types(self) -> tuple[LeafType, ...]:
+        """Those of all leaves of traced arguments, in order."""
+        return tuple([t for each in self.arguments if isinstance(each, Argument) for t in each.types])
+
+    @property
+    def keys(self) -> tuple[Signature, ...]:
+        """What to look for: arguments of no backend are as good as those of the default one."""
+        if self.backend is not None:
+            return (self,)
+        return replace(self, backend=backends.get(self.settings[-1])), self
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.arguments))})"
+
+    def changes(self, other: Signature) -> list[str]:
+        """In words, how this one differs from an earlier one."""
+        if [(type(a), a.place) for a in self.arguments] != [(type(a), a.place) for a in other.arguments]:
+            return [f"the arguments were {other} and are {self}"]
+        pairs: Any = zip(self.arguments, other.arguments, strict=True)
+        found = [text for new, old in pairs for text in new.changes(old)]
+        for name, setting, before in zip(_SETTINGS, self.settings, other.settings, strict=True):
+            if setting != before:
+                found.append(f"config.{name} was {before!r} and is {setting!r}")
+        if self.backend is not other.backend:
+            names = [each.name if each else "none" for each in (other.backend, self.backend)]
+            found.append(f"the backend of the arguments was {names[0]} and is {names[1]}")
+        return found
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of one call, taken apart.
+
+    leaves: an Array, a NumPy array (a copy, which nobody else can change) or a number for each leaf;
+    sources: what stood there, which a fast path looks for next time: "Array", "ndarray", "generic" (a NumPy
+    scalar), "number", or "other" for what has no fast path.
+    """
+
+    signature: Signature
+    leaves: tuple[Any, ...]
+    sources: tuple[str, ...]
+
+
+def settings() -> tuple[Any, ...]:
+    """The values of the settings that are part of a signature."""
+    return tuple([getattr(config, name) for name in _SETTINGS])
+
+
+def shown_type(leaf: LeafType) -> str:
+    """`f32[2,3]` for an array, `float` for a Python number."""
+    return leaf.__name__ if isinstance(leaf, type) else leaf.short()
+
+
+def exact(value: Any) -> Any:
+    """Something hashable that is equal for values which a function cannot tell apart: 1, 1.0 and True differ."""
+    kind = type(value)
+    if kind is float:
+        return kind, value.hex()
+    if kind is complex:
+        return kind, value.real.hex(), value.imag.hex()
+    if isinstance(value, tuple):
+        return kind, tuple([exact(item) for item in value])
+    return kind, value
+
+
+def static(name: str, place: int | str, label: str, value: Any) -> Static:
+    """A static argument; InputError if it has no hash."""
+    try:
+        hash(value)
+    except TypeError as error:
+        advice = (
+            "leave it out of static_argnums and static_argnames, so that it is traced"
+            if isinstance(value, Handle | np.ndarray)
+            else "pass a tuple for a list, or a frozen dataclass"
+        )
+        raise InputError(
+            f"{name}: the static argument {label} must be hashable, got {type(value).__name__} ({error}); {advice}"
+        ) from None
+    return Static(place, label, exact(value), value)
+
+
+def call_of(name: str, statics: Sequence[Static], traced: Sequence[tuple[int | str, str, Any]]) -> Call:
+    """A call with these static arguments and these others: (place, label, value)."""
+    arguments: list[Argument | Static] = list(statics)
+    leaves: list[Any] = []
+    sources: list[str] = []
+    for place, label, value in traced:
+        below, structure = tree.flatten(value)
+        found = [_leaf(name, path, leaf) for path, leaf in zip(structure.paths(label), below, strict=True)]
+        arguments.append(Argument(place, label, structure, tuple([kind for kind, _, _ in found])))
+        leaves += [leaf for _, leaf, _ in found]
+        sources += [source for _, _, source in found]
+    backend = one_backend([leaf._backend for leaf in leaves if isinstance(leaf, Handle)])
+    return Call(Signature(tuple(arguments), settings(), backend), tuple(leaves), tuple(sources))
+
+
+def _leaf(name: str, path: str, value: Any) -> tuple[LeafType, Any, str]:
+    """The type of a leaf, the leaf as it is passed on, and its source."""
+    kind = weak_kind(value)
+    if kind is not None:
+        return kind, value, "number" if type(value) in SCALARS else "other"
+    if isinstance(value, Handle):
+        type_ = value._node.type
+        if not isinstance(type_, TensorType):
+            raise InputError(
+                f"{name}: wanted arrays in Python tuples for {path}, got the tuple value {type_.short()}"
+            )
+        return type_, value, "Array" if type(value) is Array else "other"
+    try:
+        array = host_array(value)
+    except (InputError, DTypeError) as error:
+        raise type(error)(
+            f"{name}: {path} is {_article(value)}, which cannot be traced: {error}; name it in static_argnames if "
+            "it is no array"
+        ) from None
+    return TensorType(array.shape, array.dtype), array, _source(value, array)
+
+
+def _source(value: Any, array: np.ndarray[Any, Any]) -> str:
+    if type(value) is np.ndarray and value.dtype == array.dtype:
+        return "ndarray"
+    return "generic" if isinstance(value, np.generic) and value.dtype == array.dtype else "other"
+
+
+def _article(value: Any) -> str:
+    found = type(value).__name__
+    return f"{'an' if found[0].lower() in 'aeiou' else 'a'} {found}"
