@@ -14,7 +14,7 @@ from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity
-from xarr.lazy import Handle, trace
+from xarr.lazy import Handle, trace, wrap
 from xarr.shapes import Shape
 
 
@@ -41,6 +41,15 @@ class Lowered:
 
     def __str__(self) -> str:
         return str(self.graph)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its graph without source lines, the name of its backend, and the values that it closes over."""
+        captured = tuple(wrap(node, self.backend) for node in self.captured)
+        return _unpickled, (self.graph, self.backend.name, captured, self.hot)
+
+
+def _unpickled(graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bool) -> Lowered:
+    return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot)
 
 
 def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
