@@ -163,6 +163,35 @@ def test_random_parameters_that_do_not_broadcast() -> None:
             call()
 
 
+BOTH = xarr.asarray([True, False])
+FLAGS: dict[str, Callable[[Any], Any]] = {
+    "sum: keepdims": lambda flag: xarr.sum(X, keepdims=flag),
+    "argmax: keepdims": lambda flag: xarr.argmax(X, keepdims=flag),
+    "sort: descending": lambda flag: xarr.sort(X, descending=flag),
+    "argsort: stable": lambda flag: xarr.argsort(X, stable=flag),
+    "allclose: equal_nan": lambda flag: xarr.allclose(X, X, equal_nan=flag),
+    "array_equal: equal_nan": lambda flag: xarr.array_equal(X, X, equal_nan=flag),
+    "lax.sort: is_stable": lambda flag: lax.sort(X, is_stable=flag),
+    "lax.cumsum: reverse": lambda flag: lax.cumsum(X, reverse=flag),
+    "lax.scan: reverse": lambda flag: lax.scan(lambda c, x: (c, x), 0.0, X, reverse=flag),
+    "cholesky: symmetrize_input": lambda flag: lax.linalg.cholesky(xarr.eye(2), symmetrize_input=flag),
+    "triangular_solve: lower": lambda flag: lax.linalg.triangular_solve(xarr.eye(2), xarr.eye(2), lower=flag),
+    "choice: replace": lambda flag: random.choice(KEY, 3, (2,), replace=flag),
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_flags_are_single(name: str) -> None:
+    argument = name.split(": ")[1]
+    for flag in (BOTH, np.array([True, False])):
+        with pytest.raises(
+            InputError, match=rf"wanted True or False for {argument}, got an array of shape \(2,\)"
+        ):
+            FLAGS[name](flag)
+    for flag in (True, np.False_, xarr.asarray(True)):
+        FLAGS[name](flag)
+
+
 def test_random_parameters_are_real() -> None:
     for low in (1j, xarr.asarray(1j), np.array([1j])):
         with pytest.raises(DTypeError, match="truncated_normal: wanted real parameters"):

@@ -20,7 +20,7 @@ from xarr.host import is_weak, scalar
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
-from xarr.lax.core import ArrayLike, broadcast_node, integer, merged, operands, scalar_node
+from xarr.lax.core import ArrayLike, broadcast_node, flag, integer, merged, operands, scalar_node
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from xarr.lax.elementwise import add, lt, sub
@@ -232,7 +232,15 @@ def scan(
     shown = _progress("scan", progress, _COUNTER)
     state = ([wrap(node, backend) for node in carry_nodes], stacks)
     if count:
-        state = _scanned(step, state, [wrap(node, backend) for node in nodes], count, reverse, shown, backend)
+        state = _scanned(
+            step,
+            state,
+            [wrap(node, backend) for node in nodes],
+            count,
+            flag("scan", "reverse", reverse),
+            shown,
+            backend,
+        )
     return (
         tree.unflatten(carry_structure, state[0]),
         tree.unflatten(step.structure.children[1], state[1]),

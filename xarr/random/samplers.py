@@ -18,7 +18,7 @@ from xarr.functions.creation_functions import arange, asarray
 from xarr.host import is_weak
 from xarr.ir.ops.formula import Term, xla_log1p
 from xarr.ir.ops.special import xla_erf_inv
-from xarr.lax.core import ArrayLike, integer
+from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import wrap
 from xarr.random.keys import KeyLike, Shape, check_fits, one_key, random_bits, sizes_of, split
@@ -443,7 +443,11 @@ def choice(
     shape: of the choice; replace: whether an element may be chosen again; p: probabilities, one each.
     Raises ValueRangeError for more elements than there are, ShapeError for a p of another shape.
     """
-    data, sizes = one_key("choice", key), sizes_of("choice", shape)
+    data, sizes, replace = (
+        one_key("choice", key),
+        sizes_of("choice", shape),
+        flag("choice", "replace", replace),
+    )
     array = None if is_weak(a) else asarray(a)
     if array is not None and not array.ndim:
         raise InputError("choice: wanted an int or an array with dimensions for a, got an array of rank 0")
