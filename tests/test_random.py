@@ -270,6 +270,14 @@ def test_floats_of_every_shape(name: str, shape: tuple[int, ...], dtype: str) ->
     )
 
 
+def test_normals_in_float64_err_in_their_tails_as_those_of_xla() -> None:
+    mine, theirs = both(8)
+    wanted = jax.random.normal(theirs, (20_000,), np.float64)
+    assert float(abs(wanted).max()) > 4
+    assert ulps(random.normal(mine, (20_000,), np.float64), wanted) <= 2
+    assert ulps(lax.erf_inv(np.float64(1 - 1e-9)), jax.lax.erf_inv(np.float64(1 - 1e-9))) > 1e3
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_uniform_is_equal_to_the_bit(dtype: str) -> None:
     mine, theirs = both(8)

@@ -157,8 +157,17 @@ class Array(Handle):
         return np.array(host, dtype, copy=copy)
 
     def item(self, *index: int) -> Any:
-        """The element at `index`, or the only one, as a Python number."""
-        return lazy.to_host(self).item(*index)
+        """The element at `index`, or the only one, as a Python number.
+
+        Raises ShapeError without an `index` for another number of elements, in a dynamic array of live ones.
+        """
+        host = lazy.to_host(self)
+        if not index and host.size != 1:
+            raise ShapeError(
+                f"item: wanted one element, got {host.size} in shape {host.shape}; give the place, e.g. "
+                f"x.item({', '.join('0' * max(host.ndim, 1))}), or use x.tolist()"
+            )
+        return host.item(*index)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
@@ -334,7 +343,13 @@ class Array(Handle):
     __ifloordiv__ = _in_place(elementwise.floor_divide)
     __mod__, __rmod__ = _operator(elementwise.remainder), _reflected(elementwise.remainder)
     __imod__ = _in_place(elementwise.remainder)
-    __pow__, __rpow__ = _operator(elementwise.pow), _reflected(elementwise.pow)
+    __rpow__ = _reflected(elementwise.pow)
+
+    def __pow__(self, other: ArrayLike, modulo: Any = None) -> Array:
+        if modulo is not None:
+            raise InputError("pow: xarr arrays take no third argument; write pow(x, y) % modulo")
+        return elementwise.pow(self, other) if _is_operand(other) else NotImplemented
+
     __ipow__ = _in_place(elementwise.pow)
     __and__, __rand__ = _operator(elementwise.bitwise_and), _reflected(elementwise.bitwise_and)
     __iand__ = _in_place(elementwise.bitwise_and)
@@ -523,7 +538,8 @@ _INSTEAD_OF_METHODS: Final = {
     "multiply.accumulate": "xarr.cumulative_prod(x)",
 }
 _INSTEAD_OF_OPTIONS: Final = {
-    "out": "an xarr array is never written to, nor into a NumPy array: write n = n + x for n += x",
+    "out": "an xarr array is never written to, nor into a NumPy array: write n = n + x for n += x, or "
+    "n += np.asarray(x) to write into n",
     "where": "xarr.where(condition, x, y) chooses element by element",
     "dtype": "x.astype(dtype) converts",
 }
