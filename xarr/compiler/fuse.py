@@ -372,6 +372,7 @@ class _Builder:
             if not isinstance(node.op, MOVES) and each[0] in kept
         }
         self.new: dict[Node, Node] = {node: node for node in graph.parameters}
+        self.place = {node: place for place, node in enumerate((*graph.parameters, *graph.nodes))}
         self.inputs = {group: self._inputs(group) for group in kept}
         demanded = self._demanded()
         self.outputs = {
@@ -380,8 +381,8 @@ class _Builder:
         }
 
     def _inputs(self, group: Group) -> list[Node]:
-        operands = [operand for node in group.members() for operand in node.operands]
-        return [node for node in dict.fromkeys(operands) if node not in group.along]
+        operands = {operand for node in group.members() for operand in node.operands}
+        return sorted(operands.difference(group.along), key=self.place.__getitem__)
 
     def _demanded(self) -> set[Node]:
         """Nodes whose values are wanted as arrays."""
