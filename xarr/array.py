@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import backend as backends, indexing, lazy
-from xarr.dtypes import COMPLEX, INTEGER, canonical
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
     elementwise_functions as elementwise,
@@ -257,6 +257,11 @@ class Array(Handle):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
+        if self.dtype in EXTENDED_FLOAT:
+            raise BufferError(
+                f"NumPy does not exchange {self.dtype} by DLPack: give x.astype('float32'), or the bits by "
+                "xarr.lax.bitcast_convert_type"
+            )
         host = lazy.to_host(self)
         if max_version is None or max_version[0] < 1:
             host = host.copy()  # protocols before 1.0 cannot say "read-only"
