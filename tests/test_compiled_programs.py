@@ -10,9 +10,12 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.support.graphs import graph as graph_of, node, tensor
 from xarr import lax
+from xarr.backend import get
+from xarr.compiler.pipeline import compile_graph
 from xarr.ir import ops
-from xarr.ir.graph import Graph
+from xarr.ir.graph import Graph, Node
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
@@ -151,3 +154,60 @@ def test_a_group_reads_what_two_of_its_users_share_once() -> None:
             function(x), (np.sum, np.max, lambda a, axis: np.sum(a * a, axis)), strict=True
         ):
             np.testing.assert_allclose(np.asarray(mine), exact(np.asarray(x), axis=1), rtol=1e-12)
+
+
+def both_ways(graph: Graph, *inputs: Array) -> None:
+    """Compiled and op by op: the same bits."""
+    found = get("numpy")
+    with xarr.config(fusion="off"):
+        wanted = compile_graph(graph, found)(*inputs)
+    with xarr.config(fusion="compiled"):
+        mine = compile_graph(graph, found)(*inputs)
+    for a, b in zip(mine, wanted, strict=True):
+        assert_same(a, b)
+
+
+def maxima(x: Node, first: Node, dims: tuple[int, ...]) -> Node:
+    return Node(
+        ops.Reduce(dims, graph_of(lambda a, b: node(ops.Maximum(), a, b), tensor(x.dtype), tensor(x.dtype))),
+        (x, first),
+    )
+
+
+def test_what_a_copied_slice_reads_is_an_array_if_the_slice_is_a_result() -> None:
+    def function(x: Node, y: Node) -> tuple[Node, Node]:
+        part = node(ops.Slice((1, 2), (2, 3), (1, 1)), node(ops.Convert(np.dtype(np.int16)), x))
+        one = node(ops.Reshape(()), part)
+        return one, node(ops.Xor(), one, y)
+
+    graph = graph_of(function, tensor(np.int64, 3, 4), tensor(np.int16))
+    both_ways(graph, np.arange(12).reshape(3, 4), np.array(5, np.int16))
+
+
+def test_a_copied_slice_that_a_group_needs_by_way_of_another_operation() -> None:
+    """The group must not wait for what waits for the group."""
+
+    def function(x: Node, matrix: Node) -> Node:
+        row = node(ops.Reshape((1, 3)), node(ops.Exponential(), x))
+        product = node(ops.DotGeneral((), (), (1,), (0,), np.dtype(np.float32)), row, matrix)
+        return node(ops.Add(), node(ops.Negate(), row), product)
+
+    graph = graph_of(function, tensor(np.float32, 3), tensor(np.float32, 3, 3))
+    both_ways(graph, np.zeros(3, np.float32), np.eye(3, dtype=np.float32))
+
+
+def test_an_output_that_needs_no_reduction_beside_reductions() -> None:
+    def function(x: Node, y: Node) -> tuple[Node, Node]:
+        scalar = node(ops.Or(), y, y)
+        wide = node(ops.Maximum(), x, node(ops.BroadcastInDim((8,), ()), scalar))
+        return maxima(wide, scalar, (0,)), scalar
+
+    graph = graph_of(function, tensor(np.int32, 8), tensor(np.int32))
+    both_ways(graph, np.arange(8, dtype=np.int32), np.array(3, np.int32))
+
+
+def test_a_reduction_over_no_dimension_after_another_reduction() -> None:
+    graph = graph_of(
+        lambda x, y: maxima(maxima(x, y, (0,)), y, ()), tensor(np.float32, 1), tensor(np.float32)
+    )
+    both_ways(graph, np.array([2.0], np.float32), np.array(1.0, np.float32))
