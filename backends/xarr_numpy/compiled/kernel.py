@@ -13,9 +13,10 @@ from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import build
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr_numpy.compiled import assembler, emitter, workers
+from xarr_numpy import workers
+from xarr_numpy.compiled import assembler, emitter
 from xarr_numpy.compiled.functions import lower
-from xarr_numpy.compiled.memory import pool
+from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
 
