@@ -1,4 +1,4 @@
-"""Which parts of a graph run as compiled loops.
+"""Which parts of a graph run as one, and by which engine: compiled loops, or tiles where nothing compiles.
 
 The answer depends on the graph and on `config.fusion` alone, never on how often something ran before, so
 that a program gives the same bits each time.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from functools import cache, lru_cache
+from importlib import metadata
 from math import prod
 from typing import Any, Final
 
 from xarr.config import current as config
+from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
@@ -23,6 +25,10 @@ WORTH_COMPILING: Final = 2**22
 WORTH_COMPILING_IN_LOOP: Final = 2**16
 #: The same where the time to compile does not count, only that to call.
 WORTH_CALLING: Final = 2**13
+#: The same for tiles, where nothing has to be compiled, but little is won where arrays fit in the cache.
+WORTH_TILING: Final = 2**18
+#: The same where the program runs many times.
+WORTH_TILING_OFTEN: Final = 2**17
 #: Operations of small arrays that take NumPy longer to call than one kernel.
 WORTH_CALLING_ONCE: Final = 4
 #: Element operations that a transcendental function counts for.
@@ -31,31 +37,77 @@ COSTLY: Final = 5
 KEPT: Final = 1024
 
 
+#: The module that runs groups, for each engine.
+_ENGINES: Final = {"compiled": "xarr_numpy.compiled.kernel", "tiles": "xarr_numpy.tiles"}
+
+
 @cache
 def available() -> bool:
     """Whether the compiler is installed (`pip install 'xarr[jit]'`)."""
     return importlib.util.find_spec("llvmlite") is not None
 
 
-def fuse(graph: Graph, hot: bool) -> Graph:
-    """`graph` with groups that become compiled loops."""
+def chosen() -> str:
+    """The engine in use: "compiled", "tiles" or "off".
+
+    Raises BackendError if `config.fusion` wants the compiler and it is not installed.
+    """
     mode = config.fusion
-    if mode == "off" or (mode == "auto" and not available()):
+    if mode == "compiled" and not available():
+        raise BackendError(
+            "config.fusion is 'compiled', which wants llvmlite, and that is not installed: pip install 'xarr[jit]', "
+            "or choose 'tiles' or 'auto', which do without"
+        )
+    if mode == "auto":
+        return "compiled" if available() else "tiles"
+    return mode
+
+
+def description() -> str:
+    """The engine in use and why, in one line."""
+    asked = "" if config.fusion == "auto" else f", as config.fusion = {config.fusion!r} says"
+    if config.fusion == "off":
+        return f"none{asked}: one NumPy call for each operation"
+    if available():
+        found = f"llvmlite {metadata.version('llvmlite')}"
+        return (
+            f"compiled loops ({found}){asked}"
+            if chosen() == "compiled"
+            else f"tiles{asked} ({found} is there)"
+        )
+    return f"tiles{asked}: llvmlite is not installed; for compiled loops pip install 'xarr[jit]'"
+
+
+def fuse(graph: Graph, hot: bool) -> Graph:
+    """`graph` with groups that run as one."""
+    engine = chosen()
+    if engine == "off":
         return graph
-    least = 1 if mode == "compiled" else WORTH_CALLING if hot else WORTH_COMPILING
+    if config.fusion != "auto":
+        least = 1
+    elif engine == "tiles":
+        least = WORTH_TILING_OFTEN if hot else WORTH_TILING
+    else:
+        least = WORTH_CALLING if hot else WORTH_COMPILING
     return _fused(graph, least, hot)
 
 
 @cache
-def _compiler() -> Any:
-    """The module that compiles groups; loaded when there is something to compile, since it takes a while."""
-    return importlib.import_module("xarr_numpy.compiled.kernel")
+def _module(engine: str) -> Any:
+    """The module of an engine; loaded when there is something to run, since it takes a while."""
+    return importlib.import_module(_ENGINES[engine])
+
+
+def kernel(fusion: ops.Fusion) -> Any:
+    """A group as a function of arrays, by the engine in use."""
+    return _kernel(fusion, chosen())
 
 
 @lru_cache(KEPT)
-def kernel(fusion: ops.Fusion) -> Any:
-    """A group as a function of arrays, a `CompiledKernel`."""
-    return _compiler().CompiledKernel(fusion)
+def _kernel(fusion: ops.Fusion, engine: str) -> Any:
+    if engine == "tiles":
+        return _module(engine).TiledKernel(fusion)
+    return _module("compiled").CompiledKernel(fusion)
 
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
@@ -63,11 +115,14 @@ def _fused(graph: Graph, least: int, hot: bool) -> Graph:
     if not hot and not _may_hold(graph, least):
         return graph
 
+    engine = chosen()
+    often = hot and engine == "compiled"
+
     def worth(domain: tuple[int, ...], cheap: int, costly: int) -> bool:
         work = prod(domain) * (cheap + COSTLY * costly)
-        return work >= least or (hot and cheap + costly >= WORTH_CALLING_ONCE)
+        return work >= least or (often and cheap + costly >= WORTH_CALLING_ONCE)
 
-    found: Graph = _compiler().fuse(graph, worth)
+    found: Graph = _module(engine).fuse(graph, worth)
     return found
 
 
