@@ -61,6 +61,13 @@ def monoid(op: Op) -> type[Op] | None:
     return type(node.op) if same and isinstance(node.op, MONOIDS) else None
 
 
+def work(group: Group) -> tuple[int, int]:
+    """How many cheap and how many costly operations a group has."""
+    members = [node for node in group.along if not isinstance(node.op, MOVES)]
+    cheap = sum(isinstance(node.op, (*CHEAP, ops.Reduce)) for node in members)
+    return cheap, len(members) - cheap
+
+
 def whole(shape: Ints) -> Along:
     """How the root of a group runs along the domain, which has its shape."""
     return tuple(ONE if size == 1 else axis for axis, size in enumerate(shape))

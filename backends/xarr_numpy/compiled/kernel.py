@@ -13,9 +13,10 @@ from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import build
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr_numpy.compiled import assembler, builtin, emitter, workers
+from xarr_numpy import workers
+from xarr_numpy.compiled import assembler, builtin, emitter
 from xarr_numpy.compiled.functions import lower
-from xarr_numpy.compiled.memory import pool
+from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
 
@@ -27,13 +28,7 @@ def computes(node: Node) -> bool:
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-
-    def is_worth_it(group: stage.Group) -> bool:
-        members = [node for node in group.along if not isinstance(node.op, stage.MOVES)]
-        cheap = sum(isinstance(node.op, (*stage.CHEAP, ops.Reduce)) for node in members)
-        return worth(group.domain, cheap, len(members) - cheap)
-
-    return stage.fuse(graph, computes, is_worth_it)
+    return stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)))
 
 
 class CompiledKernel:
