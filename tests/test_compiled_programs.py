@@ -219,3 +219,12 @@ def test_a_reduction_over_no_dimension_after_another_reduction() -> None:
         lambda x, y: maxima(maxima(x, y, (0,)), y, ()), tensor(np.float32, 1), tensor(np.float32)
     )
     both_ways(graph, np.array([2.0], np.float32), np.array(1.0, np.float32))
+
+
+def test_what_one_stage_keeps_for_the_next_is_read_after_it_is_written() -> None:
+    def function(x: Node, first: Node) -> Node:
+        rest = node(ops.Remainder(), x, x)
+        return node(ops.Add(), rest, node(ops.BroadcastInDim((1,), ()), maxima(rest, first, (0,))))
+
+    graph = graph_of(function, tensor(np.uint8, 1), tensor(np.uint8))
+    both_ways(graph, np.array([7], np.uint8), np.array(5, np.uint8))

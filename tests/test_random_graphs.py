@@ -33,13 +33,13 @@ def agree_with_compiled(found: Sample) -> None:
 
 
 @given(seeds)
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_compiled_loops_agree_with_separate_operations(seed: int) -> None:
     agree_with_compiled(sample(Random(seed), most=4096))
 
 
 @given(seeds)
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_compiled_loops_agree_on_large_arrays(seed: int) -> None:
     agree_with_compiled(sample(Random(seed)))
 

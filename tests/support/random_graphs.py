@@ -111,29 +111,44 @@ class _Builder:
     inputs: dict[Node, Array] = field(default_factory=dict)
 
     def run(self, count: int) -> Sample:
-        self.sizes = self._sizes()
+        self.main = self._main_shape()
+        self.sizes = [1, *self.main, *(self.random.randint(1, 9) for _ in range(2))]
         for _ in range(self.random.randint(1, 3)):
-            self.leaf(self.random.choice(DTYPES), self.shape())
+            self.leaf(self.random.choice(DTYPES), self.main)
         while len(self.bounds) < count:
             self.step()
+        used = {operand for node in self.bounds for operand in node.operands}
         nodes = [node for node in self.bounds if node not in self.inputs]
-        last = nodes[-self.random.randint(1, 4) :]
-        results = list(dict.fromkeys([*last, *self.random.sample(nodes, self.random.randint(0, 3))]))
+        ends = [node for node in nodes if node not in used]
+        chosen = self.random.sample(ends, min(len(ends), self.random.randint(1, 12)))
+        results = [*chosen, *self.random.sample(nodes, self.random.randint(0, 3))]
+        results = list(dict.fromkeys(results or nodes[-1:]))
         graph = Graph(list(self.inputs), results)
         return Sample(graph, tuple(self.inputs.values()), tuple(self.bounds[node] for node in results))
 
-    def _sizes(self) -> list[int]:
-        """Sizes that shapes are made of: small ones, and in some graphs one that is beyond a register or block."""
-        small = [self.random.randint(1, 9) for _ in range(3)]
-        large = [17, 33, 70, 129, 300, 1025, 4097, 33000, 70001]
-        large = [size for size in large if size <= self.most]
-        return [1, *small, self.random.choice(large)] if self.random.random() < 0.6 else [1, *small]
+    def _main_shape(self) -> Shape:
+        """The shape of most arrays: small, or with sizes beyond a register, or beyond a block of loops."""
+        kind = self.random.random()
+        if kind < 0.3:
+            return tuple(self.random.randint(1, 9) for _ in range(self.random.randint(0, 4)))
+        if kind < 0.65:
+            large = [17, 33, 70, 129, 300, 1025, 4097]
+        else:
+            large = [256, 257, 1100, 8200, 9001, 40000, 70001, 70016, 131000]
+        found = [self.random.choice([size for size in large if size <= self.most])]
+        while len(found) < 4 and self.random.random() < 0.7:
+            found.append(self.random.choice([1, 2, 3, 7, 13, 17, 33, 129, 257, 301]))
+        while prod(found) > self.most:
+            found.pop()
+        self.random.shuffle(found)
+        return tuple(found)
 
     def shape(self) -> Shape:
-        while True:
-            found = tuple(self.random.choice(self.sizes) for _ in range(self.random.randint(0, 4)))
-            if prod(found) <= self.most:
-                return found
+        """One of its own, or what is left of the main one without some dimensions."""
+        if self.random.random() < 0.8:
+            return tuple(size for size in self.main if self.random.random() < 0.7)
+        found = tuple(self.random.choice(self.sizes) for _ in range(self.random.randint(0, 4)))
+        return found if prod(found) <= self.most else self.main
 
     # --- nodes -------------------------------------------------------------------------------------------
 
@@ -228,8 +243,9 @@ class _Builder:
     # --- one more operation ------------------------------------------------------------------------------
 
     def step(self) -> None:
-        kinds = [self.arithmetic] * 8 + [self.gentle, self.convert, self.compare, self.select, self.clamp]
-        kinds += [self.move] * 6 + [self.reduce] * 3 + [self.pad, self.concatenate, self.iota]
+        kinds = [self.arithmetic] * 12 + [self.gentle, self.convert, self.compare, self.select] * 2
+        kinds += [self.move] * 3 + [self.reduce] * 2 + [self.normalise] * 3
+        kinds += [self.clamp, self.pad, self.concatenate, self.iota]
         with suppress(_TooLarge):
             self.random.choice(kinds)()
 
@@ -422,9 +438,34 @@ class _Builder:
             dim = self.random.randrange(len(shape))
             self.add(ops.Iota(TensorType(shape, dtype), dim), bound=Bound(float(shape[dim])))
 
-    def reduce(self) -> None:
-        x = self.pick()
-        dims = tuple(axis for axis in range(len(x.shape)) if self.random.random() < 0.5)
+    def normalise(self) -> None:
+        """What was reduced is combined with what it was reduced from, as softmax does."""
+        x = self.pick(lambda node: len(node.shape) > 0)
+        dims = self._some_dims(x)
+        before = len(self.bounds)
+        self.reduce(x, dims)
+        for total in list(self.bounds)[before:]:
+            if isinstance(total.op, ops.Reduce):
+                kept = tuple(axis for axis in range(len(x.shape)) if axis not in dims)
+                wide = self.add(ops.BroadcastInDim(x.shape, kept), total, bound=self.bounds[total])
+                if x.dtype in FLOATS:
+                    self.combine(self.random.choice((ops.Subtract, ops.Multiply, ops.Maximum)), x, wide)
+                else:
+                    op = self.random.choice((ops.Xor, ops.Add, ops.Maximum))
+                    self.add(op(), x, wide, bound=Bound())
+
+    def _some_dims(self, x: Node) -> Shape:
+        kind = self.random.randrange(4)
+        rank = len(x.shape)
+        if kind == 0 and rank:
+            return (rank - 1,)
+        if kind == 1:
+            return tuple(range(self.random.randint(0, rank)))
+        return tuple(axis for axis in range(rank) if self.random.random() < 0.5)
+
+    def reduce(self, x: Node | None = None, dims: Shape | None = None) -> None:
+        x = x or self.pick()
+        dims = self._some_dims(x) if dims is None else dims
         bound = self.bounds[x]
         first = self.like(self.constant(1, x.dtype), exact=True)
         if x.dtype not in FLOATS:
