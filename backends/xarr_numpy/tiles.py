@@ -46,7 +46,8 @@ def computes(node: Node) -> bool:
     if isinstance(op, ops.Reduce):
         return len(node.operands) == 2 and bool(op.dimensions) and ufunc_of(op.computation) is not None
     if isinstance(op, ops.BitcastConvert):
-        return op.dtype.itemsize == node.operands[0].dtype.itemsize
+        width: int = node.operands[0].dtype.itemsize
+        return op.dtype.itemsize == width
     return isinstance(op, (Elementwise, ops.BroadcastInDim, ops.Iota, *_IRREGULAR))
 
 
