@@ -83,7 +83,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
 
 
 #: How many groups of tiles those are whose moving operations tiles do without.
-TILED = {"concatenation": 3, "padding": 2}
+TILED = {"concatenation": 2, "padding": 2}
 
 
 def kernels(graph: Graph) -> int:
