@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler import elements, fuse as stage
+from xarr.compiler import elements, fuse as stage, object_cache
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import build
 from xarr.ir import ops
@@ -43,7 +43,7 @@ class CompiledKernel:
         self.fusion = fusion
         self.program: Kernel = build(fusion, lower)
         self.text, names = emitter.emit(self.program)
-        self._code = assembler.load(assembler.assemble(self.text), names)
+        self._code = assembler.load(_object_code(self.text), names)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
             (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase))
@@ -68,6 +68,19 @@ class CompiledKernel:
     def __str__(self) -> str:
         """The loop program."""
         return str(self.program)
+
+
+def _object_code(text: str) -> bytes:
+    """Compiled, or as it was compiled once before on such a processor."""
+    cache = object_cache.present()
+    if cache is None:
+        return assembler.assemble(text)
+    key = object_cache.key_of(text, assembler.target(), f"level {assembler.CODEGEN_LEVEL}")
+    found = cache.get(key)
+    if found is None:
+        found = assembler.assemble(text)
+        cache.put(key, found)
+    return found
 
 
 def _extent(phase: Loop) -> int:
