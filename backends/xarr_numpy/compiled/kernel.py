@@ -11,6 +11,7 @@ import numpy as np
 from xarr.compiler import elements, fuse as stage, object_cache
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import build
+from xarr.compiler.traffic import traffic
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr_numpy.compiled import assembler, emitter, workers
@@ -33,7 +34,12 @@ def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Gr
         cheap = sum(isinstance(node.op, (*stage.CHEAP, ops.Reduce)) for node in members)
         return worth(group.domain, cheap, len(members) - cheap)
 
-    return stage.fuse(graph, computes, is_worth_it)
+    return stage.fuse(graph, computes, is_worth_it, describe)
+
+
+def describe(fusion: ops.Fusion) -> str:
+    """The memory traffic of a group's loops."""
+    return str(traffic(build(fusion, lower)))
 
 
 class CompiledKernel:
