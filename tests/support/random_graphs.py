@@ -135,7 +135,7 @@ class _Builder:
             large = [17, 33, 70, 129, 300, 1025, 4097]
         else:
             large = [256, 257, 1100, 8200, 9001, 40000, 70001, 70016, 131000]
-        found = [self.random.choice([size for size in large if size <= self.most])]
+        found = [self.random.choice([size for size in large if size <= self.most] or [self.most])]
         while len(found) < 4 and self.random.random() < 0.7:
             found.append(self.random.choice([1, 2, 3, 7, 13, 17, 33, 129, 257, 301]))
         while prod(found) > self.most:
@@ -202,7 +202,7 @@ class _Builder:
         nodes = [node for node in self.bounds if wanted(node)]
         if not nodes or self.random.random() < 0.03:
             return self.leaf(self.random.choice(DTYPES), self.shape())
-        return nodes[-1 - min(len(nodes) - 1, int(self.random.expovariate(0.15)))]
+        return nodes[-1 - int(min(len(nodes) - 1, self.random.expovariate(0.15)))]
 
     def like(self, node: Node, dtype: DType | None = None, exact: bool = False) -> Node:
         """Another node of the same shape and of a dtype, if need be by way of moving and converting."""

@@ -101,17 +101,29 @@ class Group:
         return sorted(self.along, key=lambda node: node.serial)
 
 
-def fuse(graph: Graph, computes: Callable[[Node], bool], worth: Callable[[Group], bool]) -> Graph:
+def fuse(
+    graph: Graph,
+    computes: Callable[[Node], bool],
+    worth: Callable[[Group], bool],
+    describe: Callable[[ops.Fusion], str] | None = None,
+) -> Graph:
     """`graph` with groups of nodes exchanged for `Fusion` nodes.
 
-    `computes` says which nodes loops can hold, `worth` which finished groups are to become loops.
+    `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe`
+    for people what a group's loops cost.
     """
-    return _Fuser(graph, computes).run(worth)
+    return _Fuser(graph, computes, describe).run(worth)
 
 
 class _Fuser:
-    def __init__(self, graph: Graph, computes: Callable[[Node], bool]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        computes: Callable[[Node], bool],
+        describe: Callable[[ops.Fusion], str] | None,
+    ) -> None:
         self.graph = graph
+        self.describe = describe
         self.computes = computes
         self.results = set(graph.results)
         self.users: dict[Node, list[Node]] = {}
@@ -129,7 +141,7 @@ class _Fuser:
             self._place(node)
         self._merge_siblings()
         kept = {group for group in self.made if worth(group)}
-        return _Builder(self.graph, self.groups, kept).run() if kept else self.graph
+        return _Builder(self.graph, self.groups, kept, self.describe).run() if kept else self.graph
 
     # --- where a node goes ---------------------------------------------------------------------------
 
@@ -409,8 +421,15 @@ def _reads_in_order(node: Node, asked: set[Along], group: Group) -> bool:
 class _Builder:
     """Writes the graph anew, with a node for each group."""
 
-    def __init__(self, graph: Graph, groups: dict[Node, list[Group]], kept: set[Group]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        groups: dict[Node, list[Group]],
+        kept: set[Group],
+        describe: Callable[[ops.Fusion], str] | None,
+    ) -> None:
         self.graph = graph
+        self.describe = describe
         self.kept = kept
         self.home = {
             node: each[0]
@@ -470,7 +489,7 @@ class _Builder:
         for node in group.members():
             inner[node] = node.rebuilt(tuple(inner[operand] for operand in node.operands))
         graph = Graph([inner[node] for node in inputs], [inner[node] for node in outputs], "fusion")
-        fusion = ops.Fusion(graph, group.domain, group.reduced)
+        fusion = ops.Fusion(graph, group.domain, group.reduced, self.describe)
         operands = tuple(self.new[node] for node in inputs)
         made = outputs[-1].rebuilt(operands, fusion)
         for number, node in enumerate(outputs):
