@@ -7,7 +7,7 @@ A group is computed in steps.  Each step is
         return (once0, ...)
     def tile0(part, s0, s1, in1, once0, out0, b0, ...):   ranges of the domain, arrays, room to work in
         x0 = in1[s0]
-        np.exp(x0, b0)
+        np.exp(x0, out=b0)
         ...
 
 There is one step, or where tiles leave partial results one more for each reduction that must be finished
@@ -347,7 +347,7 @@ class StepWriter:
             expression = self._expression(value, names)
         call = _CALL.fullmatch(expression)
         if call is not None and isinstance(getattr(np, call[1]), np.ufunc):
-            return _InPlace(f"np.{call[1]}({call[2]}, {{}})")
+            return _InPlace(f"np.{call[1]}({call[2]}, out={{}})")
         conversion = _CONVERSION.fullmatch(expression)
         if conversion is not None:
             return lambda out, names, room: [f"np.copyto({out}, {conversion[1]}, casting='unsafe')"]
@@ -486,7 +486,7 @@ def _larger(
 ) -> list[str]:
     """The maximum or minimum; constants make it simpler, as they leave less to say about zeros."""
     numbers = [number for number in map(constant_of, operands) if number is not None]
-    call = f"np.{name}({', '.join(names)}, {out})"
+    call = f"np.{name}({', '.join(names)}, out={out})"
     if any(number != 0 for number in numbers):
         return [call]
     if (
@@ -495,7 +495,7 @@ def _larger(
         and value.dtype not in EXTENDED_FLOAT
     ):
         # Never -0, and 0.0 + -0.0 is 0.0.
-        return [call, f"np.add({out}, {out}.dtype.type(0), {out})"]
+        return [call, f"np.add({out}, {out}.dtype.type(0), out={out})"]
     return [f"{name}_into({', '.join(names)}, {out}, {room(np.bool_, value.axes)})"]
 
 
@@ -515,7 +515,7 @@ def _clamp(step: StepWriter, value: Value) -> Lines | None:
 def _rsqrt(step: StepWriter, value: Value) -> Lines | None:
     if value.dtype in COMPLEX:
         return None
-    return lambda out, names, room: [f"np.sqrt({names[0]}, {out})", f"np.reciprocal({out}, {out})"]
+    return lambda out, names, room: [f"np.sqrt({names[0]}, out={out})", f"np.reciprocal({out}, out={out})"]
 
 
 def _logistic(step: StepWriter, value: Value) -> Lines | None:
@@ -527,11 +527,25 @@ def _logistic(step: StepWriter, value: Value) -> Lines | None:
     ]
 
 
+def _power(step: StepWriter, value: Value) -> Lines | None:
+    """NumPy takes square roots and squares where there is one exponent, which must not depend on tiles."""
+    exponent = value.operands[1]
+    if value.dtype not in (np.float32, np.float64) or exponent.axes in (frozenset(), value.axes):
+        return None
+
+    def lines(out: str, names: list[str], room: Callable[[Any, Axes], str]) -> list[str]:
+        each = room(value.dtype, value.axes)
+        return [f"np.copyto({each}, {names[1]})", f"np.power({names[0]}, {each}, out={out})"]
+
+    return lines
+
+
 SPECIAL: Final[dict[type[Op], Callable[[StepWriter, Value], Lines | None]]] = {
     ops.Clamp: _clamp,
     ops.Logistic: _logistic,
     ops.Maximum: _extremum,
     ops.Minimum: _extremum,
+    ops.Power: _power,
     ops.Rsqrt: _rsqrt,
     ops.Select: _select,
 }

@@ -53,7 +53,8 @@ def computes(node: Node) -> bool:
 
 def _is_held(node: Node) -> bool:
     kind = node.type
-    return isinstance(kind, TensorType) and not bool(kind.dynamic) and 0 not in kind.shape
+    held: bool = isinstance(kind, TensorType) and not kind.dynamic and 0 not in kind.shape
+    return held
 
 
 def fuse(graph: Graph, worth: Callable[[Ints, int, int], bool]) -> Graph:
