@@ -82,12 +82,8 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "max_depth": _Option(10_000, _positive),
     "max_pending_bytes": _Option(64 * 2**20, _positive),
     "jit_warn_compilations": _Option(20, _positive),
-<<<<<<< HEAD
     "fusion": _Option("auto", _one_of("auto", "compiled", "tiles", "off")),
-=======
-    "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
     "kernel_cache": _Option("on", _one_of("on", "off")),
->>>>>>> w-engine
     "verify_graphs": _Option(False, _flag),
 }
 

@@ -21,6 +21,9 @@ TILE: Final = 2**16
 STRETCH: Final = 4
 #: Neighbouring elements at least that a tile has where neighbours belong to different results.
 COLUMNS: Final = 128
+#: A reduced innermost dimension up to this size lies outermost in the memory of tiles, since NumPy's loops
+#: over the innermost dimension would be too short.
+SHORT: Final = 16
 #: Elements that a tile reduces at least where it leaves partial results.
 ROWS: Final = 32
 
@@ -55,6 +58,15 @@ class Grid:
     def cut(self) -> frozenset[int]:
         """The dimensions that are cut."""
         return frozenset(axis for axis, count in enumerate(self.counts) if count > 1)
+
+    @cached_property
+    def first(self) -> int | None:
+        """The dimension that lies outermost in the memory of tiles, if that is not the first."""
+        large = [axis for axis, size in enumerate(self.domain) if size != 1]
+        if not large or large[-1] not in self.reduced or self.domain[large[-1]] > SHORT:
+            return None
+        wide = prod(self.chunks) // self.domain[large[-1]] >= COLUMNS
+        return large[-1] if wide and self.counts[large[-1]] == 1 else None
 
     def tile(self, number: int) -> tuple[int, list[slice]]:
         """Tile `number`: which part of its results it gives, and its range of each dimension."""

@@ -36,7 +36,7 @@ def select_into(predicate: Array, x: Array, y: Array, out: Array, negative: Arra
 
 def maximum_into(x: Array, y: Array, out: Array, flags: Array) -> None:
     """The larger float, 0.0 being larger than -0.0.  flags: bool, of the shape of `out`."""
-    np.maximum(x, y, out)
+    np.maximum(x, y, out=out)
     np.equal(out, 0, flags)
     if flags.any():
         kind = BITS[out.dtype.itemsize]
@@ -47,7 +47,7 @@ def maximum_into(x: Array, y: Array, out: Array, flags: Array) -> None:
 
 def minimum_into(x: Array, y: Array, out: Array, flags: Array) -> None:
     """The smaller float, -0.0 being smaller than 0.0.  flags: bool, of the shape of `out`."""
-    np.minimum(x, y, out)
+    np.minimum(x, y, out=out)
     np.equal(out, 0, flags)
     if flags.any():
         kind = BITS[out.dtype.itemsize]

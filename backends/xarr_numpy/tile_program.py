@@ -7,7 +7,7 @@ A group is computed in steps.  Each step is
         return (once0, ...)
     def tile0(part, s0, s1, in1, once0, out0, b0, ...):   ranges of the domain, arrays, room to work in
         x0 = in1[s0]
-        np.exp(x0, b0)
+        np.exp(x0, out=b0)
         ...
 
 There is one step, or where tiles leave partial results one more for each reduction that must be finished
@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.compiler.fuse import CHEAP, MOVES
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.op import Op
@@ -85,6 +86,8 @@ class Step:
     tile: str | None
     tile_arguments: tuple[str, ...]
     totals: tuple[Total, ...]
+    #: What later steps need again, whole.
+    kept: tuple[tuple[str, DType], ...]
     rooms: tuple[Room, ...]
     sizes: tuple[int, ...]
 
@@ -152,9 +155,12 @@ class StepWriter:
         self.header: list[str] = []
         self.body: list[str] = []
         self.arguments: dict[str, None] = {}
+        #: Values that later steps need again, and the arrays that keep them.
+        self.kept: dict[Value, str] = {}
 
     def step(self) -> Step:
         in_tile, at_once = self._wanted()
+        self._keep(in_tile)
         for value in at_once:
             self._write_once(value)
         self.last = {operand: value for value in in_tile if not value.once for operand in value.operands}
@@ -173,6 +179,7 @@ class StepWriter:
             Total(v, f"total{number}_{k}", self.known[v.operands[1]]) for k, v in enumerate(self.reductions)
         )
         self.writer.whole.update((total.value, total.name) for total in totals)
+        self.writer.whole.update(self.kept)
         used = [self.known[value] for value in in_tile if value.once] + [total.initial for total in totals]
         results = tuple(name for name in dict.fromkeys(used) if name.startswith("once"))
         if self.once_body:
@@ -192,6 +199,7 @@ class StepWriter:
             f"tile{number}" if self.body else None,
             tuple(self.arguments),
             totals,
+            tuple((name, value.dtype) for value, name in self.kept.items() if name.startswith("kept")),
             rooms,
             tuple(self.rooms.sizes),
         )
@@ -209,20 +217,41 @@ class StepWriter:
         for value in self.outputs:
             (whole if self._is_whole(value) else tile).add(value)
         for value in reversed(self.values.every):
-            if value in tile and not value.once:
-                tile.update(value.operands)
-            elif value in tile:
+            if value in tile and value.once:
                 whole.add(value)
+            elif value in tile and value not in self.writer.whole:
+                tile.update(value.operands)
             if value in whole and value not in self.writer.whole:
                 whole.update(value.operands)
         every = self.values.every
         return [value for value in every if value in tile], [value for value in every if value in whole]
 
+    def _keep(self, in_tile: list[Value]) -> None:
+        """Find what later steps need again: results of this one, and what would take long to compute."""
+        costly: set[Value] = set()
+        for value in in_tile:
+            known = value.once or value in self.writer.whole
+            if known or not (
+                costly.intersection(value.operands) or not isinstance(value.node.op, (*CHEAP, *MOVES))
+            ):
+                continue
+            costly.add(value)
+        for value in in_tile:
+            later = any(
+                user.stage > self.number + isinstance(user.node.op, ops.Reduce)
+                for user in self.values.users.get(value, ())
+            )
+            if later and not value.once and value.axes == self.values.large:
+                if value in self.outputs:
+                    self.kept[value] = f"out{self.outputs[value]}"
+                elif value in costly:
+                    self.kept[value] = f"kept{self.number}_{len(self.kept)}"
+
     # --- once ------------------------------------------------------------------------------------------
 
     def _write_once(self, value: Value) -> None:
         name = self.known[value] = self._known_name(value)
-        if name.startswith(("in", "total")):
+        if not name.startswith(("number", "once")):
             self.once_arguments[name] = None
         if value in self.outputs and self._is_whole(value):
             target = f"out{self.outputs[value]}"
@@ -273,6 +302,11 @@ class StepWriter:
         if not name.startswith("number"):
             self.arguments[name] = None
         self.names[value] = self._cut(name, value.axes, f"x{len(self.names)}")
+        if self.grid.first in value.axes:
+            # NumPy takes the order of its loops from all arrays.
+            room = self.rooms.take(value.dtype, value.axes)
+            self.body.append(f"np.copyto({room.name}, {self.names[value]})")
+            self.names[value], self.held[value] = room.name, room
 
     def _cut(self, name: str, axes: Iterable[int], local: str, first: tuple[str, ...] = ()) -> str:
         cut = self.grid.cut & frozenset(axes)
@@ -313,7 +347,7 @@ class StepWriter:
             expression = self._expression(value, names)
         call = _CALL.fullmatch(expression)
         if call is not None and isinstance(getattr(np, call[1]), np.ufunc):
-            return _InPlace(f"np.{call[1]}({call[2]}, {{}})")
+            return _InPlace(f"np.{call[1]}({call[2]}, out={{}})")
         conversion = _CONVERSION.fullmatch(expression)
         if conversion is not None:
             return lambda out, names, room: [f"np.copyto({out}, {conversion[1]}, casting='unsafe')"]
@@ -334,9 +368,13 @@ class StepWriter:
     def _target(self, value: Value) -> str | None:
         """The tile's part of a result that can be computed where it belongs."""
         number = self.outputs.get(value)
-        if number is None or self._is_whole(value) or value.axes != self._result_axes(number):
+        if number is not None and not self._is_whole(value) and value.axes == self._result_axes(number):
+            return self._result(number)
+        kept = self.kept.get(value, "")
+        if not kept.startswith("kept"):
             return None
-        return self._result(number)
+        self.arguments[kept] = None
+        return self._cut(kept, value.axes, f"y{kept[4:]}")
 
     def _result_axes(self, number: int) -> Axes:
         return frozenset(axis for axis, size in enumerate(self.values.own_shape(number)) if size != 1)
@@ -448,7 +486,7 @@ def _larger(
 ) -> list[str]:
     """The maximum or minimum; constants make it simpler, as they leave less to say about zeros."""
     numbers = [number for number in map(constant_of, operands) if number is not None]
-    call = f"np.{name}({', '.join(names)}, {out})"
+    call = f"np.{name}({', '.join(names)}, out={out})"
     if any(number != 0 for number in numbers):
         return [call]
     if (
@@ -457,7 +495,7 @@ def _larger(
         and value.dtype not in EXTENDED_FLOAT
     ):
         # Never -0, and 0.0 + -0.0 is 0.0.
-        return [call, f"np.add({out}, {out}.dtype.type(0), {out})"]
+        return [call, f"np.add({out}, {out}.dtype.type(0), out={out})"]
     return [f"{name}_into({', '.join(names)}, {out}, {room(np.bool_, value.axes)})"]
 
 
@@ -477,7 +515,7 @@ def _clamp(step: StepWriter, value: Value) -> Lines | None:
 def _rsqrt(step: StepWriter, value: Value) -> Lines | None:
     if value.dtype in COMPLEX:
         return None
-    return lambda out, names, room: [f"np.sqrt({names[0]}, {out})", f"np.reciprocal({out}, {out})"]
+    return lambda out, names, room: [f"np.sqrt({names[0]}, out={out})", f"np.reciprocal({out}, out={out})"]
 
 
 def _logistic(step: StepWriter, value: Value) -> Lines | None:
@@ -489,11 +527,25 @@ def _logistic(step: StepWriter, value: Value) -> Lines | None:
     ]
 
 
+def _power(step: StepWriter, value: Value) -> Lines | None:
+    """NumPy takes square roots and squares where there is one exponent, which must not depend on tiles."""
+    exponent = value.operands[1]
+    if value.dtype not in (np.float32, np.float64) or exponent.axes in (frozenset(), value.axes):
+        return None
+
+    def lines(out: str, names: list[str], room: Callable[[Any, Axes], str]) -> list[str]:
+        each = room(value.dtype, value.axes)
+        return [f"np.copyto({each}, {names[1]})", f"np.power({names[0]}, {each}, out={out})"]
+
+    return lines
+
+
 SPECIAL: Final[dict[type[Op], Callable[[StepWriter, Value], Lines | None]]] = {
     ops.Clamp: _clamp,
     ops.Logistic: _logistic,
     ops.Maximum: _extremum,
     ops.Minimum: _extremum,
+    ops.Power: _power,
     ops.Rsqrt: _rsqrt,
     ops.Select: _select,
 }

@@ -69,6 +69,12 @@ class Values:
         self.outputs = [self._values[node, self._own(node)] for node in self.graph.results]
         #: Without those that are another value seen from elsewhere.
         self.every = list(dict.fromkeys(self._values.values()))
+        #: The dimensions that have more than one index.
+        self.large: Axes = frozenset(large)
+        self.users: dict[Value, list[Value]] = {}
+        for value in self.every:
+            for operand in value.operands:
+                self.users.setdefault(operand, []).append(value)
 
     def _own(self, node: Node) -> Along:
         """How a result runs along the domain, or along its kept dimensions."""

@@ -26,6 +26,8 @@ from xarr_numpy.tile_kernels import joined, width
 from xarr_numpy.tile_program import Step, Total, Writer
 from xarr_numpy.tile_values import Array, Ints, Values, as_domain
 
+#: A thread that runs NumPy hands Python's lock over and over: it is worth so many times more elements.
+HAND_OVER: Final = 4
 #: Bytes that a thread keeps for the buffers of the next kernel.
 MOST_KEPT: Final = 2**25
 
@@ -53,7 +55,8 @@ def computes(node: Node) -> bool:
 
 def _is_held(node: Node) -> bool:
     kind = node.type
-    return isinstance(kind, TensorType) and not kind.dynamic and 0 not in kind.shape
+    held: bool = isinstance(kind, TensorType) and not kind.dynamic and 0 not in kind.shape
+    return held
 
 
 def fuse(graph: Graph, worth: Callable[[Ints, int, int], bool]) -> Graph:
@@ -117,11 +120,13 @@ class TiledKernel:
         if step.once is not None:
             found = arrays[step.once](*[arrays[name] for name in step.once_arguments])
             arrays.update(zip(step.once_results, found, strict=True))
+        for name, dtype in step.kept:
+            arrays[name] = pool.empty(self.grid.domain, dtype)
         for number, total in enumerate(step.totals):
             arrays[f"part{number}"] = self._parts(total)
         if step.tile is not None:
             run = _Tiles(self, step, arrays)
-            workers.run(run, 0, self.grid.total, prod(self.grid.chunks))
+            workers.run(run, 0, self.grid.total, prod(self.grid.chunks) // HAND_OVER)
         for number, total in enumerate(step.totals):
             op = total.value.node.op
             assert isinstance(op, ops.Reduce)
@@ -182,5 +187,14 @@ class _Tiles:
             shape = [length if axis in room.axes else 1 for axis, length in enumerate(lengths)]
             nbytes = prod(shape) * room.dtype.itemsize
             start = starts[room.slot]
-            found.append(block[start : start + nbytes].view(room.dtype).reshape(shape))
+            array = block[start : start + nbytes].view(room.dtype)
+            found.append(_laid_out(array, shape, self.grid.first))
         return found
+
+
+def _laid_out(array: Array, shape: list[int], first: int | None) -> Array:
+    """An array of this shape whose dimension `first` lies outermost in memory."""
+    if first is None:
+        return array.reshape(shape)
+    others = [*shape[:first], *shape[first + 1 :]]
+    return np.moveaxis(array.reshape([shape[first], *others]), 0, first)
