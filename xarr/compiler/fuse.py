@@ -133,14 +133,15 @@ class _Fuser:
         self.groups: dict[Node, list[Group]] = {}
         #: What moves elements, was copied into groups, and is wanted as an array all the same.
         self.arrays: set[Node] = set()
-        self.made: list[Group] = []
+        #: The places in the graph of a group's first and last member.
+        self.spans: dict[Group, tuple[int, int]] = {}
         self.order = {node: place for place, node in enumerate(graph.nodes)}
 
     def run(self, worth: Callable[[Group], bool]) -> Graph:
         for node in reversed(self.graph.nodes):
             self._place(node)
         self._merge_siblings()
-        kept = {group for group in self.made if worth(group)}
+        kept = {group for group in self.spans if worth(group)}
         return _Builder(self.graph, self.groups, kept, self.describe).run() if kept else self.graph
 
     # --- where a node goes ---------------------------------------------------------------------------
@@ -187,7 +188,7 @@ class _Fuser:
             group = Group(node.shape, ())
             group.along[node] = {whole(node.shape)}
         self.groups[node] = [group]
-        self.made.append(group)
+        self.spans[group] = (self.order[node], self.order[node])
 
     def _asked(self, node: Node, group: Group) -> set[Along]:
         """How the members of the group that use `node` make it run along the domain."""
@@ -215,6 +216,7 @@ class _Fuser:
             group.along = before
             return False
         self.groups[node] = [group]
+        self.spans[group] = (self.order[node], self.spans[group][1])
         return True
 
     # --- groups over the same elements ---------------------------------------------------------------
@@ -222,7 +224,7 @@ class _Fuser:
     def _merge_siblings(self) -> None:
         """Let groups with one domain that read the same arrays run as one, which reads them once."""
         alike: dict[tuple[Ints, Ints], list[Group]] = {}
-        for group in self.made:
+        for group in self.spans:
             bucket = alike.setdefault((group.domain, group.reduced), [])
             if len(bucket) < MOST_SIBLINGS:
                 bucket.append(group)
@@ -262,7 +264,8 @@ class _Fuser:
             group.along[node] = group.along.get(node, set()) | along
             homes = [group if home is other else home for home in self.groups[node]]
             self.groups[node] = list(dict.fromkeys(homes))
-        self.made.remove(other)
+        (low, high), (first, last) = self.spans[group], self.spans.pop(other)
+        self.spans[group] = (min(low, first), max(high, last))
 
     def _feeds(self, node: Node, group: Group) -> bool:
         """Whether something outside of the group that uses `node` is used by the group in turn."""
@@ -303,17 +306,17 @@ class _Fuser:
 
     def _last_that_may_feed(self, group: Group) -> int:
         """The place in the graph behind which nothing comes that the group may depend on."""
-        last = self._span(group)[1]
-        spans = sorted(self._span(other) for other in self.made if other is not group)
-        for low, high in spans:
+        last = self.spans[group][1]
+        crossing = [
+            span for other, span in self.spans.items() if span[0] <= last < span[1] and other is not group
+        ]
+        if not crossing:
+            return last
+        for low, high in sorted(self.spans.values()):
             if low > last:
                 break
             last = max(last, high)
         return last
-
-    def _span(self, group: Group) -> tuple[int, int]:
-        places = [self.order[member] for member in group.along if not isinstance(member.op, MOVES)]
-        return min(places), max(places)
 
 
 def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
