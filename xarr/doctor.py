@@ -9,6 +9,7 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from xarr import backend as backends
+from xarr.compiler import object_cache
 from xarr.config import current as config
 from xarr.errors import BackendError
 
@@ -23,7 +24,7 @@ _OPTIONAL = {
 
 def report() -> str:
     """All that a bug report needs to say about the installation, as text."""
-    parts = (_versions(), _optional(), _backends(), _gpu(), _settings())
+    parts = (_versions(), _optional(), _backends(), _kernels(), _gpu(), _settings())
     return "\n\n".join("\n".join(part) for part in parts)
 
 
@@ -61,6 +62,12 @@ def _backends() -> Iterator[str]:
             if found.engine():
                 yield f"  {'':18} fusion: {found.engine()}"
     yield "  (* the backend of new arrays)"
+
+
+def _kernels() -> Iterator[str]:
+    yield "compiled loops"
+    cache = object_cache.present()
+    yield f"  kernel cache       {'off' if cache is None else cache.state()}"
 
 
 def _gpu() -> Iterator[str]:

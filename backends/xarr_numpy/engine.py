@@ -23,14 +23,8 @@ from xarr.ir.types import TensorType
 WORTH_COMPILING: Final = 2**22
 #: The same for the body of a loop, which runs several times.
 WORTH_COMPILING_IN_LOOP: Final = 2**16
-#: The same where the time to compile does not count, only that to call.
-WORTH_CALLING: Final = 2**13
-#: The same for tiles, where nothing has to be compiled, but little is won where arrays fit in the cache.
-WORTH_TILING: Final = 2**18
-#: The same where the program runs many times.
-WORTH_TILING_OFTEN: Final = 2**17
-#: Operations of small arrays that take NumPy longer to call than one kernel.
-WORTH_CALLING_ONCE: Final = 4
+#: The same for tiles, in loops too.  There is nothing to compile, but below it arrays lie in a cache anyhow.
+WORTH_TILING: Final = 2**22
 #: Element operations that a transcendental function counts for.
 COSTLY: Final = 5
 #: Kernels that are kept.
@@ -86,9 +80,10 @@ def fuse(graph: Graph, hot: bool) -> Graph:
     if config.fusion != "auto":
         least = 1
     elif engine == "tiles":
-        least = WORTH_TILING_OFTEN if hot else WORTH_TILING
+        least = WORTH_TILING
     else:
-        least = WORTH_CALLING if hot else WORTH_COMPILING
+        # A call of a kernel costs no more than one of NumPy's functions.
+        least = 1 if hot else WORTH_COMPILING
     return _fused(graph, least, hot)
 
 
@@ -115,21 +110,17 @@ def _fused(graph: Graph, least: int, hot: bool) -> Graph:
     if not hot and not _may_hold(graph, least):
         return graph
 
-    engine = chosen()
-    often = hot and engine == "compiled"
-
     def worth(domain: tuple[int, ...], cheap: int, costly: int) -> bool:
-        work = prod(domain) * (cheap + COSTLY * costly)
-        return work >= least or (often and cheap + costly >= WORTH_CALLING_ONCE)
+        return prod(domain) * (cheap + COSTLY * costly) >= least
 
-    found: Graph = _module(engine).fuse(graph, worth)
+    found: Graph = _module(chosen()).fuse(graph, worth)
     return found
 
 
 def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     """The same in the graphs that loops, branches and calls run."""
     replaced: dict[Node, Node] = {}
-    inner = min(least, WORTH_COMPILING_IN_LOOP)
+    inner = min(least, WORTH_COMPILING_IN_LOOP) if chosen() == "compiled" else least
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op

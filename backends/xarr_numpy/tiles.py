@@ -41,7 +41,8 @@ def computes(node: Node) -> bool:
         return False
     if isinstance(op, ops.Reshape):
         sizes, before = ([n for n in each.shape if n != 1] for each in (node, node.operands[0]))
-        return sizes == before
+        same: bool = sizes == before
+        return same
     if isinstance(op, ops.Constant):
         return node.tensor_type.size == 1
     if isinstance(op, ops.Reduce):
@@ -100,7 +101,7 @@ class TiledKernel:
             for k, node in enumerate(graph.results)
         ]
 
-    def __call__(self, *operands: Array) -> Any:
+    def call(self, *operands: Array) -> Any:
         rank = len(self.grid.domain)
         outputs = [pool.empty(shape, dtype) for _, shape, dtype, _ in self._results]
         # In the scope are the constants that functions want to be called with.

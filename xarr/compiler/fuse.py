@@ -15,6 +15,7 @@ What moves or repeats elements is free and is copied into every group that uses 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import prod
@@ -33,6 +34,8 @@ ONE: Final = -1
 
 #: Members of a group at most: it bounds the time to compile one.
 MOST_MEMBERS: Final = 120
+#: Groups of one domain among which siblings are looked for.
+MOST_SIBLINGS: Final = 32
 
 MOVES: Final = (
     *(ops.BroadcastInDim, ops.Concatenate, ops.Constant, ops.Iota, ops.Pad, ops.Reshape),
@@ -98,17 +101,29 @@ class Group:
         return sorted(self.along, key=lambda node: node.serial)
 
 
-def fuse(graph: Graph, computes: Callable[[Node], bool], worth: Callable[[Group], bool]) -> Graph:
+def fuse(
+    graph: Graph,
+    computes: Callable[[Node], bool],
+    worth: Callable[[Group], bool],
+    describe: Callable[[ops.Fusion], str] | None = None,
+) -> Graph:
     """`graph` with groups of nodes exchanged for `Fusion` nodes.
 
-    `computes` says which nodes loops can hold, `worth` which finished groups are to become loops.
+    `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe`
+    for people what a group's loops cost.
     """
-    return _Fuser(graph, computes).run(worth)
+    return _Fuser(graph, computes, describe).run(worth)
 
 
 class _Fuser:
-    def __init__(self, graph: Graph, computes: Callable[[Node], bool]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        computes: Callable[[Node], bool],
+        describe: Callable[[ops.Fusion], str] | None,
+    ) -> None:
         self.graph = graph
+        self.describe = describe
         self.computes = computes
         self.results = set(graph.results)
         self.users: dict[Node, list[Node]] = {}
@@ -116,27 +131,33 @@ class _Fuser:
             for operand in dict.fromkeys(node.operands):
                 self.users.setdefault(operand, []).append(node)
         self.groups: dict[Node, list[Group]] = {}
+        #: What moves elements, was copied into groups, and is wanted as an array all the same.
+        self.arrays: set[Node] = set()
+        self.made: list[Group] = []
         self.order = {node: place for place, node in enumerate(graph.nodes)}
 
     def run(self, worth: Callable[[Group], bool]) -> Graph:
         for node in reversed(self.graph.nodes):
             self._place(node)
-        groups = dict.fromkeys(group for groups in self.groups.values() for group in groups)
-        kept = {group for group in groups if worth(group)}
-        return _Builder(self.graph, self.groups, kept).run() if kept else self.graph
+        self._merge_siblings()
+        kept = {group for group in self.made if worth(group)}
+        return _Builder(self.graph, self.groups, kept, self.describe).run() if kept else self.graph
 
     # --- where a node goes ---------------------------------------------------------------------------
 
     def _place(self, node: Node) -> None:
         users = self.users.get(node, [])
         groups = list(dict.fromkeys(group for user in users for group in self.groups.get(user, ())))
-        outside = node in self.results or any(user not in self.groups for user in users)
+        outside = node in self.results or any(
+            user not in self.groups or user in self.arrays for user in users
+        )
         if not self.computes(node):
             return
         if isinstance(node.op, MOVES):
-            self._copy_into(node, groups)
+            if not self._copy_into(node, groups) or outside:
+                self.arrays.add(node)
             return
-        if isinstance(node.op, ops.Reduce) and monoid(node.op) is None:
+        if isinstance(node.op, ops.Reduce) and (monoid(node.op) is None or not node.op.dimensions):
             return
         alone = not outside and len(groups) == 1
         for group in groups:
@@ -144,12 +165,17 @@ class _Fuser:
                 return
         self._begin(node)
 
-    def _copy_into(self, node: Node, groups: list[Group]) -> None:
+    def _copy_into(self, node: Node, groups: list[Group]) -> bool:
+        """Copy a node that moves elements into the groups that use it; whether all take it."""
+        everywhere = True
         for group in groups:
             along = self._asked(node, group)
             if len(group.along) < MOST_MEMBERS and _reads_in_order(node, along, group):
                 group.along[node] = along
                 self.groups.setdefault(node, []).append(group)
+            else:
+                everywhere = False
+        return everywhere
 
     def _begin(self, node: Node) -> None:
         if isinstance(node.op, ops.Reduce):
@@ -161,6 +187,7 @@ class _Fuser:
             group = Group(node.shape, ())
             group.along[node] = {whole(node.shape)}
         self.groups[node] = [group]
+        self.made.append(group)
 
     def _asked(self, node: Node, group: Group) -> set[Along]:
         """How the members of the group that use `node` make it run along the domain."""
@@ -190,22 +217,103 @@ class _Fuser:
         self.groups[node] = [group]
         return True
 
+    # --- groups over the same elements ---------------------------------------------------------------
+
+    def _merge_siblings(self) -> None:
+        """Let groups with one domain that read the same arrays run as one, which reads them once."""
+        alike: dict[tuple[Ints, Ints], list[Group]] = {}
+        for group in self.made:
+            bucket = alike.setdefault((group.domain, group.reduced), [])
+            if len(bucket) < MOST_SIBLINGS:
+                bucket.append(group)
+        for bucket in alike.values():
+            while bucket:
+                group = bucket.pop(0)
+                for other in list(bucket):
+                    if self._are_siblings(group, other):
+                        self._merge(group, other)
+                        bucket.remove(other)
+
+    def _are_siblings(self, group: Group, other: Group) -> bool:
+        if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
+            return False
+        shared = self._read(group) & self._read(other)
+        if not any(node.tensor_type.size > 1 for node in shared):
+            return False
+        return not (self._reaches(group, other) or self._reaches(other, group))
+
+    def _read(self, group: Group) -> set[Node]:
+        """The arrays that a group reads in the order in which they lie in memory."""
+        return {
+            operand
+            for node, along in group.along.items()
+            for operand in node.operands
+            if operand not in group.along and None not in next(iter(along))
+        }
+
+    def _reaches(self, group: Group, other: Group) -> bool:
+        """Whether `other` uses, directly or not, what `group` computes."""
+        members = [node for node in group.along if not isinstance(node.op, MOVES)]
+        start = [user for node in members for user in self._users_outside(node, group)]
+        return self._leads_to(start, other)
+
+    def _merge(self, group: Group, other: Group) -> None:
+        for node, along in other.along.items():
+            group.along[node] = group.along.get(node, set()) | along
+            homes = [group if home is other else home for home in self.groups[node]]
+            self.groups[node] = list(dict.fromkeys(homes))
+        self.made.remove(other)
+
     def _feeds(self, node: Node, group: Group) -> bool:
         """Whether something outside of the group that uses `node` is used by the group in turn."""
-        last = max(self.order[member] for member in group.along)
+        return self._leads_to(self._users_outside(node, group), group)
+
+    def _leads_to(self, start: list[Node], group: Group) -> bool:
+        """Whether values go from these nodes to the group, all nodes of a group together."""
+        last = self._last_that_may_feed(group)
         seen: set[Node] = set()
-        stack = [user for user in self.users[node] if user not in group.along]
+        stack = list(start)
         while stack:
             user = stack.pop()
-            if user in seen or self.order[user] > last:
+            # What comes later matters only as part of a group that has something earlier.
+            if user in seen or (self.order[user] > last and user not in self.groups):
                 continue
             seen.add(user)
-            if user in group.along and not isinstance(user.op, MOVES):
+            if user in group.along:
                 return True
-            companions = [member for other in self.groups.get(user, ()) for member in other.along]
             stack.extend(self.users.get(user, ()))
-            stack.extend(companion for companion in companions if companion not in seen)
+            if not isinstance(user.op, MOVES):  # a group gives its results together
+                stack.extend(self._computed_with(user))
         return False
+
+    def _users_outside(self, node: Node, group: Group) -> list[Node]:
+        """What uses a node of the group outside of it, by way of what moves elements too."""
+        found, stack = [], [node]
+        for each in stack:
+            for user in self.users.get(each, ()):
+                if user not in group.along:
+                    found.append(user)
+                elif isinstance(user.op, MOVES):
+                    stack.append(user)
+        return found
+
+    def _computed_with(self, node: Node) -> list[Node]:
+        groups = self.groups.get(node, ())
+        return [member for group in groups for member in group.along if not isinstance(member.op, MOVES)]
+
+    def _last_that_may_feed(self, group: Group) -> int:
+        """The place in the graph behind which nothing comes that the group may depend on."""
+        last = self._span(group)[1]
+        spans = sorted(self._span(other) for other in self.made if other is not group)
+        for low, high in spans:
+            if low > last:
+                break
+            last = max(last, high)
+        return last
+
+    def _span(self, group: Group) -> tuple[int, int]:
+        places = [self.order[member] for member in group.along if not isinstance(member.op, MOVES)]
+        return min(places), max(places)
 
 
 def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
@@ -313,8 +421,15 @@ def _reads_in_order(node: Node, asked: set[Along], group: Group) -> bool:
 class _Builder:
     """Writes the graph anew, with a node for each group."""
 
-    def __init__(self, graph: Graph, groups: dict[Node, list[Group]], kept: set[Group]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        groups: dict[Node, list[Group]],
+        kept: set[Group],
+        describe: Callable[[ops.Fusion], str] | None,
+    ) -> None:
         self.graph = graph
+        self.describe = describe
         self.kept = kept
         self.home = {
             node: each[0]
@@ -322,6 +437,7 @@ class _Builder:
             if not isinstance(node.op, MOVES) and each[0] in kept
         }
         self.new: dict[Node, Node] = {node: node for node in graph.parameters}
+        self.place = {node: place for place, node in enumerate((*graph.parameters, *graph.nodes))}
         self.inputs = {group: self._inputs(group) for group in kept}
         demanded = self._demanded()
         self.outputs = {
@@ -330,8 +446,8 @@ class _Builder:
         }
 
     def _inputs(self, group: Group) -> list[Node]:
-        operands = [operand for node in group.members() for operand in node.operands]
-        return [node for node in dict.fromkeys(operands) if node not in group.along]
+        operands = {operand for node in group.members() for operand in node.operands}
+        return sorted(operands.difference(group.along), key=self.place.__getitem__)
 
     def _demanded(self) -> set[Node]:
         """Nodes whose values are wanted as arrays."""
@@ -347,6 +463,7 @@ class _Builder:
 
     def run(self) -> Graph:
         stack = list(reversed(self.graph.results))
+        tries: Counter[Group | Node] = Counter()
         while stack:
             node = stack[-1]
             group = self.home.get(node)
@@ -355,6 +472,8 @@ class _Builder:
             if node in self.new:
                 stack.pop()
             elif missing:
+                tries[group or node] += 1
+                assert tries[group or node] <= len(needed) + 1, "two groups wait for each other"
                 stack.extend(missing)
             elif group:
                 self._write(group)
@@ -370,7 +489,7 @@ class _Builder:
         for node in group.members():
             inner[node] = node.rebuilt(tuple(inner[operand] for operand in node.operands))
         graph = Graph([inner[node] for node in inputs], [inner[node] for node in outputs], "fusion")
-        fusion = ops.Fusion(graph, group.domain, group.reduced)
+        fusion = ops.Fusion(graph, group.domain, group.reduced, self.describe)
         operands = tuple(self.new[node] for node in inputs)
         made = outputs[-1].rebuilt(operands, fusion)
         for number, node in enumerate(outputs):
