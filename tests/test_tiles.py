@@ -264,7 +264,7 @@ def test_tiles_in_several_threads() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of the logarithms of negative numbers, from any thread
         kernel = assert_tiles_agree(program, x)
-        found = kernel(x)
+        found = kernel.call(x)
     assert kernel.grid.total > 40
     assert np.isnan(found).any()
 
@@ -273,8 +273,8 @@ def test_sums_have_the_same_bits_each_time() -> None:
     program = graph(lambda x: total(node(ops.Multiply(), x, x), (0,)), tensor("f4", 10**6))
     (kernel,) = groups(program)
     x = normal(10**6)
-    first = kernel(x)
-    assert all(kernel(x).tobytes() == first.tobytes() for _ in range(20))
+    first = kernel.call(x)
+    assert all(kernel.call(x).tobytes() == first.tobytes() for _ in range(20))
     np.testing.assert_allclose(first, np.square(x, dtype=np.float64).sum(), rtol=2e-7)
 
 
@@ -436,7 +436,7 @@ def test_the_text_of_a_kernel() -> None:
         "def program(a0):\n"
         "    v0 = k0(a0)\n"
         "    del a0\n"
-        "    return (finish(v0), )\n"
+        "    return (sealed(v0), )\n"
         "\n"
         "k0:\n"
         "    15 tiles of (67, 1000) over (1000, 1000)\n"
