@@ -23,10 +23,8 @@ from xarr.ir.types import TensorType
 WORTH_COMPILING: Final = 2**22
 #: The same for the body of a loop, which runs several times.
 WORTH_COMPILING_IN_LOOP: Final = 2**16
-#: The same for tiles, where nothing has to be compiled, but little is won where arrays fit in the cache.
-WORTH_TILING: Final = 2**18
-#: The same where the program runs many times.
-WORTH_TILING_OFTEN: Final = 2**17
+#: The same for tiles, in loops too.  There is nothing to compile, but below it arrays lie in a cache anyhow.
+WORTH_TILING: Final = 2**22
 #: Element operations that a transcendental function counts for.
 COSTLY: Final = 5
 #: Kernels that are kept.
@@ -82,7 +80,7 @@ def fuse(graph: Graph, hot: bool) -> Graph:
     if config.fusion != "auto":
         least = 1
     elif engine == "tiles":
-        least = WORTH_TILING_OFTEN if hot else WORTH_TILING
+        least = WORTH_TILING
     else:
         # A call of a kernel costs no more than one of NumPy's functions.
         least = 1 if hot else WORTH_COMPILING
@@ -122,7 +120,7 @@ def _fused(graph: Graph, least: int, hot: bool) -> Graph:
 def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     """The same in the graphs that loops, branches and calls run."""
     replaced: dict[Node, Node] = {}
-    inner = min(least, WORTH_COMPILING_IN_LOOP)
+    inner = min(least, WORTH_COMPILING_IN_LOOP) if chosen() == "compiled" else least
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op

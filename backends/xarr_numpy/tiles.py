@@ -48,8 +48,7 @@ def computes(node: Node) -> bool:
     if isinstance(op, ops.Reduce):
         return len(node.operands) == 2 and bool(op.dimensions) and ufunc_of(op.computation) is not None
     if isinstance(op, ops.BitcastConvert):
-        width: int = node.operands[0].dtype.itemsize
-        return op.dtype.itemsize == width
+        return bool(op.dtype.itemsize == node.operands[0].dtype.itemsize)
     return isinstance(op, (Elementwise, ops.BroadcastInDim, ops.Iota, *_IRREGULAR))
 
 
