@@ -15,7 +15,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,6 +24,8 @@ import numpy as np
 from cpu_rows import ROWS
 from cpu_rows.contenders import Row, by_xarr, numba_kernels
 from cpu_rows.elementwise import compiling
+
+Statistic = Callable[[list[float]], float]
 
 #: Whose times are columns; the others are peers all the same.
 OURS = ("xarr", "lazy")
@@ -61,7 +63,7 @@ def measured(rows: Iterable[Row], options: argparse.Namespace, bandwidth: float)
     for row in rows:
         for size in sizes(row, options):
             for dtype in options.dtypes:
-                yield measured_line(row, np.dtype(dtype), size, budget, bandwidth)
+                yield measured_line(row, np.dtype(dtype), size, budget, bandwidth, options.of_samples)
     measure.progress("")
 
 
@@ -71,7 +73,9 @@ def sizes(row: Row, options: argparse.Namespace) -> tuple[int, ...]:
     return row.quick_sizes if options.quick and row.quick_sizes else row.sizes
 
 
-def measured_line(row: Row, dtype: np.dtype, size: int, budget: float, bandwidth: float) -> Line:
+def measured_line(
+    row: Row, dtype: np.dtype, size: int, budget: float, bandwidth: float, of_samples: Statistic
+) -> Line:
     label = f"({row.letter}) {row.name} {size or ''} {dtype}"
     measure.progress(f"{label}: compiling and checking")
     contenders = row.case(dtype, size)
@@ -80,7 +84,7 @@ def measured_line(row: Row, dtype: np.dtype, size: int, budget: float, bandwidth
     except measure.WrongResult as error:
         raise measure.WrongResult(f"{label}: {error}") from None
     measure.progress(f"{label}: timing {', '.join(contenders)}")
-    seconds = measure.time_case(contenders, budget)
+    seconds = measure.time_case(contenders, budget, of_samples)
     needed = row.traffic(size) * dtype.itemsize / bandwidth if row.traffic else None
     return Line(row.letter, row.name, dtype.name, size, seconds, needed and needed / seconds["xarr"])
 
@@ -120,11 +124,12 @@ def compile_milliseconds(rounds: int = 5) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def header(bandwidth: float) -> str:
+def header(bandwidth: float, of_samples: Statistic) -> str:
+    kind = "medians" if of_samples is statistics.median else "least times"
     return (
         f"{measure.machine()}\n{measure.versions(PACKAGES)}\n"
         f"memory bandwidth (x + 3 y of float64): {bandwidth / 1e9:.1f} GB/s; numba runs with fastmath, in parallel\n"
-        "times in ms; × best: xarr under jit over the best peer; memory: fraction of the bandwidth that xarr reaches\n"
+        f"{kind} in ms; × best: xarr under jit over the best peer; memory: part of the bandwidth that xarr reaches\n"
     )
 
 
@@ -158,7 +163,10 @@ def listed(text: str) -> list[str]:
 
 
 def sizes_listed(text: str) -> list[int]:
-    return [int(part) for part in listed(text)]
+    found = [int(part) for part in listed(text)]
+    if min(found, default=0) < 1:
+        raise argparse.ArgumentTypeError(f"wanted positive lengths, got {min(found, default='none')}")
+    return found
 
 
 def dtypes_listed(text: str) -> list[str]:
@@ -186,6 +194,14 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds and steps: whether it runs, not how fast"
     )
+    parser.add_argument(
+        "--least",
+        action="store_const",
+        dest="of_samples",
+        const=min,
+        default=statistics.median,
+        help="the least sample instead of the median: for a machine that is busy with other work",
+    )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     return parser.parse_args(arguments)
 
@@ -196,7 +212,7 @@ def main(arguments: list[str] | None = None, rows: Iterable[Row] = ROWS) -> None
     compiled = compile_milliseconds(1 if options.quick else 5) if "a" in options.rows else {}
     lines = list(measured([row for row in rows if row.letter in options.rows], options, bandwidth))
     names = columns(lines)
-    print(header(bandwidth))
+    print(header(bandwidth, options.of_samples))
     print("\n".join([table_head(names), *(shown(line, names) for line in lines)]))
     if compiled:
         times = ", ".join(f"{name} {value:.0f}" for name, value in compiled.items())

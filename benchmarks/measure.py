@@ -40,8 +40,8 @@ def progress(text: str) -> None:
     print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def time_table(table: Mapping[str, Contenders], rounds: int, calls: int = 1) -> Medians:
-    """Median seconds per call of each case; one round runs every case of every row once, in turn."""
+def time_table(table: Mapping[str, Contenders], rounds: int, calls: int = 1, unit: float = 1) -> Medians:
+    """Median time per call of each case, in units of `unit` seconds; one round runs each case once, in turn."""
     samples: dict[tuple[str, str], list[float]] = {}
     gc.disable()
     for round_ in range(rounds + 1):
@@ -55,24 +55,27 @@ def time_table(table: Mapping[str, Contenders], rounds: int, calls: int = 1) -> 
     gc.enable()
     rows: Medians = {}
     for (row, name), values in samples.items():
-        rows.setdefault(row, {})[name] = statistics.median(values)
+        rows.setdefault(row, {})[name] = statistics.median(values) / unit
     return rows
 
 
-def time_case(contenders: Contenders, budget: float) -> dict[str, float]:
-    """Median seconds per call of each contender, in rounds that take about `budget` seconds together."""
+def time_case(
+    contenders: Contenders, budget: float, of_samples: Callable[[list[float]], float] = statistics.median
+) -> dict[str, float]:
+    """Seconds per call of each contender, the median of rounds that take about `budget` seconds together."""
     gc.disable()
     once = {name: _sample(call, 1) for name, call in contenders.items()}
     repeats = {name: max(1, round(SAMPLE_SECONDS / seconds)) for name, seconds in once.items()}
     round_seconds = sum(once[name] * repeats[name] for name in contenders)
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(budget / round_seconds)))
-    samples: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
+    # A single call that took long enough is the first sample; others only told how often to repeat.
+    samples = {name: [seconds] if repeats[name] == 1 else [] for name, seconds in once.items()}
+    for _ in range(rounds - 1):
         for name, call in contenders.items():
             samples[name].append(_sample(call, repeats[name]))
     gc.enable()
     gc.collect()
-    return {name: statistics.median(values) for name, values in samples.items()}
+    return {name: of_samples(values) for name, values in samples.items()}
 
 
 def _sample(call: Call, calls: int) -> float:
@@ -91,8 +94,8 @@ def check(
     greatest magnitude of the result; of others, the part `unequal` may differ.  Raises WrongResult.
     """
     wanted = _arrays(contenders[base]())
-    for name, call in contenders.items():
-        got = _arrays(call())
+    for name in [name for name in contenders if name != base]:
+        got = _arrays(contenders[name]())
         if len(got) != len(wanted):
             raise WrongResult(f"{name} gives {len(got)} results, {base} gives {len(wanted)}")
         for left, right in zip(got, wanted, strict=True):
