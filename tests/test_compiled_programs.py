@@ -117,3 +117,37 @@ def test_compiled_agrees_with_numpy(name: str, dtype: str) -> None:
             np.testing.assert_allclose(
                 np.asarray(mine, np.float64), np.asarray(exact, np.float64), rtol=0, atol=300 * eps * scale
             )
+
+
+def test_groups_do_not_wait_for_each_other() -> None:
+    """x feeds a late user in the group of something early that x's own group reads."""
+
+    def function(a: Any, b: Any) -> Any:
+        early = xarr.sum(a * 2, axis=1)
+        x = xarr.exp(b + early)
+        late = xarr.sum(a * 3, axis=1) + xarr.sum(xarr.sort(x))
+        return early + late, x * 2
+
+    a, b = (xarr.asarray(array) for array in operands_of([(30, 40), (30,)], "float64"))
+    with xarr.config(fusion="off"):
+        wanted = [np.asarray(each) for each in function(a, b)]
+    with xarr.config(fusion="compiled"):
+        found = function(a, b)
+        for mine, exact in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(mine), exact, rtol=1e-12)
+
+
+def test_a_group_reads_what_two_of_its_users_share_once() -> None:
+    x = xarr.asarray(RNG.normal(size=(30, 40)))
+
+    def function(x: Any) -> Any:
+        return xarr.sum(x, axis=1), xarr.max(x, axis=1), xarr.sum(x * x, axis=1)
+
+    with xarr.config(fusion="compiled"):
+        fused = xarr.lower(function, x).stage("fused")
+        assert isinstance(fused, Graph)
+        assert kernels(fused) == 1
+        for mine, exact in zip(
+            function(x), (np.sum, np.max, lambda a, axis: np.sum(a * a, axis)), strict=True
+        ):
+            np.testing.assert_allclose(np.asarray(mine), exact(np.asarray(x), axis=1), rtol=1e-12)

@@ -60,6 +60,9 @@ class AbstractBackend(ABC):
 
     #: The name it is chosen by.
     name: ClassVar[str]
+    #: The most dimensions and bytes of an array that it can compute; None where nothing is too large.
+    max_rank: ClassVar[int | None] = None
+    max_nbytes: ClassVar[int | None] = None
 
     @abstractmethod
     def supports(self, op: type[Op]) -> bool:

@@ -15,11 +15,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 from xarr.errors import ConfigError
 
@@ -102,8 +103,16 @@ def _initial() -> dict[str, Any]:
             try:
                 values[name] = _checked(name, os.environ[variable])
             except ConfigError as error:
-                raise ConfigError(f"environment variable {variable}: {error}") from None
+                _refuse(f"environment variable {variable}: {error}")
     return values
+
+
+def _refuse(message: str) -> NoReturn:
+    # Of `python -m xarr`, Python imports the package before any line of __main__ could catch an error.
+    if sys.argv[:1] == ["-m"] and "xarr" in sys.orig_argv:
+        print(f"xarr: {message}", file=sys.stderr)
+        raise SystemExit(2)
+    raise ConfigError(message) from None
 
 
 _NONE: Final[Mapping[str, Any]] = {}

@@ -19,6 +19,9 @@ class NumpyBackend(AbstractBackend):
     """Buffers are read-only NumPy arrays."""
 
     name: ClassVar[str] = "numpy"
+    # Those of NumPy's arrays.
+    max_rank: ClassVar[int | None] = 64
+    max_nbytes: ClassVar[int | None] = 2**63 - 1
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE

@@ -21,10 +21,6 @@ from xarr.ir.types import TensorType
 WORTH_COMPILING: Final = 2**22
 #: The same for the body of a loop, which runs several times.
 WORTH_COMPILING_IN_LOOP: Final = 2**16
-#: The same where the time to compile does not count, only that to call.
-WORTH_CALLING: Final = 2**13
-#: Operations of small arrays that take NumPy longer to call than one kernel.
-WORTH_CALLING_ONCE: Final = 4
 #: Element operations that a transcendental function counts for.
 COSTLY: Final = 5
 #: Kernels that are kept.
@@ -42,7 +38,8 @@ def fuse(graph: Graph, hot: bool) -> Graph:
     mode = config.fusion
     if mode == "off" or (mode == "auto" and not available()):
         return graph
-    least = 1 if mode == "compiled" else WORTH_CALLING if hot else WORTH_COMPILING
+    # A call of a kernel costs no more than one of NumPy's functions.
+    least = 1 if hot or mode == "compiled" else WORTH_COMPILING
     return _fused(graph, least, hot)
 
 
@@ -64,8 +61,7 @@ def _fused(graph: Graph, least: int, hot: bool) -> Graph:
         return graph
 
     def worth(domain: tuple[int, ...], cheap: int, costly: int) -> bool:
-        work = prod(domain) * (cheap + COSTLY * costly)
-        return work >= least or (hot and cheap + costly >= WORTH_CALLING_ONCE)
+        return prod(domain) * (cheap + COSTLY * costly) >= least
 
     found: Graph = _compiler().fuse(graph, worth)
     return found

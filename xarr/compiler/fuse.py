@@ -15,6 +15,7 @@ What moves or repeats elements is free and is copied into every group that uses 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import prod
@@ -33,6 +34,8 @@ ONE: Final = -1
 
 #: Members of a group at most: it bounds the time to compile one.
 MOST_MEMBERS: Final = 120
+#: Groups of one domain among which siblings are looked for.
+MOST_SIBLINGS: Final = 32
 
 MOVES: Final = (
     *(ops.BroadcastInDim, ops.Concatenate, ops.Constant, ops.Iota, ops.Pad, ops.Reshape),
@@ -114,6 +117,7 @@ class _Fuser:
     def run(self, worth: Callable[[Group], bool]) -> Graph:
         for node in reversed(self.graph.nodes):
             self._place(node)
+        self._merge_siblings()
         groups = dict.fromkeys(group for groups in self.groups.values() for group in groups)
         kept = {group for group in groups if worth(group)}
         return _Builder(self.graph, self.groups, kept).run() if kept else self.graph
@@ -183,14 +187,67 @@ class _Fuser:
         self.groups[node] = [group]
         return True
 
+    # --- groups over the same elements ---------------------------------------------------------------
+
+    def _merge_siblings(self) -> None:
+        """Let groups with one domain that read the same arrays run as one, which reads them once."""
+        alike: dict[tuple[Ints, Ints], list[Group]] = {}
+        for groups in self.groups.values():
+            for group in groups:
+                bucket = alike.setdefault((group.domain, group.reduced), [])
+                if group not in bucket and len(bucket) < MOST_SIBLINGS:
+                    bucket.append(group)
+        for bucket in alike.values():
+            while bucket:
+                group = bucket.pop(0)
+                for other in list(bucket):
+                    if self._are_siblings(group, other):
+                        self._merge(group, other)
+                        bucket.remove(other)
+
+    def _are_siblings(self, group: Group, other: Group) -> bool:
+        if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
+            return False
+        shared = self._read(group) & self._read(other)
+        if not any(node.tensor_type.size > 1 for node in shared):
+            return False
+        return not (self._reaches(group, other) or self._reaches(other, group))
+
+    def _read(self, group: Group) -> set[Node]:
+        """The arrays that a group reads in the order in which they lie in memory."""
+        return {
+            operand
+            for node, along in group.along.items()
+            for operand in node.operands
+            if operand not in group.along and None not in next(iter(along))
+        }
+
+    def _reaches(self, group: Group, other: Group) -> bool:
+        """Whether `other` uses, directly or not, what `group` computes."""
+        last = max(self.order[member] for member in other.along)
+        members = [node for node in group.along if not isinstance(node.op, MOVES)]
+        start = [user for node in members for user in self.users.get(node, ()) if user not in group.along]
+        return self._leads_to(start, other, last)
+
+    def _merge(self, group: Group, other: Group) -> None:
+        for node, along in other.along.items():
+            group.along[node] = group.along.get(node, set()) | along
+            homes = [group if home is other else home for home in self.groups[node]]
+            self.groups[node] = list(dict.fromkeys(homes))
+
     def _feeds(self, node: Node, group: Group) -> bool:
         """Whether something outside of the group that uses `node` is used by the group in turn."""
         last = max(self.order[member] for member in group.along)
+        return self._leads_to([user for user in self.users[node] if user not in group.along], group, last)
+
+    def _leads_to(self, start: list[Node], group: Group, last: int) -> bool:
+        """Whether values go from these nodes to the group, all nodes of a group together."""
         seen: set[Node] = set()
-        stack = [user for user in self.users[node] if user not in group.along]
+        stack = list(start)
         while stack:
             user = stack.pop()
-            if user in seen or self.order[user] > last:
+            # What comes later matters only as part of a group that has something earlier.
+            if user in seen or (self.order[user] > last and user not in self.groups):
                 continue
             seen.add(user)
             if user in group.along and not isinstance(user.op, MOVES):
@@ -315,6 +372,7 @@ class _Builder:
             if not isinstance(node.op, MOVES) and each[0] in kept
         }
         self.new: dict[Node, Node] = {node: node for node in graph.parameters}
+        self.place = {node: place for place, node in enumerate((*graph.parameters, *graph.nodes))}
         self.inputs = {group: self._inputs(group) for group in kept}
         demanded = self._demanded()
         self.outputs = {
@@ -323,8 +381,8 @@ class _Builder:
         }
 
     def _inputs(self, group: Group) -> list[Node]:
-        operands = [operand for node in group.members() for operand in node.operands]
-        return [node for node in dict.fromkeys(operands) if node not in group.along]
+        operands = {operand for node in group.members() for operand in node.operands}
+        return sorted(operands.difference(group.along), key=self.place.__getitem__)
 
     def _demanded(self) -> set[Node]:
         """Nodes whose values are wanted as arrays."""
@@ -340,6 +398,7 @@ class _Builder:
 
     def run(self) -> Graph:
         stack = list(reversed(self.graph.results))
+        tries: Counter[Group | Node] = Counter()
         while stack:
             node = stack[-1]
             group = self.home.get(node)
@@ -348,6 +407,8 @@ class _Builder:
             if node in self.new:
                 stack.pop()
             elif missing:
+                tries[group or node] += 1
+                assert tries[group or node] <= len(needed) + 1, "two groups wait for each other"
                 stack.extend(missing)
             elif group:
                 self._write(group)
