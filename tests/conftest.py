@@ -22,6 +22,8 @@ def pytest_configure(config: pytest.Config) -> None:
     problems = unexpected_variables(os.environ) + stale_backends(CHECKOUT, _directory_of)
     if problems:
         raise pytest.UsageError("\n".join(problems))
+    # Nothing is compiled the less because a run before this one compiled it.
+    os.environ["XARR_KERNEL_CACHE"] = "off"
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -1,4 +1,4 @@
-"""Groups of operations as compiled loops: the same results as one NumPy call for each operation."""
+"""Groups of operations as compiled loops or on tiles: the results of one NumPy call for each operation."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.support.graphs import graph as graph_of, node, tensor
 from xarr import lax
+from xarr.backend import get
+from xarr.compiler.pipeline import compile_graph
 from xarr.ir import ops
-from xarr.ir.graph import Graph
+from xarr.ir.graph import Graph, Node
 
-pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
 
 Array = np.ndarray[Any, Any]
@@ -80,6 +82,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
 }
 
 
+#: How many groups of tiles those are whose moving operations tiles do without.
+TILED = {"concatenation": 2, "padding": 2}
+
+
 def kernels(graph: Graph) -> int:
     return sum(isinstance(node.op, ops.Fusion) for node in graph.nodes)
 
@@ -90,8 +96,13 @@ def operands_of(shapes: list[tuple[int, ...]], dtype: str) -> list[Array]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_compiled_agrees_with_numpy(name: str, dtype: str) -> None:
+@pytest.mark.parametrize("engine", ["compiled", "tiles"])
+def test_fused_agrees_with_numpy(engine: str, name: str, dtype: str) -> None:
+    if engine == "compiled":
+        pytest.importorskip("llvmlite")
     function, shapes, count = PROGRAMS[name]
+    if engine == "tiles":
+        count = TILED.get(name, count)
     arrays = [
         xarr.asarray(array, dtype=dtype)
         for array in operands_of(shapes, "float64" if dtype == "bfloat16" else dtype)
@@ -99,7 +110,7 @@ def test_compiled_agrees_with_numpy(name: str, dtype: str) -> None:
     with xarr.config(fusion="off"):
         wanted = function(*arrays)
         xarr.evaluate(*(wanted if isinstance(wanted, tuple) else (wanted,)))
-    with xarr.config(fusion="compiled"):
+    with xarr.config(fusion=engine):
         found = function(*arrays)
         xarr.evaluate(*(found if isinstance(found, tuple) else (found,)))
         if dtype in ("float32", "float64"):
@@ -151,3 +162,69 @@ def test_a_group_reads_what_two_of_its_users_share_once() -> None:
             function(x), (np.sum, np.max, lambda a, axis: np.sum(a * a, axis)), strict=True
         ):
             np.testing.assert_allclose(np.asarray(mine), exact(np.asarray(x), axis=1), rtol=1e-12)
+
+
+def both_ways(graph: Graph, *inputs: Array) -> None:
+    """Compiled and op by op: the same bits."""
+    found = get("numpy")
+    with xarr.config(fusion="off"):
+        wanted = compile_graph(graph, found)(*inputs)
+    with xarr.config(fusion="compiled"):
+        mine = compile_graph(graph, found)(*inputs)
+    for a, b in zip(mine, wanted, strict=True):
+        assert_same(a, b)
+
+
+def maxima(x: Node, first: Node, dims: tuple[int, ...]) -> Node:
+    return Node(
+        ops.Reduce(dims, graph_of(lambda a, b: node(ops.Maximum(), a, b), tensor(x.dtype), tensor(x.dtype))),
+        (x, first),
+    )
+
+
+def test_what_a_copied_slice_reads_is_an_array_if_the_slice_is_a_result() -> None:
+    def function(x: Node, y: Node) -> tuple[Node, Node]:
+        part = node(ops.Slice((1, 2), (2, 3), (1, 1)), node(ops.Convert(np.dtype(np.int16)), x))
+        one = node(ops.Reshape(()), part)
+        return one, node(ops.Xor(), one, y)
+
+    graph = graph_of(function, tensor(np.int64, 3, 4), tensor(np.int16))
+    both_ways(graph, np.arange(12).reshape(3, 4), np.array(5, np.int16))
+
+
+def test_a_copied_slice_that_a_group_needs_by_way_of_another_operation() -> None:
+    """The group must not wait for what waits for the group."""
+
+    def function(x: Node, matrix: Node) -> Node:
+        row = node(ops.Reshape((1, 3)), node(ops.Exponential(), x))
+        product = node(ops.DotGeneral((), (), (1,), (0,), np.dtype(np.float32)), row, matrix)
+        return node(ops.Add(), node(ops.Negate(), row), product)
+
+    graph = graph_of(function, tensor(np.float32, 3), tensor(np.float32, 3, 3))
+    both_ways(graph, np.zeros(3, np.float32), np.eye(3, dtype=np.float32))
+
+
+def test_an_output_that_needs_no_reduction_beside_reductions() -> None:
+    def function(x: Node, y: Node) -> tuple[Node, Node]:
+        scalar = node(ops.Or(), y, y)
+        wide = node(ops.Maximum(), x, node(ops.BroadcastInDim((8,), ()), scalar))
+        return maxima(wide, scalar, (0,)), scalar
+
+    graph = graph_of(function, tensor(np.int32, 8), tensor(np.int32))
+    both_ways(graph, np.arange(8, dtype=np.int32), np.array(3, np.int32))
+
+
+def test_a_reduction_over_no_dimension_after_another_reduction() -> None:
+    graph = graph_of(
+        lambda x, y: maxima(maxima(x, y, (0,)), y, ()), tensor(np.float32, 1), tensor(np.float32)
+    )
+    both_ways(graph, np.array([2.0], np.float32), np.array(1.0, np.float32))
+
+
+def test_what_one_stage_keeps_for_the_next_is_read_after_it_is_written() -> None:
+    def function(x: Node, first: Node) -> Node:
+        rest = node(ops.Remainder(), x, x)
+        return node(ops.Add(), rest, node(ops.BroadcastInDim((1,), ()), maxima(rest, first, (0,))))
+
+    graph = graph_of(function, tensor(np.uint8, 1), tensor(np.uint8))
+    both_ways(graph, np.array([7], np.uint8), np.array(5, np.uint8))

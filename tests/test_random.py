@@ -383,7 +383,7 @@ REFUSED: list[tuple[str, type[Exception], str, Callable[[], Any]]] = [
     ("split keys", InputError, "a single key", lambda: random.split(random.split(KEY))),
     ("negative split", InputError, "sizes >= 0", lambda: random.split(KEY, -1)),
     ("shape", InputError, "sizes >= 0", lambda: random.uniform(KEY, (-1,))),
-    ("no shape", InputError, "sequence of ints", lambda: random.uniform(KEY, 3)),
+    ("no shape", InputError, "sequence of ints", lambda: random.uniform(KEY, 3.5)),
     ("float fold", InputError, "wanted an int for data", lambda: random.fold_in(KEY, 1.5)),
     ("bits type", DTypeError, "unsigned integer type, got int32", lambda: random.bits(KEY, (), "int32")),
     ("uniform type", DTypeError, "wanted a float type", lambda: random.uniform(KEY, (), "int32")),

@@ -94,6 +94,10 @@ class AbstractBackend(ABC):
     def to_host(self, buffer: Any) -> np.ndarray[Any, Any]:
         """The values of a buffer as a NumPy array of the same shape and dtype."""
 
+    def engine(self) -> str:
+        """What runs groups of operations and why, in a few words for `python -m xarr doctor`; "" for nothing."""
+        return ""
+
     def devices(self) -> tuple[str, ...]:
         """Names of the devices it could use here."""
         return ("cpu",)

@@ -8,7 +8,8 @@
 | max_depth | XARR_MAX_DEPTH | ops in a chain before it is evaluated on its own | 10000 |
 | max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
 | jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
-| fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
+| fusion | XARR_FUSION | auto, compiled, tiles, off: whether groups of ops run as one, and by which engine | auto |
+| kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled loops are kept on disk, in `$XARR_CACHE_DIR` | on |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
 """
 
@@ -81,7 +82,8 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "max_depth": _Option(10_000, _positive),
     "max_pending_bytes": _Option(64 * 2**20, _positive),
     "jit_warn_compilations": _Option(20, _positive),
-    "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
+    "fusion": _Option("auto", _one_of("auto", "compiled", "tiles", "off")),
+    "kernel_cache": _Option("on", _one_of("on", "off")),
     "verify_graphs": _Option(False, _flag),
 }
 
@@ -128,6 +130,7 @@ class Config:
     max_pending_bytes: int
     jit_warn_compilations: int
     fusion: str
+    kernel_cache: str
     verify_graphs: bool
 
     def __init__(self) -> None:

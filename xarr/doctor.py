@@ -9,11 +9,13 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from xarr import backend as backends
+from xarr.compiler import object_cache
 from xarr.config import current as config
 from xarr.errors import BackendError
 
 _PACKAGES = ("xarr", "numpy", "ml_dtypes", "typing_extensions")
 _OPTIONAL = {
+    "llvmlite": "compiled loops on the CPU: pip install 'xarr[jit]'",
     "cupy": "arrays on NVIDIA GPUs: pip install 'xarr[cuda12]' or 'xarr[cuda13]'",
     "mpi4py": "collectives between processes: pip install 'xarr[mpi]'",
     "matplotlib": "the pictures of the examples: pip install 'xarr[examples]'",
@@ -22,7 +24,7 @@ _OPTIONAL = {
 
 def report() -> str:
     """All that a bug report needs to say about the installation, as text."""
-    parts = (_versions(), _optional(), _backends(), _gpu(), _settings())
+    parts = (_versions(), _optional(), _backends(), _kernels(), _gpu(), _settings())
     return "\n\n".join("\n".join(part) for part in parts)
 
 
@@ -57,7 +59,15 @@ def _backends() -> Iterator[str]:
             yield f"{chosen} {name:18} unavailable: {error}"
         else:
             yield f"{chosen} {name:18} devices: {', '.join(found.devices())}"
+            if found.engine():
+                yield f"  {'':18} fusion: {found.engine()}"
     yield "  (* the backend of new arrays)"
+
+
+def _kernels() -> Iterator[str]:
+    yield "compiled loops"
+    cache = object_cache.present()
+    yield f"  kernel cache       {'off' if cache is None else cache.state()}"
 
 
 def _gpu() -> Iterator[str]:

@@ -29,6 +29,9 @@ class NumpyBackend(AbstractBackend):
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         return engine.fuse(graph, hot)
 
+    def engine(self) -> str:
+        return engine.description()
+
     def compile(self, graph: Graph) -> Program:
         return compile_program(graph)
 

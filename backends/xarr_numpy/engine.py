@@ -1,4 +1,4 @@
-"""Which parts of a graph run as compiled loops.
+"""Which parts of a graph run as one, and by which engine: compiled loops, or tiles where nothing compiles.
 
 The answer depends on the graph and on `config.fusion` alone, never on how often something ran before, so
 that a program gives the same bits each time.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from functools import cache, lru_cache
+from importlib import metadata
 from math import prod
 from typing import Any, Final
 
 from xarr.config import current as config
+from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
@@ -21,10 +23,18 @@ from xarr.ir.types import TensorType
 WORTH_COMPILING: Final = 2**22
 #: The same for the body of a loop, which runs several times.
 WORTH_COMPILING_IN_LOOP: Final = 2**16
+#: The same for tiles, where nothing has to be compiled, but little is won where arrays fit in the cache.
+WORTH_TILING: Final = 2**18
+#: The same where the program runs many times.
+WORTH_TILING_OFTEN: Final = 2**17
 #: Element operations that a transcendental function counts for.
 COSTLY: Final = 5
 #: Kernels that are kept.
 KEPT: Final = 1024
+
+
+#: The module that runs groups, for each engine.
+_ENGINES: Final = {"compiled": "xarr_numpy.compiled.kernel", "tiles": "xarr_numpy.tiles"}
 
 
 @cache
@@ -33,26 +43,68 @@ def available() -> bool:
     return importlib.util.find_spec("llvmlite") is not None
 
 
-def fuse(graph: Graph, hot: bool) -> Graph:
-    """`graph` with groups that become compiled loops."""
+def chosen() -> str:
+    """The engine in use: "compiled", "tiles" or "off".
+
+    Raises BackendError if `config.fusion` wants the compiler and it is not installed.
+    """
     mode = config.fusion
-    if mode == "off" or (mode == "auto" and not available()):
+    if mode == "compiled" and not available():
+        raise BackendError(
+            "config.fusion is 'compiled', which wants llvmlite, and that is not installed: pip install 'xarr[jit]', "
+            "or choose 'tiles' or 'auto', which do without"
+        )
+    if mode == "auto":
+        return "compiled" if available() else "tiles"
+    return mode
+
+
+def description() -> str:
+    """The engine in use and why, in one line."""
+    asked = "" if config.fusion == "auto" else f", as config.fusion = {config.fusion!r} says"
+    if config.fusion == "off":
+        return f"none{asked}: one NumPy call for each operation"
+    if available():
+        found = f"llvmlite {metadata.version('llvmlite')}"
+        return (
+            f"compiled loops ({found}){asked}"
+            if chosen() == "compiled"
+            else f"tiles{asked} ({found} is there)"
+        )
+    return f"tiles{asked}: llvmlite is not installed; for compiled loops pip install 'xarr[jit]'"
+
+
+def fuse(graph: Graph, hot: bool) -> Graph:
+    """`graph` with groups that run as one."""
+    engine = chosen()
+    if engine == "off":
         return graph
-    # A call of a kernel costs no more than one of NumPy's functions.
-    least = 1 if hot or mode == "compiled" else WORTH_COMPILING
+    if config.fusion != "auto":
+        least = 1
+    elif engine == "tiles":
+        least = WORTH_TILING_OFTEN if hot else WORTH_TILING
+    else:
+        # A call of a kernel costs no more than one of NumPy's functions.
+        least = 1 if hot else WORTH_COMPILING
     return _fused(graph, least, hot)
 
 
 @cache
-def _compiler() -> Any:
-    """The module that compiles groups; loaded when there is something to compile, since it takes a while."""
-    return importlib.import_module("xarr_numpy.compiled.kernel")
+def _module(engine: str) -> Any:
+    """The module of an engine; loaded when there is something to run, since it takes a while."""
+    return importlib.import_module(_ENGINES[engine])
+
+
+def kernel(fusion: ops.Fusion) -> Any:
+    """A group as a function of arrays, by the engine in use."""
+    return _kernel(fusion, chosen())
 
 
 @lru_cache(KEPT)
-def kernel(fusion: ops.Fusion) -> Any:
-    """A group as a function of arrays, a `CompiledKernel`."""
-    return _compiler().CompiledKernel(fusion)
+def _kernel(fusion: ops.Fusion, engine: str) -> Any:
+    if engine == "tiles":
+        return _module(engine).TiledKernel(fusion)
+    return _module("compiled").CompiledKernel(fusion)
 
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
@@ -63,7 +115,7 @@ def _fused(graph: Graph, least: int, hot: bool) -> Graph:
     def worth(domain: tuple[int, ...], cheap: int, costly: int) -> bool:
         return prod(domain) * (cheap + COSTLY * costly) >= least
 
-    found: Graph = _compiler().fuse(graph, worth)
+    found: Graph = _module(chosen()).fuse(graph, worth)
     return found
 
 

@@ -48,6 +48,8 @@ OPEN_TO_BACKENDS = (
     *("progress", "custom_calls", "process_rng"),
     # What turns groups of ops into loops, which each backend spells in its own language.
     *("compiler.scalars", "compiler.loops", "compiler.elements", "compiler.fuse", "compiler.nests"),
+    "compiler.object_cache",
+    "compiler.traffic",
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always

@@ -61,6 +61,13 @@ def monoid(op: Op) -> type[Op] | None:
     return type(node.op) if same and isinstance(node.op, MONOIDS) else None
 
 
+def work(group: Group) -> tuple[int, int]:
+    """How many cheap and how many costly operations a group has."""
+    members = [node for node in group.along if not isinstance(node.op, MOVES)]
+    cheap = sum(isinstance(node.op, (*CHEAP, ops.Reduce)) for node in members)
+    return cheap, len(members) - cheap
+
+
 def whole(shape: Ints) -> Along:
     """How the root of a group runs along the domain, which has its shape."""
     return tuple(ONE if size == 1 else axis for axis, size in enumerate(shape))
@@ -94,17 +101,29 @@ class Group:
         return sorted(self.along, key=lambda node: node.serial)
 
 
-def fuse(graph: Graph, computes: Callable[[Node], bool], worth: Callable[[Group], bool]) -> Graph:
+def fuse(
+    graph: Graph,
+    computes: Callable[[Node], bool],
+    worth: Callable[[Group], bool],
+    describe: Callable[[ops.Fusion], str] | None = None,
+) -> Graph:
     """`graph` with groups of nodes exchanged for `Fusion` nodes.
 
-    `computes` says which nodes loops can hold, `worth` which finished groups are to become loops.
+    `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe`
+    for people what a group's loops cost.
     """
-    return _Fuser(graph, computes).run(worth)
+    return _Fuser(graph, computes, describe).run(worth)
 
 
 class _Fuser:
-    def __init__(self, graph: Graph, computes: Callable[[Node], bool]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        computes: Callable[[Node], bool],
+        describe: Callable[[ops.Fusion], str] | None,
+    ) -> None:
         self.graph = graph
+        self.describe = describe
         self.computes = computes
         self.results = set(graph.results)
         self.users: dict[Node, list[Node]] = {}
@@ -112,28 +131,33 @@ class _Fuser:
             for operand in dict.fromkeys(node.operands):
                 self.users.setdefault(operand, []).append(node)
         self.groups: dict[Node, list[Group]] = {}
+        #: What moves elements, was copied into groups, and is wanted as an array all the same.
+        self.arrays: set[Node] = set()
+        self.made: list[Group] = []
         self.order = {node: place for place, node in enumerate(graph.nodes)}
 
     def run(self, worth: Callable[[Group], bool]) -> Graph:
         for node in reversed(self.graph.nodes):
             self._place(node)
         self._merge_siblings()
-        groups = dict.fromkeys(group for groups in self.groups.values() for group in groups)
-        kept = {group for group in groups if worth(group)}
-        return _Builder(self.graph, self.groups, kept).run() if kept else self.graph
+        kept = {group for group in self.made if worth(group)}
+        return _Builder(self.graph, self.groups, kept, self.describe).run() if kept else self.graph
 
     # --- where a node goes ---------------------------------------------------------------------------
 
     def _place(self, node: Node) -> None:
         users = self.users.get(node, [])
         groups = list(dict.fromkeys(group for user in users for group in self.groups.get(user, ())))
-        outside = node in self.results or any(user not in self.groups for user in users)
+        outside = node in self.results or any(
+            user not in self.groups or user in self.arrays for user in users
+        )
         if not self.computes(node):
             return
         if isinstance(node.op, MOVES):
-            self._copy_into(node, groups)
+            if not self._copy_into(node, groups) or outside:
+                self.arrays.add(node)
             return
-        if isinstance(node.op, ops.Reduce) and monoid(node.op) is None:
+        if isinstance(node.op, ops.Reduce) and (monoid(node.op) is None or not node.op.dimensions):
             return
         alone = not outside and len(groups) == 1
         for group in groups:
@@ -141,12 +165,17 @@ class _Fuser:
                 return
         self._begin(node)
 
-    def _copy_into(self, node: Node, groups: list[Group]) -> None:
+    def _copy_into(self, node: Node, groups: list[Group]) -> bool:
+        """Copy a node that moves elements into the groups that use it; whether all take it."""
+        everywhere = True
         for group in groups:
             along = self._asked(node, group)
             if len(group.along) < MOST_MEMBERS and _reads_in_order(node, along, group):
                 group.along[node] = along
                 self.groups.setdefault(node, []).append(group)
+            else:
+                everywhere = False
+        return everywhere
 
     def _begin(self, node: Node) -> None:
         if isinstance(node.op, ops.Reduce):
@@ -158,6 +187,7 @@ class _Fuser:
             group = Group(node.shape, ())
             group.along[node] = {whole(node.shape)}
         self.groups[node] = [group]
+        self.made.append(group)
 
     def _asked(self, node: Node, group: Group) -> set[Along]:
         """How the members of the group that use `node` make it run along the domain."""
@@ -192,11 +222,10 @@ class _Fuser:
     def _merge_siblings(self) -> None:
         """Let groups with one domain that read the same arrays run as one, which reads them once."""
         alike: dict[tuple[Ints, Ints], list[Group]] = {}
-        for groups in self.groups.values():
-            for group in groups:
-                bucket = alike.setdefault((group.domain, group.reduced), [])
-                if group not in bucket and len(bucket) < MOST_SIBLINGS:
-                    bucket.append(group)
+        for group in self.made:
+            bucket = alike.setdefault((group.domain, group.reduced), [])
+            if len(bucket) < MOST_SIBLINGS:
+                bucket.append(group)
         for bucket in alike.values():
             while bucket:
                 group = bucket.pop(0)
@@ -224,24 +253,24 @@ class _Fuser:
 
     def _reaches(self, group: Group, other: Group) -> bool:
         """Whether `other` uses, directly or not, what `group` computes."""
-        last = max(self.order[member] for member in other.along)
         members = [node for node in group.along if not isinstance(node.op, MOVES)]
-        start = [user for node in members for user in self.users.get(node, ()) if user not in group.along]
-        return self._leads_to(start, other, last)
+        start = [user for node in members for user in self._users_outside(node, group)]
+        return self._leads_to(start, other)
 
     def _merge(self, group: Group, other: Group) -> None:
         for node, along in other.along.items():
             group.along[node] = group.along.get(node, set()) | along
             homes = [group if home is other else home for home in self.groups[node]]
             self.groups[node] = list(dict.fromkeys(homes))
+        self.made.remove(other)
 
     def _feeds(self, node: Node, group: Group) -> bool:
         """Whether something outside of the group that uses `node` is used by the group in turn."""
-        last = max(self.order[member] for member in group.along)
-        return self._leads_to([user for user in self.users[node] if user not in group.along], group, last)
+        return self._leads_to(self._users_outside(node, group), group)
 
-    def _leads_to(self, start: list[Node], group: Group, last: int) -> bool:
+    def _leads_to(self, start: list[Node], group: Group) -> bool:
         """Whether values go from these nodes to the group, all nodes of a group together."""
+        last = self._last_that_may_feed(group)
         seen: set[Node] = set()
         stack = list(start)
         while stack:
@@ -250,12 +279,41 @@ class _Fuser:
             if user in seen or (self.order[user] > last and user not in self.groups):
                 continue
             seen.add(user)
-            if user in group.along and not isinstance(user.op, MOVES):
+            if user in group.along:
                 return True
-            companions = [member for other in self.groups.get(user, ()) for member in other.along]
             stack.extend(self.users.get(user, ()))
-            stack.extend(companion for companion in companions if companion not in seen)
+            if not isinstance(user.op, MOVES):  # a group gives its results together
+                stack.extend(self._computed_with(user))
         return False
+
+    def _users_outside(self, node: Node, group: Group) -> list[Node]:
+        """What uses a node of the group outside of it, by way of what moves elements too."""
+        found, stack = [], [node]
+        for each in stack:
+            for user in self.users.get(each, ()):
+                if user not in group.along:
+                    found.append(user)
+                elif isinstance(user.op, MOVES):
+                    stack.append(user)
+        return found
+
+    def _computed_with(self, node: Node) -> list[Node]:
+        groups = self.groups.get(node, ())
+        return [member for group in groups for member in group.along if not isinstance(member.op, MOVES)]
+
+    def _last_that_may_feed(self, group: Group) -> int:
+        """The place in the graph behind which nothing comes that the group may depend on."""
+        last = self._span(group)[1]
+        spans = sorted(self._span(other) for other in self.made if other is not group)
+        for low, high in spans:
+            if low > last:
+                break
+            last = max(last, high)
+        return last
+
+    def _span(self, group: Group) -> tuple[int, int]:
+        places = [self.order[member] for member in group.along if not isinstance(member.op, MOVES)]
+        return min(places), max(places)
 
 
 def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
@@ -363,8 +421,15 @@ def _reads_in_order(node: Node, asked: set[Along], group: Group) -> bool:
 class _Builder:
     """Writes the graph anew, with a node for each group."""
 
-    def __init__(self, graph: Graph, groups: dict[Node, list[Group]], kept: set[Group]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        groups: dict[Node, list[Group]],
+        kept: set[Group],
+        describe: Callable[[ops.Fusion], str] | None,
+    ) -> None:
         self.graph = graph
+        self.describe = describe
         self.kept = kept
         self.home = {
             node: each[0]
@@ -424,7 +489,7 @@ class _Builder:
         for node in group.members():
             inner[node] = node.rebuilt(tuple(inner[operand] for operand in node.operands))
         graph = Graph([inner[node] for node in inputs], [inner[node] for node in outputs], "fusion")
-        fusion = ops.Fusion(graph, group.domain, group.reduced)
+        fusion = ops.Fusion(graph, group.domain, group.reduced, self.describe)
         operands = tuple(self.new[node] for node in inputs)
         made = outputs[-1].rebuilt(operands, fusion)
         for number, node in enumerate(outputs):

@@ -130,12 +130,15 @@ class Loop:
             if isinstance(part, Loop):
                 yield from part.walk()
 
+    def stores(self) -> Iterator[Store]:
+        """Those of the loop's own turn."""
+        return (part for part in self.body if isinstance(part, Store))
+
     def roots(self) -> Iterator[Value]:
         """The values that the loop's own turn needs, those of inner loops apart."""
-        for part in self.body:
-            if isinstance(part, Store):
-                yield part.value
-                yield from (value for value, _ in part.place.terms)
+        for part in self.stores():
+            yield part.value
+            yield from (value for value, _ in part.place.terms)
         for accumulator in self.accumulators:
             yield from accumulator.terms
 

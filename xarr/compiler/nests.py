@@ -139,6 +139,8 @@ class _Nest:
         few = TALL * kept <= total if self.column else kept < FEW
         cut = bool(self.reductions) and few and total >= 2 * BLOCK
         phases = list(_Cut(self).phases() if cut else [_Whole(self).phase()])
+        stored = {part.buffer for phase in phases for loop in phase.walk() for part in loop.stores()}
+        assert stored.issuperset(self.outputs), "every output is stored at some stage"
         return Kernel(self.inputs, self.outputs, tuple(self.scratch), tuple(self.locals), phases)
 
     @property
@@ -236,7 +238,7 @@ class _Loops:
         return self._is_inner(node) and self.nest.stage_of[node] + 1 == stage
 
     def _after_stage(self, node: Node, stage: int) -> bool:
-        return not self._is_inner(node) and self.nest.stage_of[node] == stage
+        return not self._is_inner(node) and max(1, self.nest.stage_of[node]) == stage
 
 
 def accumulator(lower: Lower, node: Node, term: Value) -> Accumulator:

@@ -72,6 +72,14 @@ class Op:
         """Which result of its operand's op `node` is; None for all nodes that compute something."""
         return None
 
+    def remark(self, node: Node) -> str | None:
+        """A line for people to be printed above `node`, if there is something to say."""
+        return None
+
+    def remark_on(self, graph: Graph) -> str | None:
+        """The same about a whole program that holds such an op."""
+        return None
+
     def value_name(self) -> str | None:
         """What MLIR calls the value in text; None if it gets a number."""
         return None

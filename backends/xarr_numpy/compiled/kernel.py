@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler import elements, fuse as stage
+from xarr.compiler import elements, fuse as stage, object_cache
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import build
+from xarr.compiler.traffic import traffic
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr_numpy.compiled import assembler, builtin, emitter, workers
+from xarr_numpy import workers
+from xarr_numpy.compiled import assembler, builtin, emitter
 from xarr_numpy.compiled.functions import lower
-from xarr_numpy.compiled.memory import pool
+from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
 
@@ -27,13 +29,12 @@ def computes(node: Node) -> bool:
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
+    return stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
 
-    def is_worth_it(group: stage.Group) -> bool:
-        members = [node for node in group.along if not isinstance(node.op, stage.MOVES)]
-        cheap = sum(isinstance(node.op, (*stage.CHEAP, ops.Reduce)) for node in members)
-        return worth(group.domain, cheap, len(members) - cheap)
 
-    return stage.fuse(graph, computes, is_worth_it)
+def describe(fusion: ops.Fusion) -> str:
+    """The memory traffic of a group's loops."""
+    return str(traffic(build(fusion, lower)))
 
 
 class CompiledKernel:
@@ -61,7 +62,7 @@ class CompiledKernel:
             self._load(names)
 
     def _load(self, names: list[str]) -> None:
-        self._code = assembler.load(assembler.assemble(self.text), names)
+        self._code = assembler.load(_object_code(self.text), names)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
             (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase))
@@ -117,6 +118,19 @@ class CompiledKernel:
 
 #: Code that built-in functions point to.
 _immortal: list[assembler.Code] = []
+
+
+def _object_code(text: str) -> bytes:
+    """Compiled, or as it was compiled once before on such a processor."""
+    cache = object_cache.present()
+    if cache is None:
+        return assembler.assemble(text)
+    key = object_cache.key_of(text, assembler.target(), f"level {assembler.CODEGEN_LEVEL}")
+    found = cache.get(key)
+    if found is None:
+        found = assembler.assemble(text)
+        cache.put(key, found)
+    return found
 
 
 def _extent(phase: Loop) -> int:

@@ -171,9 +171,11 @@ class Registers:
             inside.add(each.index)
             inside.update(value for a in each.accumulators for value in (*a.results, *a.left, *a.right))
             roots.extend(roots_of(each))
+        written = {store.buffer for each in loop.walk() for store in each.stores()}
         fixed = []
         for value in order_of(roots):
-            if value in inside or any(operand in inside for operand in value.operands):
+            changes = value.op == "load" and value.attribute.buffer in written
+            if changes or value in inside or any(operand in inside for operand in value.operands):
                 inside.add(value)
             elif value.op != "constant" and not (value.op == "index" and value in self.base):
                 fixed.append(value)

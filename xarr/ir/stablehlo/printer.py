@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xarr.ir.graph import Graph, Node
 
 _STEP: Final = "  "
+_MAIN: Final = "public @main"
 
 
 def print_module(graph: Graph, locations: bool = False) -> str:
@@ -32,7 +33,7 @@ def print_module(graph: Graph, locations: bool = False) -> str:
     the graph.  With `locations`, every operation says where in the user's program it was built.
     """
     module = Module(locations)
-    functions = [module.function("public @main", graph)]
+    functions = [module.function(_MAIN, graph)]
     functions += [module.function(f"private @{name}", body) for name, body in module.pending()]
     return f"module @{symbol(graph.name)} {{\n{''.join(functions)}}}"
 
@@ -109,7 +110,9 @@ class Module:
             f"{name}: {node.type}{self.location(node)}" for name, node in zip(names, arguments, strict=True)
         )
         results = f" -> {_listed(graph.result_types)}" if graph.results else ""
-        text = body.block(graph, "return")
+        remark = _remark_on(graph) if header == _MAIN else None
+        text = f"{body.indent}// {remark}\n" if remark else ""
+        text += body.block(graph, "return")
         return f"{_STEP}func.func {header}({', '.join(typed)}){results} {{\n{text}{_STEP}}}\n"
 
 
@@ -270,6 +273,8 @@ class Printer:
 
     def _lines(self, node: Node) -> Iterator[str]:
         form = self._spellings.get(node, node)
+        if (remark := node.op.remark(node)) is not None:
+            yield f"// {remark}"
         text = form.op.assembly(form, self) + self.module.location(node)
         if node not in self._packs:
             yield f"{self._names[node]} = {text}"
@@ -288,6 +293,17 @@ def _parts(expression: Node, leaves: Sequence[Node]) -> Iterator[Node]:
         if operand not in leaves:
             yield from _parts(operand, leaves)
             yield operand
+
+
+def _remark_on(graph: Graph) -> str | None:
+    """What the first op that has something to say about a whole program says about this one."""
+    inner = [graph]
+    for each in inner:
+        for node in each.nodes:
+            if (remark := node.op.remark_on(graph)) is not None:
+                return remark
+            inner.extend(node.op.graphs)
+    return None
 
 
 def _used_whole(graph: Graph) -> set[Node]:

@@ -1,0 +1,77 @@
+declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32, <16 x i1>, <16 x float>)
+declare <16 x half> @llvm.masked.load.v16f16.p0(ptr, i32, <16 x i1>, <16 x half>)
+declare void @llvm.masked.store.v16f16.p0(<16 x half>, ptr, i32, <16 x i1>)
+define void @phase0(ptr %buffers, i64 %begin, i64 %end) nounwind "prefer-vector-width"="512" {
+entry:
+  %b.1 = getelementptr inbounds ptr, ptr %buffers, i64 0
+  %b.2 = load ptr, ptr %b.1, align 8
+  %b.3 = getelementptr inbounds ptr, ptr %buffers, i64 1
+  %b.4 = load ptr, ptr %b.3, align 8
+  %b.5 = getelementptr inbounds ptr, ptr %buffers, i64 2
+  %b.6 = load ptr, ptr %b.5, align 8
+  %b.7 = alloca [64 x i8], align 64
+  store <64 x i8> zeroinitializer, ptr %b.7, align 64
+  %b.8 = sub nsw i64 %end, %begin
+  %b.9 = and i64 %b.8, -32
+  %b.10 = add nsw i64 %begin, %b.9
+  br label %head1
+head1:
+  %head1.i = phi i64 [ %begin, %entry ], [ %b2.1, %body1 ]
+  %head1.more = icmp slt i64 %head1.i, %b.10
+  br i1 %head1.more, label %body1, label %done1
+body1:
+  %b3.1 = insertelement <16 x i64> poison, i64 %head1.i, i64 0
+  %b3.2 = shufflevector <16 x i64> %b3.1, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b3.3 = add <16 x i64> %b3.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
+  %b3.4 = getelementptr half, ptr %b.2, i64 %head1.i
+  %b3.5 = load <16 x half>, ptr %b3.4, align 2
+  %b3.6 = fpext <16 x half> %b3.5 to <16 x float>
+  %b3.7 = getelementptr float, ptr %b.4, i64 %head1.i
+  %b3.8 = load <16 x float>, ptr %b3.7, align 4
+  %b3.9 = fdiv <16 x float> %b3.6, %b3.8
+  %b3.10 = fptrunc <16 x float> %b3.9 to <16 x half>
+  %b3.11 = getelementptr half, ptr %b.6, i64 %head1.i
+  store <16 x half> %b3.10, ptr %b3.11, align 2
+  %b4.1 = add nsw i64 %head1.i, 16
+  %b4.2 = insertelement <16 x i64> poison, i64 %b4.1, i64 0
+  %b4.3 = shufflevector <16 x i64> %b4.2, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b4.4 = add <16 x i64> %b4.3, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
+  %b4.5 = getelementptr half, ptr %b.2, i64 %b4.1
+  %b4.6 = load <16 x half>, ptr %b4.5, align 2
+  %b4.7 = fpext <16 x half> %b4.6 to <16 x float>
+  %b4.8 = getelementptr float, ptr %b.4, i64 %b4.1
+  %b4.9 = load <16 x float>, ptr %b4.8, align 4
+  %b4.10 = fdiv <16 x float> %b4.7, %b4.9
+  %b4.11 = fptrunc <16 x float> %b4.10 to <16 x half>
+  %b4.12 = getelementptr half, ptr %b.6, i64 %b4.1
+  store <16 x half> %b4.11, ptr %b4.12, align 2
+  %b2.1 = add nsw i64 %head1.i, 32
+  br label %head1
+done1:
+  br label %head5
+head5:
+  %head5.i = phi i64 [ %b.10, %done1 ], [ %b6.1, %body5 ]
+  %head5.more = icmp slt i64 %head5.i, %end
+  br i1 %head5.more, label %body5, label %done5
+body5:
+  %b7.1 = sub nsw i64 %end, %head5.i
+  %b7.2 = insertelement <16 x i64> poison, i64 %b7.1, i64 0
+  %b7.3 = shufflevector <16 x i64> %b7.2, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b7.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b7.3
+  %b7.5 = insertelement <16 x i64> poison, i64 %head5.i, i64 0
+  %b7.6 = shufflevector <16 x i64> %b7.5, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b7.7 = add <16 x i64> %b7.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
+  %b7.8 = getelementptr half, ptr %b.2, i64 %head5.i
+  %b7.9 = call <16 x half> @llvm.masked.load.v16f16.p0(ptr %b7.8, i32 2, <16 x i1> %b7.4, <16 x half> zeroinitializer)
+  %b7.10 = fpext <16 x half> %b7.9 to <16 x float>
+  %b7.11 = getelementptr float, ptr %b.4, i64 %head5.i
+  %b7.12 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b7.11, i32 4, <16 x i1> %b7.4, <16 x float> zeroinitializer)
+  %b7.13 = fdiv <16 x float> %b7.10, %b7.12
+  %b7.14 = fptrunc <16 x float> %b7.13 to <16 x half>
+  %b7.15 = getelementptr half, ptr %b.6, i64 %head5.i
+  call void @llvm.masked.store.v16f16.p0(<16 x half> %b7.14, ptr %b7.15, i32 2, <16 x i1> %b7.4)
+  %b6.1 = add nsw i64 %head5.i, 16
+  br label %head5
+done5:
+  ret void
+}

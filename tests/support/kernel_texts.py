@@ -1,0 +1,125 @@
+"""Ten typical groups, their loop programs and the LLVM IR of these.
+
+python -m tests.support.kernel_texts            # prints all
+python -m tests.support.kernel_texts --update   # writes them to tests/snapshots/kernels
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tests.support.graphs import graph, node, scalars, tensor
+from xarr.compiler.nests import build
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.types import TensorType
+from xarr_numpy.compiled import emitter, kernel
+from xarr_numpy.compiled.functions import lower
+
+SNAPSHOTS: Final = Path(__file__).parents[1] / "snapshots" / "kernels"
+F16, F32, F64, I32, PRED = (np.dtype(n) for n in ("float16", "float32", "float64", "int32", "bool"))
+
+
+def _binary(op: type[Any], x: Node, y: Node) -> Node:
+    return node(op(), x, y)
+
+
+def _constant(value: float, like: Node) -> Node:
+    return _repeated(node(ops.Constant.of(np.array(value, like.dtype))), like, ())
+
+
+def _repeated(x: Node, like: Node, dims: tuple[int, ...]) -> Node:
+    return node(ops.BroadcastInDim(like.shape, dims), x)
+
+
+def _reduced(op: type[Any], x: Node, first: Any, *dims: int) -> Node:
+    combine = scalars(lambda a, b: node(op(), a, b), x.dtype, x.dtype)
+    return node(ops.Reduce(dims, combine), x, node(ops.Constant.of(np.array(first, x.dtype))))
+
+
+def _sum(x: Node, *dims: int) -> Node:
+    return _reduced(ops.Add, x, 0, *dims)
+
+
+def _row_and_matrix(x: Node, v: Node) -> Node:
+    return _binary(ops.Add, x, _binary(ops.Multiply, _repeated(v, x, (1,)), _constant(2, x)))
+
+
+def _chain(x: Node) -> Node:
+    gauss = node(ops.Exponential(), node(ops.Negate(), _binary(ops.Multiply, x, x)))
+    return node(ops.Select(), node(ops.Compare("GT"), x, _constant(0, x)), gauss, x)
+
+
+def _softmax(x: Node) -> Node:
+    centred = _binary(ops.Subtract, x, _repeated(_reduced(ops.Maximum, x, -np.inf, 1), x, (0,)))
+    e = node(ops.Exponential(), centred)
+    return _binary(ops.Divide, e, _repeated(_sum(e, 1), x, (0,)))
+
+
+def _part(x: Node, row: int, column: int) -> Node:
+    rows, columns = (size - 2 for size in x.shape)
+    return node(ops.Slice((row, column), (row + rows, column + columns), (1, 1)), x)
+
+
+def _stencil(x: Node) -> Node:
+    upper, lower = _part(x, 0, 1), _part(x, 2, 1)
+    left, right = _part(x, 1, 0), _part(x, 1, 2)
+    return _binary(ops.Add, _binary(ops.Add, upper, lower), _binary(ops.Add, left, right))
+
+
+def _padded(x: Node) -> Node:
+    filler = node(ops.Constant.of(np.array(1.5, x.dtype)))
+    wide = node(ops.Pad((2, -1), (3, 4), (0, 0)), node(ops.Negate(), x), filler)
+    return _binary(ops.Add, wide, node(ops.Reverse((1,)), wide))
+
+
+def _largest_place(x: Node) -> Node:
+    places = node(ops.Iota(TensorType(x.shape, I32), 1))
+    positive = node(ops.Select(), node(ops.Compare("GT"), x, _constant(0, x)), places, _constant(-1, places))
+    return _reduced(ops.Maximum, positive, -1, 1)
+
+
+def _half(x: Node, y: Node) -> Node:
+    return node(ops.Convert(F16), _binary(ops.Divide, node(ops.Convert(F32), x), y))
+
+
+#: By name the function and the types of its operands; each becomes one group.
+CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
+    "row_and_matrix": (_row_and_matrix, (tensor(F32, 37, 53), tensor(F32, 53))),
+    "chain": (_chain, (tensor(F64, 1001),)),
+    "sum_of_rows": (lambda x: _sum(x, 1), (tensor(F32, 37, 53),)),
+    "sum_of_tall_columns": (lambda x: _sum(x, 0), (tensor(F32, 9001, 13),)),
+    "sum_of_all": (lambda x: _sum(_binary(ops.Multiply, x, x), 0), (tensor(F64, 300_001),)),
+    "softmax": (_softmax, (tensor(F32, 37, 53),)),
+    "stencil": (_stencil, (tensor(F32, 40, 41),)),
+    "padding_and_reverse": (_padded, (tensor(F32, 20, 31),)),
+    "places": (_largest_place, (tensor(F32, 20, 31),)),
+    "half_precision": (_half, (tensor(F16, 5, 33), tensor(F32, 5, 33))),
+}
+
+
+def texts(name: str) -> dict[str, str]:
+    """The contents of a case's snapshots, by suffix."""
+    function, types = CASES[name]
+    fused = kernel.fuse(graph(function, *types), lambda domain, cheap, costly: True)
+    (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
+    program = build(fusion, lower)
+    return {".loops": f"{program}\n", ".ll": emitter.emit(program)[0]}
+
+
+def main(update: bool) -> None:
+    for name in CASES:
+        for suffix, text in texts(name).items():
+            if update:
+                (SNAPSHOTS / f"{name}{suffix}").write_text(text)
+            else:
+                print(f"# {name}{suffix}\n{text}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] == ["--update"])

@@ -1,0 +1,176 @@
+"""What the fused stage says about memory: bytes read and written by each group, and the most in use at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.support.graphs import add, graph, node, tensor
+from tests.support.kernel_texts import CASES
+from tests.xla import parse
+from xarr import stablehlo
+from xarr.compiler.nests import build
+from xarr.compiler.traffic import CACHE, traffic
+from xarr.config import current as config
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.memory_use import Peak, peak, shown_bytes
+from xarr.ir.ops.fusion import inside
+from xarr_numpy.compiled import kernel
+from xarr_numpy.compiled.functions import lower
+
+F32 = np.dtype(np.float32)
+
+
+def fused(function: Callable[..., Any], *types: Any) -> Graph:
+    return kernel.fuse(graph(function, *types), lambda domain, cheap, costly: True)
+
+
+def costs(function: Callable[..., Any], *types: Any) -> list[tuple[int, ...]]:
+    """For each group: bytes read, of these the least, written, the least, scratch, local."""
+    groups = [each.op for each in fused(function, *types).nodes if isinstance(each.op, ops.Fusion)]
+    found = [traffic(build(group, lower)) for group in groups]
+    return [(t.read, t.least_read, t.written, t.least_written, t.scratch, t.local) for t in found]
+
+
+def case(name: str, *shape: int) -> list[tuple[int, ...]]:
+    return costs(CASES[name][0], tensor(F32, *shape))
+
+
+def test_a_broadcast_operand_counts_once() -> None:
+    matrix, row = 37 * 53 * 4, 53 * 4
+    assert costs(*_of("row_and_matrix")) == [(matrix + row, matrix + row, matrix, matrix, 0, 0)]
+
+
+def _of(name: str) -> tuple[Any, ...]:
+    function, types = CASES[name]
+    return (function, *types)
+
+
+def test_a_stencil_reads_each_input_once() -> None:
+    written = 38 * 39 * 4
+    assert case("stencil", 40, 41) == [(40 * 41 * 4, 40 * 41 * 4, written, written, 0, 0)]
+
+
+def test_what_a_slice_leaves_out_is_not_read() -> None:
+    def every_other(x: Node) -> Node:
+        return node(ops.Negate(), node(ops.Slice((0,), (100,), (2,)), x))
+
+    assert costs(every_other, tensor(F32, 100)) == [(200, 200, 200, 200, 0, 0)]
+
+
+def test_short_rows_are_read_from_memory_once() -> None:
+    size = 37 * 53 * 4
+    assert case("softmax", 37, 53) == [(size, size, size, size, 0, 53 * 4)]
+
+
+def test_rows_beyond_the_cache_are_read_by_each_pass() -> None:
+    row = CACHE // 4 + 8
+    ((read, least, written, _, scratch, _),) = case("softmax", 64, row)
+    assert least == 64 * row * 4 and written == least and scratch == 0
+    assert read == 3 * least
+
+
+def test_scratch_is_written_and_read() -> None:
+    ((read, least, written, least_written, scratch, _),) = costs(*_of("sum_of_all"))
+    assert (least, least_written) == (300_001 * 8, 8)
+    assert 0 < scratch < 1000 and written == 8 + scratch and least < read <= least + scratch
+
+
+# --- the whole program ---------------------------------------------------------------------------------------
+
+SIZE = 4 * 1000
+
+
+def most(function: Callable[..., Any]) -> int:
+    return peak(graph(function, tensor(F32, 1000)), inside).total
+
+
+def chain(count: int) -> Callable[[Node], Node]:
+    def function(x: Node) -> Node:
+        for _ in range(count):
+            x = node(ops.Exponential(), x)
+        return x
+
+    return function
+
+
+def test_what_is_not_used_any_more_does_not_count() -> None:
+    assert most(chain(1)) == 2 * SIZE
+    assert most(chain(2)) == most(chain(9)) == 3 * SIZE
+
+
+def test_a_result_counts_to_the_end() -> None:
+    def function(x: Node) -> tuple[Node, Node]:
+        first = node(ops.Negate(), x)
+        return first, chain(3)(first)
+
+    assert most(function) == 4 * SIZE
+
+
+def test_a_view_keeps_what_it_shows() -> None:
+    def function(x: Node) -> Node:
+        large = node(ops.Exponential(), x)
+        return node(ops.Slice((0,), (1,), (1,)), large)
+
+    assert most(function) == 2 * SIZE
+
+
+def test_several_results_count_once() -> None:
+    def function(x: Node) -> Node:
+        both = node(ops.OptimizationBarrier(), x, x)
+        return add(*(node(ops.GetTupleElement(k), both) for k in range(2)))
+
+    assert most(function) == 4 * SIZE
+
+
+def test_what_a_computation_needs_counts_and_what_a_group_has_inside_does_not() -> None:
+    body = graph(chain(4), tensor(F32, 1000))
+    assert most(lambda x: node(ops.Call(body), x)) == most(chain(4))
+    assert peak(fused(chain(4), tensor(F32, 1000)), inside) == Peak(2 * SIZE, SIZE)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (2_550_000, "2.5 MB"), (3 * 10**9, "3.0 GB")],
+)
+def test_bytes_for_people(count: int, text: str) -> None:
+    assert shown_bytes(count) == text
+
+
+# --- as text -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.implicit
+def test_the_fused_stage_says_so_and_can_still_be_read() -> None:
+    pytest.importorskip("llvmlite")
+    x = np.ones((1000, 100), np.float32)
+    with config(fusion="compiled"):
+        stage = xarr.lower(lambda x: x / xarr.sum(x, axis=1, keepdims=True), x).stage("fused")
+    text = str(stage)
+    assert re.findall(r"^ +// (.*)", text, re.MULTILINE) == [
+        "arrays: at most 800.0 kB at once, 400.0 kB of it arguments",
+        "fusion: reads 400.0 kB (least 400.0 kB), writes 400.0 kB (least 400.0 kB)",
+    ]
+    parse(text)
+    (found,) = stablehlo.run(stablehlo.parse(text), x)
+    assert float(found[0, 0]) == np.float32(0.01)
+
+
+def test_a_group_inside_a_loop_is_remarked_on() -> None:
+    once = fused(lambda x: node(ops.Exponential(), node(ops.Negate(), x)), tensor(F32, 100))
+    text = str(graph(lambda x: node(ops.Call(once), x), tensor(F32, 100)))
+    assert "// arrays: at most 800 B at once" in text and "// fusion: reads 400 B" in text
+    parse(text)
+
+
+def test_a_loop_holds_two_states() -> None:
+    state = tensor(F32, 1000)
+    condition = graph(lambda x: node(ops.Constant.of(np.array(False))), state)
+    loop = ops.While(condition, graph(chain(1), state))
+    assert most(lambda x: node(loop, x)) == 3 * SIZE

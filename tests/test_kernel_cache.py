@@ -1,0 +1,225 @@
+"""Compiled kernels on disk: found again, and never trusted when they are not what was written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.checkout import CHECKOUT
+from tests.support.graphs import graph, node, tensor
+from xarr import doctor
+from xarr.compiler import object_cache
+from xarr.compiler.object_cache import ObjectCache, directory, key_of
+from xarr.config import current as config
+from xarr.ir import ops
+from xarr_numpy.compiled import assembler, kernel
+
+KEY = key_of("a program", "a processor")
+
+
+def only_file(cache: ObjectCache) -> Path:
+    (path,) = cache.path.iterdir()
+    return path
+
+
+# --- files ---------------------------------------------------------------------------------------------------
+
+
+def test_what_was_put_is_found_by_another_object(tmp_path: Path) -> None:
+    ObjectCache(tmp_path).put(KEY, b"code")
+    assert ObjectCache(tmp_path).get(KEY) == b"code"
+    assert ObjectCache(tmp_path).get(key_of("another")) is None
+
+
+def test_keys_do_not_run_together() -> None:
+    assert len({key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("abc", "")}) == 4
+
+
+SPOILED: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "cut off": lambda content: content[:-1],
+    "cut off in the head": lambda content: content[:20],
+    "longer": lambda content: content + b"x",
+    "one bit": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+    "another version": lambda content: content.replace(b"kernel 1", b"kernel 0"),
+    "another key": lambda content: content.replace(KEY.encode(), key_of("x").encode()),
+    "foreign": lambda content: b"\x7fELF" + bytes(1000),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_a_spoiled_file_is_no_file_and_is_overwritten(name: str, tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+    cache.put(KEY, b"code")
+    path = only_file(cache)
+    path.write_bytes(SPOILED[name](path.read_bytes()))
+    assert cache.get(KEY) is None
+    cache.put(KEY, b"code")
+    assert cache.get(KEY) == b"code"
+
+
+def test_the_least_recently_used_go_when_there_is_too_much(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path, most=10_000)
+    keys = [key_of(str(number)) for number in range(object_cache.SELDOM + 1)]
+    for age, key in enumerate(reversed(keys[:-1])):
+        cache.put(key, bytes(1000))
+        os.utime(cache._file(key), (1000 - age, 1000 - age))
+    cache.get(keys[5])
+    (tmp_path / "kernels-1" / "notes.txt").write_text("not ours")
+    cache.put(keys[-1], bytes(1000))
+    kept = {key for key in keys if cache.get(key) is not None}
+    assert keys[-1] in kept and keys[5] in kept and 5 <= len(kept) <= 7
+    assert (tmp_path / "kernels-1" / "notes.txt").exists()
+
+
+def test_nothing_unfinished_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*paths: object) -> None:
+        raise OSError("no space left on device")
+
+    cache = ObjectCache(tmp_path)
+    monkeypatch.setattr(os, "replace", fail)
+    cache.put(KEY, b"code")
+    assert not list(cache.path.iterdir())
+    assert "no space left on device" in cache.state()
+
+
+def test_a_directory_that_cannot_be_made_is_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = ObjectCache(tmp_path / "file")
+    cache.put(KEY, b"code")
+    assert cache.get(KEY) is None
+    assert cache.state().startswith(f"not in use: {tmp_path / 'file' / 'kernels-1'}: ")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
+def test_machine_code_that_others_may_write_is_not_run(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+    cache.put(KEY, b"code")
+    cache.path.chmod(0o777)
+    assert ObjectCache(tmp_path).get(KEY) is None
+    assert "chmod go-w" in ObjectCache(tmp_path).state()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
+def test_a_read_only_directory_still_gives_what_it_has(tmp_path: Path) -> None:
+    ObjectCache(tmp_path).put(KEY, b"code")
+    directory = tmp_path / "kernels-1"
+    directory.chmod(0o500)
+    try:
+        cache = ObjectCache(tmp_path)
+        assert cache.get(KEY) == b"code"
+        cache.put(key_of("another"), b"more")
+        assert cache.get(key_of("another")) == (b"more" if os.geteuid() == 0 else None)
+    finally:
+        directory.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "wanted"),
+    [
+        ("linux", {"XARR_CACHE_DIR": "/chosen", "XDG_CACHE_HOME": "/xdg"}, Path("/chosen")),
+        ("linux", {"XDG_CACHE_HOME": "/xdg"}, Path("/xdg/xarr")),
+        ("linux", {"XDG_CACHE_HOME": "relative"}, Path.home() / ".cache/xarr"),
+        ("linux", {}, Path.home() / ".cache/xarr"),
+        ("darwin", {}, Path.home() / "Library/Caches/xarr"),
+        ("win32", {"LOCALAPPDATA": "/local"}, Path("/local/xarr")),
+    ],
+)
+def test_where(
+    platform: str, variables: dict[str, str], wanted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XARR_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert directory() == wanted
+
+
+# --- kernels -------------------------------------------------------------------------------------------------
+
+
+def compile_and_run() -> None:
+    """Compile a kernel anew and see that it works."""
+    doubled = graph(lambda x: node(ops.Add(), x, x), tensor(np.float32, 5))
+    fused = kernel.fuse(doubled, lambda domain, cheap, costly: True)
+    (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
+    found = kernel.CompiledKernel(fusion)(np.arange(5, dtype=np.float32))
+    assert found.tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.fixture
+def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The modules that LLVM compiles from now on; kernels are kept below `tmp_path`."""
+    pytest.importorskip("llvmlite")
+    original, seen = assembler.assemble, list[str]()
+
+    def assemble(ir: str) -> bytes:
+        seen.append(ir)
+        return original(ir)
+
+    monkeypatch.setattr(assembler, "assemble", assemble)
+    monkeypatch.setenv("XARR_CACHE_DIR", str(tmp_path))
+    config.kernel_cache = "on"
+    return seen
+
+
+def test_a_kernel_is_compiled_once(compilations: list[str]) -> None:
+    compile_and_run()
+    compile_and_run()
+    assert len(compilations) == 1
+    assert "1 kernels" in doctor.report()
+
+
+def test_off(compilations: list[str], tmp_path: Path) -> None:
+    with config(kernel_cache="off"):
+        compile_and_run()
+        compile_and_run()
+        assert "kernel cache       off" in doctor.report()
+    assert len(compilations) == 2 and not list(tmp_path.iterdir())
+
+
+def test_another_processor_has_its_own(compilations: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    compile_and_run()
+    monkeypatch.setattr(assembler, "target", lambda: "LLVM 1, another processor")
+    compile_and_run()
+    assert len(compilations) == 2
+
+
+def test_a_corrupt_kernel_is_compiled_anew(compilations: list[str], tmp_path: Path) -> None:
+    compile_and_run()
+    path = only_file(ObjectCache(tmp_path))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:300] + bytes(20) + whole[320:])
+    compile_and_run()
+    assert len(compilations) == 2 and path.read_bytes() == whole
+
+
+def test_an_unusable_directory_costs_a_compilation(
+    compilations: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XARR_CACHE_DIR", str(tmp_path / "file"))
+    compile_and_run()
+    compile_and_run()
+    assert len(compilations) == 2
+    assert "not in use" in doctor.report()
+
+
+def test_two_processes_at_once(compilations: list[str], tmp_path: Path) -> None:
+    code = "from tests.test_kernel_cache import compile_and_run\nfor _ in range(5): compile_and_run()"
+    path = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "XARR_KERNEL_CACHE": "on", "PYTHONPATH": path}
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, env=environment) for _ in range(2)
+    ]
+    assert [process.wait() for process in running] == [0, 0]
+    assert only_file(ObjectCache(tmp_path)).suffix == ".kernel"
+    compile_and_run()
+    assert not compilations

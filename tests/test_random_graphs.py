@@ -1,0 +1,66 @@
+"""Random graphs give the same on every path: op by op, as compiled loops, and on the reference backend."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from tests.support.random_graphs import Bound, Sample, check, sample
+from xarr.backend import get
+from xarr.compiler.pipeline import compile_graph
+from xarr.config import current as config
+
+Array = np.ndarray[Any, Any]
+SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+seeds = st.integers(0, 2**32)
+
+
+def results(sample: Sample, fusion: str = "off", backend: str = "numpy") -> list[Array]:
+    found = get(backend)
+    with config(fusion=fusion):
+        program = compile_graph(sample.graph, found)
+        values = program(*[found.from_host(array) for array in sample.inputs])
+    return [np.asarray(found.to_host(value)) for value in values]
+
+
+def agree_with_compiled(found: Sample) -> None:
+    pytest.importorskip("llvmlite")
+    check(results(found, "compiled"), results(found), found.bounds)
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_compiled_loops_agree_with_separate_operations(seed: int) -> None:
+    agree_with_compiled(sample(Random(seed), most=4096))
+
+
+@given(seeds)
+@settings(max_examples=15)
+def test_compiled_loops_agree_on_large_arrays(seed: int) -> None:
+    agree_with_compiled(sample(Random(seed)))
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=25, suppress_health_check=SLOW_TO_DRAW)
+def test_compiled_loops_agree_on_small_graphs(random: Random) -> None:
+    agree_with_compiled(sample(random, count=12, most=300))
+
+
+@given(seeds)
+@settings(max_examples=40)
+def test_the_reference_agrees_with_numpy(seed: int) -> None:
+    found = sample(Random(seed), count=25, most=64)
+    check(results(found), results(found, backend="reference"), found.bounds)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "error"),
+    [(1.0, 1.5, 0.25), (0.0, -0.0, 0.0), (np.nan, 1.0, 10.0), (np.inf, 1.0, 10.0), (1.0, np.nan, 0.0)],
+)
+def test_differences_are_seen(mine: float, theirs: float, error: float) -> None:
+    with pytest.raises(AssertionError, match="result 0: 1 of 1 differ"):
+        check([np.array(mine)], [np.array(theirs)], [Bound(2.0, error)])
