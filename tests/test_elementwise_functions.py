@@ -406,3 +406,22 @@ def test_lists_and_numbers_are_operands_too() -> None:
 def test_logical_functions_take_two_arrays(name: str, count: int) -> None:
     with pytest.raises(TypeError, match=rf"{name}\(\)"):
         getattr(xarr, name)(*[xarr.asarray([True, False])] * count)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("two", [2, 2.0], ids=["int", "float"])
+def test_the_power_of_two_is_a_product(dtype: str, two: float) -> None:
+    x = xarr.asarray(np.array([0, 1, 3, 7, 11, 100]), dtype=dtype)
+    if two == 2.0 and isinstance(two, float) and dtype in ("int8", "uint32"):
+        assert (x**two).dtype == np.float64
+        return
+    text = str(xarr.lower(lambda x: x**two, x))
+    assert "stablehlo.multiply" in text and "power" not in text
+    assert_same(x**two, np.asarray(x) * np.asarray(x))
+
+
+def test_other_powers_and_those_of_complex_numbers_are_powers() -> None:
+    x = xarr.asarray([1.5, 2.5])
+    assert "stablehlo.power" in str(xarr.lower(lambda x: x**3, x))
+    assert "stablehlo.power" in str(xarr.lower(lambda x: 2**x, x))
+    assert "stablehlo.power" in str(xarr.lower(lambda x: (x + 1j) ** 2, x))
