@@ -149,6 +149,16 @@ def test_shapes(shape: tuple[int, ...]) -> None:
 
 
 def test_numpy_runs_the_formulas() -> None:
-    lowered = xarr.lower(lax.erf, "f32[3]")
-    assert any(isinstance(node.op, ops.Erf) for node in lowered.stage("simplified"))  # type: ignore[union-attr]
-    assert not any(isinstance(node.op, ops.Erf) for node in lowered.stage("decomposed"))  # type: ignore[union-attr]
+    lowered = xarr.lower(lax.erf_inv, "f32[3]")
+    assert any(isinstance(node.op, ops.ErfInv) for node in lowered.stage("simplified"))  # type: ignore[union-attr]
+    assert not any(isinstance(node.op, ops.ErfInv) for node in lowered.stage("decomposed"))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("function", [lax.erf, lax.erfc])
+def test_numpy_keeps_whole_what_compiled_loops_have(function: Any) -> None:
+    lowered = xarr.lower(function, "f32[3]")
+    with xarr.config(fusion="off"):
+        program = lowered.stage("program")
+        assert "np.multiply" in program.text  # type: ignore[union-attr]
+    x = np.array([-1.5, 0.25, 3.0], np.float32)
+    assert_same(program(x)[0], np.asarray(function(x)))  # type: ignore[operator]

@@ -8,7 +8,7 @@ import numpy as np
 
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node, parameter
 from xarr_numpy import (
     ciphers,
     contraction,
@@ -131,6 +131,15 @@ def _concatenate(emitter: Emitter, node: Node) -> str:
     return f"np.concatenate([{', '.join(map(emitter.full, node.operands))}], {node.op.dimension})"
 
 
+def _by_parts(emitter: Emitter, node: Node) -> str:
+    """What NumPy has no function for, by the operations that it is defined by: compiled loops have it whole."""
+    parameters = [parameter(operand.type) for operand in node.operands]
+    parts = node.op.decompose(*parameters)
+    assert parts is not None, f"{node.op.name} is not composite"
+    function = emitter.function(Graph(parameters, [parts]))
+    return f"{function}({', '.join(map(emitter.full, node.operands))})[0]"
+
+
 def _bitcast(emitter: Emitter, node: Node) -> str:
     return f"bitcast({emitter.full(node.operands[0])}, {emitter.constant(node.dtype)})"
 
@@ -152,6 +161,8 @@ TABLE: Final[Rows] = {
     ops.Cosh: elementwise("np.cosh({0})"),
     ops.Cosine: elementwise("np.cos({0})"),
     ops.CountLeadingZeros: elementwise("count_leading_zeros({0})"),
+    ops.Erf: _by_parts,
+    ops.Erfc: _by_parts,
     ops.Exponential: elementwise("np.exp({0})"),
     ops.ExponentialMinusOne: elementwise("np.expm1({0})", complex="complex_expm1({0})"),
     ops.Floor: elementwise("np.floor({0})"),
