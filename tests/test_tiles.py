@@ -8,18 +8,20 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from math import prod
+from random import Random
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import xarr
 from tests import lax_values
 from tests.compare import assert_same
 from tests.support.graphs import constant, graph, node, tensor
 from tests.support.operations import own_operations
+from tests.support.random_graphs import check, sample
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import compile_graph, lower
@@ -410,19 +412,25 @@ def chains(draw: st.DrawFn) -> Graph:
     return graph(build, tensor("f4", *shape), tensor("f4", 23), tensor("f4", 9))
 
 
+SHARED = [HealthCheck.function_scoped_fixture]
+
+
+@pytest.mark.usefixtures("small_tiles")
 @given(chains())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
 def test_any_element_wise_graph_to_the_bit(program: Graph) -> None:
-    tile, tile_grid.TILE = tile_grid.TILE, 48  # type: ignore[misc]
-    engine._kernel.cache_clear()
-    try:
-        arrays = normal(9, 23), normal(23), normal(9)
-        wanted = run(program, "off", *arrays)
-        for found, exact in zip(run(program, "tiles", *arrays), wanted, strict=True):
-            assert_same(found, exact)
-    finally:
-        tile_grid.TILE = tile  # type: ignore[misc]
-        engine._kernel.cache_clear()
+    arrays = normal(9, 23), normal(23), normal(9)
+    wanted = run(program, "off", *arrays)
+    for found, exact in zip(run(program, "tiles", *arrays), wanted, strict=True):
+        assert_same(found, exact)
+
+
+@pytest.mark.usefixtures("small_tiles")
+@given(st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
+def test_any_graph_within_its_bounds(seed: int) -> None:
+    found = sample(Random(seed), most=4096)
+    check(run(found.graph, "tiles", *found.inputs), run(found.graph, "off", *found.inputs), found.bounds)
 
 
 # --- which engine --------------------------------------------------------------------------------------------

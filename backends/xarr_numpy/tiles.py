@@ -91,7 +91,10 @@ class TiledKernel:
         self.grid = self.values.grid
         writer = Writer(self.values)
         self.steps = writer.steps
-        self._scope = writer.scope
+        self._functions = {
+            name: writer.scope[name] for step in self.steps for name in (step.once, step.tile) if name
+        }
+        self._numbers = {name: each for name, each in writer.scope.items() if name.startswith("number")}
         self._text = writer.text
         graph = fusion.computation
         number = {node: k for k, node in enumerate(graph.parameters)}
@@ -104,8 +107,7 @@ class TiledKernel:
     def call(self, *operands: Array) -> Any:
         rank = len(self.grid.domain)
         outputs = [pool.empty(shape, dtype) for _, shape, dtype, _ in self._results]
-        # In the scope are the constants that functions want to be called with.
-        arrays: dict[str, Any] = dict(self._scope)
+        arrays = dict(self._numbers)
         for name, number, along in self._views:
             arrays[name] = as_domain(np.asarray(operands[number]), along, rank)
         for (name, _, _, shape), output in zip(self._results, outputs, strict=True):
@@ -117,7 +119,7 @@ class TiledKernel:
 
     def _run(self, step: Step, arrays: dict[str, Any]) -> None:
         if step.once is not None:
-            found = arrays[step.once](*[arrays[name] for name in step.once_arguments])
+            found = self._functions[step.once](*[arrays[name] for name in step.once_arguments])
             arrays.update(zip(step.once_results, found, strict=True))
         for name, dtype in step.kept:
             arrays[name] = pool.empty(self.grid.domain, dtype)
@@ -132,6 +134,10 @@ class TiledKernel:
             ufunc = getattr(np, str(ufunc_of(op.computation)).removeprefix("np."))
             parts, dtype = arrays[f"part{number}"], total.value.dtype
             arrays[total.name] = joined(ufunc, parts, arrays[total.initial], dtype)
+
+    def function(self, step: Step) -> Any:
+        """What computes one tile of a step."""
+        return self._functions[str(step.tile)]
 
     def _parts(self, total: Total) -> Array:
         """Room for the partial results of a reduction."""
@@ -158,7 +164,7 @@ class _Tiles:
     def __init__(self, kernel: TiledKernel, step: Step, arrays: dict[str, Any]) -> None:
         self.grid = kernel.grid
         self.rooms, self.sizes = step.rooms, [-(-size // 64) * 64 for size in step.sizes]
-        self.function = arrays[str(step.tile)]
+        self.function = kernel.function(step)
         self.arguments = [arrays[name] for name in step.tile_arguments]
 
     def __call__(self, _: int, start: int, stop: int) -> None:
