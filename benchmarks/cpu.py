@@ -25,7 +25,7 @@ from cpu_rows import ROWS
 from cpu_rows.contenders import Row, by_xarr, numba_kernels
 from cpu_rows.elementwise import compiling
 
-import xarr
+from xarr.config import current as config
 
 Statistic = Callable[[list[float]], float]
 
@@ -129,7 +129,7 @@ def compile_milliseconds(rounds: int = 5) -> dict[str, float]:
 def header(bandwidth: float, of_samples: Statistic) -> str:
     kind = "medians" if of_samples is statistics.median else "least times"
     return (
-        f"{measure.machine()}\n{measure.versions(PACKAGES)}; fusion {xarr.config.fusion}\n"
+        f"{measure.machine()}\n{measure.versions(PACKAGES)}; fusion {config.fusion}\n"
         f"memory bandwidth (x + 3 y of float64): {bandwidth / 1e9:.1f} GB/s; numba runs with fastmath, in parallel\n"
         f"{kind} in ms; × best: xarr under jit over the best peer; memory: part of the bandwidth that xarr reaches\n"
     )

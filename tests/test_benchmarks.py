@@ -23,6 +23,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run cpu.py as a user would, with the library under test."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("XARR_") and k != "PYTHONSAFEPATH"}
     clean["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    clean["XARR_KERNEL_CACHE"] = "off"  # Nothing is left behind on disk.
     return subprocess.run(
         [sys.executable, str(BENCHMARKS / "cpu.py"), *arguments],
         env=clean,

@@ -52,7 +52,8 @@ def nhwc(dtype: np.dtype, _: int) -> Contenders:
     def by_columns() -> np.ndarray:
         windows = np.lib.stride_tricks.sliding_window_view(_padded(images, (1, 2)), (3, 3), (1, 2))
         columns = windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, 9 * 64)
-        return (columns @ kernel.reshape(9 * 64, 64)).reshape(IMAGES)
+        result: np.ndarray = columns @ kernel.reshape(9 * 64, 64)
+        return result.reshape(IMAGES)
 
     program = convolution(("NHWC", "HWIO", "NHWC"))
     return contenders(program, images, kernel, by_numpy=by_columns)
@@ -64,7 +65,8 @@ def nchw(dtype: np.dtype, _: int) -> Contenders:
     def by_columns() -> np.ndarray:
         windows = np.lib.stride_tricks.sliding_window_view(_padded(images, (2, 3)), (3, 3), (2, 3))
         columns = windows.transpose(0, 1, 4, 5, 2, 3).reshape(8, 64 * 9, 56 * 56)
-        return (kernel.reshape(64, 64 * 9) @ columns).reshape(8, 64, 56, 56)
+        result: np.ndarray = kernel.reshape(64, 64 * 9) @ columns
+        return result.reshape(8, 64, 56, 56)
 
     program = convolution(("NCHW", "OIHW", "NCHW"))
     return contenders(program, images, kernel, by_numpy=by_columns)

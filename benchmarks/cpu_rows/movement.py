@@ -71,7 +71,7 @@ def _lookups(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def gather(dtype: np.dtype, _: int) -> Contenders:
-    rows, places, _ = _lookups(dtype)
+    rows, places = _lookups(dtype)[:2]
 
     def program(xp: Any, lax: Any) -> Function:
         if lax is None:
@@ -104,7 +104,7 @@ def scatter_add(dtype: np.dtype, _: int) -> Contenders:
 
 def segment_sum(dtype: np.dtype, _: int) -> Contenders:
     """Sorted segments, some of which are empty."""
-    _, places, updates = _lookups(dtype)
+    places, updates = _lookups(dtype)[1:]
     places.sort()
 
     def by_reduceat() -> np.ndarray:
@@ -114,8 +114,9 @@ def segment_sum(dtype: np.dtype, _: int) -> Contenders:
         return result
 
     def program(xp: Any, lax: Any) -> Function:
-        sums = getattr(lax, "segment_sum", None) or (jax().ops.segment_sum if installed("jax") else None)
-        return lambda u, i: sums(u, i, TABLE, indices_are_sorted=True)
+        if not hasattr(lax, "segment_sum"):
+            lax = jax().ops if installed("jax") else None
+        return lambda u, i: lax.segment_sum(u, i, TABLE, indices_are_sorted=True)
 
     found = contenders(program, updates, places, by_numpy=by_reduceat)
     kernels = numba_kernels()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
 from numba import prange
 
-Array = np.ndarray
+Array = Any
 
 threaded = numba.njit(parallel=True, fastmath=True)
 plain = numba.njit(fastmath=True)
@@ -234,7 +235,7 @@ def cumsum(x: Array) -> Array:
 
 
 @plain
-def argmax(x: Array) -> int:
+def argmax(x: Array) -> np.intp:
     return np.argmax(x)
 
 
