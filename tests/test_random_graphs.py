@@ -33,7 +33,7 @@ def agree_with_compiled(found: Sample) -> None:
 
 
 @given(seeds)
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_compiled_loops_agree_with_separate_operations(seed: int) -> None:
     agree_with_compiled(sample(Random(seed), most=4096))
 
@@ -51,7 +51,7 @@ def test_compiled_loops_agree_on_small_graphs(random: Random) -> None:
 
 
 @given(seeds)
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_the_reference_agrees_with_numpy(seed: int) -> None:
     found = sample(Random(seed), count=25, most=64)
     check(results(found), results(found, backend="reference"), found.bounds)
