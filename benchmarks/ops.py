@@ -11,30 +11,23 @@ machines drift, ratios within a run do not.  A further family is one more functi
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import platform
-import statistics
-import sys
-import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-# These slow NumPy down where they are set, and must be gone before it is imported.
-for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
-    os.environ.pop(variable, None)
-
+import measure
 import numpy as np
 
 import xarr
 
-Call = Callable[[], object]
+Call = measure.Call
 #: Row -> contender -> one call, which gives a result that is computed.
-Table = dict[str, dict[str, Call]]
-Medians = dict[str, dict[str, float]]
+Table = dict[str, measure.Contenders]
+Medians = measure.Medians
 
 ROUNDS = 7
 
@@ -309,26 +302,6 @@ def numbers() -> Table:
 FAMILIES: tuple[Callable[[], Table], ...] = (indexing, windows, contraction, numbers)
 
 
-def time_calls(table: Table, rounds: int) -> Medians:
-    """Median milliseconds of each case; one round runs every case once, in turn."""
-    samples: dict[tuple[str, str], list[float]] = {}
-    gc.disable()
-    for round_ in range(rounds + 1):
-        for row, contenders in table.items():
-            for name, call in contenders.items():
-                started = time.perf_counter()
-                call()
-                if round_:  # the first round warms up
-                    samples.setdefault((row, name), []).append((time.perf_counter() - started) * 1e3)
-        print(f"\rround {round_}/{rounds}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    gc.enable()
-    rows: Medians = {}
-    for (row, name), values in samples.items():
-        rows.setdefault(row, {})[name] = statistics.median(values)
-    return rows
-
-
 def shown(rows: Medians) -> str:
     """The table: milliseconds, and the ratio to the first contender, which is NumPy by hand."""
     lines = [f"{'':36}{'contender':14}{'ms':>9}{'ratio':>8}"]
@@ -348,7 +321,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     table = {row: calls for family in FAMILIES for row, calls in family().items() if options.word in row}
-    rows = time_calls(table, options.rounds)
+    rows = measure.time_table(table, options.rounds, unit=1e-3)
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores\n")
     print(shown(rows))
     if options.json:

@@ -10,29 +10,23 @@ machines drift, ratios within a run do not.  Imports are timed in fresh interpre
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import platform
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-# These slow NumPy down where they are set, and must be gone before it is imported.
-for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
-    os.environ.pop(variable, None)
-
+import measure
 import numpy as np
 
 import xarr
 
-Case = Callable[[], object]
-Rows = dict[str, dict[str, float]]
+Case = measure.Call
+Rows = measure.Medians
 
 ROUNDS = 31
 CALLS = 2000
@@ -104,27 +98,6 @@ def _add_jax_jit(table: dict[str, dict[str, Case]], host: np.ndarray, few: np.nd
     table["20 operations, 10 elements, under jit"]["jax, jit"] = lambda: chain(v).block_until_ready()
 
 
-def time_calls(table: dict[str, dict[str, Case]], rounds: int, calls: int) -> Rows:
-    """Median µs per call of each case; one round runs every case once, in turn."""
-    samples: dict[tuple[str, str], list[float]] = {}
-    gc.disable()
-    for round_ in range(rounds + 1):
-        for row, contenders in table.items():
-            for name, call in contenders.items():
-                started = time.perf_counter()
-                for _ in range(calls):
-                    call()
-                if round_:  # the first round warms up
-                    samples.setdefault((row, name), []).append((time.perf_counter() - started) / calls * 1e6)
-        print(f"\rround {round_}/{rounds}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    gc.enable()
-    rows: Rows = {}
-    for (row, name), values in samples.items():
-        rows.setdefault(row, {})[name] = statistics.median(values)
-    return rows
-
-
 def time_imports(rounds: int) -> dict[str, float]:
     """Median milliseconds that `import NAME` takes in a fresh interpreter; xarr's includes NumPy's."""
     names = ["numpy", "xarr", *(["jax"] if find_spec("jax") else [])]
@@ -157,7 +130,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=CALLS)
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
-    rows = time_calls(cases(), options.rounds, options.calls)
+    rows = measure.time_table(cases(), options.rounds, options.calls, unit=1e-6)
     imports = time_imports(max(5, options.rounds // 3))
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores\n")
     print(shown(rows))

@@ -106,6 +106,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save("objects.npy", np.array([None]), allow_pickle=True)
     np.savez("archive.npz", a=np.float32([1, 2]))
     Path("empty.npy").touch()
+    Path("text.npy").write_text("1 2 3\n", encoding="utf-8")
     return tmp_path
 
 
@@ -155,6 +156,7 @@ def test_run_shows_how_far_it_is(
         ("double.mlir --input missing.npy", "cannot open missing.npy: No such file or directory"),
         ("double.mlir --input three.npy", "@main takes (tensor<2xf32>), got (tensor<3xf32>)"),
         ("double.mlir --input objects.npy", "wanted an array of numbers in the .npy file objects.npy"),
+        ("double.mlir --input text.npy", "in the .npy file text.npy, but it is none, or is damaged"),
         ("double.mlir --input empty.npy", "wanted an array of numbers in the .npy file empty.npy"),
         ("double.mlir --input archive.npz", "wanted one array in archive.npz, got an archive of a"),
         ("double.mlir --input two.npy --function other", "no function @other; the module has main"),
@@ -173,8 +175,40 @@ def test_run_with_bad_input(
     assert streams.out == ""
     assert streams.err.startswith("xarr run: ")
     assert message in streams.err
+    assert "pickle" not in streams.err
     # One line, except where the place in a text is shown.
     assert streams.err.count("\n") == 1 or "\n  at " in streams.err
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["explain", "(5,) + ()"]], ids=["doctor", "explain"])
+@pytest.mark.parametrize(
+    ("variable", "value"), [("XARR_BROADCASTING", "loose"), ("XARR_MAX_DEPTH", "abc")], ids=["mode", "depth"]
+)
+def test_a_bad_setting_is_one_line(variable: str, value: str, command: list[str]) -> None:
+    clean = {key: text for key, text in os.environ.items() if not key.startswith("XARR_")}
+    path = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-m", "xarr", *command],
+        env={**clean, "PYTHONPATH": path, variable: value},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"xarr: environment variable {variable}: config.")
+    assert value in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_dynamic_sizes_are_read_by_their_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "f32[2,<=5] + f32[<= 5]"]) == 0
+    assert "(2, 5)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["f99", "s7", "c32", "float128", "bf32"])
+def test_unknown_element_types(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", f"{name}[3] + f32[3]"]) == 2
+    assert "wanted an element type such as f32" in capsys.readouterr().err
 
 
 # --- a reader that has enough --------------------------------------------------------------------------------

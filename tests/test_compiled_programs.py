@@ -1,4 +1,4 @@
-"""Groups of operations as compiled loops: the same results as one NumPy call for each operation."""
+"""Groups of operations as compiled loops or on tiles: the results of one NumPy call for each operation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from xarr.compiler.pipeline import compile_graph
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 
-pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
 
 Array = np.ndarray[Any, Any]
@@ -83,6 +82,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
 }
 
 
+#: How many groups of tiles those are whose moving operations tiles do without.
+TILED = {"concatenation": 2, "padding": 2}
+
+
 def kernels(graph: Graph) -> int:
     return sum(isinstance(node.op, ops.Fusion) for node in graph.nodes)
 
@@ -93,8 +96,13 @@ def operands_of(shapes: list[tuple[int, ...]], dtype: str) -> list[Array]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_compiled_agrees_with_numpy(name: str, dtype: str) -> None:
+@pytest.mark.parametrize("engine", ["compiled", "tiles"])
+def test_fused_agrees_with_numpy(engine: str, name: str, dtype: str) -> None:
+    if engine == "compiled":
+        pytest.importorskip("llvmlite")
     function, shapes, count = PROGRAMS[name]
+    if engine == "tiles":
+        count = TILED.get(name, count)
     arrays = [
         xarr.asarray(array, dtype=dtype)
         for array in operands_of(shapes, "float64" if dtype == "bfloat16" else dtype)
@@ -102,7 +110,7 @@ def test_compiled_agrees_with_numpy(name: str, dtype: str) -> None:
     with xarr.config(fusion="off"):
         wanted = function(*arrays)
         xarr.evaluate(*(wanted if isinstance(wanted, tuple) else (wanted,)))
-    with xarr.config(fusion="compiled"):
+    with xarr.config(fusion=engine):
         found = function(*arrays)
         xarr.evaluate(*(found if isinstance(found, tuple) else (found,)))
         if dtype in ("float32", "float64"):
@@ -120,6 +128,40 @@ def test_compiled_agrees_with_numpy(name: str, dtype: str) -> None:
             np.testing.assert_allclose(
                 np.asarray(mine, np.float64), np.asarray(exact, np.float64), rtol=0, atol=300 * eps * scale
             )
+
+
+def test_groups_do_not_wait_for_each_other() -> None:
+    """x feeds a late user in the group of something early that x's own group reads."""
+
+    def function(a: Any, b: Any) -> Any:
+        early = xarr.sum(a * 2, axis=1)
+        x = xarr.exp(b + early)
+        late = xarr.sum(a * 3, axis=1) + xarr.sum(xarr.sort(x))
+        return early + late, x * 2
+
+    a, b = (xarr.asarray(array) for array in operands_of([(30, 40), (30,)], "float64"))
+    with xarr.config(fusion="off"):
+        wanted = [np.asarray(each) for each in function(a, b)]
+    with xarr.config(fusion="compiled"):
+        found = function(a, b)
+        for mine, exact in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(mine), exact, rtol=1e-12)
+
+
+def test_a_group_reads_what_two_of_its_users_share_once() -> None:
+    x = xarr.asarray(RNG.normal(size=(30, 40)))
+
+    def function(x: Any) -> Any:
+        return xarr.sum(x, axis=1), xarr.max(x, axis=1), xarr.sum(x * x, axis=1)
+
+    with xarr.config(fusion="compiled"):
+        fused = xarr.lower(function, x).stage("fused")
+        assert isinstance(fused, Graph)
+        assert kernels(fused) == 1
+        for mine, exact in zip(
+            function(x), (np.sum, np.max, lambda a, axis: np.sum(a * a, axis)), strict=True
+        ):
+            np.testing.assert_allclose(np.asarray(mine), exact(np.asarray(x), axis=1), rtol=1e-12)
 
 
 def both_ways(graph: Graph, *inputs: Array) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,15 @@ def test_equal_graphs() -> None:
     assert hash(first) == hash(second)
     assert first == second.with_name("other")
     assert first != "graph"
+
+
+def test_a_pickled_op_leaves_its_hash_behind() -> None:
+    """Hashes of texts differ from process to process."""
+    op = ops.Compare("LT")
+    assert hash(op) == hash(ops.Compare("LT"))
+    copy = pickle.loads(pickle.dumps(op))
+    assert copy == op
+    assert "_hash" in vars(op) and "_hash" not in vars(copy)
 
 
 DIFFERENT: dict[str, tuple[Graph, Graph]] = {

@@ -393,7 +393,7 @@ def test_decorators_lambdas_partials_and_names() -> None:
     assert repr(function) == "<jitted function: 0 signatures, 0 compilations>"
     assert_same(xarr.jit(functools.partial(lambda a, b: a - b, 1))(3), xarr.asarray(-2))
     assert_same(xarr.jit(function)(3), xarr.asarray(6))
-    assert_same(xarr.jit(xarr.exp)(xarr.ones(1)), xarr.exp(xarr.ones(1)))
+    assert_same(xarr.jit(xarr.exp)(xarr.ones(1)), xarr.exp(xarr.ones(1)), ulp=2)
 
 
 class Model:

@@ -163,7 +163,7 @@ def compile_and_run() -> None:
     doubled = graph(lambda x: node(ops.Add(), x, x), tensor(np.float32, 5))
     fused = kernel.fuse(doubled, lambda domain, cheap, costly: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
-    found = kernel.CompiledKernel(fusion)(np.arange(5, dtype=np.float32))
+    found = kernel.CompiledKernel(fusion).call(np.arange(5, dtype=np.float32))
     assert found.tolist() == [0, 2, 4, 6, 8]
 
 

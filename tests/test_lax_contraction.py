@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import xarr.array  # noqa: F401  binds the class of handles
+import xarr
 from xarr import lax
 from xarr.errors import DTypeError, InputError, ShapeError
 
@@ -99,6 +99,31 @@ def test_preferred_element_type_agrees(dtype: str, preferred: str) -> None:
     if dtype == "int32":
         a, b = a % 100, b % 100
     same(lax.dot(a, b, preferred_element_type=preferred), jax.lax.dot(a, b, preferred_element_type=preferred))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+@pytest.mark.parametrize("preferred", ["int8", "int32", "uint64", "bool"])
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "bfloat16", "float16", "float32", "float64"])
+def test_float_products_become_integers_once_and_at_the_end(dtype: str, preferred: str, backend: str) -> None:
+    sign = np.abs if preferred == "uint64" else np.positive  # what -1 is as a uint64, nobody defines
+    for size in (1, 9):
+        a, b = (sign(values(shape, np.dtype(dtype))) for shape in ((3, size), (size, 3)))
+        with xarr.use_backend(backend):
+            got = np.asarray(lax.dot(a, b, preferred_element_type=preferred))
+            scalar = np.asarray(
+                lax.dot_general(a[0, 0], b[0, 0], (((), ()), ((), ())), preferred_element_type=preferred)
+            )
+        same(got, jax.lax.dot(a, b, preferred_element_type=preferred))
+        same(scalar, jax.lax.dot(a[:1, :1], b[:1, :1], preferred_element_type=preferred).reshape(()))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_complex_products_become_real_at_the_end(backend: str) -> None:
+    a, b = values((2, 5), np.complex64), values((5, 3), np.complex64)
+    for preferred in ("int32", "float32", "float64"):
+        with xarr.use_backend(backend):
+            got = np.asarray(lax.dot(a, b, preferred_element_type=preferred))
+        same(got, jax.lax.dot(a, b, preferred_element_type=preferred))
 
 
 def test_narrow_floats_accumulate_in_float32_and_round_once() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.xla import run_stablehlo
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import compile_graph
@@ -242,6 +243,14 @@ def test_initial_value_counts() -> None:
     np.testing.assert_array_equal(np.asarray(lax.reduce(operand, 4.5, lax.max, (1,))), [4.5, 5.0])
     start = lax.add(np.float64(1), 1.0)
     np.testing.assert_array_equal(np.asarray(lax.reduce(operand, start, lax.mul, ())), operand * 2)
+
+
+def test_initial_value_counts_for_a_single_element_where_xla_leaves_it_out() -> None:
+    operand = np.array([[10], [11]], np.int32)
+    lowered = xarr.lower(lambda x: lax.reduce(x, np.int32(5), lax.add, (1,)), operand)
+    (by_xla,) = run_stablehlo(lowered.graph.to_text(), operand)
+    np.testing.assert_array_equal(by_xla, [10, 11])
+    np.testing.assert_array_equal(np.asarray(lax.reduce(operand, np.int32(5), lax.add, (1,))), [15, 16])
 
 
 def test_non_contiguous_and_broadcast_operands() -> None:

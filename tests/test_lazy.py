@@ -18,7 +18,7 @@ from tests.compare import assert_same
 from tests.test_strictness import run
 from xarr import backend as backends, lazy
 from xarr.compiler.programs import Programs
-from xarr.ir.graph import Graph, Node, data
+from xarr.ir.graph import Graph, Node, data, postorder
 from xarr.ir.ops import Call, Constant
 from xarr.ir.types import TensorType
 from xarr_numpy.backend import NumpyBackend
@@ -233,6 +233,17 @@ def test_long_graphs_with_tuples_and_several_results() -> None:
         for number, value in enumerate(kept):
             assert value.is_evaluated
             assert_same(value, np.array([1.0, 2.0, 3.0]) + 100 * number + 1 - 0.0)
+
+
+def test_a_long_graph_is_cut_between_a_tuple_and_its_last_use() -> None:
+    with xarr.config(max_depth=1_000_000):
+        y, place = xarr.lax.sort((xarr.asarray([3.0, 1.0]), xarr.lax.iota("int32", 2)), num_keys=1)
+        for _ in range(5000):
+            y = y + 1.0
+        y = y + place.astype(np.float64)
+        parts = lazy._parts(postorder([y._node], lazy._is_leaf), [y._node])
+        assert len(parts) > 2 and max(len(order) for order, _ in parts) < 2 * lazy._LONGEST
+        assert_same(y, np.array([5002.0, 5003.0]))
 
 
 def test_doubling_shares_its_operand() -> None:

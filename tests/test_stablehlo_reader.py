@@ -392,6 +392,12 @@ def test_nesting_at_the_limit_runs_and_beyond_is_refused() -> None:
         stablehlo.parse(nested(51))
 
 
+def test_refuses_more_results_than_the_operation_has() -> None:
+    text = main("%0:2 = stablehlo.optimization_barrier %x : tensor<3xf32>, tensor<f32>", "%x: tensor<3xf32>")
+    with pytest.raises(ParseError, match=r"expected 2 results, got 1\n  at <stablehlo>:"):
+        stablehlo.parse(text)
+
+
 CORPUS = [graph.to_text() for graph in GRAPHS.values()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from tests.support.operations import own_operations
 from xarr.backend import AbstractBackend, get
 from xarr.compiler import pipeline
 from xarr.compiler.pipeline import STAGES, compile_graph, lower
-from xarr.errors import ValueRangeError
+from xarr.errors import InputError, ValueRangeError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, GraphError, Node, parameter
+from xarr.ir.graph import Graph, GraphError, Node, data, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 from xarr_null.backend import NullBackend
@@ -100,3 +101,38 @@ def test_a_pass_that_breaks_the_graph_is_caught_under_test() -> None:
 def test_verification_is_a_setting() -> None:
     with xarr.config(verify_graphs=False):
         assert lowered_by(Breaking()).results[0].shape == (2,)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_lowered_functions_are_pickled_with_what_they_close_over(backend: str) -> None:
+    with xarr.use_backend(backend):
+        outer = xarr.asarray(np.float32([1, 2, 3])) * 2
+
+        def function(x: Any, y: Any) -> Any:
+            looped = xarr.lax.fori_loop(0, 3, lambda i, value: value * outer, x)
+            return looped, xarr.lax.reduce(y, 0.0, lambda a, b: a + b, (0, 1))
+
+        lowered = xarr.lower(function, "f32[3]", "f64[<=2,3]")
+    again = pickle.loads(pickle.dumps(lowered))
+    assert again.graph == lowered.graph
+    assert str(again) == str(lowered)
+    assert again.backend is lowered.backend
+    assert again.stage("program").text == lowered.stage("program").text
+    (value,) = (node.value if node.value is not None else None for node in again.captured)
+    np.testing.assert_array_equal(np.asarray(value), [2, 4, 6])
+
+
+def test_long_graphs_are_pickled_without_recursion() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(5_000):
+            x = x + 1
+        return x
+
+    lowered = xarr.lower(chain, "f64[2]")
+    assert len(pickle.loads(pickle.dumps(lowered)).graph.nodes) == len(lowered.graph.nodes)
+
+
+def test_graphs_that_hold_data_are_not_pickled() -> None:
+    leaf = data(VECTOR, np.ones(3, np.float32), get("numpy"))
+    with pytest.raises(InputError, match="holds data, which cannot be pickled"):
+        pickle.dumps(Graph([], [Node(ops.Negate(), (leaf,))]))

@@ -113,7 +113,11 @@ def _array_in(path: Path) -> np.ndarray[Any, Any]:
     try:
         found = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise InputError(f"wanted an array of numbers in the .npy file {path}: {error}") from None
+        # NumPy's own words offer allow_pickle=, which would run whatever the file says.
+        reason = "it holds Python objects" if "Object arrays" in str(error) else "it is none, or is damaged"
+        raise InputError(
+            f"wanted an array of numbers in the .npy file {path}, but {reason}; write one by np.save"
+        ) from None
     if not isinstance(found, np.ndarray):
         with found:
             raise InputError(f"wanted one array in {path}, got an archive of {', '.join(found)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import backend as backends, indexing, lazy
-from xarr.dtypes import COMPLEX, INTEGER, canonical
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
     elementwise_functions as elementwise,
@@ -157,8 +157,17 @@ class Array(Handle):
         return np.array(host, dtype, copy=copy)
 
     def item(self, *index: int) -> Any:
-        """The element at `index`, or the only one, as a Python number."""
-        return lazy.to_host(self).item(*index)
+        """The element at `index`, or the only one, as a Python number.
+
+        Raises ShapeError without an `index` for another number of elements, in a dynamic array of live ones.
+        """
+        host = lazy.to_host(self)
+        if not index and host.size != 1:
+            raise ShapeError(
+                f"item: wanted one element, got {host.size} in shape {host.shape}; give the place, e.g. "
+                f"x.item({', '.join('0' * max(host.ndim, 1))}), or use x.tolist()"
+            )
+        return host.item(*index)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
@@ -248,6 +257,11 @@ class Array(Handle):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
+        if self.dtype in EXTENDED_FLOAT:
+            raise BufferError(
+                f"NumPy does not exchange {self.dtype} by DLPack: give x.astype('float32'), or the bits by "
+                "xarr.lax.bitcast_convert_type"
+            )
         host = lazy.to_host(self)
         if max_version is None or max_version[0] < 1:
             host = host.copy()  # protocols before 1.0 cannot say "read-only"
@@ -334,7 +348,13 @@ class Array(Handle):
     __ifloordiv__ = _in_place(elementwise.floor_divide)
     __mod__, __rmod__ = _operator(elementwise.remainder), _reflected(elementwise.remainder)
     __imod__ = _in_place(elementwise.remainder)
-    __pow__, __rpow__ = _operator(elementwise.pow), _reflected(elementwise.pow)
+    __rpow__ = _reflected(elementwise.pow)
+
+    def __pow__(self, other: ArrayLike, modulo: Any = None) -> Array:
+        if modulo is not None:
+            raise InputError("pow: xarr arrays take no third argument; write pow(x, y) % modulo")
+        return elementwise.pow(self, other) if _is_operand(other) else NotImplemented
+
     __ipow__ = _in_place(elementwise.pow)
     __and__, __rand__ = _operator(elementwise.bitwise_and), _reflected(elementwise.bitwise_and)
     __iand__ = _in_place(elementwise.bitwise_and)
@@ -523,7 +543,8 @@ _INSTEAD_OF_METHODS: Final = {
     "multiply.accumulate": "xarr.cumulative_prod(x)",
 }
 _INSTEAD_OF_OPTIONS: Final = {
-    "out": "an xarr array is never written to, nor into a NumPy array: write n = n + x for n += x",
+    "out": "an xarr array is never written to, nor into a NumPy array: write n = n + x for n += x, or "
+    "n += np.asarray(x) to write into n",
     "where": "xarr.where(condition, x, y) chooses element by element",
     "dtype": "x.astype(dtype) converts",
 }

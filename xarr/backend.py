@@ -60,6 +60,9 @@ class AbstractBackend(ABC):
 
     #: The name it is chosen by.
     name: ClassVar[str]
+    #: The most dimensions and bytes of an array that it can compute; None where nothing is too large.
+    max_rank: ClassVar[int | None] = None
+    max_nbytes: ClassVar[int | None] = None
 
     @abstractmethod
     def supports(self, op: type[Op]) -> bool:
@@ -90,6 +93,10 @@ class AbstractBackend(ABC):
     @abstractmethod
     def to_host(self, buffer: Any) -> np.ndarray[Any, Any]:
         """The values of a buffer as a NumPy array of the same shape and dtype."""
+
+    def engine(self) -> str:
+        """What runs groups of operations and why, in a few words for `python -m xarr doctor`; "" for nothing."""
+        return ""
 
     def devices(self) -> tuple[str, ...]:
         """Names of the devices it could use here."""

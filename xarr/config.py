@@ -8,7 +8,7 @@
 | max_depth | XARR_MAX_DEPTH | ops in a chain before it is evaluated on its own | 10000 |
 | max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
 | jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
-| fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
+| fusion | XARR_FUSION | auto, compiled, tiles, off: whether groups of ops run as one, and by which engine | auto |
 | kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled loops are kept on disk, in `$XARR_CACHE_DIR` | on |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
 """
@@ -16,11 +16,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 from xarr.errors import ConfigError
 
@@ -81,7 +82,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "max_depth": _Option(10_000, _positive),
     "max_pending_bytes": _Option(64 * 2**20, _positive),
     "jit_warn_compilations": _Option(20, _positive),
-    "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
+    "fusion": _Option("auto", _one_of("auto", "compiled", "tiles", "off")),
     "kernel_cache": _Option("on", _one_of("on", "off")),
     "verify_graphs": _Option(False, _flag),
 }
@@ -104,8 +105,16 @@ def _initial() -> dict[str, Any]:
             try:
                 values[name] = _checked(name, os.environ[variable])
             except ConfigError as error:
-                raise ConfigError(f"environment variable {variable}: {error}") from None
+                _refuse(f"environment variable {variable}: {error}")
     return values
+
+
+def _refuse(message: str) -> NoReturn:
+    # Of `python -m xarr`, Python imports the package before any line of __main__ could catch an error.
+    if sys.argv[:1] == ["-m"] and "xarr" in sys.orig_argv:
+        print(f"xarr: {message}", file=sys.stderr)
+        raise SystemExit(2)
+    raise ConfigError(message) from None
 
 
 _NONE: Final[Mapping[str, Any]] = {}

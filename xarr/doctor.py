@@ -15,7 +15,7 @@ from xarr.errors import BackendError
 
 _PACKAGES = ("xarr", "numpy", "ml_dtypes", "typing_extensions")
 _OPTIONAL = {
-    "llvmlite": "compiled loops: pip install 'xarr[jit]'",
+    "llvmlite": "compiled loops on the CPU: pip install 'xarr[jit]'",
     "cupy": "arrays on NVIDIA GPUs: pip install 'xarr[cuda12]' or 'xarr[cuda13]'",
     "mpi4py": "collectives between processes: pip install 'xarr[mpi]'",
     "matplotlib": "the pictures of the examples: pip install 'xarr[examples]'",
@@ -59,6 +59,8 @@ def _backends() -> Iterator[str]:
             yield f"{chosen} {name:18} unavailable: {error}"
         else:
             yield f"{chosen} {name:18} devices: {', '.join(found.devices())}"
+            if found.engine():
+                yield f"  {'':18} fusion: {found.engine()}"
     yield "  (* the backend of new arrays)"
 
 

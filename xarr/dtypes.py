@@ -250,13 +250,22 @@ def _fix_for(value: int, shown: str) -> str:
     return "write it as a float"
 
 
-def check_fits(value: int, dtype: np.dtype[Any]) -> None:
-    """Refuse a Python int that an integer dtype cannot hold (NumPy 2 raises OverflowError too)."""
+def _given_fix(value: int) -> str:
+    if value in range(np.iinfo(np.int64).min, np.iinfo(np.uint64).max + 1):
+        return f'give dtype="{np.min_scalar_type(value)}", which holds it'
+    return 'give dtype="float64"'
+
+
+def check_fits(value: int, dtype: np.dtype[Any], *, given: bool = False) -> None:
+    """Refuse a Python int that an integer dtype cannot hold (NumPy 2 raises OverflowError too).
+
+    `given`: the caller asked for `dtype` by name, so that no promotion could help.
+    """
     if dtype in INTEGER and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         limits = np.iinfo(dtype)
         # Python refuses to print integers of more than 4300 digits.
         shown = str(value) if value.bit_length() < 1000 else f"of {value.bit_length()} bits"
         raise ValueRangeError(
             f"Python integer {shown} is out of bounds for {dtype} ({limits.min} … {limits.max}); "
-            f"{_fix_for(value, shown)} to promote the result instead"
+            f"{_given_fix(value) if given else f'{_fix_for(value, shown)} to promote the result instead'}"
         )

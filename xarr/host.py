@@ -25,8 +25,8 @@ def is_weak(value: object) -> bool:
     return isinstance(value, SCALARS) and not isinstance(value, np.generic)
 
 
-def scalar(value: complex, dtype: np.dtype[Any]) -> HostArray:
-    """A Python scalar as a 0-d array.
+def scalar(value: complex, dtype: np.dtype[Any], *, given: bool = False) -> HostArray:
+    """A Python scalar as a 0-d array; `given` says that the caller asked for `dtype` by name.
 
     Raises ValueRangeError for an int that the dtype cannot hold, and for NaN and infinity as an integer;
     DTypeError for a complex number as a real one.
@@ -36,7 +36,7 @@ def scalar(value: complex, dtype: np.dtype[Any]) -> HostArray:
             f"the complex number {value!r} does not fit {dtype}; take .real, .imag or abs() first"
         )
     if dtype in INTEGER and isinstance(value, int):
-        check_fits(value, dtype)
+        check_fits(value, dtype, given=given)
     try:
         with np.errstate(over="ignore"):  # a float beyond the type is infinity, as in NumPy
             if isinstance(value, int) and dtype in EXTENDED_FLOAT and value.bit_length() > 63:
@@ -59,7 +59,9 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
     if is_weak(value):
         if copy is False:
             raise ValueError("a Python scalar has no memory to share, so copy=False cannot be kept")
-        return scalar(value, default_of(scalar_kind(value)) if wanted is None else wanted)
+        dtype = default_of(scalar_kind(value)) if wanted is None else wanted
+        return scalar(value, dtype, given=wanted is not None)
+    _refuse_subclass(value)
     owns_memory = not isinstance(value, list | tuple | np.generic)
     found = _as_numpy(value, copy if owns_memory else None)
     if found.dtype.kind in "OUSTMm" or (found.dtype.newbyteorder("=") not in ANY and wanted is None):
@@ -95,9 +97,26 @@ def _default_typed(found: HostArray, wanted: np.dtype[Any] | None, value: Any) -
     if wanted is not None and wanted in INTEGER and found.dtype.kind in "iu" and found.size:
         limits = info(wanted)
         if int(found.min()) < limits.min or int(found.max()) > limits.max:
-            check_fits(int(found.min()), wanted)
-            check_fits(int(found.max()), wanted)
+            check_fits(int(found.min()), wanted, given=True)
+            check_fits(int(found.max()), wanted, given=True)
+    if wanted is not None and wanted not in COMPLEX | BOOL and found.dtype.kind == "c":
+        raise DTypeError(
+            f"the complex numbers in {_shown(value)} do not fit {wanted}; take .real, .imag or abs() first"
+        )
     return found
+
+
+def _refuse_subclass(value: Any) -> None:
+    """InputError for arrays of NumPy's whose meaning would be lost: masks, and matrices' own `*`."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError(
+            "a masked array cannot become an xarr array, which has no masks: x.filled(0) puts a value in the "
+            "masked places, np.asarray(x) takes what lies under the mask"
+        )
+    if isinstance(value, np.matrix):
+        raise InputError(
+            "an np.matrix has a product and shapes of its own: give np.asarray(x) to compute with it as an array"
+        )
 
 
 def _as_integers(value: Any, wanted: np.dtype[Any]) -> HostArray:
@@ -132,14 +151,28 @@ def _refuse(value: Any, found: HostArray) -> None:
     if found.dtype.kind in "Mm":
         raise InputError(f"dates and durations are no array elements, got {found.dtype}; use .astype(int)")
     if found.dtype.kind != "O":
-        raise DTypeError(f"{found.dtype} is not an element type of xarr; convert it, e.g. .astype('float64')")
+        raise DTypeError(f"{found.dtype} is not an element type of xarr; {_way_out(found.dtype)}")
     kinds = sorted({type(item).__name__ for item in found.reshape(-1)[:100]})
+    if isinstance(value, np.ndarray) and kinds and set(kinds) <= {"bool", "int", "float", "complex"}:
+        kind = max(kinds, key=[each.__name__ for each in SCALARS].index)
+        raise InputError(
+            f"an array of dtype object cannot be computed with, got {_shown(value)}; convert it, e.g. "
+            f".astype({kind})"
+        )
     if set(kinds) <= {"bool", "int"} and kinds:
         raise InputError(f"an integer in {_shown(value)} is too large for any element type")
     raise InputError(
         f"an array of Python objects ({', '.join(kinds)}) cannot be computed with; wanted numbers or bools "
         f"in sequences of equal length, got {_shown(value)}"
     )
+
+
+def _way_out(dtype: np.dtype[Any]) -> str:
+    if dtype.names:
+        return f"take one of its fields, e.g. x[{dtype.names[0]!r}]"
+    if dtype.kind == "V":
+        return "say what its bytes are, e.g. x.view('uint8')"
+    return f"convert it, e.g. .astype({'complex128' if dtype.kind == 'c' else 'float64'!r})"
 
 
 def _shown(value: Any) -> str:

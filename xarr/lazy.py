@@ -347,7 +347,7 @@ def _parts(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[
     parts = []
     start = 0
     while start < len(order):
-        end = _end_of_part(order, start, last_use)
+        end = min(start + _LONGEST, len(order))
         part = order[start:end]
         inside = set(part)
         leaves = [operand for node in part for operand in node.operands if operand not in inside]
@@ -360,17 +360,6 @@ def _parts(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[
             parts.append(([*dict.fromkeys(leaves), *part], needed))
         start = end
     return parts
-
-
-def _end_of_part(order: list[Node], start: int, last_use: dict[Node, int]) -> int:
-    """Where a part ends: after _LONGEST nodes, but not between a tuple and what takes it apart."""
-    end = start + _LONGEST
-    place = start
-    while place < min(end, len(order)):
-        if type(order[place].type) is not TensorType:
-            end = max(end, last_use.get(order[place], 0) + 1)
-        place += 1
-    return min(end, len(order))
 
 
 def _single(roots: list[Node]) -> list[Node] | None:

@@ -13,7 +13,8 @@ from xarr.errors import InputError
 from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
-from xarr.lazy import Handle, trace
+from xarr.lax.tracing import check_arity
+from xarr.lazy import Handle, trace, wrap
 from xarr.shapes import Shape
 
 
@@ -41,6 +42,15 @@ class Lowered:
     def __str__(self) -> str:
         return str(self.graph)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its graph without source lines, the name of its backend, and the values that it closes over."""
+        captured = tuple(wrap(node, self.backend) for node in self.captured)
+        return _unpickled, (self.graph, self.backend.name, captured, self.hot)
+
+
+def _unpickled(graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bool) -> Lowered:
+    return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot)
+
 
 def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
     """Trace `function` on arguments: arrays, whose values are not looked at, or shapes such as "f32[2,3]".
@@ -51,6 +61,7 @@ def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
     """
     if not callable(function):
         raise InputError(f"lower wants a function, got {type(function).__name__}")
+    check_arity("lower", "the function", function, len(arguments))
     numbers = {place: value for place, value in enumerate(arguments) if is_weak(value)}
     types = [argument_type(value) for place, value in enumerate(arguments) if place not in numbers]
     backend = next((a._backend for a in arguments if isinstance(a, Handle) and a._backend), None)

@@ -1,14 +1,15 @@
 """Pytrees: values held in nested tuples, lists, dicts, named tuples, dataclasses and None.
 
-Whatever is none of these is a leaf.  The keys of a dict are taken in sorted order, as in JAX, so that
-two dicts with the same keys have the same structure.
+Whatever is none of these is a leaf.  The keys of a dict and of a defaultdict are taken in sorted order, as
+in JAX, so that two dicts with the same keys have the same structure; those of an OrderedDict in its own.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, Final
 
 from xarr.errors import InputError
 
@@ -18,12 +19,13 @@ class Structure:
     """The nesting of a pytree without its leaves.
 
     `container` is the class of the node, None for a leaf; `keys` are what its children are called:
-    positions, dict keys or field names.
+    positions, dict keys or field names; `factory` is the default_factory of a defaultdict.
     """
 
     container: type[Any] | None
     keys: tuple[Any, ...] = ()
     children: tuple[Structure, ...] = ()
+    factory: Any = None
 
     @property
     def count(self) -> int:
@@ -55,12 +57,16 @@ class Structure:
         if self.container is list:
             return f"[{', '.join(inner)}]"
         named = zip(self.keys, inner, strict=True)
-        if self.container is dict:
-            return f"{{{', '.join(f'{key!r}: {child}' for key, child in named)}}}"
+        if self.container in _MAPPINGS:
+            items = f"{{{', '.join(f'{key!r}: {child}' for key, child in named)}}}"
+            return items if self.container is dict else f"{self.container.__name__}({items})"
         return f"{self.container.__name__}({', '.join(f'{key}={child}' for key, child in named)})"
 
 
 LEAF = Structure(None)
+_MAPPINGS: Final = (dict, OrderedDict, defaultdict)
+#: Levels of nesting.  Structures are walked by recursion, of which Python allows about 1000 calls.
+_DEEPEST: Final = 200
 
 
 def _is_namedtuple(container: type[Any]) -> bool:
@@ -76,8 +82,8 @@ def _children(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         return tuple(range(len(value))), tuple(value)
     if _is_namedtuple(kind):
         return kind._fields, tuple(value)
-    if kind is dict:
-        keys = _sorted_keys(value)
+    if kind in _MAPPINGS:
+        keys = tuple(value) if kind is OrderedDict else _sorted_keys(value)
         return keys, tuple(value[key] for key in keys)
     if is_dataclass(kind):
         names = tuple(field.name for field in fields(kind) if field.init)
@@ -96,17 +102,28 @@ def _sorted_keys(value: dict[Any, Any]) -> tuple[Any, ...]:
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:
-    """The leaves of `value`, depth first, and its structure.  InputError for dict keys without an order."""
+    """The leaves of `value`, depth first, and its structure.
+
+    Raises InputError for dict keys without an order, and for more than 200 levels of nesting.
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(value, leaves, 0)
+
+
+def _flatten(value: Any, leaves: list[Any], depth: int) -> Structure:
     found = _children(value)
     if found is None:
-        return [value], LEAF
-    leaves: list[Any] = []
-    structures = []
-    for child in found[1]:
-        below, structure = flatten(child)
-        leaves += below
-        structures.append(structure)
-    return leaves, Structure(type(value), found[0], tuple(structures))
+        leaves.append(value)
+        return LEAF
+    if depth == _DEEPEST:
+        raise InputError(
+            f"a tree of arrays may nest {_DEEPEST} levels deep, this {type(value).__name__} lies deeper, or "
+            "holds itself; put the arrays into one flat list"
+        )
+    children = tuple(_flatten(child, leaves, depth + 1) for child in found[1])
+    return Structure(
+        type(value), found[0], children, value.default_factory if type(value) is defaultdict else None
+    )
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
@@ -126,7 +143,10 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
     if container in (tuple, list):
         return container(children)
     named = dict(zip(structure.keys, children, strict=True))
-    return named if container is dict else container(**named)
+    if container is defaultdict:
+        return defaultdict(structure.factory, named)
+    build: Any = container
+    return build(named) if container in _MAPPINGS else build(**named)
 
 
 def map_leaves(function: Callable[..., Any], value: Any, *others: Any) -> Any:
@@ -153,5 +173,7 @@ def difference(wanted: Structure, got: Structure, path: str = "") -> str | None:
         if wanted.container in (tuple, list):
             return f"{place}wanted {len(wanted.keys)} elements, got {len(got.keys)}: {wanted} and {got}"
         return f"{place}wanted the keys {list(wanted.keys)}, missing {missing}, not wanted {extra}"
+    if wanted.factory is not got.factory:
+        return f"{place}wanted a default_factory {wanted.factory}, got {got.factory}"
     pairs = zip(wanted.keys, wanted.children, got.children, strict=True)
     return next(filter(None, (difference(a, b, path + wanted.step(key)) for key, a, b in pairs)))

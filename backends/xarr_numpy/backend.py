@@ -19,12 +19,18 @@ class NumpyBackend(AbstractBackend):
     """Buffers are read-only NumPy arrays."""
 
     name: ClassVar[str] = "numpy"
+    # Those of NumPy's arrays.
+    max_rank: ClassVar[int | None] = 64
+    max_nbytes: ClassVar[int | None] = 2**63 - 1
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         return engine.fuse(graph, hot)
+
+    def engine(self) -> str:
+        return engine.description()
 
     def compile(self, graph: Graph) -> Program:
         return compile_program(graph)

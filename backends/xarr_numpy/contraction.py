@@ -82,13 +82,18 @@ def _dot_general(emitter: Emitter, node: Node) -> str:
     op = node.op
     assert isinstance(op, ops.DotGeneral)
     lhs, rhs = (emitter.full(operand) for operand in node.operands)
-    dtype = emitter.constant(op.dtype)
+    sums = op.sum_dtype(node.operands[0].tensor_type.dtype)
+    dtype = emitter.constant(sums)
     if not any(operand.shape for operand in node.operands):
         # Of two scalars it is their product, which is also right for lanes.
-        return f"multiply_as({lhs}, {rhs}, {dtype})"
+        return _converted(emitter, op, sums, f"multiply_as({lhs}, {rhs}, {dtype})")
     batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)
     contract = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)
-    return f"dot_general({lhs}, {rhs}, {batch}, {contract}, {dtype})"
+    return _converted(emitter, op, sums, f"dot_general({lhs}, {rhs}, {batch}, {contract}, {dtype})")
+
+
+def _converted(emitter: Emitter, op: ops.DotGeneral, sums: np.dtype[Any], expression: str) -> str:
+    return expression if sums == op.dtype else f"convert({expression}, {emitter.constant(op.dtype)})"
 
 
 def multiply_as(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:

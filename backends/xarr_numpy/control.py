@@ -148,7 +148,7 @@ def _call(emitter: Emitter, node: Node) -> str:
 def _fusion(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Fusion)
     kernel = engine.kernel(node.op)
-    name = emitter.constant(kernel, "k")
+    name = emitter.constant(kernel.call, "k")
     emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
     return f"{name}({_names(emitter, node.operands)})"
 

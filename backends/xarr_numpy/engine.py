@@ -1,4 +1,4 @@
-"""Which parts of a graph run as compiled loops.
+"""Which parts of a graph run as one, and by which engine: compiled loops, or tiles where nothing compiles.
 
 The answer depends on the graph and on `config.fusion` alone, never on how often something ran before, so
 that a program gives the same bits each time.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from functools import cache, lru_cache
+from importlib import metadata
 from math import prod
 from typing import Any, Final
 
 from xarr.config import current as config
+from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
@@ -21,14 +23,16 @@ from xarr.ir.types import TensorType
 WORTH_COMPILING: Final = 2**22
 #: The same for the body of a loop, which runs several times.
 WORTH_COMPILING_IN_LOOP: Final = 2**16
-#: The same where the time to compile does not count, only that to call.
-WORTH_CALLING: Final = 2**13
-#: Operations of small arrays that take NumPy longer to call than one kernel.
-WORTH_CALLING_ONCE: Final = 4
+#: The same for tiles, in loops too.  There is nothing to compile, but below it arrays lie in a cache anyhow.
+WORTH_TILING: Final = 2**22
 #: Element operations that a transcendental function counts for.
 COSTLY: Final = 5
 #: Kernels that are kept.
 KEPT: Final = 1024
+
+
+#: The module that runs groups, for each engine.
+_ENGINES: Final = {"compiled": "xarr_numpy.compiled.kernel", "tiles": "xarr_numpy.tiles"}
 
 
 @cache
@@ -37,25 +41,68 @@ def available() -> bool:
     return importlib.util.find_spec("llvmlite") is not None
 
 
-def fuse(graph: Graph, hot: bool) -> Graph:
-    """`graph` with groups that become compiled loops."""
+def chosen() -> str:
+    """The engine in use: "compiled", "tiles" or "off".
+
+    Raises BackendError if `config.fusion` wants the compiler and it is not installed.
+    """
     mode = config.fusion
-    if mode == "off" or (mode == "auto" and not available()):
+    if mode == "compiled" and not available():
+        raise BackendError(
+            "config.fusion is 'compiled', which wants llvmlite, and that is not installed: pip install 'xarr[jit]', "
+            "or choose 'tiles' or 'auto', which do without"
+        )
+    if mode == "auto":
+        return "compiled" if available() else "tiles"
+    return mode
+
+
+def description() -> str:
+    """The engine in use and why, in one line."""
+    asked = "" if config.fusion == "auto" else f", as config.fusion = {config.fusion!r} says"
+    if config.fusion == "off":
+        return f"none{asked}: one NumPy call for each operation"
+    if available():
+        found = f"llvmlite {metadata.version('llvmlite')}"
+        return (
+            f"compiled loops ({found}){asked}"
+            if chosen() == "compiled"
+            else f"tiles{asked} ({found} is there)"
+        )
+    return f"tiles{asked}: llvmlite is not installed; for compiled loops pip install 'xarr[jit]'"
+
+
+def fuse(graph: Graph, hot: bool) -> Graph:
+    """`graph` with groups that run as one."""
+    engine = chosen()
+    if engine == "off":
         return graph
-    least = 1 if mode == "compiled" else WORTH_CALLING if hot else WORTH_COMPILING
+    if config.fusion != "auto":
+        least = 1
+    elif engine == "tiles":
+        least = WORTH_TILING
+    else:
+        # A call of a kernel costs no more than one of NumPy's functions.
+        least = 1 if hot else WORTH_COMPILING
     return _fused(graph, least, hot)
 
 
 @cache
-def _compiler() -> Any:
-    """The module that compiles groups; loaded when there is something to compile, since it takes a while."""
-    return importlib.import_module("xarr_numpy.compiled.kernel")
+def _module(engine: str) -> Any:
+    """The module of an engine; loaded when there is something to run, since it takes a while."""
+    return importlib.import_module(_ENGINES[engine])
+
+
+def kernel(fusion: ops.Fusion) -> Any:
+    """A group as a function of arrays, by the engine in use."""
+    return _kernel(fusion, chosen())
 
 
 @lru_cache(KEPT)
-def kernel(fusion: ops.Fusion) -> Any:
-    """A group as a function of arrays, a `CompiledKernel`."""
-    return _compiler().CompiledKernel(fusion)
+def _kernel(fusion: ops.Fusion, engine: str) -> Any:
+    if engine == "tiles":
+        return _module(engine).TiledKernel(fusion)
+    return _module("compiled").CompiledKernel(fusion)
 
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
@@ -64,17 +111,16 @@ def _fused(graph: Graph, least: int, hot: bool) -> Graph:
         return graph
 
     def worth(domain: tuple[int, ...], cheap: int, costly: int) -> bool:
-        work = prod(domain) * (cheap + COSTLY * costly)
-        return work >= least or (hot and cheap + costly >= WORTH_CALLING_ONCE)
+        return prod(domain) * (cheap + COSTLY * costly) >= least
 
-    found: Graph = _compiler().fuse(graph, worth)
+    found: Graph = _module(chosen()).fuse(graph, worth)
     return found
 
 
 def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     """The same in the graphs that loops, branches and calls run."""
     replaced: dict[Node, Node] = {}
-    inner = min(least, WORTH_COMPILING_IN_LOOP)
+    inner = min(least, WORTH_COMPILING_IN_LOOP) if chosen() == "compiled" else least
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op

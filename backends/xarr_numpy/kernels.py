@@ -30,6 +30,12 @@ def finish(value: Any) -> Any:
     return array
 
 
+def sealed(array: Array) -> Array:
+    """A result whose memory is all its own, as an array that nothing can write to."""
+    array.flags.writeable = False
+    return array
+
+
 def compact(value: Any) -> Any:
     """The result of a computation as an array that keeps no larger one alive; tuples of them."""
     if isinstance(value, tuple):
@@ -394,6 +400,7 @@ SCOPE: Final[dict[str, Any]] = {
         for function in (
             compact,
             finish,
+            sealed,
             iota,
             pad,
             bitcast,

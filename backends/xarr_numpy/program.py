@@ -15,14 +15,15 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from xarr.backend import failed_at
 from xarr.errors import BackendError
-from xarr.ir.graph import Graph, Node
-from xarr.ir.types import TensorType
+from xarr.ir.graph import Graph, Node, Parameter
+from xarr.ir.ops import Constant, Fusion, GetTupleElement
+from xarr.ir.types import TensorType, TupleType
 from xarr.progress import ProgressBar
 from xarr_numpy.table import SCOPE, TABLE
 
@@ -55,6 +56,17 @@ class NumpyProgram:
                 if node is not None:
                     failed_at(error, node)
             trace = trace.tb_next
+
+
+class SilentProgram(NumpyProgram):
+    """A program of compiled loops alone, which warn of nothing."""
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        try:
+            return self.function(*arguments)
+        except BaseException as error:
+            self._say_where(error)
+            raise
 
 
 class Emitter:
@@ -135,9 +147,14 @@ class Emitter:
             self._step()
         # Only what leaves the program is made read-only: a loop may write into what it carries.
         last = "finish" if self.name == "program" else "compact"
-        results = "".join(f"{last}({self.full(node)}), " for node in self.graph.results)
+        results = "".join(f"{self._last(last, node)}({self.full(node)}), " for node in self.graph.results)
         self.body.append((f"return ({results})" if results else "return ()", None))
         return self._compiled()
+
+    def _last(self, last: str, node: Node) -> str:
+        """What readies a result: nothing else shares the memory of what a kernel has made."""
+        fresh = type(node.op) is Fusion and not isinstance(node.type, TupleType)
+        return "sealed" if fresh and last == "finish" else last
 
     def emit(self, name: str, node: Node) -> None:
         """One line: the value of `node` under `name`."""
@@ -171,7 +188,12 @@ class Emitter:
         function = self.scope[self.name]
         # Only what the program uses: programs are many, and the kernels too.
         self.scope.update({name: SCOPE[name] for name in _globals(function.__code__) if name in SCOPE})
-        return NumpyProgram("\n".join([text, *self.nested]), function, function.__code__, lines)
+        kind = SilentProgram if all(type(node.op) in _SILENT for node in self.graph.nodes) else NumpyProgram
+        return kind("\n".join([text, *self.nested]), function, function.__code__, lines)
+
+
+#: Ops that never make NumPy warn.
+_SILENT: Final = frozenset({Constant, Fusion, GetTupleElement, Parameter})
 
 
 def _globals(code: CodeType) -> set[str]:

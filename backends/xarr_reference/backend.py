@@ -45,6 +45,9 @@ class ReferenceBackend(AbstractBackend):
     """Slow, and right by being its own definition.  Buffers are read-only NumPy arrays."""
 
     name: ClassVar[str] = "reference"
+    # Those of NumPy's arrays.
+    max_rank: ClassVar[int | None] = 64
+    max_nbytes: ClassVar[int | None] = 2**63 - 1
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE

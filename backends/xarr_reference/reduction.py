@@ -48,7 +48,7 @@ def dot_general(node: Node, lhs: Array, rhs: Array) -> Array:
     """result[b, i, j] = Σ over k of lhs[b, i, k] rhs[b, j, k]
 
     b over the batching, k over the contracting, i and j over the free dimensions of lhs and rhs.  Products
-    and sums are of the result's element type, but of float32 where that is a narrower float.
+    and sums are of the element type that the op says, but of float32 where that is a narrower float.
     """
     op, result = node.op, empty(node.type)
     assert isinstance(op, ops.DotGeneral)
@@ -56,7 +56,8 @@ def dot_general(node: Node, lhs: Array, rhs: Array) -> Array:
     i_dims, j_dims = op.lhs_free(left), op.rhs_free(right)
     rank, middle = len(op.lhs_batching_dimensions), len(i_dims)
     contracted = _sizes(lhs.shape, op.lhs_contracting_dimensions)
-    dtype = _accumulator(result.dtype)
+    sums = op.sum_dtype(lhs.dtype)
+    dtype = _accumulator(sums)
     for index in indices(result.shape):
         b, i, j = index[:rank], index[rank : rank + middle], index[rank + middle :]
         total = convert(np.False_, dtype)
@@ -64,7 +65,7 @@ def dot_general(node: Node, lhs: Array, rhs: Array) -> Array:
             x = lhs[place((op.lhs_batching_dimensions, b), (i_dims, i), (op.lhs_contracting_dimensions, k))]
             y = rhs[place((op.rhs_batching_dimensions, b), (j_dims, j), (op.rhs_contracting_dimensions, k))]
             total = add(total, multiply(convert(x, dtype), convert(y, dtype)))
-        result[index] = convert(total, result.dtype)
+        result[index] = convert(convert(total, sums), result.dtype)
     return result
 
 

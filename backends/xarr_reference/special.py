@@ -26,10 +26,13 @@ def _of_double(function: Callable[[float], float]) -> Callable[[Scalar], Scalar]
 
 
 def _lgamma(x: float) -> float:
-    """log |gamma(x)|, infinite at the poles 0, -1, -2 …"""
-    if x <= 0 and x == math.floor(x):
+    """log |gamma(x)|, infinite at the poles 0, -1, -2 … and at both infinities"""
+    if x <= 0 and (math.isinf(x) or x == math.floor(x)):
         return math.inf
-    return math.lgamma(x)
+    try:
+        return math.lgamma(x)
+    except OverflowError:  # Python raises where C gives infinity.
+        return math.inf
 
 
 def rng(node: Node, a: Array, b: Array, sizes: Array) -> Array:

@@ -15,6 +15,7 @@ What moves or repeats elements is free and is copied into every group that uses 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import prod
@@ -33,6 +34,8 @@ ONE: Final = -1
 
 #: Members of a group at most: it bounds the time to compile one.
 MOST_MEMBERS: Final = 120
+#: Groups of one domain among which siblings are looked for.
+MOST_SIBLINGS: Final = 32
 
 MOVES: Final = (
     *(ops.BroadcastInDim, ops.Concatenate, ops.Constant, ops.Iota, ops.Pad, ops.Reshape),
@@ -56,6 +59,13 @@ def monoid(op: Op) -> type[Op] | None:
     (node,) = op.computation.nodes
     same = node.operands == op.computation.parameters and op.computation.results == (node,)
     return type(node.op) if same and isinstance(node.op, MONOIDS) else None
+
+
+def work(group: Group) -> tuple[int, int]:
+    """How many cheap and how many costly operations a group has."""
+    members = [node for node in group.along if not isinstance(node.op, MOVES)]
+    cheap = sum(isinstance(node.op, (*CHEAP, ops.Reduce)) for node in members)
+    return cheap, len(members) - cheap
 
 
 def whole(shape: Ints) -> Along:
@@ -130,6 +140,7 @@ class _Fuser:
     def run(self, worth: Callable[[Group], bool]) -> Graph:
         for node in reversed(self.graph.nodes):
             self._place(node)
+        self._merge_siblings()
         kept = {group for group in self.spans if worth(group)}
         return _Builder(self.graph, self.groups, kept, self.describe).run() if kept else self.graph
 
@@ -208,14 +219,67 @@ class _Fuser:
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
 
+    # --- groups over the same elements ---------------------------------------------------------------
+
+    def _merge_siblings(self) -> None:
+        """Let groups with one domain that read the same arrays run as one, which reads them once."""
+        alike: dict[tuple[Ints, Ints], list[Group]] = {}
+        for group in self.spans:
+            bucket = alike.setdefault((group.domain, group.reduced), [])
+            if len(bucket) < MOST_SIBLINGS:
+                bucket.append(group)
+        for bucket in alike.values():
+            while bucket:
+                group = bucket.pop(0)
+                for other in list(bucket):
+                    if self._are_siblings(group, other):
+                        self._merge(group, other)
+                        bucket.remove(other)
+
+    def _are_siblings(self, group: Group, other: Group) -> bool:
+        if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
+            return False
+        shared = self._read(group) & self._read(other)
+        if not any(node.tensor_type.size > 1 for node in shared):
+            return False
+        return not (self._reaches(group, other) or self._reaches(other, group))
+
+    def _read(self, group: Group) -> set[Node]:
+        """The arrays that a group reads in the order in which they lie in memory."""
+        return {
+            operand
+            for node, along in group.along.items()
+            for operand in node.operands
+            if operand not in group.along and None not in next(iter(along))
+        }
+
+    def _reaches(self, group: Group, other: Group) -> bool:
+        """Whether `other` uses, directly or not, what `group` computes."""
+        members = [node for node in group.along if not isinstance(node.op, MOVES)]
+        start = [user for node in members for user in self._users_outside(node, group)]
+        return self._leads_to(start, other)
+
+    def _merge(self, group: Group, other: Group) -> None:
+        for node, along in other.along.items():
+            group.along[node] = group.along.get(node, set()) | along
+            homes = [group if home is other else home for home in self.groups[node]]
+            self.groups[node] = list(dict.fromkeys(homes))
+        (low, high), (first, last) = self.spans[group], self.spans.pop(other)
+        self.spans[group] = (min(low, first), max(high, last))
+
     def _feeds(self, node: Node, group: Group) -> bool:
         """Whether something outside of the group that uses `node` is used by the group in turn."""
+        return self._leads_to(self._users_outside(node, group), group)
+
+    def _leads_to(self, start: list[Node], group: Group) -> bool:
+        """Whether values go from these nodes to the group, all nodes of a group together."""
         last = self._last_that_may_feed(group)
         seen: set[Node] = set()
-        stack = self._users_outside(node, group)
+        stack = list(start)
         while stack:
             user = stack.pop()
-            if user in seen or self.order[user] > last:
+            # What comes later matters only as part of a group that has something earlier.
+            if user in seen or (self.order[user] > last and user not in self.groups):
                 continue
             seen.add(user)
             if user in group.along:
@@ -376,6 +440,7 @@ class _Builder:
             if not isinstance(node.op, MOVES) and each[0] in kept
         }
         self.new: dict[Node, Node] = {node: node for node in graph.parameters}
+        self.place = {node: place for place, node in enumerate((*graph.parameters, *graph.nodes))}
         self.inputs = {group: self._inputs(group) for group in kept}
         demanded = self._demanded()
         self.outputs = {
@@ -384,8 +449,8 @@ class _Builder:
         }
 
     def _inputs(self, group: Group) -> list[Node]:
-        operands = [operand for node in group.members() for operand in node.operands]
-        return [node for node in dict.fromkeys(operands) if node not in group.along]
+        operands = {operand for node in group.members() for operand in node.operands}
+        return sorted(operands.difference(group.along), key=self.place.__getitem__)
 
     def _demanded(self) -> set[Node]:
         """Nodes whose values are wanted as arrays."""
@@ -401,6 +466,7 @@ class _Builder:
 
     def run(self) -> Graph:
         stack = list(reversed(self.graph.results))
+        tries: Counter[Group | Node] = Counter()
         while stack:
             node = stack[-1]
             group = self.home.get(node)
@@ -409,6 +475,8 @@ class _Builder:
             if node in self.new:
                 stack.pop()
             elif missing:
+                tries[group or node] += 1
+                assert tries[group or node] <= len(needed) + 1, "two groups wait for each other"
                 stack.extend(missing)
             elif group:
                 self._write(group)

@@ -6,6 +6,7 @@ traced -> simplified -> static -> decomposed -> fused -> program
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Final
 
 from xarr.backend import AbstractBackend, Program
@@ -13,17 +14,46 @@ from xarr.compiler.decompose import decompose
 from xarr.compiler.dynamic_sizes import make_static
 from xarr.compiler.simplify import simplify
 from xarr.config import current as config
-from xarr.errors import ValueRangeError
-from xarr.ir.graph import Graph
+from xarr.errors import EvaluationError, ValueRangeError
+from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType
 
 Pass = Callable[[Graph, AbstractBackend, bool], Graph]
+
+
+def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
+    """The graph itself; EvaluationError for an array that `backend` cannot compute, whatever its memory."""
+    graphs = [graph]
+    while graphs:
+        for node in graphs.pop().nodes:
+            if isinstance(node.type, TensorType):
+                _check_size(node, node.type, backend)
+            graphs.extend(node.op.graphs)
+    return graph
+
+
+def _check_size(node: Node, type: TensorType, backend: AbstractBackend) -> None:
+    # NumPy counts the bytes of an empty array as if its empty dimensions were not there.
+    nbytes = type.dtype.itemsize * prod(size for size in type.shape if size)
+    if backend.max_rank is not None and type.rank > backend.max_rank:
+        reason = (
+            f"{type.rank} dimensions, and arrays of backend {backend.name!r} have at most {backend.max_rank}"
+        )
+    elif backend.max_nbytes is not None and nbytes > backend.max_nbytes:
+        least = f"2**{nbytes.bit_length() - 1}"
+        reason = f"{least} bytes or more, which is beyond what backend {backend.name!r} can address"
+    else:
+        return
+    place = f", built at {node.source}" if node.source else ""
+    raise EvaluationError(f"{node.op.lax_name}: the result {type.short()} has {reason}{place}")
+
 
 #: The stages that give a graph, in order.
 STAGES: Final[dict[str, Pass]] = {
     "traced": lambda graph, backend, hot: graph,
     "simplified": lambda graph, backend, hot: simplify(graph),
     "static": lambda graph, backend, hot: make_static(graph),
-    "decomposed": lambda graph, backend, hot: decompose(graph, backend),
+    "decomposed": lambda graph, backend, hot: _within_limits(decompose(graph, backend), backend),
     "fused": lambda graph, backend, hot: backend.fuse(graph, hot),
 }
 LAST: Final = "fused"

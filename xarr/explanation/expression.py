@@ -1,4 +1,4 @@
-"""Reads an op on bare shapes as a user types it: `(5,1) - (5,)`, `f32[3] + f32[]`, `add((3,), ())`."""
+"""Reads an op on bare shapes as a user types it: `(5,1) - (5,)`, `f32[<=3] + f32[]`, `add((3,), ())`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ EXAMPLES = ("(5,1) - (5,)", "f32[5,1] - f32[5]", "add((5,1), (5,))", "where((3,)
 _SYMBOL = re.compile("|".join(re.escape(symbol) for symbol in sorted(BY_SYMBOL, key=len, reverse=True)))
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _TYPED = re.compile(r"([A-Za-z_]\w*)?\s*\[")
-_SIZE = re.compile(r"\d{1,18}(?!\d)")
+#: A dynamic size broadcasts as its bound does.
+_SIZE = re.compile(r"(?:<=\s*)?(\d{1,18})(?!\d)")
 _LAYOUT = re.compile(r"\{[\d\s,]*\}")
 _SPACE = re.compile(r"\s*")
 
@@ -105,8 +106,8 @@ class _Reader:
                 raise self.error(f'"," or "{close}"')
             size = self.take(_SIZE)
             if size is None:
-                raise self.error(f'a size (a number from 0 to 10^18) or "{close}"')
-            found.append(int(size[0]))
+                raise self.error(f'a size (a number from 0 to 10^18, or <=10) or "{close}"')
+            found.append(int(size[1]))
             comma = self.take(re.compile(",")) is not None
         return tuple(found), comma
 

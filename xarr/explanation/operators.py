@@ -107,8 +107,8 @@ def term(name: str) -> str:
 _REFERENCE = re.compile(r"[\w.]+(\[[^\[\]]*\]|\([^()]*\))*")
 
 _ELEMENT_TYPE = re.compile(
-    r"(?P<bool>pred|bool)|(?:bf|f|float|bfloat|s|i|int|u|uint|c|complex)(?P<bits>[1-9]\d{0,2})(?:e\d+m\d+[a-z]*)?"
-    r"|float8_e\d+m\d+[a-z]*"
+    r"pred|bool|(?:bf|bfloat)16|(?:f|float)(?:16|32|64)|(?:s|i|int|u|uint)(?:1|2|4|8|16|32|64)"
+    r"|(?:c|complex)(?:64|128)|(?:f|float)[468]_?e\d+m\d+[a-z]*"
 )
 
 
@@ -117,7 +117,7 @@ def element_bytes(dtype: str) -> int | None:
 
     None if the name is not known.  Types below 8 bits take a byte each, as in ml_dtypes.
     """
-    match = _ELEMENT_TYPE.fullmatch(dtype)
-    if match is None:
+    if _ELEMENT_TYPE.fullmatch(dtype) is None:
         return None
-    return max(1, int(match["bits"]) // 8) if match["bits"] else 1
+    bits = re.search(r"\d+", dtype)
+    return max(1, int(bits[0]) // 8) if bits else 1

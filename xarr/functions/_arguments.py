@@ -72,7 +72,7 @@ def moved(array: Array, device: Device) -> Array:
 
 def filled(shape: tuple[int, ...], value: complex, dtype: DType, backend: AbstractBackend | None) -> Array:
     """A constant laid into `shape`; it takes no memory until something looks."""
-    return wrap(broadcast_node(Node(Constant.of(scalar(value, dtype))), shape, ()), backend)
+    return wrap(broadcast_node(Node(Constant.of(scalar(value, dtype, given=True))), shape, ()), backend)
 
 
 def converted(array: Array, dtype: DType) -> Array:

@@ -8,7 +8,7 @@ are counters.  `dtype=None` means NumPy's default, which `config.default_dtype` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 Shape = int | Sequence[int]
 INT64 = np.dtype(np.int64)
+#: Of an array of NumPy's.
+_MOST_DIMENSIONS: Final = 64
 
 
 # --- from data ------------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ def asarray(
 
 
 def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
-    values = host_array(obj)
+    values = host_array(np.asarray(obj) if isinstance(obj, np.matrix) else obj)
     if wanted is not None and _keeps_kind(values.dtype, wanted):
         with np.errstate(all="ignore"):
             values = values.astype(wanted)
@@ -163,10 +165,13 @@ def array(
 ) -> Array:
     """`asarray`, but a new Array by default, with at least `ndmin` dimensions (new ones come first).
 
-    Source: NumPy, `array`.
+    Raises ValueRangeError for an `ndmin` that is negative or above 64.  Source: NumPy, `array`.
     """
     result = asarray(object, dtype, order, device=device, copy=copy)
-    missing = integer("array", "ndmin", ndmin) - len(result.shape)
+    least = integer("array", "ndmin", ndmin)
+    if not 0 <= least <= _MOST_DIMENSIONS:
+        raise ValueRangeError(f"array: wanted 0 <= ndmin <= {_MOST_DIMENSIONS}, as in NumPy, got {least}")
+    missing = least - len(result.shape)
     return lax.expand_dims(result, range(missing)) if missing > 0 else result
 
 
@@ -398,7 +403,8 @@ def linspace(
 
     start, stop: scalars or arrays that broadcast to a shape S; the result has S with a dimension of size
     `num` at `axis`, and a float type (integers are rounded down to an integer `dtype`).  With `retstep` also
-    the step, NaN where there is none.  Raises ValueRangeError for a negative num.  Source: NumPy, `linspace`.
+    the step, NaN where there is none.  Raises ValueRangeError for a negative num, DTypeError for
+    complex ends and a real `dtype`.  Source: NumPy, `linspace`.
     """
     count = integer("linspace", "num", num)
     if count < 0:
@@ -407,11 +413,13 @@ def linspace(
     known = (start, stop) if is_known else None
     low, high = promoted("linspace", start, stop)
     element = promote_weak(low.dtype, float)
+    wanted = element if dtype is None else canonical(dtype)
+    if element in COMPLEX and wanted not in COMPLEX:
+        raise DTypeError(f"linspace: the complex ends do not fit {wanted}; take .real of them first")
     first, last = broadcasted("linspace", converted(low, element), converted(high, element))
     backend = first._backend or last._backend or backend_of(device)
     values, step = spaced(first, last, count, endpoint, known, backend)
-    wanted = element if dtype is None else canonical(dtype)
-    values = converted(lax.floor(values) if wanted in INTEGER and element not in COMPLEX else values, wanted)
+    values = converted(lax.floor(values) if wanted in INTEGER else values, wanted)
     rank = len(values.shape)
     place = normalize_axis(axis, rank)
     order = [*range(1, place + 1), 0, *range(place + 1, rank)]

@@ -8,6 +8,7 @@ NumPy 2's, and return Arrays.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,7 +36,7 @@ from xarr.functions._rows import (
     unary,
 )
 from xarr.ir import ops
-from xarr.lax.core import ArrayLike
+from xarr.lax.core import ArrayLike, integer
 from xarr.lazy import wrap
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 # --- the regular rows ------------------------------------------------------------------------------
 
 _EXACT: Final = FLOAT | COMPLEX
+#: The largest power of ten in float64.
+_MOST: Final = sys.float_info.max_10_exp
 
 acos = arccos = unary("acos", ops.Acos(), to_float, "Inverse cosine, in radians.")
 acosh = arccosh = unary("acosh", ops.Acosh(), to_float, "Inverse hyperbolic cosine.")
@@ -153,7 +156,10 @@ def sign(x: ArrayLike, /) -> Array:
     if number("sign", array.dtype) in UNSIGNED:
         return lax.min(array, 1)
     found = lax.sign(array)
-    return lax.add(found, 0) if array.dtype in FLOAT else found
+    if array.dtype not in FLOAT:
+        return found
+    # Not found + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
+    return lax.select(lax.eq(found, 0), lax.full_like(found, 0), found)
 
 
 def square(x: ArrayLike, /) -> Array:
@@ -189,8 +195,12 @@ trunc = fix = _whole("trunc", _truncated)
 
 
 def round(x: ArrayLike, /, decimals: int = 0) -> Array:
-    """Rounded to `decimals` places, ties to even.  Source: NumPy round."""
+    """Rounded to `decimals` places, ties to even.
+
+    NaN where 10**decimals is beyond the element type.  Source: NumPy round.
+    """
     array = as_array(x)
+    decimals = integer("round", "decimals", decimals)
     if array.dtype in COMPLEX:
         return lax.complex(round(lax.real(array), decimals), round(lax.imag(array), decimals))
     if array.dtype in BOOL:
@@ -202,7 +212,7 @@ def round(x: ArrayLike, /, decimals: int = 0) -> Array:
     nearest = lax.RoundingMethod.TO_NEAREST_EVEN
     if decimals == 0:
         return lax.round(array, nearest)
-    factor = 10.0 ** math.fabs(decimals)
+    factor = 10.0 ** math.fabs(decimals) if -_MOST <= decimals <= _MOST else math.inf
     if decimals > 0:
         return lax.div(lax.round(lax.mul(array, factor), nearest), factor)
     return lax.mul(lax.round(lax.div(array, factor), nearest), factor)
@@ -455,9 +465,14 @@ def _ignoring_nan(name: str, function: Callable[..., Array], x1: ArrayLike, x2: 
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """x, but not below `min` nor above `max`; either may be None.  `max` wins where min > max.
 
-    The bounds broadcast with x and take part in promotion, as in NumPy.
+    The bounds broadcast with x and take part in promotion, as in NumPy; a Python int beyond the range of an
+    integer x bounds nothing.  Raises ValueRangeError for one that would leave no value.
     """
     array = as_array(x)
+    if array.dtype in INTEGER:
+        limits = np.iinfo(array.dtype)
+        min = None if type(min) is int and min <= limits.min else min
+        max = None if type(max) is int and max >= limits.max else max
     if min is not None:
         array = maximum(array, min)
     return _itself(array) if max is None else minimum(array, max)

@@ -10,7 +10,7 @@ from xarr import lax
 from xarr.errors import InputError, ShapeError
 from xarr.functions._arguments import refuse_out, truth
 from xarr.functions._core import as_array, broadcasted, promoted
-from xarr.lax.core import ArrayLike
+from xarr.lax.core import ArrayLike, flag
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _extreme_place(name: str, a: ArrayLike, axis: int | None, keepdims: bool) ->
             f"{name}: no elements along axis {axis} of shape {array.shape}, so no place among them"
         )
     found: Array = (lax.argmax if name == "argmax" else lax.argmin)(flat, dimension, np.int64)
-    if not keepdims:
+    if not flag(name, "keepdims", keepdims):
         return found
     return lax.expand_dims(found, range(rank) if place is None else (place,))
 

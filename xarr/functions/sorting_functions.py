@@ -9,7 +9,7 @@ import numpy as np
 from xarr import lax
 from xarr.errors import InputError, ValueRangeError
 from xarr.functions._core import as_array
-from xarr.lax.core import ArrayLike
+from xarr.lax.core import ArrayLike, flag
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def sort(
     Every sort is stable, so `kind` and `stable` change nothing.  `descending` puts NaN first.  Raises
     AxisError, also for a scalar, ValueRangeError for an unknown kind.  Source: NumPy and Array API, `sort`.
     """
+    descending = flag("sort", "descending", descending)
+    flag("sort", "stable", stable)
     array, dimension = _prepared("sort", a, axis, kind, order, descending)
     found: Array = lax.sort(array, dimension, is_stable=True, num_keys=1)
     return lax.rev(found, (dimension,)) if descending else found
@@ -68,6 +70,8 @@ def argsort(
 
     Arguments and errors as `sort`.  Source: NumPy and Array API, `argsort`.
     """
+    descending = flag("argsort", "descending", descending)
+    flag("argsort", "stable", stable)
     array, dimension = _prepared("argsort", a, axis, kind, order, descending)
     places = lax.broadcasted_iota(np.int64, array.shape, dimension)
     if array._node.tensor_type.dynamic:  # only live places are to be turned round

@@ -30,7 +30,7 @@ from xarr.functions._arguments import (
     truth,
 )
 from xarr.functions._core import DType, as_array
-from xarr.lax.core import ArrayLike, integer
+from xarr.lax.core import ArrayLike, flag, integer
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _axes(array: Array, axis: Axis) -> tuple[int, ...]:
 
 
 def _shaped(reduced: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    return lax.expand_dims(reduced, axes) if keepdims and axes else reduced
+    return lax.expand_dims(reduced, axes) if flag("reduction", "keepdims", keepdims) and axes else reduced
 
 
 def _count(array: Array, axes: tuple[int, ...]) -> int:

@@ -10,7 +10,7 @@ from xarr.errors import InputError
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions.statistical_functions import all as all_of
-from xarr.lax.core import ArrayLike
+from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ def isclose(
     limit = lax.add(lax.mul(size, _tolerance("rtol", rtol)), _tolerance("atol", atol))
     near = lax.bitwise_and(lax.le(distance, limit), _is_finite(y))
     found = lax.bitwise_or(near, lax.eq(x, y))
-    return lax.bitwise_or(found, lax.bitwise_and(_is_nan(x), _is_nan(y))) if equal_nan else found
+    return (
+        lax.bitwise_or(found, lax.bitwise_and(_is_nan(x), _is_nan(y)))
+        if flag("isclose", "equal_nan", equal_nan)
+        else found
+    )
 
 
 def allclose(
@@ -71,6 +75,6 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
         return filled((), False, PREDICATE, first._backend)
     x, y = promoted("array_equal", first, second)
     same = lax.eq(x, y)
-    if equal_nan and x.dtype in FLOAT | COMPLEX:
+    if flag("array_equal", "equal_nan", equal_nan) and x.dtype in FLOAT | COMPLEX:
         same = lax.bitwise_or(same, lax.bitwise_and(_is_nan(x), _is_nan(y)))
     return all_of(same)

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import count
 from typing import Any, Final
 
-from xarr.errors import ShapeError, XarrError
+from xarr.errors import InputError, ShapeError, XarrError
 from xarr.ir.op import DynamicOperands, Op, dynamic_type, infer_type, operation
 from xarr.ir.source import Source, caller
 from xarr.ir.stablehlo.printer import print_module
@@ -256,6 +256,13 @@ class Graph:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Row by row, since pickle would follow a chain of nodes by recursion.
+        if any(node.value is not None for node in self.nodes):
+            raise InputError(f"graph {self.name} holds data, which cannot be pickled: make it a parameter")
+        types = tuple(node.type for node in self.nodes)
+        return _restored, (*self.key, types, self.name)
+
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
 
@@ -307,6 +314,22 @@ class Graph:
         if len(parameters) != len(self.parameters):
             raise GraphError(f"graph {self.name}: a parameter is listed twice", self.parameters[0])
         return self
+
+
+def _restored(
+    parameter_types: tuple[Type, ...],
+    rows: tuple[tuple[Op, tuple[int, ...]], ...],
+    results: tuple[int, ...],
+    types: tuple[Type, ...],
+    name: str,
+) -> Graph:
+    """A pickled graph; its nodes know no source lines."""
+    nodes = [parameter(type) for type in parameter_types]
+    for (op, operands), type in zip(rows, types, strict=True):
+        nodes.append(Node(op, tuple([nodes[index] for index in operands]), type))
+    for node in nodes:
+        node._place = None
+    return Graph(nodes[: len(parameter_types)], [nodes[index] for index in results], name)
 
 
 def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:

@@ -136,6 +136,17 @@ def integers(name: str, argument: str, values: Any) -> tuple[int, ...]:
         raise InputError(f"{name}: wanted a sequence of ints for {argument}, got {values!r}") from None
 
 
+def flag(name: str, argument: str, value: Any) -> bool:
+    """True or False from anything with a truth; InputError for an array with dimensions."""
+    shape = value._node.shape if isinstance(value, Handle) else getattr(value, "shape", ())
+    if shape:
+        raise InputError(
+            f"{name}: wanted True or False for {argument}, got an array of shape {shape}; one value holds for "
+            "the whole array"
+        )
+    return bool(value)
+
+
 def integer(name: str, argument: str, value: Any) -> int:
     """An int from anything with `__index__` except a bool."""
     if isinstance(value, bool | np.bool_):

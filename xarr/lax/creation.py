@@ -30,7 +30,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
     sizes = check_sizes(shape)
     if is_weak(fill_value):
         element = default_of(scalar_kind(fill_value)) if dtype is None else canonical(dtype)
-        node = Node(ops.Constant.of(scalar(fill_value, element)))
+        node = Node(ops.Constant.of(scalar(fill_value, element, given=dtype is not None)))
         return wrap(broadcast_node(node, sizes, ()), backends.default())
     (node,), _ = operands("full", fill_value)
     value = wrap(node, _)

@@ -208,9 +208,16 @@ def _dtype(value: ArrayLike) -> np.dtype[Any] | None:
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integer of each element, as a float; ties go where `rounding_method` says.
 
-    Source: XLA's Round and RoundNearestEven.
+    Raises InputError for what is no RoundingMethod.  Source: XLA's Round and RoundNearestEven.
     """
-    if RoundingMethod(rounding_method) is RoundingMethod.AWAY_FROM_ZERO:
+    try:
+        method = RoundingMethod(rounding_method)
+    except ValueError:
+        raise InputError(
+            f"round: wanted a rounding_method of {', '.join(map(str, RoundingMethod))}, got {rounding_method!r}; "
+            "xarr.round rounds to a number of decimals"
+        ) from None
+    if method is RoundingMethod.AWAY_FROM_ZERO:
         return apply(ops.RoundNearestAfz(), x)
     return apply(ops.RoundNearestEven(), x)
 

@@ -10,7 +10,7 @@ from xarr.dtypes import COMPLEX
 from xarr.errors import ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.lax.core import ArrayLike, operands
+from xarr.lax.core import ArrayLike, flag, operands
 from xarr.lax.creation import broadcasted_iota, full_like
 from xarr.lax.elementwise import add, conj, div, ge, select
 from xarr.lax.movement import expand_dims, squeeze, transpose
@@ -29,6 +29,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     Raises DTypeError [C1] for integers, ShapeError [C2], [C3].  Source: XLA's Cholesky, with jax's argument.
     """
     (node,), backend = operands("cholesky", x)
+    symmetrize_input = flag("cholesky", "symmetrize_input", symmetrize_input)
     op = ops.Cholesky(True)
     op.infer(node.type)
     array = wrap(node, backend)
@@ -56,7 +57,7 @@ def cholesky_of_triangle(x: ArrayLike, lower: bool = True) -> Array:
     lower: read the lower triangle and give L; else read the upper one and give L*.
     """
     (node,), backend = operands("cholesky", x)
-    return wrap(Node(ops.Cholesky(bool(lower)), (node,)), backend)
+    return wrap(Node(ops.Cholesky(flag("cholesky", "lower", lower)), (node,)), backend)
 
 
 def triangular_solve(
@@ -78,6 +79,16 @@ def triangular_solve(
     Returns an array of b's shape; where a is singular, infinities and NaN.
     Raises DTypeError [C1], ShapeError [C2]-[C4].  Source: XLA's TriangularSolve, with jax's arguments.
     """
+    left_side, lower, transpose_a, conjugate_a, unit_diagonal = (
+        flag("triangular_solve", argument, value)
+        for argument, value in (
+            ("left_side", left_side),
+            ("lower", lower),
+            ("transpose_a", transpose_a),
+            ("conjugate_a", conjugate_a),
+            ("unit_diagonal", unit_diagonal),
+        )
+    )
     (left, right), backend = operands("triangular_solve", a, b)
     if len(left.shape) - len(right.shape) == 1:
         return _of_vectors(
@@ -94,7 +105,7 @@ def triangular_solve(
         kind = "ADJOINT" if conjugate_a and left.dtype in COMPLEX else "TRANSPOSE"
     elif conjugate_a and left.dtype in COMPLEX:
         left = conj(wrap(left, backend))._node
-    op = ops.TriangularSolve(bool(left_side), bool(lower), bool(unit_diagonal), kind)
+    op = ops.TriangularSolve(left_side, lower, unit_diagonal, kind)
     return wrap(Node(op, (left, right)), backend)
 
 

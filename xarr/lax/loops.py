@@ -20,13 +20,14 @@ from xarr.host import is_weak, scalar
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
-from xarr.lax.core import ArrayLike, broadcast_node, integer, merged, operands, scalar_node
+from xarr.lax.core import ArrayLike, broadcast_node, flag, integer, merged, operands, scalar_node
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from xarr.lax.elementwise import add, lt, sub
 from xarr.lax.tracing import (
     Computation,
     argument_nodes,
+    check_arity,
     close,
     record,
     results_of,
@@ -157,6 +158,7 @@ def fori_loop(
         )
     if not callable(body_fun):
         raise InputError(f"fori_loop: wanted a function for body_fun, got {body_fun!r}")
+    check_arity("fori_loop", "body_fun", body_fun, 2)
     shown = _progress("fori_loop", progress, _COUNTER)
     return _counted("fori_loop", wrap(start, backend), wrap(stop, backend), body_fun, init_val, shown)
 
@@ -230,7 +232,15 @@ def scan(
     shown = _progress("scan", progress, _COUNTER)
     state = ([wrap(node, backend) for node in carry_nodes], stacks)
     if count:
-        state = _scanned(step, state, [wrap(node, backend) for node in nodes], count, reverse, shown, backend)
+        state = _scanned(
+            step,
+            state,
+            [wrap(node, backend) for node in nodes],
+            count,
+            flag("scan", "reverse", reverse),
+            shown,
+            backend,
+        )
     return (
         tree.unflatten(carry_structure, state[0]),
         tree.unflatten(step.structure.children[1], state[1]),

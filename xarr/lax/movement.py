@@ -130,6 +130,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Size-1 dimensions inserted so that they have the numbers `dimensions` in the result."""
     shape = list(_shape("expand_dims", array))
+    dimensions = integers("expand_dims", "dimensions", dimensions)
     for axis in sorted(normalize_axes(dimensions, len(shape) + len(dimensions))):
         shape.insert(axis, 1)
     kept = [axis for axis in range(len(shape)) if axis not in normalize_axes(dimensions, len(shape))]

@@ -90,7 +90,10 @@ def _reduce_by(
     name: str, op: Op, operand: ArrayLike, axes: Sequence[int], neutral: Callable[[DType], Any]
 ) -> Array:
     (node,), backend = operands(name, operand)
-    start = Node(ops.Constant.of(np.array(neutral(node.dtype), node.dtype)))
+    value = neutral(node.dtype)
+    if isinstance(value, complex) and 0 in node.shape:
+        value = complex(value.real)  # what XLA gives for no elements; no complex number is beyond it
+    start = Node(ops.Constant.of(np.array(value, node.dtype)))
     reduction = ops.Reduce(integers(name, "axes", axes), combiner(op, node.dtype))
     return wrap(Node(reduction, (node, start)), backend)
 

@@ -9,7 +9,7 @@ from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Node
-from xarr.lax.core import ArrayLike, integer, operands
+from xarr.lax.core import ArrayLike, flag, integer, operands
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
@@ -40,7 +40,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
             f"sort: wanted num_keys in [1, {len(nodes)}], one for each key array, got {count}"
         )
     comparator = lexicographic([node.dtype for node in nodes], count)
-    found = results_of(ops.Sort(dim, bool(is_stable), comparator), nodes, len(nodes), backend)
+    found = results_of(
+        ops.Sort(dim, flag("sort", "is_stable", is_stable), comparator), nodes, len(nodes), backend
+    )
     return tuple(found) if several else found[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,7 @@ def record(
     """
     if not callable(function):
         raise InputError(f"{name}: wanted a function for {role}, got {function!r}")
+    check_arity(name, role, function, len(arguments.children))
     seen: dict[str, Any] = {}
 
     def flat(*handles: Handle) -> list[Handle]:
@@ -87,6 +89,22 @@ def record(
 
     graph, captured = trace(flat, types, backend, getattr(function, "__name__", role))
     return Computation(graph, captured, **seen)
+
+
+def check_arity(name: str, role: str, function: Callable[..., Any], count: int) -> None:
+    """InputError unless `function` can be called with `count` positional arguments."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some builtins do not say what they take
+        return
+    try:
+        signature.bind(*range(count))
+    except TypeError as error:
+        called = getattr(function, "__name__", repr(function))
+        raise InputError(
+            f"{name}: {role} is called with {count} argument{'' if count == 1 else 's'}, but {called} takes "
+            f"{signature}: {error}"
+        ) from None
 
 
 def record_scalar(

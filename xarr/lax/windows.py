@@ -21,7 +21,7 @@ from xarr.ir.computations import combiner, log_add_exp
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.windows import Pairs, dilated, named_padding
-from xarr.lax.core import ArrayLike, integer, integers, operands
+from xarr.lax.core import ArrayLike, flag, integer, integers, operands
 from xarr.lax.dynamic_sizes import refuse_named_padding
 from xarr.lax.reduction import combiner_graph, highest, lowest, with_initial
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
@@ -283,7 +283,7 @@ def _running(
     if not size:
         return wrap(node, backend)
     ones = (1,) * rank
-    pair = (0, size - 1) if reverse else (size - 1, 0)
+    pair = (0, size - 1) if flag(name, "reverse", reverse) else (size - 1, 0)
     sizes = tuple(size if axis == dim else 1 for axis in range(rank))
     padding = tuple(pair if axis == dim else (0, 0) for axis in range(rank))
     start = Node(ops.Constant.of(np.array(neutral, node.dtype)))

@@ -24,7 +24,7 @@ from xarr.lazy import Handle, wrap
 if TYPE_CHECKING:
     from xarr.array import Array
 
-Shape = Sequence[int]
+Shape = int | Sequence[int]
 _IMPL: Final = "threefry2x32"
 
 
@@ -158,8 +158,8 @@ def one_key(name: str, key: KeyLike) -> Array:
 
 
 def sizes_of(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape from a sequence of sizes.  InputError for a negative one."""
-    sizes = integers(name, "shape", shape)
+    """A shape from a sequence of sizes, or from one size.  InputError for a negative one."""
+    sizes = integers(name, "shape", (shape,) if isinstance(shape, int | np.integer) else shape)
     if any(size < 0 for size in sizes):
         raise InputError(f"{name}: wanted sizes >= 0 in shape, got {sizes}")
     return sizes
@@ -171,7 +171,7 @@ def split(key: KeyLike, num: int | Shape = 2) -> KeyLike:
     Raises InputError for an array of keys or a negative number.  Source: jax.random.split.
     """
     data = one_key("split", key)
-    shape = sizes_of("split", num) if isinstance(num, Sequence) else sizes_of("split", (num,))
+    shape = sizes_of("split", num)
     first, second = _stream(data, shape)
     columns = [lax.reshape(wrap(term.node, data._backend), (*shape, 1)) for term in (first, second)]
     new = lax.concatenate(columns, len(shape))

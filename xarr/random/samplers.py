@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, default_of, info, real_part_of
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.explanation.broadcast import broadcast_error
 from xarr.functions.creation_functions import arange, asarray
 from xarr.host import is_weak
 from xarr.ir.ops.formula import Term, xla_log1p
-from xarr.lax.core import ArrayLike, integer
+from xarr.ir.ops.special import xla_erf_inv
+from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import wrap
 from xarr.random.keys import KeyLike, Shape, check_fits, one_key, random_bits, sizes_of, split
@@ -42,18 +45,26 @@ def _float_type(name: str, dtype: DTypeLike | None, also: frozenset[DType] = fro
 
 def _spread(name: str, value: ArrayLike, shape: Sizes, dtype: DType) -> Array:
     """A parameter in the type and the shape of the result, to which it broadcasts by NumPy's rule."""
+    given = value if is_weak(value) else asarray(value)
+    if dtype not in COMPLEX and (isinstance(given, complex) or getattr(given, "dtype", None) in COMPLEX):
+        raise DTypeError(
+            f"{name}: wanted real parameters, got complex ones; take .real, .imag or abs() first"
+        )
     if is_weak(value):
         return lax.full(shape, float(value) if dtype in FLOAT else value, dtype)
-    array = lax.convert_element_type(asarray(value), dtype)
+    array = lax.convert_element_type(given, dtype)
     check_fits(name, shape, array.shape)
     return lax.broadcast_in_dim(array, shape, range(len(shape) - array.ndim, len(shape)))
 
 
-def _shape_like(name: str, shape: Shape | None, *parameters: ArrayLike) -> Sizes:
-    """The shape asked for, else that to which the parameters broadcast."""
-    shapes = [() if is_weak(value) else asarray(value).shape for value in parameters]
+def _shape_like(name: str, shape: Shape | None, **parameters: ArrayLike) -> Sizes:
+    """The shape asked for, else that to which the parameters broadcast.  BroadcastError if they do not."""
+    shapes = [() if is_weak(value) else asarray(value).shape for value in parameters.values()]
     if shape is None:
-        return np.broadcast_shapes(*shapes)
+        alignment = align_numpy(*shapes)
+        if isinstance(alignment, Misfit):
+            raise broadcast_error(name, shapes, names=tuple(parameters))
+        return alignment.result
     sizes = sizes_of(name, shape)
     check_fits(name, sizes, *shapes)
     return sizes
@@ -186,7 +197,7 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode
     """
     if mode not in ("low", "high"):
         raise InputError(f"bernoulli: wanted 'low' or 'high' for mode, got {mode!r}")
-    sizes = _shape_like("bernoulli", shape, p)
+    sizes = _shape_like("bernoulli", shape, p=p)
     dtype = default_float() if is_weak(p) else asarray(p).dtype
     if dtype not in FLOAT or isinstance(p, bool) or (is_weak(p) and not isinstance(p, float)):
         raise DTypeError(f"bernoulli: wanted a float probability, got {p if is_weak(p) else dtype}")
@@ -228,7 +239,12 @@ def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
 def _normal(data: Array, shape: Sizes, dtype: DType) -> Array:
     low = np.nextafter(_number(-1, dtype), _number(0, dtype))
     u = _uniform("normal", data, shape, dtype, low, _number(1, dtype))
-    return lax.mul(_number(math.sqrt(2), dtype), lax.erf_inv(u))
+    return lax.mul(_number(math.sqrt(2), dtype), _erf_inv(u))
+
+
+def _erf_inv(x: Array) -> Array:
+    """erf_inv with XLA's error, which is that of `lax.erf_inv` but in float64."""
+    return lax.erf_inv(x) if x.dtype.itemsize < 8 else wrap(xla_erf_inv(Term(x._node)).node, x._backend)
 
 
 def truncated_normal(
@@ -240,12 +256,12 @@ def truncated_normal(
 ) -> Array:
     """Normal numbers between `lower` and `upper`, numbers or arrays that broadcast to `shape`."""
     element = _float_type("truncated_normal", dtype)
-    sizes = _shape_like("truncated_normal", shape, lower, upper)
+    sizes = _shape_like("truncated_normal", shape, lower=lower, upper=upper)
     low, high = (_spread("truncated_normal", value, sizes, element) for value in (lower, upper))
     root = _number(math.sqrt(2), element)
     a, b = (lax.erf(lax.div(value, root)) for value in (low, high))
     u = _uniform("truncated_normal", one_key("truncated_normal", key), sizes, element, a, b)
-    found = lax.mul(root, lax.erf_inv(u))
+    found = lax.mul(root, _erf_inv(u))
     above = lax.nextafter(low, lax.full_like(low, math.inf))
     below = lax.nextafter(high, lax.full_like(high, -math.inf))
     return lax.min(lax.max(found, above), below)
@@ -256,7 +272,7 @@ def lognormal(
 ) -> Array:
     """exp(sigma x) of normal x."""
     element = _float_type("lognormal", dtype)
-    sizes = _shape_like("lognormal", shape, sigma)
+    sizes = _shape_like("lognormal", shape, sigma=sigma)
     drawn = _normal(one_key("lognormal", key), sizes, element)
     return lax.exp(lax.mul(drawn, _spread("lognormal", sigma, sizes, element)))
 
@@ -321,7 +337,7 @@ def cauchy(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
 def pareto(key: KeyLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density b / x**(b + 1), x >= 1."""
     element = _float_type("pareto", dtype)
-    sizes = _shape_like("pareto", shape, b)
+    sizes = _shape_like("pareto", shape, b=b)
     return lax.exp(lax.div(exponential(key, sizes, element), _spread("pareto", b, sizes, element)))
 
 
@@ -334,7 +350,7 @@ def weibull_min(
 ) -> Array:
     """Numbers of the Weibull distribution, scale (-log u)**(1 / concentration)."""
     element = _float_type("weibull_min", dtype)
-    sizes = _shape_like("weibull_min", shape, scale, concentration)
+    sizes = _shape_like("weibull_min", shape, scale=scale, concentration=concentration)
     base = exponential(key, sizes, element)
     power = lax.div(_number(1, element), _spread("weibull_min", concentration, sizes, element))
     return lax.mul(lax.pow(base, power), _spread("weibull_min", scale, sizes, element))
@@ -345,7 +361,7 @@ def rayleigh(
 ) -> Array:
     """Numbers of the density x / scale² exp(-x² / (2 scale²)), x >= 0."""
     element = _float_type("rayleigh", dtype)
-    sizes = _shape_like("rayleigh", shape, scale)
+    sizes = _shape_like("rayleigh", shape, scale=scale)
     u, _ = _drawn("rayleigh", key, sizes, element)
     root = lax.sqrt(lax.mul(lax.log(u), _number(-2, element)))
     return lax.mul(_spread("rayleigh", scale, sizes, element), root)
@@ -361,7 +377,7 @@ def triangular(
 ) -> Array:
     """Numbers between `left` and `right` whose density is a triangle with its top at `mode`."""
     element = _float_type("triangular", dtype)
-    sizes = _shape_like("triangular", shape, left, mode, right)
+    sizes = _shape_like("triangular", shape, left=left, mode=mode, right=right)
     a, c, b = (_spread("triangular", value, sizes, element) for value in (left, mode, right))
     top = lax.div(lax.sub(c, a), lax.sub(b, a))
     u, _ = _drawn("triangular", key, sizes, element)
@@ -376,7 +392,7 @@ def geometric(
 ) -> Array:
     """How many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so."""
     element = default_of(int) if dtype is None else canonical(dtype)
-    sizes = _shape_like("geometric", shape, p)
+    sizes = _shape_like("geometric", shape, p=p)
     real = default_float() if is_weak(p) else asarray(p).dtype
     u = _uniform("geometric", one_key("geometric", key), sizes, _float_type("geometric", real))
     u = lax.select(lax.eq(u, 0.0), lax.full_like(u, 1), u)
@@ -427,7 +443,11 @@ def choice(
     shape: of the choice; replace: whether an element may be chosen again; p: probabilities, one each.
     Raises ValueRangeError for more elements than there are, ShapeError for a p of another shape.
     """
-    data, sizes = one_key("choice", key), sizes_of("choice", shape)
+    data, sizes, replace = (
+        one_key("choice", key),
+        sizes_of("choice", shape),
+        flag("choice", "replace", replace),
+    )
     array = None if is_weak(a) else asarray(a)
     if array is not None and not array.ndim:
         raise InputError("choice: wanted an int or an array with dimensions for a, got an array of rank 0")

@@ -14,9 +14,10 @@ from xarr.compiler.nests import build
 from xarr.compiler.traffic import traffic
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr_numpy.compiled import assembler, emitter, workers
+from xarr_numpy import workers
+from xarr_numpy.compiled import assembler, builtin, emitter
 from xarr_numpy.compiled.functions import lower
-from xarr_numpy.compiled.memory import pool
+from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
 
@@ -28,13 +29,7 @@ def computes(node: Node) -> bool:
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-
-    def is_worth_it(group: stage.Group) -> bool:
-        members = [node for node in group.along if not isinstance(node.op, stage.MOVES)]
-        cheap = sum(isinstance(node.op, (*stage.CHEAP, ops.Reduce)) for node in members)
-        return worth(group.domain, cheap, len(members) - cheap)
-
-    return stage.fuse(graph, computes, is_worth_it, describe)
+    return stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
 
 
 def describe(fusion: ops.Fusion) -> str:
@@ -43,25 +38,70 @@ def describe(fusion: ops.Fusion) -> str:
 
 
 class CompiledKernel:
-    """Call it with the group's operands, get its results as new arrays."""
+    """A group's program and its machine code.  `call` takes the operands and gives a new array for each result.
+
+    One result is that array, several are a tuple of them.
+    """
 
     def __init__(self, fusion: ops.Fusion) -> None:
-        self.fusion = fusion
         self.program: Kernel = build(fusion, lower)
         self.text, names = emitter.emit(self.program)
+        graph = fusion.computation
+        self._shapes = [(node.shape, node.dtype) for node in graph.results]
+        self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
+        self._count = len(self.program.inputs)
+        self.call: Callable[..., Any] = self._call
+        if self._is_small() and builtin.works():
+            (phase,) = self.program.phases
+            count = self._count + len(self._shapes)
+            self.text += builtin.DECLARATIONS + builtin.entry_text("entry", names[0], count, _extent(phase))
+            self._load([*names, "entry"])
+            self.call = self._direct(builtin.function(self._code.addresses["entry"]))
+            _immortal.append(self._code)
+        else:
+            self._load(names)
+
+    def _load(self, names: list[str]) -> None:
         self._code = assembler.load(_object_code(self.text), names)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
             (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase))
-            for name, phase in zip(names, self.program.phases, strict=True)
+            for name, phase in zip(names, self.program.phases, strict=False)
         ]
-        graph = fusion.computation
-        self._shapes = [(node.shape, node.dtype) for node in graph.results]
-        self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
-        count = len(self.program.inputs) + len(self._shapes) + len(self._scratch)
-        self._pointers = ctypes.c_void_p * count
+        self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
 
-    def __call__(self, *operands: Array) -> Any:
+    def _is_small(self) -> bool:
+        """Whether the work is too little to be shared, and soon done: it may hold Python's lock meanwhile."""
+        phases = self.program.phases
+        return (
+            len(phases) == 1
+            and not self._scratch
+            and _extent(phases[0]) * _turn_cost(phases[0]) < workers.WORTH_A_THREAD // 16
+        )
+
+    def _direct(self, entry: Callable[..., bool]) -> Callable[..., Any]:
+        """A function that allocates the results and calls the entry."""
+        operands = [f"a{k}" for k in range(self._count)]
+        results = [f"r{k}" for k in range(len(self._shapes))]
+        made = [f"    r{k} = empty(s{k}, d{k})" for k in range(len(results))]
+        returned = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        text = "\n".join(
+            [
+                f"def call({', '.join(operands)}):",
+                *made,
+                f"    if entry({', '.join(operands + results)}):",
+                f"        return {returned}",
+                f"    return other({', '.join(operands)})",
+            ]
+        )
+        scope: dict[str, Any] = {"entry": entry, "empty": np.empty, "other": self._call}
+        for k, (shape, dtype) in enumerate(self._shapes):
+            scope |= {f"s{k}": shape, f"d{k}": dtype}
+        exec(text, scope)
+        found: Callable[..., Any] = scope["call"]
+        return found
+
+    def _call(self, *operands: Array) -> Any:
         inputs = [np.ascontiguousarray(operand) for operand in operands]
         outputs = [pool.empty(shape, dtype) for shape, dtype in self._shapes]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
@@ -74,6 +114,10 @@ class CompiledKernel:
     def __str__(self) -> str:
         """The loop program."""
         return str(self.program)
+
+
+#: Code that built-in functions point to.
+_immortal: list[assembler.Code] = []
 
 
 def _object_code(text: str) -> bytes:

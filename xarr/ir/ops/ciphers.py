@@ -22,8 +22,6 @@ THREEFRY_ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 THREEFRY_PARITY: Final = 0x1BD11BDA
 PHILOX_MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
 PHILOX_WEYL: Final = (0x9E3779B9, 0xBB67AE85)
-#: The key under which XLA scrambles the user's key for Philox.
-PHILOX_SCRAMBLE: Final = (0x3EC8F720, 0x02461E29)
 
 Pair = tuple[Term, Term]
 Four = tuple[Term, Term, Term, Term]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import FLOAT
+from xarr.dtypes import COMPLEX, FLOAT
 from xarr.ir.graph import Graph, Node, element_types, parameter
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.binary import Add, Multiply
@@ -121,7 +121,9 @@ class DotGeneral(Op):
     """Sum of products over the contracting dimensions, for each index of the batch dimensions.
 
     The result's dimensions are the batch ones, then the free ones of lhs, then those of rhs; products
-    and sums are formed in `dtype`, the result's element type, or wider.
+    and sums are formed in `dtype`, the result's element type, or wider.  Of floats to integers, and of
+    complex numbers to real ones, the finished sum is rounded to the operands' element type and converted,
+    as XLA does on a CPU.
 
     * C1: as many batching dimensions on both sides, as many contracting dimensions on both sides.
     * C2: no dimension of an operand is used twice, and each lies in its rank.
@@ -171,6 +173,11 @@ class DotGeneral(Op):
             parts.append(f"precision = [{', '.join(self.precision)}]")
         return printer.functional(node, ", ".join(parts))
 
+    def sum_dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
+        """The element type of the finished sums of operands of type `operand`, before they become `dtype`."""
+        keeps = self.dtype in COMPLEX or (self.dtype in FLOAT and operand not in COMPLEX)
+        return self.dtype if keeps or operand not in FLOAT | COMPLEX else operand
+
     def decompose(self, *operands: Node) -> Node:
         """The sum over the last dimensions of a product [batch, free of lhs, free of rhs, contracted]."""
         lhs, rhs = operands
@@ -179,8 +186,8 @@ class DotGeneral(Op):
         rank, contracting = len(batch) + len(i) + len(j), self.lhs_contracting_dimensions
         summed = tuple(range(rank, rank + len(contracting)))
         shape = self._result_shape(left, right) + tuple(left.shape[dim] for dim in contracting)
-        narrow = self.dtype in FLOAT and self.dtype.itemsize < 4
-        dtype = np.dtype(np.float32) if narrow else self.dtype
+        sums = self.sum_dtype(left.dtype)
+        dtype = np.dtype(np.float32) if sums in FLOAT and sums.itemsize < 4 else sums
         places = tuple(range(len(batch) + len(i)))
         x = _spread(lhs, dtype, batch + i + contracting, places + summed, shape)
         places = (*range(len(batch)), *range(len(batch) + len(i), rank))
@@ -189,7 +196,8 @@ class DotGeneral(Op):
         a, b = (parameter(TensorType((), dtype)) for _ in range(2))
         total = Reduce(summed, Graph((a, b), [Node(Add(), (a, b))]))
         zero = Node(Constant.of(np.zeros((), dtype)))
-        return Node(Convert(self.dtype), (Node(total, (Node(Multiply(), (x, y)), zero)),))
+        summed_up = Node(Convert(sums), (Node(total, (Node(Multiply(), (x, y)), zero)),))
+        return summed_up if sums == self.dtype else Node(Convert(self.dtype), (summed_up,))
 
     def _result_shape(self, lhs: TensorType, rhs: TensorType) -> Ints:
         batch = tuple(lhs.shape[dim] for dim in self.lhs_batching_dimensions)

@@ -233,15 +233,30 @@ class ErfInv(SpecialFunction):
 
     @staticmethod
     def formula(x: Term) -> Term:
-        w = -xla_log1p(x * -x)
-        pieces = _INVERSE32 if x.dtype == F32 else _INVERSE64
-        # The first piece is a polynomial in w, the others in its root.
-        root = sqrt(w)
-        value = polynomial(root - pieces[-1][1], pieces[-1][2])
-        for place in reversed(range(len(pieces) - 1)):
-            end, middle, coefficients = pieces[place]
-            value = where(w < end, polynomial((root if place else w) - middle, coefficients), value)
-        return where(abs(x).equals(1.0), x * math.inf, value * x)
+        if x.dtype == F32:
+            return xla_erf_inv(x)
+        # 1 - x is exact where it is small, so that no digit of log(1 - x²) is lost near 1.
+        return _erf_inv(x, -log((1.0 - x) * (1.0 + x)))
+
+
+def xla_erf_inv(x: Term) -> Term:
+    """erf_inv as XLA computes it, which rounds x² and so errs by up to 5e5 ULP near 1 in float64.
+
+    What follows from random bits must err as XLA does to be equal to it.
+    """
+    return _erf_inv(x, -xla_log1p(x * -x))
+
+
+def _erf_inv(x: Term, w: Term) -> Term:
+    """erf_inv(x), given w = -log(1 - x²)."""
+    pieces = _INVERSE32 if x.dtype == F32 else _INVERSE64
+    # The first piece is a polynomial in w, the others in its root.
+    root = sqrt(w)
+    value = polynomial(root - pieces[-1][1], pieces[-1][2])
+    for place in reversed(range(len(pieces) - 1)):
+        end, middle, coefficients = pieces[place]
+        value = where(w < end, polynomial((root if place else w) - middle, coefficients), value)
+    return where(abs(x).equals(1.0), x * math.inf, value * x)
 
 
 # --- the gamma function ------------------------------------------------------------------------------

@@ -342,9 +342,11 @@ class Builder:
             site.fail(str(error))
         except XarrError as error:
             raise self.source.text.error(str(error), operation.position) from error
-        results = unpacked(found, len(operation.result_types)) if isinstance(found, Node) else found
-        self._check("result", operation.result_types, results, operation.name, operation.position)
-        return results
+        if isinstance(found, Node):
+            # What a loop captures is among its results, after those that are written.
+            found = unpacked(found, min(len(operation.result_types), len(found.op.results(found))))
+        self._check("result", operation.result_types, found, operation.name, operation.position)
+        return found
 
     def _define(self, operation: Operation, results: Sequence[Node], scope: Scope) -> None:
         start = 0

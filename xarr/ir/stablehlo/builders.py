@@ -30,6 +30,7 @@ from xarr.ir.stablehlo.dynamic import (
     shape_assertion,
     static_sizes,
 )
+from xarr.ir.stablehlo.lapack import LAPACK_CALLS
 from xarr.ir.stablehlo.records import Operation
 from xarr.ir.stablehlo.site import Site
 from xarr.ir.types import TensorType
@@ -492,6 +493,7 @@ BUILDERS: Final[Builders] = {
 
 #: The functions that `stablehlo.custom_call` may name.
 CUSTOM_CALLS: Final[Builders] = {
+    **LAPACK_CALLS,
     "Sharding": _sharding,
     "shape_assertion": shape_assertion,
     "stablehlo.dynamic_reduce_window": dynamic_reduce_window,

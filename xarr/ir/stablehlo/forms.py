@@ -111,7 +111,6 @@ def _element_index(items: Items) -> None:
 
 
 _PRECISION: Final = {"precision": "precision_config"}
-_CREATION: Final = Form(same=False)
 _EFFECT: Final = Form(results="none")
 
 _FORMS: Final[dict[str, Form]] = {

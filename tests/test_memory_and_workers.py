@@ -9,10 +9,8 @@ import threading
 import numpy as np
 import pytest
 
-pytest.importorskip("llvmlite")
-
-from xarr_numpy.compiled import workers
-from xarr_numpy.compiled.memory import ALIGNMENT, LEAST, Pool
+from xarr_numpy import workers
+from xarr_numpy.memory import ALIGNMENT, LEAST, Pool
 
 F64 = np.dtype(np.float64)
 

@@ -1,0 +1,136 @@
+"""Machine code as a built-in function of CPython, for calls that cost no more than those of NumPy.
+
+An entry takes NumPy arrays, reads where their data lie from their C structs, and calls a phase.  The layout
+of these structs is that of CPython and NumPy 2 on every 64-bit platform; `works()` tries it out once, and
+where it differs nothing here is used.
+
+Sources: CPython, Include/methodobject.h; NumPy, numpy/_core/include/numpy/ndarraytypes.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+#: Bytes from the start of an array object to the address of its data, and to its flags.
+DATA: Final = object.__basicsize__
+FLAGS: Final = DATA + 6 * 8
+#: In row-major order and aligned.
+USABLE: Final = 0x1 | 0x100
+
+_METH_FASTCALL: Final = 0x80
+#: Since 3.12 True and False are immortal; before, whoever returns one counts it.
+_COUNTED: Final = sys.version_info < (3, 12)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("ml_name", ctypes.c_char_p),
+        ("ml_meth", ctypes.c_void_p),
+        ("ml_flags", ctypes.c_int),
+        ("ml_doc", ctypes.c_char_p),
+    )
+
+
+_new: Final = ctypes.pythonapi.PyCFunction_NewEx
+_new.restype = ctypes.py_object
+_new.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+
+#: Method definitions, which their functions point to.
+_definitions: Final[list[_MethodDef]] = []
+
+
+def function(address: int) -> Callable[..., bool]:
+    """The entry at `address` as a built-in function.  Its code must never be unloaded."""
+    definition = _MethodDef(b"entry", address, _METH_FASTCALL, None)
+    _definitions.append(definition)
+    found: Callable[..., bool] = _new(ctypes.addressof(definition), None, None)
+    return found
+
+
+def entry_text(name: str, phase: str, count: int, extent: int) -> str:
+    """An entry in LLVM IR: `phase` over `extent` turns on the data of `count` arrays.
+
+    Called with the arrays it returns True; False, and nothing done, if one of them does not lie in row-major
+    order.
+    """
+    lines = [
+        f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
+        "entry:",
+        f"  %buffers = alloca [{max(1, count)} x ptr], align 8",
+        f"  %fits = icmp eq i64 %count, {count}",
+        "  br i1 %fits, label %look, label %no",
+        "look:",
+    ]
+    usable = "true"
+    for k in range(count):
+        lines += [
+            f"  %slot{k} = getelementptr ptr, ptr %arguments, i64 {k}",
+            f"  %array{k} = load ptr, ptr %slot{k}, align 8",
+            f"  %where{k} = getelementptr i8, ptr %array{k}, i64 {DATA}",
+            f"  %data{k} = load ptr, ptr %where{k}, align 8",
+            f"  %target{k} = getelementptr ptr, ptr %buffers, i64 {k}",
+            f"  store ptr %data{k}, ptr %target{k}, align 8",
+            f"  %flagged{k} = getelementptr i8, ptr %array{k}, i64 {FLAGS}",
+            f"  %flags{k} = load i32, ptr %flagged{k}, align 4",
+            f"  %needed{k} = and i32 %flags{k}, {USABLE}",
+            f"  %fine{k} = icmp eq i32 %needed{k}, {USABLE}",
+            f"  %usable{k} = and i1 {usable}, %fine{k}",
+        ]
+        usable = f"%usable{k}"
+    lines += [
+        f"  br i1 {usable}, label %run, label %no",
+        "run:",
+        f"  call void @{phase}(ptr %buffers, i64 0, i64 {extent})",
+        *_returned("_Py_TrueStruct"),
+        "no:",
+        *_returned("_Py_FalseStruct"),
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _returned(name: str) -> list[str]:
+    if not _COUNTED:
+        return [f"  ret ptr @{name}"]
+    register = f"%{name}.count"
+    return [
+        f"  {register} = load i64, ptr @{name}, align 8",
+        f"  {register}.next = add i64 {register}, 1",
+        f"  store i64 {register}.next, ptr @{name}, align 8",
+        f"  ret ptr @{name}",
+    ]
+
+
+DECLARATIONS: Final = "@_Py_TrueStruct = external global i8\n@_Py_FalseStruct = external global i8\n"
+
+
+@cache
+def works() -> bool:
+    """Whether arrays lie in memory as expected.  Only a CPython of 64 bits with a global lock is tried."""
+    if sys.implementation.name != "cpython" or sys.maxsize < 2**62 or sys.platform == "win32":
+        return False
+    return not _has_no_lock() and all(map(_is_as_expected, _samples()))
+
+
+def _has_no_lock() -> bool:
+    is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
+    return not is_locked()
+
+
+def _samples() -> list[np.ndarray[Any, Any]]:
+    rows = np.zeros((3, 4), np.float32)
+    return [rows, rows[1:], rows[:, ::2], rows.T, np.zeros(5, np.int8)[1:].view(np.int16), np.array(1.5)]
+
+
+def _is_as_expected(array: np.ndarray[Any, Any]) -> bool:
+    address = id(array)
+    data = ctypes.c_void_p.from_address(address + DATA).value
+    flags = ctypes.c_int.from_address(address + FLAGS).value
+    usable = array.flags.c_contiguous and array.flags.aligned
+    return data == array.ctypes.data and (flags & USABLE == USABLE) is bool(usable)

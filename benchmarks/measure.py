@@ -1,0 +1,153 @@
+"""What the benchmarks share: timing in turn, results that are checked, and what the machine is.
+
+Import it before NumPy: it removes variables that slow NumPy's matrix products down.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+    os.environ.pop(variable, None)
+
+import numpy as np
+
+#: One call of a contender, which gives a result that is computed.
+Call = Callable[[], object]
+Contenders = dict[str, Call]
+#: Row -> contender -> seconds, or another unit.
+Medians = dict[str, dict[str, float]]
+
+#: The least that one sample takes; shorter calls are repeated within it.
+SAMPLE_SECONDS = 1e-3
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 31
+
+
+class WrongResult(Exception):
+    """A contender computes something else than NumPy does."""
+
+
+def progress(text: str) -> None:
+    """Show `text` as the last line of stderr, in place of the one before."""
+    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def time_table(table: Mapping[str, Contenders], rounds: int, calls: int = 1, unit: float = 1) -> Medians:
+    """Median time per call of each case, in units of `unit` seconds; one round runs each case once, in turn."""
+    samples: dict[tuple[str, str], list[float]] = {}
+    gc.disable()
+    for round_ in range(rounds + 1):
+        for row, contenders in table.items():
+            for name, call in contenders.items():
+                seconds = _sample(call, calls)
+                if round_:  # the first round warms up
+                    samples.setdefault((row, name), []).append(seconds)
+        progress(f"round {round_}/{rounds}")
+    progress("")
+    gc.enable()
+    rows: Medians = {}
+    for (row, name), values in samples.items():
+        rows.setdefault(row, {})[name] = statistics.median(values) / unit
+    return rows
+
+
+def time_case(
+    contenders: Contenders, budget: float, of_samples: Callable[[list[float]], float] = statistics.median
+) -> dict[str, float]:
+    """Seconds per call of each contender, the median of rounds that take about `budget` seconds together."""
+    gc.disable()
+    once = {name: _sample(call, 1) for name, call in contenders.items()}
+    repeats = {name: max(1, round(SAMPLE_SECONDS / seconds)) for name, seconds in once.items()}
+    round_seconds = sum(once[name] * repeats[name] for name in contenders)
+    rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(budget / round_seconds)))
+    # A single call that took long enough is the first sample; others only told how often to repeat.
+    samples = {name: [seconds] if repeats[name] == 1 else [] for name, seconds in once.items()}
+    for _ in range(rounds - 1):
+        for name, call in contenders.items():
+            samples[name].append(_sample(call, repeats[name]))
+    gc.enable()
+    gc.collect()
+    return {name: of_samples(values) for name, values in samples.items()}
+
+
+def _sample(call: Call, calls: int) -> float:
+    started = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - started) / calls
+
+
+def check(
+    contenders: Contenders, dtype: np.dtype, tolerance: float, unequal: float = 0, base: str = "numpy"
+) -> None:
+    """Call each contender once and compare what it gives with what `base` gives.
+
+    Floating-point results must have the dtype `dtype` and lie within `tolerance` units in the last place of the
+    greatest magnitude of the result; of others, the part `unequal` may differ.  Raises WrongResult.
+    """
+    wanted = _arrays(contenders[base]())
+    for name in [name for name in contenders if name != base]:
+        got = _arrays(contenders[name]())
+        if len(got) != len(wanted):
+            raise WrongResult(f"{name} gives {len(got)} results, {base} gives {len(wanted)}")
+        for left, right in zip(got, wanted, strict=True):
+            problem = _difference(left, right, dtype, tolerance, unequal)
+            if problem:
+                raise WrongResult(f"{name} differs from {base}: {problem}")
+
+
+def _arrays(result: object) -> list[np.ndarray]:
+    parts: Iterable[object] = result if isinstance(result, tuple | list) else [result]
+    return [np.asarray(part) for part in parts]
+
+
+def _difference(
+    got: np.ndarray, wanted: np.ndarray, dtype: np.dtype, tolerance: float, unequal: float
+) -> str:
+    """What is wrong with `got`; empty if nothing is."""
+    if got.shape != wanted.shape:
+        return f"shape {got.shape}, wanted {wanted.shape}"
+    if wanted.dtype.kind != "f":
+        part = float(np.mean(got != wanted)) if wanted.size else 0.0
+        return f"{part:.2%} of the elements, at most {unequal:.2%} may" if part > unequal else ""
+    if got.dtype != dtype:
+        return f"dtype {got.dtype}, wanted {dtype}"
+    scale = np.max(np.abs(wanted), initial=0.0, where=np.isfinite(wanted))
+    allowed = float(tolerance * np.finfo(dtype).eps * scale)
+    if np.allclose(got, wanted, rtol=0, atol=allowed, equal_nan=True):
+        return ""
+    with np.errstate(invalid="ignore"):
+        return f"by up to {np.nanmax(np.abs(got - wanted)):.3g}, wanted at most {allowed:.3g}"
+
+
+def machine() -> str:
+    """The processor, how many of it, and the system."""
+    model = platform.processor()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+        model = next(
+            (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model
+        )
+    load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
+    return f"{model or platform.machine()}, {os.cpu_count()} cores, {platform.system()}{load}"
+
+
+def versions(names: Iterable[str]) -> str:
+    """Python's version and those of packages; `not installed` where one is not."""
+    return ", ".join([f"Python {platform.python_version()}", *(f"{name} {_version(name)}" for name in names)])
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

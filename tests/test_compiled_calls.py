@@ -1,0 +1,89 @@
+"""Calling compiled code: as a built-in function on small arrays, through ctypes on large and on odd ones."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr.compiler.pipeline import lower
+from xarr.ir import ops
+
+pytest.importorskip("llvmlite")
+
+from xarr_numpy.compiled import builtin
+from xarr_numpy.compiled.kernel import CompiledKernel
+
+
+def kernel(function: Any, *types: str) -> CompiledKernel:
+    lowered = xarr.lower(function, *types)
+    graph = lower(lowered.graph, lowered.backend, hot=True)
+    (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Fusion)]
+    assert isinstance(node.op, ops.Fusion)
+    assert node.operands == graph.parameters, "write the function so that it asks for them in this order"
+    return CompiledKernel(node.op)
+
+
+def test_arrays_lie_in_memory_as_expected() -> None:
+    assert builtin.works() is (sys.implementation.name == "cpython" and sys.platform != "win32")
+
+
+def test_another_layout_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtin, "DATA", builtin.DATA + 8)
+    builtin.works.cache_clear()
+    try:
+        assert not builtin.works()
+    finally:
+        monkeypatch.undo()
+        builtin.works.cache_clear()
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_operands_of_any_layout(direct: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtin, "works", lambda: direct)
+    add = kernel(lambda x, y: 2 * x + y, "f32[3,4]", "f32[3,4]")
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    padded = np.zeros((3, 8), np.float32)
+    odd = np.zeros(49, np.uint8)[1:].view(np.float32).reshape(3, 4)  # not aligned
+    odd[:] = x
+    for y in (x, np.asfortranarray(x), padded[:, ::2], np.broadcast_to(x[:1], (3, 4)), x[::-1, ::-1], odd):
+        assert_same(add.call(x, y), 2 * x + y)
+        assert_same(add.call(y, x), 2 * y + x)
+
+
+def test_several_results() -> None:
+    both = kernel(lambda x: (x + 1, x * 2), "s32[5]")
+    x = np.arange(5, dtype=np.int32)
+    more, twice = both.call(x)
+    assert_same(more, x + 1)
+    assert_same(twice, x * 2)
+
+
+def test_results_do_not_share_memory() -> None:
+    add = kernel(lambda x: x + 1, "f64[4]")
+    x = np.ones(4)
+    first, second = add.call(x), add.call(first := add.call(x))
+    assert first.flags.owndata and not np.shares_memory(first, second)
+    assert_same(second, np.full(4, 3.0))
+
+
+def test_references_are_counted() -> None:
+    add = kernel(lambda x: x + 1, "f64[4]")
+    x = np.ones(4)
+    before = sys.getrefcount(x), sys.getrefcount(True)
+    for _ in range(1000):
+        add.call(x)
+    after = sys.getrefcount(x), sys.getrefcount(True)
+    assert after[0] == before[0]
+    assert abs(after[1] - before[1]) < 100
+
+
+def test_the_program_can_be_read() -> None:
+    text = str(kernel(lambda x: x + 1, "f64[4]"))
+    assert "in in0: float64[4]" in text
+    assert "out out0: float64[4]" in text
+    assert "out0[i0] = v" in text
