@@ -142,6 +142,19 @@ def test_where(
     assert directory() == wanted
 
 
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XARR_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(sys, "platform", "linux")
+    with config(kernel_cache="on"):
+        assert object_cache.present() is None
+        assert object_cache.state() == "not in use: there is no home directory; set XARR_CACHE_DIR"
+
+
 # --- kernels -------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Random graphs give the same on every path: op by op, as compiled loops, and on the reference backend."""
+"""Random graphs give the same on every path: op by op, as compiled loops, over tiles, and on the reference backend."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def agree_with_compiled(found: Sample) -> None:
 
 
 @given(seeds)
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_compiled_loops_agree_with_separate_operations(seed: int) -> None:
     agree_with_compiled(sample(Random(seed), most=4096))
 
@@ -44,6 +44,13 @@ def test_compiled_loops_agree_on_large_arrays(seed: int) -> None:
     agree_with_compiled(sample(Random(seed)))
 
 
+@given(seeds)
+@settings(max_examples=15)
+def test_tiles_agree_with_separate_operations(seed: int) -> None:
+    found = sample(Random(seed), most=400_000)
+    check(results(found, "tiles"), results(found), found.bounds)
+
+
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=25, suppress_health_check=SLOW_TO_DRAW)
 def test_compiled_loops_agree_on_small_graphs(random: Random) -> None:
@@ -51,7 +58,7 @@ def test_compiled_loops_agree_on_small_graphs(random: Random) -> None:
 
 
 @given(seeds)
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_the_reference_agrees_with_numpy(seed: int) -> None:
     found = sample(Random(seed), count=25, most=64)
     check(results(found), results(found, backend="reference"), found.bounds)

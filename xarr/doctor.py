@@ -66,8 +66,7 @@ def _backends() -> Iterator[str]:
 
 def _kernels() -> Iterator[str]:
     yield "compiled loops"
-    cache = object_cache.present()
-    yield f"  kernel cache       {'off' if cache is None else cache.state()}"
+    yield f"  kernel cache       {object_cache.state()}"
 
 
 def _gpu() -> Iterator[str]:

@@ -112,6 +112,7 @@ class _Builder:
 
     def run(self, count: int) -> Sample:
         self.main = self._main_shape()
+        self.dims = self._any_dims(len(self.main))
         self.sizes = [1, *self.main, *(self.random.randint(1, 9) for _ in range(2))]
         for _ in range(self.random.randint(1, 3)):
             self.leaf(self.random.choice(DTYPES), self.main)
@@ -440,7 +441,8 @@ class _Builder:
 
     def normalise(self) -> None:
         """What was reduced is combined with what it was reduced from, as softmax does."""
-        x = self.pick(lambda node: len(node.shape) > 0)
+        inner = self.random.random() < 0.8
+        x = self.pick(lambda node: node.shape == self.main if inner else len(node.shape) > 0)
         dims = self._some_dims(x)
         before = len(self.bounds)
         self.reduce(x, dims)
@@ -455,8 +457,12 @@ class _Builder:
                     self.add(op(), x, wide, bound=Bound())
 
     def _some_dims(self, x: Node) -> Shape:
+        if x.shape == self.main and self.random.random() < 0.7:
+            return self.dims  # so that one group can hold several reductions
+        return self._any_dims(len(x.shape))
+
+    def _any_dims(self, rank: int) -> Shape:
         kind = self.random.randrange(4)
-        rank = len(x.shape)
         if kind == 0 and rank:
             return (rank - 1,)
         if kind == 1:

@@ -34,8 +34,17 @@ _UNFINISHED: Final = ".unfinished"
 
 
 def present() -> ObjectCache | None:
-    """The cache that kernels are kept in; None while `config.kernel_cache` is "off"."""
-    return None if config.kernel_cache == "off" else _cache(directory())
+    """The cache that kernels are kept in; None if there is none, for which `state` has the reason."""
+    path = None if config.kernel_cache == "off" else directory()
+    return None if path is None else _cache(path)
+
+
+def state() -> str:
+    """Where kernels are kept, or why they are not, for people."""
+    if config.kernel_cache == "off":
+        return "off"
+    cache = present()
+    return "not in use: there is no home directory; set XARR_CACHE_DIR" if cache is None else cache.state()
 
 
 @lru_cache(8)
@@ -43,18 +52,25 @@ def _cache(path: Path) -> ObjectCache:
     return ObjectCache(path)
 
 
-def directory() -> Path:
+def directory() -> Path | None:
     """`$XARR_CACHE_DIR`, else where programs of this platform keep what they can make again."""
     chosen = os.environ.get("XARR_CACHE_DIR")
     if chosen:
-        return Path(chosen)
+        return Path(chosen).absolute()
+    try:
+        return _of_platform() / "xarr"
+    except RuntimeError:  # a user without a home
+        return None
+
+
+def _of_platform() -> Path:
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "xarr"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "xarr"
+        return Path.home() / "Library" / "Caches"
     # The XDG Base Directory Specification has relative paths ignored.
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "xarr"
+    return base if base.is_absolute() else Path.home() / ".cache"
 
 
 def key_of(*parts: str) -> str:

@@ -32,9 +32,9 @@ body3:
   %b5.3 = add <16 x i64> %b5.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
   %b5.4 = mul nsw i64 %head1.i, 53
   %b5.5 = add nsw i64 %b5.4, %head3.i
-  %b5.6 = getelementptr float, ptr %b.4, i64 %b5.5
+  %b5.6 = getelementptr float, ptr %b.2, i64 %b5.5
   %b5.7 = load <16 x float>, ptr %b5.6, align 4
-  %b5.8 = getelementptr float, ptr %b.2, i64 %head3.i
+  %b5.8 = getelementptr float, ptr %b.4, i64 %head3.i
   %b5.9 = load <16 x float>, ptr %b5.8, align 4
   %b5.10 = fmul <16 x float> %b5.9, splat (float 0x4000000000000000)
   %b5.11 = fadd <16 x float> %b5.7, %b5.10
@@ -48,9 +48,9 @@ body3:
   %b6.4 = add <16 x i64> %b6.3, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
   %b6.5 = mul nsw i64 %head1.i, 53
   %b6.6 = add nsw i64 %b6.5, %b6.1
-  %b6.7 = getelementptr float, ptr %b.4, i64 %b6.6
+  %b6.7 = getelementptr float, ptr %b.2, i64 %b6.6
   %b6.8 = load <16 x float>, ptr %b6.7, align 4
-  %b6.9 = getelementptr float, ptr %b.2, i64 %b6.1
+  %b6.9 = getelementptr float, ptr %b.4, i64 %b6.1
   %b6.10 = load <16 x float>, ptr %b6.9, align 4
   %b6.11 = fmul <16 x float> %b6.10, splat (float 0x4000000000000000)
   %b6.12 = fadd <16 x float> %b6.8, %b6.11
@@ -76,9 +76,9 @@ body7:
   %b9.7 = add <16 x i64> %b9.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
   %b9.8 = mul nsw i64 %head1.i, 53
   %b9.9 = add nsw i64 %b9.8, %head7.i
-  %b9.10 = getelementptr float, ptr %b.4, i64 %b9.9
+  %b9.10 = getelementptr float, ptr %b.2, i64 %b9.9
   %b9.11 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.10, i32 4, <16 x i1> %b9.4, <16 x float> zeroinitializer)
-  %b9.12 = getelementptr float, ptr %b.2, i64 %head7.i
+  %b9.12 = getelementptr float, ptr %b.4, i64 %head7.i
   %b9.13 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.12, i32 4, <16 x i1> %b9.4, <16 x float> zeroinitializer)
   %b9.14 = fmul <16 x float> %b9.13, splat (float 0x4000000000000000)
   %b9.15 = fadd <16 x float> %b9.11, %b9.14
