@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from typing import Any
 
@@ -87,3 +89,36 @@ def test_the_program_can_be_read() -> None:
     assert "in in0: float64[4]" in text
     assert "out out0: float64[4]" in text
     assert "out0[i0] = v" in text
+
+
+SCATTERED = """
+import numpy as np
+import xarr
+from xarr_numpy.compiled.kernel import CompiledKernel
+from xarr.compiler.pipeline import lower
+from xarr.ir import ops
+
+kept = []
+for count in range(1, 41):
+    kept.append(np.empty(2**28, np.uint8))  # addresses, not memory
+    lowered = xarr.lower(lambda x: xarr.exp(x) * 3, f"f64[{count}]")
+    graph = lower(lowered.graph, lowered.backend, hot=True)
+    (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Fusion)]
+    kernel = CompiledKernel(node.op)
+    kept.append(kernel)
+    assert np.allclose(kernel.call(np.ones(count)), np.exp(1) * 3)
+print("fine")
+"""
+
+
+def test_kernels_far_apart_in_memory() -> None:
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-c", SCATTERED],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stdout == "fine\n", done.stderr[-2000:]

@@ -308,7 +308,7 @@ def test_threads_assemble_at_once() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
 def test_child_of_a_fork_assembles() -> None:
     before = assembler.load(assembler.assemble(INCREMENT), ["increment"])
     stop = threading.Event()

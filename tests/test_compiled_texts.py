@@ -37,7 +37,7 @@ def test_no_text_depends_on_the_order_of_a_set() -> None:
 
 def _printed(seed: str) -> str:
     command = [sys.executable, "-m", "tests.support.kernel_texts"]
-    path = os.pathsep.join(filter(None, sys.path))
+    path = os.pathsep.join([*filter(None, sys.path), str(CHECKOUT)])
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}
     done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=True)
     return done.stdout

@@ -152,6 +152,9 @@ def test_every_element_type_as_the_static_operation(name: str, dtype: str) -> No
         live = values[:size]
         # Cutting beyond the end is no slice of the static operation.
         wanted = live[1:4] if name == "slice" else np.asarray(function(live))
+        if not size and name in ("max", "min") and dtype in COMPLEXES:
+            # JAX's static answer has no imaginary part and is not neutral, as a late size of 0 needs it to be.
+            wanted = np.asarray(complex(wanted.real, wanted.real), element)
         assert_same(np.asarray(found), wanted)
 
 

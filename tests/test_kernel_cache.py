@@ -227,7 +227,7 @@ def test_an_unusable_directory_costs_a_compilation(
 
 def test_two_processes_at_once(compilations: list[str], tmp_path: Path) -> None:
     code = "from tests.test_kernel_cache import compile_and_run\nfor _ in range(5): compile_and_run()"
-    path = os.pathsep.join(filter(None, sys.path))
+    path = os.pathsep.join([*filter(None, sys.path), str(CHECKOUT)])
     environment = {**os.environ, "XARR_KERNEL_CACHE": "on", "PYTHONPATH": path}
     running = [
         subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, env=environment) for _ in range(2)

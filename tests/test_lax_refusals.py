@@ -179,7 +179,7 @@ def test_other_arguments_of_elementwise_functions() -> None:
     refused("add", np.ones(2, np.int8), 1000, by_jax=False)
     refused("add", F, "text")
     refused("add", F, [[1.0], [1.0, 2.0]], by_jax=False)
-    with pytest.raises(ValueError, match="RoundingMethod"):
+    with pytest.raises(InputError, match="RoundingMethod"):
         lax.round(F, 7)  # type: ignore[arg-type]
 
 

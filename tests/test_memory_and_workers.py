@@ -152,7 +152,7 @@ def test_many_threads_ask_at_once() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
 def test_a_forked_process_has_workers_of_its_own() -> None:
     workers.run(Turns(10**6), 0, 10**6, 1)
     child = os.fork()

@@ -90,8 +90,10 @@ class Machine:
         self.features = llvm.get_host_cpu_features().flatten() if features is None else features
         self._emitter = self._target_machine()
         # The linker owns the target machine that it is given.
+        # JITLink keeps the sections of an object together; the older linker aborts the process when they come
+        # to lie more than 2 GB apart.
         self._linker = llvm.create_lljit_compiler(
-            self._target_machine(), use_jit_link=False, suppress_errors=True
+            self._target_machine(), use_jit_link=True, suppress_errors=True
         )
         self._libraries = 0
 
