@@ -20,10 +20,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 from xarr.errors import ConfigError
+from xarr.records import record
 
 #: How much implicit broadcasting is allowed.
 Mode: TypeAlias = Literal["numpy", "warn", "rank", "explicit"]
@@ -69,7 +69,7 @@ def _dtype_name(value: object) -> str:
     return _one_of("float64", "float32")(getattr(value, "__name__", None) or str(value))
 
 
-@dataclass(frozen=True)
+@record
 class _Option:
     default: Any
     check: Callable[[object], Any]

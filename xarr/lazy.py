@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -31,6 +30,7 @@ from xarr.ir.source import here
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
 from xarr.progress import ProgressBar
+from xarr.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -466,7 +466,7 @@ def _as_graph(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Gra
 # --- tracing ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Trace:
     """A function that is being recorded, what stands for its arguments, and parameters made meanwhile."""
 

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from xarr.broadcasting import align_xla
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, UNSIGNED, canonical, xla_name
 from xarr.errors import BroadcastError, DTypeError, InputError
-from xarr.explanation.broadcast import broadcast_error
+from xarr.explanation.late import broadcast_error
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
