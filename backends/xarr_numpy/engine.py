@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from math import prod
 from typing import Any, Final
 
+from xarr.backend import Recipe
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -103,6 +105,19 @@ def _kernel(fusion: ops.Fusion, engine: str) -> Any:
     if engine == "tiles":
         return _module(engine).TiledKernel(fusion)
     return _module("compiled").CompiledKernel(fusion)
+
+
+def replay(graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
+    """A function that does what `recipe` says, for a graph that is one compiled group over its parameters."""
+    groups = [(node.op, node.operands) for node in graph.nodes if isinstance(node.op, ops.Fusion)]
+    others = [node for node in graph.nodes if not isinstance(node.op, ops.Fusion | ops.GetTupleElement)]
+    if len(groups) != 1 or others or chosen() != "compiled" or not set(graph.results) <= set(graph.nodes):
+        return None
+    ((group, operands),) = groups
+    sources = [graph.parameters.index(operand) for operand in operands]
+    numbers = [node.op.index if isinstance(node.op, ops.GetTupleElement) else 0 for node in graph.results]
+    found: Callable[..., Any] | None = kernel(group).replay(recipe, sources, [numbers[k] for k in places])
+    return found
 
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
