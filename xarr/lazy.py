@@ -26,6 +26,7 @@ from xarr.host import is_weak, scalar_kind
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Iota, Tuple
+from xarr.ir.ops.ciphers import is_cipher
 from xarr.ir.source import here
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
@@ -421,10 +422,13 @@ def buffer_of(leaf: Node, backend: AbstractBackend) -> Any:
 
 
 def _is_kept(node: Node) -> bool:
-    """Whether somebody may look at the value later: an Array, or what takes a tuple apart."""
+    """Whether somebody may look at the value later: an Array, or what takes a tuple apart.
+
+    The words of a cipher are taken apart where they are asked for, and by nobody later.
+    """
     if type(node.type) is TensorType:
         return node.handles > 0
-    return type(node.op) is not Tuple
+    return type(node.op) is not Tuple and not is_cipher(node.op)
 
 
 def _refuse_parameter(node: Node) -> None:

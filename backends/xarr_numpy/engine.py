@@ -20,6 +20,7 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
+from xarr_numpy.ciphers import by_pairs, by_words, is_threefry
 
 #: Element operations that take NumPy longer than the compiler takes to make a loop of them.
 WORTH_COMPILING: Final = 2**22
@@ -121,6 +122,7 @@ def replay(graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[...,
 
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
+    graph = by_words(graph, least // COSTLY) if chosen() == "compiled" else by_pairs(graph)
     graph = _with_bodies(graph, least, hot)
     if not hot and not _may_hold(graph, least):
         return graph
@@ -139,7 +141,7 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op
-        if isinstance(op, ops.While | ops.If | ops.Case | ops.Call):
+        if isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
             op = map_graphs(op, lambda body: _fused(body, inner, hot))
         if op is not node.op:
             replaced[node] = node.rebuilt(operands, op)
