@@ -80,7 +80,7 @@ def wrong(got: HostArray, wanted: HostArray, ulp: float) -> HostArray:
 
 def is_infinite(x: HostArray) -> HostArray:
     """C99 calls a complex number infinite that has an infinite part, whatever the other is."""
-    return np.isinf(x.real) | np.isinf(x.imag)
+    return np.asarray(np.isinf(x.real) | np.isinf(x.imag))
 
 
 def shown(name: str, where: HostArray, *columns: HostArray) -> str:
