@@ -50,7 +50,7 @@ OPEN_TO_BACKENDS = (
     # What turns groups of ops into loops, which each backend spells in its own language.
     *("compiler.scalars", "compiler.loops", "compiler.elements", "compiler.fuse", "compiler.nests"),
     "compiler.object_cache",
-    "compiler.traffic",
+    *("compiler.traffic", "compiler.updates"),
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always

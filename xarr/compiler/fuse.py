@@ -22,6 +22,7 @@ from math import prod
 from typing import Final, TypeAlias
 
 from xarr.compiler.elements import split_axes
+from xarr.compiler.updates import placement
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
@@ -79,6 +80,8 @@ class Group:
 
     domain: Ints
     reduced: Ints
+    #: Where the domain lies in the array of which the group's root updates a part.
+    placed: tuple[Ints, Ints] | None = None
     along: dict[Node, set[Along]] = field(default_factory=dict)
 
     def kept(self) -> Ints:
@@ -147,6 +150,9 @@ class _Fuser:
     # --- where a node goes ---------------------------------------------------------------------------
 
     def _place(self, node: Node) -> None:
+        if isinstance(node.op, ops.DynamicUpdateSlice) and self.computes(node):
+            self._begin(node)
+            return
         users = self.users.get(node, [])
         groups = list(dict.fromkeys(group for user in users for group in self.groups.get(user, ())))
         outside = node in self.results or any(
@@ -185,8 +191,11 @@ class _Fuser:
             kept = [axis for axis in range(len(domain)) if axis not in reduced]
             group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
         else:
-            group = Group(node.shape, ())
-            group.along[node] = {whole(node.shape)}
+            shape, placed = node.shape, None
+            if isinstance(node.op, ops.DynamicUpdateSlice):
+                shape, placed = node.operands[1].shape, placement(node)
+            group = Group(shape, (), placed)
+            group.along[node] = {whole(shape)}
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.order[node])
 
@@ -205,7 +214,7 @@ class _Fuser:
             return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
-            joined = _join_reduction(node, asked, group)
+            joined = group.placed is None and _join_reduction(node, asked, group)
         else:
             joined = _is_affordable(node, asked, group)
         if not joined:
@@ -238,6 +247,8 @@ class _Fuser:
 
     def _are_siblings(self, group: Group, other: Group) -> bool:
         if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
+            return False
+        if group.placed != other.placed:
             return False
         shared = self._read(group) & self._read(other)
         if not any(node.tensor_type.size > 1 for node in shared):
@@ -348,6 +359,8 @@ def _moved(node: Node, number: int, along: Along) -> Along:
         return tuple(along[axes[0]] if len(axes) == 1 else None for axes in large)
     if isinstance(op, ops.Reverse):
         return tuple(None if axis in op.dimensions else runs for axis, runs in enumerate(along))
+    if isinstance(op, ops.DynamicUpdateSlice) and number != 1:
+        return (None,) * operand.tensor_type.rank
     if isinstance(op, ops.Pad) and number == 1:
         return ()
     if isinstance(op, ops.Slice | ops.Pad | ops.Concatenate):

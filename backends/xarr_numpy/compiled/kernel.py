@@ -13,6 +13,7 @@ from xarr.compiler import elements, fuse as stage
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import build
 from xarr.compiler.traffic import traffic
+from xarr.compiler.updates import is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr_numpy import workers
@@ -25,7 +26,11 @@ Array = np.ndarray[Any, Any]
 
 def computes(node: Node) -> bool:
     """Whether compiled loops can hold a node."""
-    return elements.computes(node, lower)
+    return elements.computes(node, lower) or (
+        is_update(node)
+        and all(elements.computes(each, lower) for each in node.operands[1:])
+        and not isinstance(node.operands[1].op, ops.Reduce)
+    )
 
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
