@@ -25,7 +25,13 @@ def memory_type(dtype: DType, width: int = 1) -> str:
 def width_of(phase: Loop) -> int:
     """Lanes of a register that holds the widest elements of the phase."""
     sizes = [4]
+    # What is the same in all lanes, such as the number of the row that they are taken from, takes no room.
+    lanes = {loop.index for loop in phase.walk() if loop.vector}
     for value in order_of(root for loop in phase.walk() for root in roots_of(loop)):
+        if not lanes.isdisjoint(value.operands):
+            lanes.add(value)
+        elif value.operands or value.op in ("constant", "index"):
+            continue
         if value.dtype != INT64 or value.op == "load":
             sizes.append(value.dtype.itemsize)
     width = REGISTER // max(sizes)
