@@ -207,7 +207,7 @@ class _Fuser:
         if isinstance(node.op, ops.Reduce):
             joined = _join_reduction(node, asked, group)
         else:
-            joined = _is_affordable(node, asked, group)
+            joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
             return False
         before = dict(group.along)
@@ -218,6 +218,13 @@ class _Fuser:
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
+
+    def _is_gathered_often(self, node: Node, group: Group) -> bool:
+        """Whether a gather would compute its elements anew again and again."""
+        if node.tensor_type.size >= prod(group.domain) // 2:
+            return False
+        users = [user for user in self.users[node] if user in group.along]
+        return any(isinstance(user.op, ops.Gather) and user.operands[0] is node for user in users)
 
     # --- groups over the same elements ---------------------------------------------------------------
 
@@ -348,12 +355,32 @@ def _moved(node: Node, number: int, along: Along) -> Along:
         return tuple(along[axes[0]] if len(axes) == 1 else None for axes in large)
     if isinstance(op, ops.Reverse):
         return tuple(None if axis in op.dimensions else runs for axis, runs in enumerate(along))
+    if isinstance(op, ops.Gather):
+        return _gathered(node, number, along)
     if isinstance(op, ops.Pad) and number == 1:
         return ()
     if isinstance(op, ops.Slice | ops.Pad | ops.Concatenate):
         same = [a == b for a, b in zip(operand.shape, node.shape, strict=True)]
         return tuple(runs if equal else None for runs, equal in zip(along, same, strict=True))
     return along
+
+
+def _gathered(node: Node, number: int, along: Along) -> Along:
+    """The same for the operand and the indices of a gather."""
+    assert isinstance(node.op, ops.Gather)
+    operand, indices = node.operands
+    windows = node.op.windows(operand.tensor_type, indices.tensor_type)
+    batch = [along[dim] for dim in windows.batch_dims]
+    if number == 1:
+        at = windows.index_vector_dim
+        return tuple(batch if at == len(indices.shape) else [*batch[:at], None, *batch[at:]])
+    runs: list[int | None] = [None] * len(operand.shape)
+    for dim, position in windows.batching:
+        runs[dim] = batch[position]
+    for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):
+        if windows.sizes[dim] == operand.shape[dim]:  # wherever the window is to start, it is all
+            runs[dim] = along[own]
+    return tuple(runs)
 
 
 def _join_reduction(node: Node, asked: set[Along], group: Group) -> bool:

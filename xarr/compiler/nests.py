@@ -183,7 +183,10 @@ class _Loops:
             elif each.op != "load":
                 stack.extend(each.operands)
             else:
-                stack.extend(each.operands[len(each.attribute.factors) :])
+                count = len(each.attribute.factors)
+                # An index in a place is stepped through; a number there was computed.
+                stack.extend(place for place in each.operands[:count] if place.op != "index")
+                stack.extend(each.operands[count:])
 
     def loop(self, run: _Run, vector: bool = False, extent: int | Value | None = None) -> Loop:
         """A loop over a run of axes, whose index is that of the last of them."""
