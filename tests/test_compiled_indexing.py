@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
-from tests.test_lax_indexing_fuzz import Case, gather_case
+from tests.test_lax_indexing_fuzz import Case, gather_case, scatter_case
 from xarr import lax
 from xarr.config import current as config
 from xarr.ir import ops
@@ -81,3 +81,9 @@ def test_costly_rows_are_not_computed_for_each_index() -> None:
     assert kernels(lambda x, i: lax.take(lax.exp(x), i, 0), "f32[100,16]", "s64[1000]") == 2
     assert kernels(lambda x, i: lax.take(lax.mul(x, x), i, 0), "f32[100,16]", "s64[1000]") == 2
     assert kernels(lambda x, i: lax.take(lax.exp(x), i, 0), "f32[1000,16]", "s64[100]") == 1
+
+
+@settings(max_examples=150)
+@given(RANDOMS.map(scatter_case))
+def test_scatters_as_the_reference(case: Case) -> None:
+    agree(case)

@@ -35,6 +35,12 @@ def clamped(number: Value, last: int) -> Value:
     return number.gt(last).select(last, number)
 
 
+def inside(number: Value, last: int) -> Value:
+    """Whether an integer is in [0, last]."""
+    number = as_int64(number)
+    return number.ge(0) & number.le(last)
+
+
 def components(
     windows: Windows, rank: int, batch: Index, element: Callable[[Index], Value]
 ) -> Iterator[tuple[int, int, Value]]:

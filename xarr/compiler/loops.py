@@ -115,6 +115,8 @@ class Loop:
     """Run the body for index = 0 … extent - 1; an extent that is a Value is computed before the loop.
 
     A `vector` loop has no order: neighbouring turns run as lanes of one instruction.
+    The outermost loop of a phase may have `bounds`: then its body runs once for each range of turns, whose first
+    and whose end, one behind the last, the bounds are.  Its turns cost nothing, a range costs the whole body.
     """
 
     index: Value
@@ -122,6 +124,15 @@ class Loop:
     vector: bool = False
     body: list[Loop | Store] = field(default_factory=list)
     accumulators: list[Accumulator] = field(default_factory=list)
+    bounds: tuple[Value, ...] = ()
+
+    @property
+    def most_turns(self) -> int:
+        """How often it runs, at most: a computed extent is the smaller of two, one of them constant."""
+        if isinstance(self.extent, int):
+            return self.extent
+        numbers = [x for x in self.extent.operands if x.op == "constant" and x.dtype == INT64]
+        return int(constant_of(numbers[0]))
 
     def walk(self) -> Iterator[Loop]:
         """This loop and those inside, outermost first."""
@@ -203,10 +214,14 @@ class _Writer:
             self.loop(phase, "", "parallel ")
 
     def loop(self, loop: Loop, indent: str, prefix: str = "") -> None:
-        name = self.name(loop.index, f"i{len(self.names)}")
-        word = "vector " if loop.vector else ""
         extent = self.value(loop.extent, indent) if isinstance(loop.extent, Value) else loop.extent
-        self.lines.append(f"{indent}{prefix}{word}for {name} < {extent}:")
+        if loop.bounds:
+            first, end = (self.name(value, f"i{len(self.names)}") for value in loop.bounds)
+            self.lines.append(f"{indent}{prefix}ranges {first} … {end} of {extent}:")
+        else:
+            name = self.name(loop.index, f"i{len(self.names)}")
+            word = "vector " if loop.vector else ""
+            self.lines.append(f"{indent}{prefix}{word}for {name} < {extent}:")
         inner = indent + "    "
         for part in loop.body:
             if isinstance(part, Loop):

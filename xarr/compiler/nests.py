@@ -23,6 +23,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from xarr.compiler import scatters
 from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
 from xarr.compiler.fuse import CHEAP, MOVES, monoid
 from xarr.compiler.loops import Accumulator, Affine, Buffer, Kernel, Loop, Store, index_value, load
@@ -49,6 +50,8 @@ MOST_LOCAL: Final = 2**17
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
     """The loop program of a group."""
+    if any(isinstance(node.op, ops.Scatter) for node in fusion.computation.results):
+        return scatters.build(fusion, lower)
     merged = _merged_axes(fusion, lower)
     return _Nest(fusion, lower, merged).kernel()
 

@@ -34,7 +34,11 @@ class _Function(Registers):
 
     def text(self) -> str:
         self.entry()
-        self._loop(self.phase, "%begin", "%end")
+        if self.phase.bounds:
+            self.block.names.update(zip(self.phase.bounds, ("%begin", "%end"), strict=True))
+            self._body(self.phase)
+        else:
+            self._loop(self.phase, "%begin", "%end")
         self.write("ret void")
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)
         return f"define void @{self.name}(ptr %buffers, i64 %begin, i64 %end) {_ATTRIBUTES} {{\nentry:\n{body}\n}}"

@@ -170,7 +170,9 @@ class Registers:
         return (root for root in roots if root.op != "index" or root not in self.base)
 
     def hoist(self, loop: Loop) -> None:
-        """Compute in front of a loop what does not change in it."""
+        """Compute in front of a loop what does not change in it, if it is to run more than once."""
+        if loop.most_turns == 1 and isinstance(loop.extent, Value):
+            return
         inside: set[Value] = set()
         roots: list[Value] = []
         for each in loop.walk():
