@@ -22,6 +22,7 @@ from math import prod
 from typing import Final, TypeAlias
 
 from xarr.compiler.elements import split_axes
+from xarr.compiler.scatters import has_rows
 from xarr.compiler.updates import placement
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
@@ -83,6 +84,8 @@ class Group:
     #: Where the domain lies in the array of which the group's root updates a part.
     placed: tuple[Ints, Ints] | None = None
     along: dict[Node, set[Along]] = field(default_factory=dict)
+    #: The scatter that is the group's only result; the domain is that of its updates.
+    scatter: Node | None = None
 
     def kept(self) -> Ints:
         return tuple(axis for axis in range(len(self.domain)) if axis not in self.reduced)
@@ -167,9 +170,10 @@ class _Fuser:
         if isinstance(node.op, ops.Reduce) and (monoid(node.op) is None or not node.op.dimensions):
             return
         alone = not outside and len(groups) == 1
-        for group in groups:
-            if self._join(node, group, alone):
-                return
+        if not isinstance(node.op, ops.Scatter):
+            for group in groups:
+                if self._join(node, group, alone):
+                    return
         self._begin(node)
 
     def _copy_into(self, node: Node, groups: list[Group]) -> bool:
@@ -190,6 +194,9 @@ class _Fuser:
             group = Group(domain, reduced)
             kept = [axis for axis in range(len(domain)) if axis not in reduced]
             group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
+        elif isinstance(node.op, ops.Scatter):
+            updates = node.operands[2].shape
+            group = Group(updates, (), along={node: {whole(updates)}}, scatter=node)
         else:
             shape, placed = node.shape, None
             if isinstance(node.op, ops.DynamicUpdateSlice):
@@ -212,11 +219,13 @@ class _Fuser:
     def _join(self, node: Node, group: Group, alone: bool) -> bool:
         if len(group.along) >= MOST_MEMBERS:
             return False
+        if group.scatter is not None and not (alone and _scatters(node, group.scatter)):
+            return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
             joined = group.placed is None and _join_reduction(node, asked, group)
         else:
-            joined = _is_affordable(node, asked, group)
+            joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
             return False
         before = dict(group.along)
@@ -228,12 +237,21 @@ class _Fuser:
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
 
+    def _is_gathered_often(self, node: Node, group: Group) -> bool:
+        """Whether a gather would compute its elements anew again and again."""
+        if node.tensor_type.size >= prod(group.domain) // 2:
+            return False
+        users = [user for user in self.users[node] if user in group.along]
+        return any(isinstance(user.op, ops.Gather) and user.operands[0] is node for user in users)
+
     # --- groups over the same elements ---------------------------------------------------------------
 
     def _merge_siblings(self) -> None:
         """Let groups with one domain that read the same arrays run as one, which reads them once."""
         alike: dict[tuple[Ints, Ints], list[Group]] = {}
         for group in self.spans:
+            if group.scatter is not None:
+                continue
             bucket = alike.setdefault((group.domain, group.reduced), [])
             if len(bucket) < MOST_SIBLINGS:
                 bucket.append(group)
@@ -338,6 +356,9 @@ def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
         inner = tuple(axis if axis in op.dimensions else next(kept) for axis in range(len(group.domain)))
         shape = node.operands[0].shape
         return [tuple(ONE if n == 1 else axis for n, axis in zip(shape, inner, strict=True)), ()]
+    if isinstance(op, ops.Scatter):
+        runs = (tuple(None for _ in node.shape), _indices_along(node, along), along)
+        return [_one_where_one(operand, each) for operand, each in zip(node.operands, runs, strict=True)]
     return [_one_where_one(operand, _moved(node, k, along)) for k, operand in enumerate(node.operands)]
 
 
@@ -361,12 +382,48 @@ def _moved(node: Node, number: int, along: Along) -> Along:
         return tuple(None if axis in op.dimensions else runs for axis, runs in enumerate(along))
     if isinstance(op, ops.DynamicUpdateSlice) and number != 1:
         return (None,) * operand.tensor_type.rank
+    if isinstance(op, ops.Gather):
+        return _gathered(node, number, along)
     if isinstance(op, ops.Pad) and number == 1:
         return ()
     if isinstance(op, ops.Slice | ops.Pad | ops.Concatenate):
         same = [a == b for a, b in zip(operand.shape, node.shape, strict=True)]
         return tuple(runs if equal else None for runs, equal in zip(along, same, strict=True))
     return along
+
+
+def _gathered(node: Node, number: int, along: Along) -> Along:
+    """The same for the operand and the indices of a gather."""
+    assert isinstance(node.op, ops.Gather)
+    operand, indices = node.operands
+    if number == 1:
+        return _indices_along(node, along)
+    windows = node.op.windows(operand.tensor_type, indices.tensor_type)
+    batch = [along[dim] for dim in windows.batch_dims]
+    runs: list[int | None] = [None] * len(operand.shape)
+    for dim, position in windows.batching:
+        runs[dim] = batch[position]
+    for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):
+        if windows.sizes[dim] == operand.shape[dim]:  # wherever the window is to start, it is all
+            runs[dim] = along[own]
+    return tuple(runs)
+
+
+def _indices_along(node: Node, along: Along) -> Along:
+    """How the indices of a gather or scatter run if its windows run `along` the domain."""
+    op = node.op
+    assert isinstance(op, ops.Gather | ops.Scatter)
+    windows = op.windows(*[operand.tensor_type for operand in node.operands])
+    batch = [along[dim] for dim in windows.batch_dims]
+    at = windows.index_vector_dim
+    return tuple(batch if at == len(node.operands[1].shape) else [*batch[:at], None, *batch[at:]])
+
+
+def _scatters(node: Node, scatter: Node) -> bool:
+    """Whether an operation can be computed as a scatter goes along, in vectors unless it is cheap."""
+    if isinstance(node.op, ops.Reduce | ops.Scatter):
+        return False
+    return isinstance(node.op, (*CHEAP, ops.Gather)) or has_rows(scatter)
 
 
 def _join_reduction(node: Node, asked: set[Along], group: Group) -> bool:

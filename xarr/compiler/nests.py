@@ -23,6 +23,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from xarr.compiler import scatters
 from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
 from xarr.compiler.fuse import CHEAP, MOVES, monoid
 from xarr.compiler.loops import Accumulator, Affine, Buffer, Kernel, Loop, Store, index_value, load
@@ -50,6 +51,8 @@ MOST_LOCAL: Final = 2**17
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
     """The loop program of a group."""
+    if any(isinstance(node.op, ops.Scatter) for node in fusion.computation.results):
+        return scatters.build(fusion, lower)
     merged = _merged_axes(fusion, lower)
     return _Nest(fusion, lower, merged).kernel()
 
@@ -184,7 +187,10 @@ class _Loops:
             elif each.op != "load":
                 stack.extend(each.operands)
             else:
-                stack.extend(each.operands[len(each.attribute.factors) :])
+                count = len(each.attribute.factors)
+                # An index in a place is stepped through; a number there was computed.
+                stack.extend(place for place in each.operands[:count] if place.op != "index")
+                stack.extend(each.operands[count:])
 
     def loop(self, run: _Run, vector: bool = False, extent: int | Value | None = None) -> Loop:
         """A loop over a run of axes, whose index is that of the last of them."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xarr.backend import Recipe
-from xarr.compiler import elements, fuse as stage
+from xarr.compiler import elements, fuse as stage, scatters
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import build
 from xarr.compiler.traffic import traffic
@@ -26,10 +26,14 @@ Array = np.ndarray[Any, Any]
 
 def computes(node: Node) -> bool:
     """Whether compiled loops can hold a node."""
-    return elements.computes(node, lower) or (
-        is_update(node)
-        and all(elements.computes(each, lower) for each in node.operands[1:])
-        and not isinstance(node.operands[1].op, ops.Reduce)
+    return (
+        elements.computes(node, lower)
+        or scatters.computes(node, lower)
+        or (
+            is_update(node)
+            and all(elements.computes(each, lower) for each in node.operands[1:])
+            and not isinstance(node.operands[1].op, ops.Reduce)
+        )
     )
 
 
@@ -86,7 +90,7 @@ class CompiledKernel:
         self._code = assembler.load(assembler.object_code(self.text), names)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
-            (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase))
+            (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase), bool(phase.bounds))
             for name, phase in zip(names, self.program.phases, strict=False)
         ]
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
@@ -128,8 +132,8 @@ class CompiledKernel:
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
         pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
         address = ctypes.addressof(pointers)
-        for function, extent, cost in self._phases:
-            workers.run(function, address, extent, cost)
+        for function, extent, cost, whole in self._phases:
+            workers.run(function, address, extent, cost, one_each=whole)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __str__(self) -> str:
@@ -148,10 +152,11 @@ def _extent(phase: Loop) -> int:
 
 def _turn_cost(phase: Loop) -> int:
     """About how many elements one turn of the outermost loop computes."""
+    if phase.bounds:  # the body is shared among all turns
+        return sum(_elements(part) for part in phase.body if isinstance(part, Loop)) // _extent(phase)
     return _elements(phase) // max(1, _extent(phase))
 
 
 def _elements(loop: Loop) -> int:
-    extent = loop.extent if isinstance(loop.extent, int) else 1024
     inner = [_elements(part) for part in loop.body if isinstance(part, Loop)]
-    return extent * max(1, sum(inner))
+    return loop.most_turns * max(1, sum(inner))
