@@ -206,7 +206,7 @@ _MOVES: Final[dict[type[Op], Callable[[Elements, Node, Index, Value | None], Val
 def computes(node: Node, lower: Lower) -> bool:
     """Whether `Elements` can compute this node's elements."""
     op = node.op
-    if not _is_held(node) or not all(map(_is_held, node.operands)):
+    if not is_held(node) or not all(map(is_held, node.operands)):
         return False
     if isinstance(op, ops.Reshape):
         return split_axes(node.operands[0].shape, node.shape) is not None
@@ -230,7 +230,7 @@ def _is_known(op: Op, dtypes: tuple[DType, ...], lower: Lower) -> bool:
     return bool(dtypes) and not op.graphs and lower(op, dtypes, operands) is not None
 
 
-def _is_held(node: Node) -> bool:
+def is_held(node: Node) -> bool:
     """Whether loops can hold the elements of an array."""
     kind = node.type
     return (

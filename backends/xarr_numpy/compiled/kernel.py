@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler import elements, fuse as stage, object_cache
+from xarr.compiler import elements, fuse as stage, object_cache, window_groups
 from xarr.compiler.loops import Kernel, Loop
-from xarr.compiler.nests import build
 from xarr.compiler.traffic import traffic
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, builtin, emitter
+from xarr_numpy.compiled import assembler, builtin, emitter, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.memory import pool
 
@@ -29,12 +28,13 @@ def computes(node: Node) -> bool:
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-    return stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
+    found = stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
+    return window_groups.fuse(found, window_kernels.work, worth, describe)
 
 
 def describe(fusion: ops.Fusion) -> str:
     """The memory traffic of a group's loops."""
-    return str(traffic(build(fusion, lower)))
+    return str(traffic(window_kernels.build(fusion)))
 
 
 class CompiledKernel:
@@ -44,7 +44,7 @@ class CompiledKernel:
     """
 
     def __init__(self, fusion: ops.Fusion) -> None:
-        self.program: Kernel = build(fusion, lower)
+        self.program: Kernel = window_kernels.build(fusion)
         self.text, names = emitter.emit(self.program)
         graph = fusion.computation
         self._shapes = [(node.shape, node.dtype) for node in graph.results]
@@ -144,6 +144,5 @@ def _turn_cost(phase: Loop) -> int:
 
 
 def _elements(loop: Loop) -> int:
-    extent = loop.extent if isinstance(loop.extent, int) else 1024
     inner = [_elements(part) for part in loop.body if isinstance(part, Loop)]
-    return extent * max(1, sum(inner))
+    return loop.most_turns * max(1, sum(inner))
