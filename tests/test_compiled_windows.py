@@ -130,6 +130,34 @@ def test_reduced_windows_have_the_bits_of_the_reference(form: Form, dtype: str, 
         assert holds(groups(function, array, initial), ops.ReduceWindow)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    forms(dilates=False),
+    st.sampled_from(DTYPES),
+    st.sampled_from(sorted(SELECTS)),
+    st.sampled_from(sorted(SCATTERS)),
+    st.integers(0, 2**32),
+)
+@example(POOL, "float32", "ge", "add", 3)
+@example(PLANES, "float32", "ge", "add", 3)
+@example(POOL, "bfloat16", "gt", "add", 1)
+def test_windows_choose_and_scatter_as_in_the_reference(
+    form: Form, dtype: str, select: str, scatter: str, seed: int
+) -> None:
+    array, initial = values(seed, form.shape, dtype), values(seed + 1, (), dtype)
+    source = values(seed + 2, form.windows, dtype)
+
+    def function(x: Any, source: Any, first: Any) -> Any:
+        return lax.select_and_scatter(
+            x, SELECTS[select], form.sizes, form.strides, form.padding, source, first, SCATTERS[scatter]
+        )
+
+    found, wanted = both(function, array, source, initial)
+    assert_same(found, wanted)
+    if source.size and max(form.sizes) > 1:
+        assert holds(groups(function, array, source, initial), ops.SelectAndScatter)
+
+
 @pytest.mark.parametrize("layout", ["channels last", "channels first"])
 def test_bias_relu_and_scaling_join_a_pool(layout: str) -> None:
     last = layout == "channels last"

@@ -2,7 +2,8 @@
 
 An operation on windows takes in
 
-* what comes after it: a group of element-wise operations that alone uses its result, element by element,
+* what comes after it: a group of element-wise operations that alone uses its result, element by element
+  (not after select_and_scatter, whose results are complete at the end only),
 * what comes before it: a group of a few cheap operations that it alone uses, though an element is computed
   once for each window that it lies in.
 """
@@ -74,7 +75,12 @@ class _Grouping:
     def _after(self, root: Node) -> Node | None:
         """The group that takes the result of `root` and nothing else does."""
         user = self._only_user(root)
-        if user is None or not isinstance(user.op, ops.Fusion) or user.op.reduced:
+        if (
+            isinstance(root.op, ops.SelectAndScatter)
+            or user is None
+            or not isinstance(user.op, ops.Fusion)
+            or user.op.reduced
+        ):
             return None
         if user.op.domain != root.shape or user.operands.count(root) != 1:
             return None

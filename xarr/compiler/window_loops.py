@@ -102,17 +102,15 @@ class WindowLoops:
         self.ranges[positive] = (max(0, -(-low // step)), max(0, -(-high // step)))
         return Affine(((positive, 1),))
 
-    def taps(
-        self, around: Loop, dimension: WindowDimension, start: Affine, size: int
-    ) -> tuple[Loop, Affine, Affine]:
-        """A loop inside `around` over the elements of a window that lie on the array: their number and place."""
+    def taps(self, around: Loop, dimension: WindowDimension, start: Affine, size: int) -> tuple[Loop, Affine]:
+        """A loop inside `around` over the elements of a window that lie on the array, and the place of each."""
         first, count = self.on_base(dimension, start, size)
         index = index_value(self.values, "tap")
         self.ranges[index] = (0, dimension.size - 1)
         loop = Loop(index, count)
         around.body.append(loop)
         number = Affine(((index, 1),)) + first
-        return loop, number, start + number * dimension.window_dilation
+        return loop, start + number * dimension.window_dilation
 
     def carry(self, loop: Loop, initial: Value) -> Value:
         """What a turn finds; `hand_on` says what it leaves."""
@@ -121,11 +119,11 @@ class WindowLoops:
         return argument
 
     @staticmethod
-    def hand_on(loop: Loop, following: Sequence[Value]) -> list[Value]:
+    def hand_on(loop: Loop, following: Sequence[Value]) -> tuple[Value, ...]:
         """Let the turns of a loop leave these, one for each carry; what is there after the loop."""
         rows = zip(loop.carries, following, strict=True)
         loop.carries = [Carry(carry.initial, carry.argument, value, carry.result) for carry, value in rows]
-        return [carry.result for carry in loop.carries]
+        return tuple(carry.result for carry in loop.carries)
 
 
 def buffer(name: str, node: Node, role: Any) -> Buffer:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TypeAlias
 
 from xarr.compiler.elements import Index, Lower, row_major
 from xarr.compiler.loops import Affine, Kernel, Loop, Store
@@ -25,66 +26,80 @@ from xarr.ir.windows import Window, WindowDimension
 #: Windows at an end that are worth a vector loop.
 _MANY = 4
 
-#: (what there is, index of an element of the array, whether it exists) -> what there is then.
-Step = Callable[[Value, Index, "Value | None"], Value]
+#: What is gathered from the elements of a window, and how one of them joins in:
+#: (what there is, its index, whether it exists, None for always) -> what there is then.
+Gathered: TypeAlias = "tuple[Value, ...]"
+Step = Callable[[Gathered, Index, "Value | None"], Gathered]
 
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
     """The loop program of a group around one reduction of windows."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.ReduceWindow)]
-    return _Reduction(fusion, lower, node).kernel()
+    nest = _Reduction(fusion, lower, node)
+    return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
 
 
 class WindowNest(WindowLoops):
-    """Loops over the windows of `window` on an array of this shape, one element of the domain for each."""
+    """Loops over the windows of `window` on an array of the shape `base`; there are `windows` of them."""
 
-    def __init__(self, fusion: ops.Fusion, lower: Lower, window: Window, base: Ints) -> None:
+    def __init__(self, fusion: ops.Fusion, lower: Lower, window: Window, base: Ints, windows: Ints) -> None:
         super().__init__(fusion, lower)
-        self.domain = fusion.domain
         self.window = window
         self.base = base
-        self.axes = [axis for axis, size in enumerate(self.domain) if size != 1]
-        self.index: list[Affine] = [Affine()] * len(self.domain)
+        self.windows = windows
+        self.index: list[Affine] = [Affine()] * len(windows)
 
-    def window_values(self, around: Loop, innermost: int | None, checked: bool) -> None:
-        """Compute and store the results of one turn; elements along `innermost` are written out."""
+    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+        """Compute and store the results of one turn.
+
+        Elements along the dimension `innermost` are written out, and where `checked` looked at one by one.
+        """
         raise NotImplementedError
 
-    def kernel(self) -> Kernel:
-        last = self.axes[-1] if self.axes else None
-        slides = last is not None and not self.window.dimensions[last].is_trivial
-        outer = self.axes[:-1] if last is not None else []
-        if slides or last is None:
-            phases = self._phases(outer, [], last)
-        else:
-            # One dimension stays a loop, so that what its windows have in common is computed once.
-            inner = outer[1:][-1:]
-            phases = self._phases(outer[: len(outer) - len(inner)], inner, last)
-        return Kernel(self.inputs, self.outputs, (), (), phases)
+    @property
+    def innermost(self) -> int | None:
+        """The last dimension that has more than one window."""
+        return max((axis for axis, count in enumerate(self.windows) if count != 1), default=None)
 
-    def _phases(self, outer: list[int], inner: list[int], last: int | None) -> list[Loop]:
-        if not outer and last is not None:
-            return list(self._innermost(last))
-        first, places = self.flat([self.domain[axis] for axis in outer] or [1])
-        for axis, place in zip(outer, places, strict=False):
+    @property
+    def slides(self) -> bool:
+        """Whether windows differ along the innermost dimension by more than their place."""
+        last = self.innermost
+        return last is not None and not self.window.dimensions[last].is_trivial
+
+    def phases(self) -> list[Loop]:
+        """The loops."""
+        last = self.innermost
+        if last is None:
+            once, _ = self.loop("once", 1)
+            self.turn(once, None, False)
+            return [once]
+        outer = [axis for axis, count in enumerate(self.windows[:last]) if count != 1]
+        # One dimension stays a loop, so that what its windows have in common is computed once.
+        inner = [] if self.slides else outer[1:][-1:]
+        return self.nested(outer[: len(outer) - len(inner)], inner, partial(self._innermost, last))
+
+    def nested(self, outer: list[int], inner: list[int], loops: Callable[[], Iterator[Loop]]) -> list[Loop]:
+        """`loops` inside one loop over the dimensions `outer` and a loop for each of `inner`."""
+        if not outer:
+            return list(loops())
+        first, places = self.flat([self.windows[axis] for axis in outer])
+        for axis, place in zip(outer, places, strict=True):
             self.index[axis] = place
         around = first
         for axis in inner:
-            loop, self.index[axis] = self.loop("i", self.domain[axis])
+            loop, self.index[axis] = self.loop("i", self.windows[axis])
             around.body.append(loop)
             around = loop
-        if last is None:
-            self.window_values(around, None, False)
-        else:
-            around.body.extend(self._innermost(last))
+        around.body.extend(loops())
         return [first]
 
     def _innermost(self, axis: int) -> Iterator[Loop]:
         """The loops over the windows along the innermost dimension."""
-        dimension, extent = self.window.dimensions[axis], self.domain[axis]
-        if dimension.is_trivial:
+        dimension, extent = self.window.dimensions[axis], self.windows[axis]
+        if not self.slides:
             loop, self.index[axis] = self.loop("i", extent, vector=True)
-            self.window_values(loop, None, False)
+            self.turn(loop, None, False)
             yield loop
             return
         low, high = inside(dimension, extent, self.base[axis])
@@ -94,7 +109,7 @@ class WindowNest(WindowLoops):
                 vector = within or stop - start >= _MANY
                 loop, place = self.loop("i", stop - start, vector)
                 self.index[axis] = place + start
-                self.window_values(loop, axis if vector else None, not within)
+                self.turn(loop, axis if vector else None, not within)
                 yield loop
 
     def start(self, axis: int) -> Affine:
@@ -102,73 +117,73 @@ class WindowNest(WindowLoops):
         dimension = self.window.dimensions[axis]
         return self.index[axis] * dimension.stride + -dimension.padding_low
 
-    def fold(self, around: Loop, first: Value, step: Step, innermost: int | None, checked: bool) -> Value:
+    def fold(
+        self, around: Loop, first: Gathered, step: Step, innermost: int | None, checked: bool
+    ) -> Gathered:
         """What is there after `step` has seen every element of the present window that lies on the array."""
         sliding = [axis for axis, each in enumerate(self.window.dimensions) if not each.is_trivial]
-        place = [*self.index[: len(self.base)]]
-        found = self._fold(around, sliding, place, [], first, step, innermost if checked else None, innermost)
-        return found
+        if checked and innermost is not None:
+            step = self._checked(step, innermost)
+        return self._fold(around, sliding, list(self.index), first, step, innermost)
 
     def _fold(
         self,
         around: Loop,
         axes: list[int],
         place: list[Affine],
-        taps: list[Affine],
-        first: Value,
+        first: Gathered,
         step: Step,
-        checked: int | None,
         innermost: int | None,
-    ) -> Value:
+    ) -> Gathered:
         if not axes:
-            return self._step(tuple(place), first, step, checked)
+            return step(first, tuple(place), None)
         axis, *others = axes
         dimension, start = self.window.dimensions[axis], self.start(axis)
-        deeper = partial(self._fold, step=step, checked=checked, innermost=innermost)
         if axis == innermost:
             for tap in range(dimension.size):
                 place[axis] = start + tap * dimension.window_dilation
-                first = deeper(around, others, place, [*taps, Affine((), tap)], first)
+                first = self._fold(around, others, place, first, step, innermost)
             return first
-        loop, tap_number, place[axis] = self.taps(around, dimension, start, self.base[axis])
-        argument = self.carry(loop, first)
-        following = deeper(loop, others, place, [*taps, tap_number], argument)
-        (result,) = self.hand_on(loop, [following])
-        return result
+        loop, place[axis] = self.taps(around, dimension, start, self.base[axis])
+        arguments = tuple(self.carry(loop, each) for each in first)
+        return self.hand_on(loop, self._fold(loop, others, place, arguments, step, innermost))
 
-    def _step(self, place: Index, first: Value, step: Step, checked: int | None) -> Value:
-        if checked is None:
-            return step(first, place, None)
-        inside = self.elements().inside(place[checked], 0, self.base[checked], None)
-        return inside.select(step(first, place, inside), first)
+    def _checked(self, step: Step, axis: int) -> Step:
+        """`step` for elements that may lie beside the array along one dimension."""
 
-    def stores(self, around: Loop, node: Node, value: Value) -> None:
-        """Store the group's results, given the element of `node` at the present index."""
+        def checked(first: Gathered, place: Index, predicate: Value | None) -> Gathered:
+            inside = self.elements().inside(place[axis], 0, self.base[axis], predicate)
+            found = step(first, place, inside)
+            return tuple(inside.select(new, old) for new, old in zip(found, first, strict=True))
+
+        return checked
+
+    def stores(self, around: Loop, node: Node, value: Value, domain: Ints) -> None:
+        """Store the group's results, given the element of `node` at the present index of the domain."""
         self.sources[node] = lambda index, predicate: value
         elements = self.elements()
         for result, buffer in zip(self.graph.results, self.outputs, strict=True):
-            index = own_index(result.shape, self.domain, tuple(self.index))
+            index = own_index(result.shape, domain, tuple(self.index))
             around.body.append(Store(buffer, row_major(result.shape, index), elements.at(result, index)))
 
 
 class _Reduction(WindowNest):
     def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
         assert isinstance(node.op, ops.ReduceWindow)
-        super().__init__(fusion, lower, node.op.window, node.operands[0].shape)
+        super().__init__(fusion, lower, node.op.window, node.operands[0].shape, node.shape)
         self.node = node
         self.computation = node.op.computation
 
-    def window_values(self, around: Loop, innermost: int | None, checked: bool) -> None:
+    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
         array, initial = self.node.operands
         elements = self.elements()
 
-        def step(first: Value, index: Index, predicate: Value | None) -> Value:
+        def step(first: Gathered, index: Index, predicate: Value | None) -> Gathered:
             element = elements.at(array, index, predicate)
-            (found,) = computed(self.computation, (first, element), self.values, self.lower)
-            return found
+            return computed(self.computation, (*first, element), self.values, self.lower)
 
-        total = self.fold(around, elements.at(initial, ()), step, innermost, checked)
-        self.stores(around, self.node, total)
+        (total,) = self.fold(around, (elements.at(initial, ()),), step, innermost, checked)
+        self.stores(around, self.node, total, self.windows)
 
 
 def inside(dimension: WindowDimension, windows: int, size: int) -> tuple[int, int]:

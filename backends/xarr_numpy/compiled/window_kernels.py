@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from xarr.compiler import elements, nests, windows
+from xarr.compiler import chosen_windows, elements, nests, windows
 from xarr.compiler.loops import Kernel
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -17,6 +17,8 @@ from xarr_numpy.compiled.functions import lower
 WIDE: Final = 16
 #: Elements of a window at most.
 MOST: Final = 256
+#: Distances inside an array are counted in int32.
+_MOST_PLACES: Final = 2**31
 
 
 def build(fusion: ops.Fusion) -> Kernel:
@@ -30,6 +32,7 @@ def build(fusion: ops.Fusion) -> Kernel:
 
 _BUILDERS: Final[dict[type[Op], Callable[[ops.Fusion, elements.Lower], Kernel]]] = {
     ops.ReduceWindow: windows.build,
+    ops.SelectAndScatter: chosen_windows.build,
 }
 
 
@@ -45,6 +48,15 @@ def _reduce_window(node: Node) -> int:
     if len(node.operands) != 2 or max(op.base_dilations, default=1) > 1:
         return 0
     return op.window.size if _are_small(op.window_dimensions) and _holds(node, op.computation) else 0
+
+
+def _select_and_scatter(node: Node) -> int:
+    op = node.op
+    assert isinstance(op, ops.SelectAndScatter)
+    operand = node.operands[0].tensor_type
+    if operand.size >= _MOST_PLACES or not _are_small(op.window_dimensions):
+        return 0
+    return op.window.size if _holds(node, op.select, op.scatter) else 0
 
 
 def _are_small(sizes: tuple[int, ...]) -> bool:
@@ -64,4 +76,7 @@ def _holds(node: Node, *graphs: Graph) -> bool:
     )
 
 
-_WORK: Final[dict[type[Op], Callable[[Node], int]]] = {ops.ReduceWindow: _reduce_window}
+_WORK: Final[dict[type[Op], Callable[[Node], int]]] = {
+    ops.ReduceWindow: _reduce_window,
+    ops.SelectAndScatter: _select_and_scatter,
+}
