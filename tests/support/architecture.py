@@ -51,6 +51,7 @@ OPEN_TO_BACKENDS = (
     *("compiler.scalars", "compiler.loops", "compiler.elements", "compiler.fuse", "compiler.nests"),
     "compiler.object_cache",
     *("compiler.traffic", "compiler.updates"),
+    *("compiler.chosen_windows", "compiler.window_groups", "compiler.window_loops", "compiler.windows"),
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always

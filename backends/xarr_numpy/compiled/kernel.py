@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from xarr.backend import Recipe
-from xarr.compiler import elements, fuse as stage, scatters
+from xarr.compiler import elements, fuse as stage, scatters, window_groups
 from xarr.compiler.loops import Kernel, Loop
-from xarr.compiler.nests import build
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, builtin, emitter, replay
+from xarr_numpy.compiled import assembler, builtin, emitter, replay, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.memory import pool
 
@@ -39,12 +38,13 @@ def computes(node: Node) -> bool:
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-    return stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
+    found = stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
+    return window_groups.fuse(found, window_kernels.work, worth, describe)
 
 
 def describe(fusion: ops.Fusion) -> str:
     """The memory traffic of a group's loops."""
-    return str(traffic(build(fusion, lower)))
+    return str(traffic(window_kernels.build(fusion)))
 
 
 class CompiledKernel:
@@ -54,7 +54,7 @@ class CompiledKernel:
     """
 
     def __init__(self, fusion: ops.Fusion) -> None:
-        self.program: Kernel = build(fusion, lower)
+        self.program: Kernel = window_kernels.build(fusion)
         self.text, names = emitter.emit(self.program)
         graph = fusion.computation
         self._shapes = [(node.shape, node.dtype) for node in graph.results]
