@@ -28,6 +28,8 @@ WORTH_COMPILING: Final = 2**22
 WORTH_COMPILING_IN_LOOP: Final = 2**16
 #: The same for tiles, in loops too.  There is nothing to compile, but below it arrays lie in a cache anyhow.
 WORTH_TILING: Final = 2**22
+#: Updates or comparisons, one after the other, that take NumPy longer than the compiler takes.
+WORTH_COMPILING_STEPS: Final = 2**14
 #: Element operations that a transcendental function counts for.
 COSTLY: Final = 5
 #: Kernels that are kept.
@@ -119,6 +121,20 @@ def replay(graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[...,
     numbers = [node.op.index if isinstance(node.op, ops.GetTupleElement) else 0 for node in graph.results]
     found: Callable[..., Any] | None = kernel(group).replay(recipe, sources, [numbers[k] for k in places])
     return found
+
+
+def sequential(computation: Graph, steps: int) -> bool:
+    """Whether a computation of scalars that must run so often in order is compiled."""
+    if chosen() != "compiled" or (config.fusion == "auto" and steps < WORTH_COMPILING_STEPS):
+        return False
+    found: bool = sequential_module().computes(computation)
+    return found
+
+
+@cache
+def sequential_module() -> Any:
+    """What compiles such computations."""
+    return importlib.import_module("xarr_numpy.compiled.sequential")
 
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
