@@ -48,7 +48,7 @@ OPEN_TO_BACKENDS = (
     *("progress", "custom_calls", "process_rng"),
     # What turns groups of ops into loops, which each backend spells in its own language.
     *("compiler.scalars", "compiler.loops", "compiler.elements", "compiler.fuse", "compiler.nests"),
-    "compiler.object_cache",
+    *("compiler.object_cache", "compiler.accumulators", "compiler.groups"),
     "compiler.traffic",
 )
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler import elements, fuse as stage, object_cache
+from xarr.compiler import accumulators, elements, fuse as stage, object_cache
+from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.nests import build
 from xarr.compiler.traffic import traffic
@@ -24,12 +25,14 @@ Array = np.ndarray[Any, Any]
 
 def computes(node: Node) -> bool:
     """Whether compiled loops can hold a node."""
+    if isinstance(node.op, ops.Reduce) and not accumulators.is_computed(node, lower):
+        return False
     return elements.computes(node, lower)
 
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-    return stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
+    return stage.fuse(graph, computes, lambda group: worth(group.shape(), *work(group)), describe)
 
 
 def describe(fusion: ops.Fusion) -> str:
