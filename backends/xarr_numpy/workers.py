@@ -59,8 +59,11 @@ class _Pool:
 _pool: _Pool | None = None
 
 
-def run(phase: Phase, buffers: int, extent: int, cost: int) -> None:
-    """Run all turns of a phase, whose turns compute `cost` elements each."""
+def run(phase: Phase, buffers: int, extent: int, cost: int, one_each: bool = False) -> None:
+    """Run all turns of a phase, whose turns compute `cost` elements each.
+
+    `one_each` gives each thread one range of turns, for phases of which each range costs something by itself.
+    """
     if extent * cost < WORTH_A_THREAD or extent < 2:
         phase(buffers, 0, extent)
         return
@@ -69,7 +72,7 @@ def run(phase: Phase, buffers: int, extent: int, cost: int) -> None:
         phase(buffers, 0, extent)
         return
     try:
-        _share(pool, phase, buffers, extent, cost)
+        _share(pool, phase, buffers, extent, cost, 1 if one_each else 8)
     finally:
         pool.lock.release()
 
@@ -81,10 +84,10 @@ def _present() -> _Pool:
     return _pool
 
 
-def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int) -> None:
+def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int) -> None:
     """Cut the turns into pieces, of which every thread takes the next until there is none."""
     threads = len(pool.workers) + 1
-    piece = max(1, WORTH_A_THREAD // 4 // max(1, cost), -(-extent // (threads * 8)))
+    piece = max(1, WORTH_A_THREAD // 4 // max(1, cost), -(-extent // (threads * pieces_each)))
     if piece > GRAIN:
         piece = -(-piece // GRAIN) * GRAIN
     pieces = iter(range(0, extent, piece))

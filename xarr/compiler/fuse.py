@@ -20,9 +20,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Final
 
-import numpy as np
-
-from xarr.compiler.accumulators import combination, monoids
+from xarr.compiler.accumulators import combination
 from xarr.compiler.groups import (
     CHEAP,
     INNER,
@@ -35,6 +33,9 @@ from xarr.compiler.groups import (
     own_dimensions,
     whole,
 )
+from xarr.compiler.least_roots import least_roots
+from xarr.compiler.scatters import has_rows
+from xarr.compiler.updates import placement
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.ops.elementwise import Elementwise
@@ -95,6 +96,9 @@ class _Fuser:
     # --- where a node goes ---------------------------------------------------------------------------
 
     def _place(self, node: Node) -> None:
+        if isinstance(node.op, ops.DynamicUpdateSlice) and self.computes(node):
+            self._begin(node)
+            return
         users = self.users.get(node, [])
         groups = list(dict.fromkeys(group for user in users for group in self.groups.get(user, ())))
         outside = node in self.results or any(
@@ -109,9 +113,10 @@ class _Fuser:
         if isinstance(node.op, ops.Reduce) and not self._can_reduce(node):
             return
         alone = not outside and len(groups) == 1
-        for group in groups:
-            if self._join(node, group, alone):
-                return
+        if not isinstance(node.op, ops.Scatter):
+            for group in groups:
+                if self._join(node, group, alone):
+                    return
         self._begin(node)
 
     def _can_reduce(self, node: Node) -> bool:
@@ -137,16 +142,22 @@ class _Fuser:
     def _begin(self, node: Node) -> None:
         if isinstance(node.op, ops.Reduce) and self.nests and _is_short_or_repeated(node):
             domain = _kept(node)
-            group = Group(domain, (), {node: {whole(domain)}})
+            group = Group(domain, (), along={node: {whole(domain)}})
             group.inner[node] = tuple(INNER + k for k in range(len(node.op.dimensions)))
         elif isinstance(node.op, ops.Reduce):
             domain, reduced = node.operands[0].shape, tuple(sorted(node.op.dimensions))
             group = Group(domain, reduced)
             kept = [axis for axis in range(len(domain)) if axis not in reduced]
             group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
+        elif isinstance(node.op, ops.Scatter):
+            updates = node.operands[2].shape
+            group = Group(updates, (), along={node: {whole(updates)}}, scatter=node)
         else:
-            group = Group(node.shape, ())
-            group.along[node] = {whole(node.shape)}
+            shape, placed = node.shape, None
+            if isinstance(node.op, ops.DynamicUpdateSlice):
+                shape, placed = node.operands[1].shape, placement(node)
+            group = Group(shape, (), placed)
+            group.along[node] = {whole(shape)}
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.order[node])
 
@@ -163,11 +174,13 @@ class _Fuser:
     def _join(self, node: Node, group: Group, alone: bool) -> bool:
         if len(group.along) >= MOST_MEMBERS:
             return False
+        if group.scatter is not None and not (alone and _scatters(node, group.scatter)):
+            return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
-            joined = _join_reduction(node, asked, group, self.nests)
+            joined = group.placed is None and _join_reduction(node, asked, group, self.nests)
         else:
-            joined = _is_affordable(node, asked, group)
+            joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
             return False
         before = dict(group.along)
@@ -180,12 +193,21 @@ class _Fuser:
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
 
+    def _is_gathered_often(self, node: Node, group: Group) -> bool:
+        """Whether a gather would compute its elements anew again and again."""
+        if node.tensor_type.size >= prod(group.domain) // 2:
+            return False
+        users = [user for user in self.users[node] if user in group.along]
+        return any(isinstance(user.op, ops.Gather) and user.operands[0] is node for user in users)
+
     # --- groups over the same elements ---------------------------------------------------------------
 
     def _merge_siblings(self) -> None:
         """Let groups with one domain that read the same arrays run as one, which reads them once."""
         alike: dict[tuple[Ints, Ints], list[Group]] = {}
         for group in self.spans:
+            if group.scatter is not None:
+                continue
             bucket = alike.setdefault((group.domain, group.reduced), [])
             if len(bucket) < MOST_SIBLINGS:
                 bucket.append(group)
@@ -200,7 +222,7 @@ class _Fuser:
     def _are_siblings(self, group: Group, other: Group) -> bool:
         if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
             return False
-        if group.inner or other.inner:
+        if group.placed != other.placed or group.inner or other.inner:
             return False
         shared = self._read(group) & self._read(other)
         if not any(node.tensor_type.size > 1 for node in shared):
@@ -281,6 +303,13 @@ class _Fuser:
                 break
             last = max(last, high)
         return last
+
+
+def _scatters(node: Node, scatter: Node) -> bool:
+    """Whether an operation can be computed as a scatter goes along, in vectors unless it is cheap."""
+    if isinstance(node.op, ops.Reduce | ops.Scatter):
+        return False
+    return isinstance(node.op, (*CHEAP, ops.Gather)) or has_rows(scatter)
 
 
 def _join_reduction(node: Node, asked: set[Along], group: Group, nests: bool) -> bool:
@@ -528,44 +557,3 @@ class _Builder:
         for number, node in enumerate(outputs):
             only = len(outputs) == 1
             self.new[node] = made if only else node.rebuilt((made,), ops.GetTupleElement(number))
-
-
-# --- minima of roots -----------------------------------------------------------------------------------------
-
-
-def least_roots(graph: Graph) -> Graph:
-    """The graph with the root of a minimum in place of a minimum of roots.
-
-    They are the same bits: the root rounds to nearest and so keeps the order, that of the zeros too, and it is
-    NaN for whatever is below zero.
-    """
-    users = Counter(operand for node in graph.nodes for operand in dict.fromkeys(node.operands))
-    users.update(graph.results)
-    new: dict[Node, Node] = {}
-    for node in graph.nodes:
-        operands = tuple(new.get(operand, operand) for operand in node.operands)
-        if _is_least_root(node) and users[node.operands[0]] == 1:
-            new[node] = _least_root(node, operands)
-        elif operands != node.operands:
-            new[node] = node.rebuilt(operands)
-    return (
-        Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name) if new else graph
-    )
-
-
-def _is_least_root(node: Node) -> bool:
-    return (
-        isinstance(node.op, ops.Reduce)
-        and isinstance(node.operands[0].op, ops.Sqrt)
-        and monoids(node.op.computation) == (ops.Minimum,)
-        and node.dtype.kind == "f"
-    )
-
-
-def _least_root(node: Node, operands: tuple[Node, ...]) -> Node:
-    root, initial = operands
-    infinity = Node(ops.Constant.of(np.array(np.inf, node.dtype)))
-    least = node.rebuilt((root.operands[0], infinity))
-    found = root.rebuilt((least,))
-    first = Node(ops.BroadcastInDim(node.shape, ()), (initial,)) if node.shape else initial
-    return Node(ops.Minimum(), (first, found))

@@ -59,7 +59,11 @@ class Group:
 
     domain: Ints
     reduced: Ints
+    #: Where the domain lies in the array of which the group's root updates a part.
+    placed: tuple[Ints, Ints] | None = None
     along: dict[Node, set[Along]] = field(default_factory=dict)
+    #: The scatter that is the group's only result; the domain is that of its updates.
+    scatter: Node | None = None
     inner: dict[Node, Ints] = field(default_factory=dict)
 
     def shape(self) -> Ints:
@@ -100,6 +104,9 @@ def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
         return [array] * count + [()] * count
     if isinstance(op, ops.GetTupleElement):
         return [along]
+    if isinstance(op, ops.Scatter):
+        scattered = (tuple(None for _ in node.shape), _indices_along(node, along), along)
+        return [_one_where_one(operand, each) for operand, each in zip(node.operands, scattered, strict=True)]
     return [_one_where_one(operand, _moved(node, k, along)) for k, operand in enumerate(node.operands)]
 
 
@@ -121,9 +128,40 @@ def _moved(node: Node, number: int, along: Along) -> Along:
         return tuple(along[axes[0]] if len(axes) == 1 else None for axes in large)
     if isinstance(op, ops.Reverse):
         return tuple(None if axis in op.dimensions else runs for axis, runs in enumerate(along))
+    if isinstance(op, ops.DynamicUpdateSlice) and number != 1:
+        return (None,) * operand.tensor_type.rank
+    if isinstance(op, ops.Gather):
+        return _gathered(node, number, along)
     if isinstance(op, ops.Pad) and number == 1:
         return ()
     if isinstance(op, ops.Slice | ops.Pad | ops.Concatenate):
         same = [a == b for a, b in zip(operand.shape, node.shape, strict=True)]
         return tuple(runs if equal else None for runs, equal in zip(along, same, strict=True))
     return along
+
+
+def _gathered(node: Node, number: int, along: Along) -> Along:
+    """The same for the operand and the indices of a gather."""
+    assert isinstance(node.op, ops.Gather)
+    operand, indices = node.operands
+    if number == 1:
+        return _indices_along(node, along)
+    windows = node.op.windows(operand.tensor_type, indices.tensor_type)
+    batch = [along[dim] for dim in windows.batch_dims]
+    runs: list[int | None] = [None] * len(operand.shape)
+    for dim, position in windows.batching:
+        runs[dim] = batch[position]
+    for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):
+        if windows.sizes[dim] == operand.shape[dim]:  # wherever the window is to start, it is all
+            runs[dim] = along[own]
+    return tuple(runs)
+
+
+def _indices_along(node: Node, along: Along) -> Along:
+    """How the indices of a gather or scatter run if its windows run `along` the domain."""
+    op = node.op
+    assert isinstance(op, ops.Gather | ops.Scatter)
+    windows = op.windows(*[operand.tensor_type for operand in node.operands])
+    batch = [along[dim] for dim in windows.batch_dims]
+    at = windows.index_vector_dim
+    return tuple(batch if at == len(node.operands[1].shape) else [*batch[:at], None, *batch[at:]])

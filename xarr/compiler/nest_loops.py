@@ -14,6 +14,7 @@ from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtyp
 from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Store, index_value, load
 from xarr.compiler.packing import Lane, Packing
 from xarr.compiler.scalars import Value, Values
+from xarr.compiler.updates import shifted
 from xarr.ir import ops
 from xarr.ir.graph import Node
 
@@ -247,7 +248,10 @@ class Loops:
             elif each.op != "load":
                 stack.extend(each.operands)
             else:
-                stack.extend(each.operands[len(each.attribute.factors) :])
+                count = len(each.attribute.factors)
+                # An index in a place is stepped through; a number there was computed.
+                stack.extend(place for place in each.operands[:count] if place.op != "index")
+                stack.extend(each.operands[count:])
 
     def loop(self, run: Run, extent: int | Value | None = None, vector: bool | None = None) -> Loop:
         """A loop over a run of axes, whose index is that of the last of them."""
@@ -289,9 +293,11 @@ class Loops:
         elements = self.elements(loop)
         for number in numbers:
             node, buffer = self.nest.graph.results[number], self.nest.outputs[number]
-            place = row_major(node.shape, self.own_index(node))
+            updated = node.operands[1] if isinstance(node.op, ops.DynamicUpdateSlice) else node
+            index = self.own_index(updated)
+            place = row_major(node.shape, index if updated is node else shifted(node, index))
             self.nest.places.append(place)
-            value = self.at(elements, node)  # may put a loop into the body first
+            value = self.at(elements, updated)  # may put a loop into the body first
             loop.body.append(Store(buffer, place, value))
 
     def accumulator(self, elements: Elements, node: Node) -> Accumulator:

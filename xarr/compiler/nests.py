@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
+from xarr.compiler import scatters
 from xarr.compiler.block_phases import BLOCK, MOST_LOCAL, BlockPhases
 from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype
 from xarr.compiler.groups import CHEAP, MOVES
@@ -29,6 +30,7 @@ from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value
 from xarr.compiler.nest_loops import Loops, Nest, Run, gather, nested
 from xarr.compiler.packing import PANEL, Lane, panel_extent
 from xarr.compiler.scalars import Value
+from xarr.compiler.updates import around, in_phases
 from xarr.ir import ops
 from xarr.ir.graph import Node
 
@@ -40,6 +42,8 @@ TALL: Final = 256
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
     """The loop program of a group."""
+    if any(isinstance(node.op, ops.Scatter) for node in fusion.computation.results):
+        return scatters.build(fusion, lower)
     return _kernel(Nest(fusion, lower, _merged_axes(fusion, lower)))
 
 
@@ -60,7 +64,7 @@ def _merged_axes(fusion: ops.Fusion, lower: Lower) -> list[list[int]]:
 
 
 def _kernel(nest: Nest) -> Kernel:
-    phases = list(BlockPhases(nest).phases() if _is_cut(nest) else [_Whole(nest).phase()])
+    phases = list(BlockPhases(nest).phases() if _is_cut(nest) else _Whole(nest).phases())
     stored = {part.buffer for phase in phases for loop in phase.walk() for part in loop.stores()}
     assert stored.issuperset(nest.outputs), "every output is stored at some stage"
     phases = [*nest.packing.phases(), *phases]
@@ -80,7 +84,19 @@ def _is_cut(nest: Nest) -> bool:
 
 
 class _Whole(Loops):
-    """One phase, in which each turn of the parallel loop goes through all stages."""
+    """One phase, in which each turn of the parallel loop goes through all stages.
+
+    What lies around an update is copied before it.
+    """
+
+    def phases(self) -> list[Loop]:
+        nest = self.nest
+        loops, updates = [self.phase()], []
+        for node, buffer in zip(nest.graph.results, nest.outputs, strict=True):
+            if isinstance(node.op, ops.DynamicUpdateSlice):
+                updates.append(node)
+                loops[:0] = around(node, buffer, self.values, lambda: self.elements(self.here))
+        return in_phases(updates[0], loops, self.values) if updates else loops
 
     def phase(self) -> Loop:
         nest = self.nest

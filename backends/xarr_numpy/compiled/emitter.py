@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from xarr.compiler.loops import Accumulator, Kernel, Loop, Store
+from xarr.compiler.loops import Accumulator, Carry, Kernel, Loop, Store
 from xarr.compiler.scalars import Value
 from xarr_numpy.compiled.instructions import Block, register_type
 from xarr_numpy.compiled.registers import SHORT, UNROLL, Registers, order_of, roots_of
@@ -34,7 +34,11 @@ class _Function(Registers):
 
     def text(self) -> str:
         self.entry()
-        self._loop(self.phase, "%begin", "%end")
+        if self.phase.bounds:
+            self.block.names.update(zip(self.phase.bounds, ("%begin", "%end"), strict=True))
+            self._body(self.phase)
+        else:
+            self._loop(self.phase, "%begin", "%end")
         self.write("ret void")
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)
         return f"define void @{self.name}(ptr %buffers, i64 %begin, i64 %end) {_ATTRIBUTES} {{\nentry:\n{body}\n}}"
@@ -65,11 +69,13 @@ class _Function(Registers):
         # In a vector loop every lane gathers its own.
         wide = [bool(self.base)] * len(loop.accumulators)
         first = self._starts(loop.accumulators, wide)
+        initial = self._registers_of([carry.initial for carry in loop.carries])
         before_label = self.label
         self.write(f"br label %{head}")
         self.begin(head)
         index = f"%{head}.i"
         slots = self._phi_slots(loop.accumulators, wide, head)
+        held = self._carried(loop, head)
         place = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {index}, {end}")
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
@@ -81,19 +87,42 @@ class _Function(Registers):
             self._combine(accumulator, slot, accumulator.terms, is_wide)
             for accumulator, slot, is_wide in zip(loop.accumulators, slots, wide, strict=True)
         ]
+        carried = self._registers_of([carry.following for carry in loop.carries])
         step = self.line(f"add nsw i64 {index}, 1")
         last = self.label
         self.write(f"br label %{head}")
         phis = [f"{index} = phi i64 [ {begin}, %{before_label} ], [ {step}, %{last} ]"]
         phis += self._phis(loop.accumulators, wide, slots, first, before_label, following, last)
+        rows = zip(loop.carries, held, initial, carried, strict=True)
+        phis += [
+            f"{slot} = phi {self._kind(carry)} [ {x}, %{before_label} ], [ {y}, %{last} ]"
+            for carry, slot, x, y in rows
+        ]
         self.lines[place:place] = phis
         self.leave(outside)
         self.begin(done)
+        self.block.names.update((carry.result, slot) for carry, slot in zip(loop.carries, held, strict=True))
         for accumulator, slot, is_wide in zip(loop.accumulators, slots, wide, strict=True):
             for result, register in zip(accumulator.results, slot, strict=True):
                 if is_wide:
                     self.vectors.add(result)
                 self.block.names[result] = register
+
+    def _carried(self, loop: Loop, head: str) -> list[str]:
+        """Registers for what the loop carries: in a vector loop every lane has its own."""
+        slots = [f"%{head}.c{number}" for number in range(len(loop.carries))]
+        for carry, slot in zip(loop.carries, slots, strict=True):
+            self.block.names[carry.argument] = slot
+            if self.base:
+                self.vectors.update((carry.argument, carry.result))
+        return slots
+
+    def _registers_of(self, values: list[Value]) -> list[str]:
+        self.compute(values)
+        return [self.block.operand(value, self.width if self.base else 1) for value in values]
+
+    def _kind(self, carry: Carry) -> str:
+        return register_type(carry.argument.dtype, self.width if self.base else 1)
 
     def _starts(self, accumulators: list[Accumulator], wide: list[bool]) -> list[list[str]]:
         self.compute(value for accumulator in accumulators for value in accumulator.identities)
