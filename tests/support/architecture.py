@@ -49,7 +49,7 @@ OPEN_TO_BACKENDS = (
     # What turns groups of ops into loops, which each backend spells in its own language.
     *("compiler.scalars", "compiler.loops", "compiler.elements", "compiler.fuse", "compiler.nests"),
     "compiler.object_cache",
-    *("compiler.traffic", "compiler.updates"),
+    *("compiler.traffic", "compiler.updates", "compiler.native_loops"),
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always

@@ -67,7 +67,7 @@ class CompiledKernel:
             self._load(names)
 
     def _load(self, names: list[str]) -> None:
-        self._code = assembler.load(_object_code(self.text), names)
+        self._code = assembler.load(object_code(self.text), names)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
             (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase))
@@ -125,7 +125,7 @@ class CompiledKernel:
 _immortal: list[assembler.Code] = []
 
 
-def _object_code(text: str) -> bytes:
+def object_code(text: str) -> bytes:
     """Compiled, or as it was compiled once before on such a processor."""
     cache = object_cache.present()
     if cache is None:
