@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -27,10 +26,12 @@ from xarr.host import is_weak, scalar_kind
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Iota, Tuple
+from xarr.ir.ops.ciphers import is_cipher
 from xarr.ir.source import here
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
 from xarr.progress import ProgressBar
+from xarr.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -421,10 +422,13 @@ def buffer_of(leaf: Node, backend: AbstractBackend) -> Any:
 
 
 def _is_kept(node: Node) -> bool:
-    """Whether somebody may look at the value later: an Array, or what takes a tuple apart."""
+    """Whether somebody may look at the value later: an Array, or what takes a tuple apart.
+
+    The words of a cipher are taken apart where they are asked for, and by nobody later.
+    """
     if type(node.type) is TensorType:
         return node.handles > 0
-    return type(node.op) is not Tuple
+    return type(node.op) is not Tuple and not is_cipher(node.op)
 
 
 def _refuse_parameter(node: Node) -> None:
@@ -466,7 +470,7 @@ def _as_graph(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Gra
 # --- tracing ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Trace:
     """A function that is being recorded, what stands for its arguments, and parameters made meanwhile."""
 

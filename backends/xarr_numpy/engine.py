@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from math import prod
 from typing import Any, Final
 
+from xarr.backend import Recipe
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
+from xarr_numpy.ciphers import by_pairs, by_words, is_threefry
 
 #: Element operations that take NumPy longer than the compiler takes to make a loop of them.
 WORTH_COMPILING: Final = 2**22
@@ -105,7 +108,21 @@ def _kernel(fusion: ops.Fusion, engine: str) -> Any:
     return _module("compiled").CompiledKernel(fusion)
 
 
+def replay(graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
+    """A function that does what `recipe` says, for a graph that is one compiled group over its parameters."""
+    groups = [(node.op, node.operands) for node in graph.nodes if isinstance(node.op, ops.Fusion)]
+    others = [node for node in graph.nodes if not isinstance(node.op, ops.Fusion | ops.GetTupleElement)]
+    if len(groups) != 1 or others or chosen() != "compiled" or not set(graph.results) <= set(graph.nodes):
+        return None
+    ((group, operands),) = groups
+    sources = [graph.parameters.index(operand) for operand in operands]
+    numbers = [node.op.index if isinstance(node.op, ops.GetTupleElement) else 0 for node in graph.results]
+    found: Callable[..., Any] | None = kernel(group).replay(recipe, sources, [numbers[k] for k in places])
+    return found
+
+
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
+    graph = by_words(graph, least // COSTLY) if chosen() == "compiled" else by_pairs(graph)
     graph = _with_bodies(graph, least, hot)
     if not hot and not _may_hold(graph, least):
         return graph
@@ -124,7 +141,7 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op
-        if isinstance(op, ops.While | ops.If | ops.Case | ops.Call):
+        if isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
             op = map_graphs(op, lambda body: _fused(body, inner, hot))
         if op is not node.op:
             replaced[node] = node.rebuilt(operands, op)

@@ -23,6 +23,7 @@ from typing import Final, TypeAlias
 
 from xarr.compiler.elements import split_axes
 from xarr.compiler.scatters import has_rows
+from xarr.compiler.updates import placement
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
@@ -80,6 +81,8 @@ class Group:
 
     domain: Ints
     reduced: Ints
+    #: Where the domain lies in the array of which the group's root updates a part.
+    placed: tuple[Ints, Ints] | None = None
     along: dict[Node, set[Along]] = field(default_factory=dict)
     #: The scatter that is the group's only result; the domain is that of its updates.
     scatter: Node | None = None
@@ -150,6 +153,9 @@ class _Fuser:
     # --- where a node goes ---------------------------------------------------------------------------
 
     def _place(self, node: Node) -> None:
+        if isinstance(node.op, ops.DynamicUpdateSlice) and self.computes(node):
+            self._begin(node)
+            return
         users = self.users.get(node, [])
         groups = list(dict.fromkeys(group for user in users for group in self.groups.get(user, ())))
         outside = node in self.results or any(
@@ -190,10 +196,13 @@ class _Fuser:
             group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
         elif isinstance(node.op, ops.Scatter):
             updates = node.operands[2].shape
-            group = Group(updates, (), {node: {whole(updates)}}, node)
+            group = Group(updates, (), along={node: {whole(updates)}}, scatter=node)
         else:
-            group = Group(node.shape, ())
-            group.along[node] = {whole(node.shape)}
+            shape, placed = node.shape, None
+            if isinstance(node.op, ops.DynamicUpdateSlice):
+                shape, placed = node.operands[1].shape, placement(node)
+            group = Group(shape, (), placed)
+            group.along[node] = {whole(shape)}
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.order[node])
 
@@ -214,7 +223,7 @@ class _Fuser:
             return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
-            joined = _join_reduction(node, asked, group)
+            joined = group.placed is None and _join_reduction(node, asked, group)
         else:
             joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
@@ -256,6 +265,8 @@ class _Fuser:
 
     def _are_siblings(self, group: Group, other: Group) -> bool:
         if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
+            return False
+        if group.placed != other.placed:
             return False
         shared = self._read(group) & self._read(other)
         if not any(node.tensor_type.size > 1 for node in shared):
@@ -369,6 +380,8 @@ def _moved(node: Node, number: int, along: Along) -> Along:
         return tuple(along[axes[0]] if len(axes) == 1 else None for axes in large)
     if isinstance(op, ops.Reverse):
         return tuple(None if axis in op.dimensions else runs for axis, runs in enumerate(along))
+    if isinstance(op, ops.DynamicUpdateSlice) and number != 1:
+        return (None,) * operand.tensor_type.rank
     if isinstance(op, ops.Gather):
         return _gathered(node, number, along)
     if isinstance(op, ops.Pad) and number == 1:

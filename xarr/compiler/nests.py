@@ -28,6 +28,7 @@ from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtyp
 from xarr.compiler.fuse import CHEAP, MOVES, monoid
 from xarr.compiler.loops import Accumulator, Affine, Buffer, Kernel, Loop, Store, index_value, load
 from xarr.compiler.scalars import BOOL, DType, Value, Values
+from xarr.compiler.updates import around, in_phases, shifted
 from xarr.ir import ops
 from xarr.ir.graph import Node
 
@@ -141,7 +142,7 @@ class _Nest:
         total = prod(run.extent for run in self.runs)
         few = TALL * kept <= total if self.column else kept < FEW
         cut = bool(self.reductions) and few and total >= 2 * BLOCK
-        phases = list(_Cut(self).phases() if cut else [_Whole(self).phase()])
+        phases = list(_Cut(self).phases() if cut else _Whole(self).phases())
         stored = {part.buffer for phase in phases for loop in phase.walk() for part in loop.stores()}
         assert stored.issuperset(self.outputs), "every output is stored at some stage"
         return Kernel(self.inputs, self.outputs, tuple(self.scratch), tuple(self.locals), phases)
@@ -222,9 +223,14 @@ class _Loops:
     def store(self, elements: Elements, number: int) -> Store:
         """Store the element of output `number`."""
         node, buffer = self.nest.graph.results[number], self.nest.outputs[number]
-        place = row_major(node.shape, self.own_index(node))
+        value = node
+        if isinstance(node.op, ops.DynamicUpdateSlice):
+            value = node.operands[1]
+            place = row_major(node.shape, shifted(node, self.own_index(value)))
+        else:
+            place = row_major(node.shape, self.own_index(node))
         self.nest.places.append(place)
-        return Store(buffer, place, self.at(elements, node))
+        return Store(buffer, place, self.at(elements, value))
 
     def accumulator(self, elements: Elements, node: Node) -> Accumulator:
         """Gather the operand of a reduction."""
@@ -289,7 +295,19 @@ def _given(value: Value, index: Index, predicate: Value | None) -> Value:
 
 
 class _Whole(_Loops):
-    """One phase, in which each turn of the parallel loop goes through all stages."""
+    """One phase, in which each turn of the parallel loop goes through all stages.
+
+    What lies around an update is copied before it.
+    """
+
+    def phases(self) -> list[Loop]:
+        nest = self.nest
+        loops, updates = [self.phase()], []
+        for node, buffer in zip(nest.graph.results, nest.outputs, strict=True):
+            if isinstance(node.op, ops.DynamicUpdateSlice):
+                updates.append(node)
+                loops[:0] = around(node, buffer, self.values, self.elements)
+        return in_phases(updates[0], loops, self.values) if updates else loops
 
     def phase(self) -> Loop:
         nest = self.nest

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xarr.compiler import elements, fuse as stage, object_cache, scatters
+from xarr.backend import Recipe
+from xarr.compiler import elements, fuse as stage, scatters, window_groups
 from xarr.compiler.loops import Kernel, Loop
-from xarr.compiler.nests import build
 from xarr.compiler.traffic import traffic
+from xarr.compiler.updates import is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, builtin, emitter
+from xarr_numpy.compiled import assembler, builtin, emitter, replay, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.memory import pool
 
@@ -24,17 +25,26 @@ Array = np.ndarray[Any, Any]
 
 def computes(node: Node) -> bool:
     """Whether compiled loops can hold a node."""
-    return elements.computes(node, lower) or scatters.computes(node, lower)
+    return (
+        elements.computes(node, lower)
+        or scatters.computes(node, lower)
+        or (
+            is_update(node)
+            and all(elements.computes(each, lower) for each in node.operands[1:])
+            and not isinstance(node.operands[1].op, ops.Reduce)
+        )
+    )
 
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-    return stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
+    found = stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
+    return window_groups.fuse(found, window_kernels.work, worth, describe)
 
 
 def describe(fusion: ops.Fusion) -> str:
     """The memory traffic of a group's loops."""
-    return str(traffic(build(fusion, lower)))
+    return str(traffic(window_kernels.build(fusion)))
 
 
 class CompiledKernel:
@@ -44,25 +54,40 @@ class CompiledKernel:
     """
 
     def __init__(self, fusion: ops.Fusion) -> None:
-        self.program: Kernel = build(fusion, lower)
+        self.program: Kernel = window_kernels.build(fusion)
         self.text, names = emitter.emit(self.program)
         graph = fusion.computation
         self._shapes = [(node.shape, node.dtype) for node in graph.results]
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call
+        #: The address of the only phase, where it runs as part of a built-in function.
+        self._entry: int | None = None
         if self._is_small() and builtin.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
             self.text += builtin.DECLARATIONS + builtin.entry_text("entry", names[0], count, _extent(phase))
             self._load([*names, "entry"])
             self.call = self._direct(builtin.function(self._code.addresses["entry"]))
+            self._entry = self._code.addresses[names[0]]
             _immortal.append(self._code)
         else:
             self._load(names)
 
+    def replay(
+        self, recipe: Recipe, operands: Sequence[int], results: Sequence[int]
+    ) -> Callable[..., Any] | None:
+        """A built-in function that does what `recipe` says, for a small kernel, else None.
+
+        operands: which argument each operand is; results: which of the kernel's each result is.
+        """
+        if self._entry is None:
+            return None
+        (phase,) = self.program.phases
+        return replay.function(recipe, self._entry, _extent(phase), operands, results)
+
     def _load(self, names: list[str]) -> None:
-        self._code = assembler.load(_object_code(self.text), names)
+        self._code = assembler.load(assembler.object_code(self.text), names)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
             (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase), *_ranges(phase))
@@ -118,19 +143,6 @@ class CompiledKernel:
 
 #: Code that built-in functions point to.
 _immortal: list[assembler.Code] = []
-
-
-def _object_code(text: str) -> bytes:
-    """Compiled, or as it was compiled once before on such a processor."""
-    cache = object_cache.present()
-    if cache is None:
-        return assembler.assemble(text)
-    key = object_cache.key_of(text, assembler.target(), f"level {assembler.CODEGEN_LEVEL}")
-    found = cache.get(key)
-    if found is None:
-        found = assembler.assemble(text)
-        cache.put(key, found)
-    return found
 
 
 def _extent(phase: Loop) -> int:
