@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -17,6 +19,7 @@ from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.lazy import to_host
+from xarr_numpy import workers
 
 pytest.importorskip("llvmlite")
 
@@ -87,3 +90,48 @@ def test_costly_rows_are_not_computed_for_each_index() -> None:
 @given(RANDOMS.map(scatter_case))
 def test_scatters_as_the_reference(case: Case) -> None:
     agree(case)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """As if the machine had so many processors, and nothing were too little to be shared."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "WORTH_A_THREAD", 1)
+        patch.setattr(workers, "count", lambda: count)
+        patch.setattr(workers, "_pool", None)
+        yield
+
+
+def rows_into(shape: tuple[int, ...], window: tuple[int, ...], **promises: Any) -> Callable[..., Any]:
+    rank = len(window)
+    numbers = lax.ScatterDimensionNumbers(range(1, 1 + rank), range(len(shape) - rank), (0,))
+    return lambda x, i, u: lax.scatter_add(x, i, u, numbers, index_vector_dim=1, **promises)
+
+
+#: name: operand, window, what is promised.  Sums of these floats depend on their order.
+SHARED: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, bool]]] = {
+    "rows": ((300, 20), (20,), {}),
+    "sorted rows": ((300, 20), (20,), {"indices_are_sorted": True}),
+    "columns": ((3, 200), (200,), {}),
+    "parts of rows": ((300, 20), (9,), {}),
+    "numbers": ((300,), (), {}),
+    "runs of numbers": ((300,), (5,), {}),
+    "blocks": ((90, 80), (7, 9), {}),
+    "wide rows": ((100, 3, 40), (3, 40), {}),
+}
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("name", SHARED)
+def test_sums_do_not_depend_on_the_number_of_threads(name: str, count: int) -> None:
+    shape, window, promises = SHARED[name]
+    generator = np.random.default_rng(1)
+    indices = generator.integers(-2, shape[0] + 2, 3000).astype(np.int32)
+    if promises:
+        indices.sort()
+    arrays = [generator.normal(size=shape), indices, generator.normal(size=(3000, *window))]
+    function = rows_into(shape, window, **promises)
+    with config(fusion="off"):
+        wanted = to_host(function(*map(xarr.asarray, arrays)))
+    with config(fusion="compiled"), threads(count):
+        assert_same(function(*map(xarr.asarray, arrays)), wanted)

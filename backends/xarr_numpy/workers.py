@@ -13,6 +13,8 @@ Phase = Callable[[int, int, int], object]
 WORTH_A_THREAD: Final = 2**18
 #: Turns of the outermost loop that are handed out together are a multiple of this: whole registers.
 GRAIN: Final = 256
+#: Ranges of turns for each thread, so that one which comes late has less to do.
+PIECES: Final = 8
 
 
 def count() -> int:
@@ -59,20 +61,22 @@ class _Pool:
 _pool: _Pool | None = None
 
 
-def run(phase: Phase, buffers: int, extent: int, cost: int, one_each: bool = False) -> None:
+def run(
+    phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int = PIECES, least: int = 2
+) -> None:
     """Run all turns of a phase, whose turns compute `cost` elements each.
 
-    `one_each` gives each thread one range of turns, for phases of which each range costs something by itself.
+    Each thread gets about `pieces_each` ranges of them; with fewer than `least` threads there is one range.
     """
     if extent * cost < WORTH_A_THREAD or extent < 2:
         phase(buffers, 0, extent)
         return
     pool = _present()
-    if not pool.workers or not pool.lock.acquire(blocking=False):
+    if len(pool.workers) + 1 < least or not pool.lock.acquire(blocking=False):
         phase(buffers, 0, extent)
         return
     try:
-        _share(pool, phase, buffers, extent, cost, 1 if one_each else 8)
+        _share(pool, phase, buffers, extent, cost, pieces_each)
     finally:
         pool.lock.release()
 

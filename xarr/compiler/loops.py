@@ -136,7 +136,8 @@ class Loop:
 
     A `vector` loop has no order, so it carries nothing: neighbouring turns run as lanes of one instruction.
     The outermost loop of a phase may have `bounds`: then its body runs once for each range of turns, whose first
-    and whose end, one behind the last, the bounds are.  Its turns cost nothing, a range costs the whole body.
+    and whose end, one behind the last, the bounds are.  Where it `repeats`, each range costs so much by itself that
+    two are no faster than one.
     """
 
     index: Value
@@ -146,6 +147,7 @@ class Loop:
     accumulators: list[Accumulator] = field(default_factory=list)
     carries: list[Carry] = field(default_factory=list)
     bounds: tuple[Value, ...] = ()
+    repeats: bool = False
 
     @property
     def most_turns(self) -> int:

@@ -14,7 +14,7 @@ updates in their order, whatever the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from math import prod
@@ -23,7 +23,7 @@ from typing import Any, Final
 from xarr.compiler import elements as one_element
 from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
 from xarr.compiler.indexed import as_int64, components, inside
-from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
+from xarr.compiler.loops import Affine, Buffer, Carry, Kernel, Loop, Store, carried, index_value, load
 from xarr.compiler.merging import merged
 from xarr.compiler.scalars import INT64, Value, Values
 from xarr.ir import ops
@@ -31,6 +31,10 @@ from xarr.ir.graph import Graph, Node
 
 #: Indices that a dimension has at least to be cut into ranges, if one has so many.
 MANY: Final = 64
+#: Updates that are looked through before those among them that belong to a thread are applied.
+BLOCK: Final = 1024
+#: Elements of a window from which two threads are faster than one although both look through all updates.
+WIDE: Final = 64
 #: Elements of a row of a window from which it is worth a vector loop.
 ROW: Final = 4
 
@@ -74,6 +78,9 @@ def _given(value: Value, index: Index, predicate: Value | None) -> Value:
     return value
 
 
+_Way = Callable[[Loop, list[Loop], list[Loop], Index, list[Affine]], tuple[Loop, Index]]
+
+
 class _Scatter:
     def __init__(self, fusion: ops.Fusion, lower: Lower) -> None:
         self.graph = fusion.computation
@@ -89,6 +96,7 @@ class _Scatter:
             for k, node in enumerate(self.graph.parameters)
         )
         self.out = Buffer("out0", register_dtype(self.node.dtype), self.node.tensor_type.size, "out")
+        self.locals: list[Buffer] = []
         self.sources = {
             node: partial(self._read, buffer, node)
             for buffer, node in zip(self.inputs, self.graph.parameters, strict=True)
@@ -98,7 +106,8 @@ class _Scatter:
         return load(self.values, buffer, row_major(node.shape, index), predicate)
 
     def kernel(self) -> Kernel:
-        return Kernel(self.inputs, (self.out,), (), (), [self._laid_down(), _Walk(self).phase()])
+        phases = [self._laid_down(), _Walk(self).phase()]
+        return Kernel(self.inputs, (self.out,), (), tuple(self.locals), phases)
 
     def elements(self) -> Elements:
         return Elements(self.values, self.sources, self.lower)
@@ -147,7 +156,12 @@ class _Walk:
         self.bounds = tuple(self.values.make("argument", (), INT64, name, unique=True) for name in names)
 
     def _divided(self) -> int | None:
-        """The dimension whose ranges belong to threads: the outermost one with many indices."""
+        """The dimension whose ranges belong to threads: the outermost one with many indices.
+
+        None where an update costs no more than to see whose it is.
+        """
+        if prod(self.windows.sizes) < ROW:
+            return None
         large = [dim for dim, size in enumerate(self.shape) if size >= MANY]
         some = sorted((dim for dim, size in enumerate(self.shape) if size > 1), key=lambda d: -self.shape[d])
         return next(iter((*large, *some)), None)
@@ -163,67 +177,125 @@ class _Walk:
         runs = merged(extents, single, [store.value, *conditions], [store.place], alone)
         # Batches and windows are never one run.
         runs = [part for run in runs for part in _split(run, rank)]
-        loops, at = self.scatter.loops(extents, runs)
-        return self._around(loops, runs, at[:rank], list(at[rank:]))
-
-    def _around(self, loops: list[Loop], runs: list[list[int]], batch: Index, window: list[Affine]) -> Loop:
-        count = len([run for run in runs if run[0] < len(batch)])
-        outer, inner = loops[:count], loops[count:]
-        place, fits = self._start(batch)
         own = self.divided
-        if own is None:
-            outer.append(self._once(fits))
-        elif self.windows.sizes[own] == 1:
-            at = place[own].value(self.values)
-            first, end = self.bounds
-            outer.append(self._once([*fits, at.ge(first), at.lt(end)]))
-        else:
-            (loop,) = [
-                loop for loop, run in zip(inner, runs[count:], strict=True) if run == [len(batch) + own]
-            ]
-            low, loop.extent = self._own_part(place[own].value(self.values), fits, own)
-            window[own] = window[own] + Affine(((low, 1),))
-        if inner:
-            last = [dim for dim, size in enumerate(self.shape) if size != 1][-1]
-            inner[-1].vector = runs[-1][-1] == len(batch) + last and self.windows.sizes[last] >= ROW
-        phase = Loop(
-            index_value(self.values, "range"), 1 if own is None else self.shape[own], bounds=self.bounds
-        )
-        store, _ = self._turn(batch, tuple(window))
-        (nested([phase, *outer, *inner])[-1]).body.append(store)
+        phase = Loop(index_value(self.values, "range"), 1 if own is None else self.shape[own])
+        phase.bounds, phase.repeats = self.bounds, False
+        if own is None or not self._is_listed(own) or len([run for run in runs if run[0] < rank]) != 1:
+            self._updates(phase, extents, runs, self._tested)
+            return phase
+        # A range that is all there is needs no list.
+        whole = self.bounds[0].eq(0) & self.bounds[1].eq(self.shape[own])
+        for condition, way in ((whole, self._tested), (~whole, self._listed)):
+            once = self._once(condition)
+            phase.body.append(once)
+            self._updates(once, extents, runs, way)
+        phase.repeats = prod(sizes) < WIDE
         return phase
 
-    def _once(self, conditions: Sequence[Value]) -> Loop:
-        """A loop that runs once if all conditions hold, else not at all."""
-        every = self._all(conditions)
-        extent = 1 if every is None else every.select(self.values.constant(1, INT64), 0)
+    def _updates(self, around: Loop, extents: Sequence[int], runs: list[list[int]], way: _Way) -> None:
+        """Loops through the batch, `way` says which parts of it, and in them through the windows."""
+        loops, at = self.scatter.loops(extents, runs)
+        rank = len(self.windows.batch_shape)
+        count = len([run for run in runs if run[0] < rank])
+        outer, inner = loops[:count], loops[count:]
+        window = list(at[rank:])
+        around, batch = way(around, outer, inner, at[:rank], window)
+        if inner:
+            last = [dim for dim, size in enumerate(self.shape) if size != 1][-1]
+            inner[-1].vector = runs[-1][-1] == rank + last and self.windows.sizes[last] >= ROW
+        store, _ = self._turn(batch, tuple(window))
+        nested([around, *inner])[-1].body.append(store)
+
+    def _is_listed(self, own: int) -> bool:
+        """Whether windows are in a range as a whole or not at all, one like the other."""
+        return self.windows.sizes[own] == 1 and not self.scatter.op.indices_are_sorted
+
+    def _listed(
+        self, around: Loop, outer: list[Loop], inner: list[Loop], batch: Index, window: list[Affine]
+    ) -> tuple[Loop, Index]:
+        """Loops that first list which of a block of updates belong to the range, and then go through these.
+
+        Whether an update belongs to it is a toss-up, and a branch that a processor cannot foresee costs as much as
+        the update.  Listing takes none.
+        """
+        (every,), own = outer, self.divided
+        assert own is not None
+        total = every.most_turns
+        listed = Buffer("own", INT64, min(BLOCK, total), "local")
+        self.scatter.locals.append(listed)
+        block = Loop(index_value(self.values, "block"), -(-total // BLOCK))
+        start = Affine(((block.index, BLOCK),))
+        left = start.value(self.values) * -1 + total
+        within = left.lt(BLOCK).select(left, BLOCK) if total > BLOCK else self.values.constant(total, INT64)
+        each = Loop(every.index, within if total > BLOCK else total)
+        at = tuple(index + start if index.terms else index for index in batch)
+        place, fits = self._start(at)
+        wanted = self._belongs(place, fits, own)
+        count, last = carried(self.values, INT64)
+        each.carries.append(Carry(self.values.constant(0, INT64), count, count + wanted.convert(INT64), last))
+        (flat,) = (index for index in at if index.terms)
+        each.body.append(Store(listed, Affine(((count, 1),)), flat.value(self.values)))
+        taken = Loop(index_value(self.values, "k"), last.lt(BLOCK).select(last, BLOCK))
+        around.body.append(block)
+        block.body += [each, taken]
+        number = load(self.values, listed, Affine(((taken.index, 1),)))
+        return taken, tuple(Affine(((number, 1),)) if index.terms else index for index in batch)
+
+    def _tested(
+        self, around: Loop, outer: list[Loop], inner: list[Loop], batch: Index, window: list[Affine]
+    ) -> tuple[Loop, Index]:
+        """Loops that go through the updates and leave out those that do not belong to the range."""
+        own = self.divided
+        place, fits = self._start(batch)
+        if own is None:
+            outer.append(self._once(self._all(fits.values())))
+        elif self.windows.sizes[own] == 1:
+            outer.append(self._once(self._belongs(place, fits, own)))
+        else:
+            (loop,) = (loop for loop in inner if loop.index in dict(window[own].terms))
+            low, loop.extent = self._own_part(place[own].value(self.values), fits, own)
+            window[own] = window[own] + Affine(((low, 1),))
+        return nested([around, *outer])[-1], batch
+
+    def _once(self, condition: Value | None) -> Loop:
+        """A loop that runs once if the condition holds, else not at all."""
+        extent = 1 if condition is None else condition.select(self.values.constant(1, INT64), 0)
         return Loop(index_value(self.values, "once"), extent)
 
-    def _all(self, conditions: Sequence[Value]) -> Value | None:
+    def _belongs(self, place: list[Affine], fits: dict[int, Value], own: int) -> Value:
+        """Whether a window that has one index along the divided dimension fits and lies in the range."""
+        first, end = self.bounds
+        number = place[own].value(self.values)
+        others = [condition for dim, condition in fits.items() if dim != own]
+        found = self._all([number.ge(first), number.lt(end), *others])
+        assert found is not None
+        return found
+
+    def _all(self, conditions: Iterable[Value]) -> Value | None:
         found: Value | None = None
         for condition in conditions:
             found = condition if found is None else found & condition
         return found
 
-    def _own_part(self, start: Value, fits: list[Value], own: int) -> tuple[Value, Value]:
+    def _own_part(self, start: Value, fits: dict[int, Value], own: int) -> tuple[Value, Value]:
         """Which part of a window's extent along the divided dimension belongs to the range: first and count."""
         first, end = (bound - start for bound in self.bounds)
         size = self.windows.sizes[own]
         low = first.lt(0).select(0, first)
         high = end.gt(size).select(size, end)
         count = high - low
-        some = self._all([*fits, count.gt(0)])
+        some = self._all([*fits.values(), count.gt(0)])
         assert some is not None
         count = some.select(count, 0)
         return low, count.gt(size).select(size, count)
 
-    def _start(self, batch: Index) -> tuple[list[Affine], list[Value]]:
-        """Where the window at an index of the batch starts, and the conditions under which it fits."""
-        place, fits = [Affine()] * len(self.shape), []
+    def _start(self, batch: Index) -> tuple[list[Affine], dict[int, Value]]:
+        """Where the window at an index of the batch starts, and by dimension when it fits."""
+        place, fits = [Affine()] * len(self.shape), dict[int, Value]()
         rank = len(self.scatter.indices.shape)
         element = partial(self.scatter.elements().at, self.scatter.indices)
         for dim, last, number in components(self.windows, rank, batch, element):
-            fits.append(inside(number, last))
+            fits[dim] = inside(number, last)
             if last:
                 place[dim] = Affine(((as_int64(number), 1),))
         for dim, position in self.windows.batching:
@@ -244,7 +316,7 @@ class _Walk:
         old = load(self.values, scatter.out, target)
         return Store(
             scatter.out, target, combined(scatter.op.update_computation, scatter.lower, old, update)
-        ), fits
+        ), list(fits.values())
 
 
 def _split(run: list[int], rank: int) -> Iterator[list[int]]:

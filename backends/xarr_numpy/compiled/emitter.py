@@ -47,7 +47,11 @@ class _Function(Registers):
 
     def _loop(self, loop: Loop, begin: str, end: str) -> None:
         self.hoist(loop)
-        if loop.vector:
+        if isinstance(loop.extent, Value) and loop.most_turns == 1 and not loop.accumulators + loop.carries:
+            self._once_or_not(loop, end)
+        elif loop.vector and begin == "0" and self._is_one_register(loop):
+            self._one_register(loop, end)
+        elif loop.vector:
             self._vector_loop(loop, begin, end)
         else:
             self._serial_loop(loop, begin, end)
@@ -63,6 +67,35 @@ class _Function(Registers):
                     self._loop(part, "0", self.block.operand(extent, 1))
                 else:
                     self._loop(part, "0", str(extent))
+
+    def _is_one_register(self, loop: Loop) -> bool:
+        """Whether a vector loop that does nothing but store has one turn."""
+        stores = not loop.accumulators and all(isinstance(part, Store) for part in loop.body)
+        return stores and isinstance(loop.extent, int) and loop.extent <= self.width
+
+    def _one_register(self, loop: Loop, end: str) -> None:
+        around_base, around_mask = dict(self.base), self.mask
+        outside = self.inner()
+        self.vectors.add(loop.index)
+        self.base[loop.index] = "0"
+        if loop.extent != self.width:
+            self.mask = self._first_lanes("0", end)
+        self._body(loop)
+        self.leave(outside)
+        self.base, self.mask = around_base, around_mask
+
+    def _once_or_not(self, loop: Loop, end: str) -> None:
+        """A loop that gathers nothing and whose extent is 1 or 0."""
+        body, done = self.labels("body", "done")
+        runs = self.line(f"icmp ne i64 {end}, 0")
+        self.write(f"br i1 {runs}, label %{body}, label %{done}")
+        outside = self.inner()
+        self.begin(body)
+        self.block.names[loop.index] = "0"
+        self._body(loop)
+        self.write(f"br label %{done}")
+        self.leave(outside)
+        self.begin(done)
 
     def _serial_loop(self, loop: Loop, begin: str, end: str) -> None:
         head, body, done = self.labels("head", "body", "done")

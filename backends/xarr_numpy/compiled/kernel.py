@@ -93,7 +93,7 @@ class CompiledKernel:
         self._code = assembler.load(assembler.object_code(self.text), names)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
-            (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase), bool(phase.bounds))
+            (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase), *_ranges(phase))
             for name, phase in zip(names, self.program.phases, strict=False)
         ]
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
@@ -135,8 +135,8 @@ class CompiledKernel:
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
         pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
         address = ctypes.addressof(pointers)
-        for function, extent, cost, whole in self._phases:
-            workers.run(function, address, extent, cost, one_each=whole)
+        for function, extent, cost, pieces_each, least in self._phases:
+            workers.run(function, address, extent, cost, pieces_each, least)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __str__(self) -> str:
@@ -151,6 +151,11 @@ _immortal: list[assembler.Code] = []
 def _extent(phase: Loop) -> int:
     assert isinstance(phase.extent, int), "the outermost loop has a fixed number of turns"
     return phase.extent
+
+
+def _ranges(phase: Loop) -> tuple[int, int]:
+    """How many ranges each thread gets, and how many threads are worth it."""
+    return 1 if phase.bounds else workers.PIECES, 3 if phase.repeats else 2
 
 
 def _turn_cost(phase: Loop) -> int:
