@@ -42,7 +42,7 @@ def computes(node: Node) -> bool:
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
     found = stage.fuse(graph, computes, lambda group: worth(group.shape(), *work(group)), describe)
-    return window_groups.fuse(found, window_kernels.work, worth, describe)
+    return window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
 
 
 def describe(fusion: ops.Fusion) -> str:
