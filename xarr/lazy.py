@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -27,7 +28,7 @@ from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, po
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
-from xarr.pending import LONGEST, Pending, graph_of, order_of, parts_of, structure_of
+from xarr.pending import LONGEST, Pending, graph_of, key_of_op, order_of, parts_of, structure_of
 from xarr.progress import ProgressBar
 from xarr.records import record
 
@@ -246,7 +247,9 @@ def _computed(handle: Handle) -> Node:
     """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
     node = handle._node
     if node.value is None:
-        _run([node], handle._backend or backends.default())
+        backend = handle._backend or backends.default()
+        if not _run_op(node, node.operands, backend):
+            _run([node], backend)
     return node
 
 
@@ -306,15 +309,46 @@ def _run_part(
     try:
         values = compiled.program(*arguments)
     except BaseException as error:
-        node = failed_node(error, compiled.graph)
-        if node is not None:
-            here = _counterpart(node, compiled, (order, leaves, outputs), backend)
-            error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {here.source}")
+        _say_where(error, compiled, (order, leaves, outputs), backend)
         raise
     with _lock:
         for node, value in zip(outputs, values, strict=True):
             if node.value is None:  # another thread may have been faster
                 node.settle(value, backend)
+
+
+def _run_op(node: Node, operands: tuple[Node, ...], backend: AbstractBackend) -> bool:
+    """Compute a single op over values that `backend` has, by a program that is there: False where that cannot be.
+
+    The common case of eager use, done as `_run` would do it without what only several nodes need.
+    """
+    count = len(operands)
+    if not 0 < count <= 2:
+        return False
+    leaves = operands[:1] if count == 2 and operands[0] is operands[1] else operands
+    for leaf in leaves:
+        if leaf.owner is not backend or leaf.value is None:
+            return False
+    compiled = _programs.get(key_of_op(node.op, leaves, backend))
+    if compiled is None:
+        return False
+    try:
+        (value,) = compiled.program(*[leaf.value for leaf in leaves])
+    except BaseException as error:
+        _say_where(error, compiled, ([*leaves, node], [*leaves], [node]), backend)
+        raise
+    with _lock:
+        if node.value is None:
+            node.settle(value, backend)
+    return True
+
+
+def _say_where(error: BaseException, compiled: Compiled, pending: Pending, backend: AbstractBackend) -> None:
+    """Add to an error of a program the line that built the node it comes from."""
+    node = failed_node(error, compiled.graph)
+    if node is not None:
+        here = _counterpart(node, compiled, pending, backend)
+        error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {here.source}")
 
 
 def _counterpart(
@@ -334,10 +368,18 @@ def _counterpart(
 
 def buffer_of(leaf: Node, backend: AbstractBackend) -> Any:
     """The value of a computed node or a constant, on `backend`."""
+    if leaf.owner is backend:
+        return leaf.value
     if isinstance(leaf.op, Constant):
-        return backend.from_host(leaf.op.array)
+        return backend.from_host(leaf.op.array) if leaf.op.type.shape else _number(leaf.op, backend)
     # A value made of constants alone may have been computed by another backend: it belongs to none.
-    return leaf.value if leaf.owner is backend else moved_value(leaf.type, leaf.value, leaf.owner, backend)
+    return moved_value(leaf.type, leaf.value, leaf.owner, backend)
+
+
+@lru_cache(maxsize=4096)
+def _number(constant: Constant, backend: AbstractBackend) -> Any:
+    """A constant without dimensions, which programs use again and again."""
+    return backend.from_host(constant.array)
 
 
 # --- tracing ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Callers hold the lock of `xarr.lazy`, so that no value appears meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from xarr.backend import AbstractBackend
@@ -56,6 +57,11 @@ def is_scalar_constant(node: Node) -> bool:
     return type(node.op) is Constant and not node.op.type.shape
 
 
+def key_of_op(op: Op, leaves: Sequence[Node], backend: AbstractBackend) -> tuple[Any, ...]:
+    """The key of one op over one or two computed values; there is one leaf if both operands are the same."""
+    return (op, backend.name, config.fusion, *[leaf.type for leaf in leaves])
+
+
 def structure_of(
     order: list[Node], roots: list[Node], backend: AbstractBackend
 ) -> tuple[tuple[Any, ...], list[Node], list[Node]]:
@@ -65,10 +71,8 @@ def structure_of(
     one leaf.
     """
     root = order[-1]
-    if len(roots) == 1 and len(root.operands) <= 2 and _is_single(root):
-        # One row says it all: of two operands there is one leaf if they are the same.
-        own = order[:-1]
-        return (root.op, backend.name, config.fusion, *[leaf.type for leaf in own]), own, roots
+    if len(order) <= 3 and len(roots) == 1 and len(root.operands) <= 2 and _is_single(root):
+        return key_of_op(root.op, order[:-1], backend), order[:-1], roots
     number: dict[Node, int] = {}
     #: A row after the other: the type of a leaf, or an op and the numbers of its operands.
     key: list[Any] = [backend.name, config.fusion]
@@ -95,9 +99,11 @@ def structure_of(
             key.append(node.op)
         number[node] = count
         count += 1
-        if node.value is None and _is_kept(node):
+        if node.value is None and (node.handles if type(node.type) is TensorType else _is_kept(node)):
             outputs.append(node)
-    outputs += [each for each in dict.fromkeys(roots) if not _is_kept(each)]
+    for root in dict.fromkeys(roots):
+        if not _is_kept(root):
+            outputs.append(root)
     key.append(None)
     key += [number[node] for node in outputs]
     return tuple(key), leaves, outputs
