@@ -30,6 +30,7 @@ from tests.lax_values import COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of
 from tests.xla import parse, run_stablehlo
 from xarr import lax, stablehlo
 from xarr.errors import ParseError
+from xarr_numpy import engine
 
 jax.config.update("jax_enable_x64", True)
 
@@ -314,6 +315,23 @@ def test_the_gradient_of_max_pooling(backend: str) -> None:
     wanted = jax.grad(lambda x: jlax.reduce_window(x, -np.inf, jlax.max, *window).sum())(x)
     found = lax.select_and_scatter_add(np.ones((2, 3, 3, 3), np.float32), x, lax.ge, *window)
     assert_same(found, np.asarray(wanted))
+
+
+@pytest.mark.parametrize("fusion", ["off", *["compiled"] * engine.available()])
+@pytest.mark.parametrize("stride", [1, 3])
+def test_choices_combined_by_any_computation(fusion: str, stride: int) -> None:
+    random = np.random.default_rng(4)
+    x, source = random.permutation(90).astype(np.float32).reshape(9, 10), random.normal(size=(9, 10))
+    settings = ((3, 3), (stride, stride), "SAME")
+    source = source[::stride, :10:stride].astype(np.float32)
+
+    def scattered() -> Any:
+        return lax.select_and_scatter(x, lax.ge, *settings, source, 7, lambda a, b: a * 0.5 + b)
+
+    with xarr.use_backend("reference"):
+        wanted = np.asarray(scattered())
+    with xarr.config(fusion=fusion), xarr.use_backend("numpy"):
+        assert_same(scattered(), wanted)
 
 
 # --- running totals ----------------------------------------------------------------------------------
