@@ -30,7 +30,8 @@ from tests.lax_values import COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of
 from tests.xla import parse, run_stablehlo
 from xarr import lax, stablehlo
 from xarr.errors import ParseError
-from xarr_numpy import engine
+from xarr.ir.windows import WindowDimension
+from xarr_numpy import engine, neighbours
 
 jax.config.update("jax_enable_x64", True)
 
@@ -249,6 +250,34 @@ def test_large_sums_are_accurate() -> None:
     scale = np.convolve(np.abs(x).astype(np.float64), np.ones(1000), "valid")
     found = np.asarray(lax.reduce_window(x, 0, lax.add, (1000,))).astype(np.float64)
     assert np.all(np.abs(found - exact) <= 20 * np.finfo(np.float32).eps * scale)
+
+
+@pytest.mark.parametrize("tile", [1, 16, 300])
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.bitwise_xor], ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "float32"])
+def test_wide_windows_in_tiles_of_any_size(
+    dtype: str, ufunc: np.ufunc, tile: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against each window on its own: tiles that hold a part of a line, or several lines."""
+    monkeypatch.setattr(neighbours, "_TILE", tile)
+    if ufunc is np.bitwise_xor and dtype == "float32":
+        ufunc = np.minimum
+    x = np.random.default_rng(1).integers(0, 100, (3, 70, 2)).astype(dtype)
+    for size, stride, step in (
+        (2, 1, 1),
+        (7, 1, 1),
+        (16, 3, 1),
+        (33, 1, 1),
+        (5, 2, 4),
+        (9, 1, 7),
+        (70, 1, 1),
+    ):
+        windows = (70 - (size - 1) * step - 1) // stride + 1
+        dimension = WindowDimension(size, stride, window_dilation=step)
+        found = neighbours.fold_neighbours(ufunc, x, 1, dimension, windows)
+        for k in range(windows):
+            own = x[:, k * stride : k * stride + (size - 1) * step + 1 : step]
+            assert_same(found[:, k], ufunc.reduce(own, axis=1, dtype=x.dtype))
 
 
 # --- select_and_scatter ------------------------------------------------------------------------------

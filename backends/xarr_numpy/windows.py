@@ -127,9 +127,10 @@ def _settled(found: Array, x: Array, initial: Any, window: Window, negative: boo
     def winning(values: Any) -> Any:
         return (values == 0) & (np.signbit(values) == negative)
 
-    doubtful = (found == 0) & (np.signbit(found) != negative)
+    doubtful = found == 0
     if not doubtful.any():
         return found
+    doubtful &= np.signbit(found) != negative
     present = winning(x)
     if not present.any() and not winning(initial):
         return found
