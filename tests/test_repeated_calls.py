@@ -128,10 +128,16 @@ def test_arrays_of_two_backends_are_refused_each_time() -> None:
 def test_array_of_no_backend_stays_one() -> None:
     x = of(VALUES["f32[2,3]"])
     for _ in range(3):
-        v = xarr.asarray(2.0)
+        v = xarr.add(1.0, 1.0)
         assert (x + v)._backend is x._backend
         assert (v + 1.0)._backend is None
         assert_same(np.asarray(v * x), VALUES["f32[2,3]"] * np.float64(2))
+
+
+def test_numbers_alone_make_an_array() -> None:
+    for _ in range(3):
+        assert_same(np.asarray(xarr.add(1.0, 2)), np.array(3.0))
+        assert_same(np.asarray(xarr.add(np.float32(1.0), 2)), np.array(3.0, np.float32))
 
 
 def test_every_node_of_a_planned_operation_names_the_line() -> None:
