@@ -180,3 +180,39 @@ def test_order_of_operands_and_results_counts() -> None:
             host, other = np.asarray(first), np.asarray(second)
             assert_same(np.asarray(b), host * 2 - other)
             assert_same(np.asarray(c), other - host * 2)
+
+
+def test_changed_operand_that_an_array_shows_is_kept() -> None:
+    x, v = of(VALUES["f32[2,3]"]), of(VALUES["f32[2,3]"][0])
+    for shown in (False, True, False, True):
+        wide = xarr.broadcast_to(v, (2, 3))
+        y = x - wide
+        if not shown:
+            del wide
+        y.evaluate()
+        assert_same(np.asarray(y), VALUES["f32[2,3]"] - VALUES["f32[2,3]"][0])
+        if shown:
+            assert wide.is_evaluated
+
+
+def test_few_operands_in_any_order_and_more_than_once() -> None:
+    a, b = of(np.array([1.0, 2.0, 3.0])), of(np.array([[10.0], [20.0]]))
+    host, other = np.asarray(a), np.asarray(b)
+    for _ in range(3):
+        assert_same(np.asarray(a - b), host - other)
+        assert_same(np.asarray(b - a), other - host)
+        assert_same(np.asarray(a - a[::-1]), host - host[::-1])
+        assert_same(np.asarray(a[::-1] - a), host[::-1] - host)
+        assert_same(np.asarray(b.T - b), other.T - other)
+        assert_same(np.asarray(xarr.where(a > 1.5, a, -1.0)), np.where(host > 1.5, host, -1.0))
+        assert_same(np.asarray(xarr.where(a > 1.5, 7.0, 7.0)), np.array([7.0, 7.0, 7.0]))
+        assert_same(np.asarray(a[0]), host[0])
+        assert_same(np.asarray(a[1]), host[1])
+
+
+def test_numbers_are_drawn_once_for_an_operand_that_is_used_twice() -> None:
+    for _ in range(3):
+        drawn = xarr.lax.rng_uniform(np.float32(0), np.float32(1), (4,))
+        difference = drawn - drawn
+        del drawn
+        assert_same(np.asarray(difference), np.zeros(4, np.float32))
