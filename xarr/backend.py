@@ -86,9 +86,18 @@ class AbstractBackend(ABC):
         """
         return self.compile(graph)
 
+    def compile_owning(self, graph: Graph, given: Sequence[int]) -> Program:
+        """As `compile`, but the program may write over the buffers of these parameters if it has claimed them."""
+        return self.compile(graph)
+
+    def claim(self, buffer: Any) -> bool:
+        """Let programs write over a buffer to which only the caller refers; False if others see its memory."""
+        return False
+
     @abstractmethod
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:
-        """A buffer with the values of `array`.  It may share memory: xarr never writes to a buffer."""
+        """A buffer with the values of `array`.  It may share memory: xarr writes to no buffer that was
+        not donated."""
 
     @abstractmethod
     def to_host(self, buffer: Any) -> np.ndarray[Any, Any]:
