@@ -17,6 +17,7 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax, random
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr_numpy import engine
 
 jax.config.update("jax_enable_x64", True)
 
@@ -362,9 +363,60 @@ def test_a_traced_function_holds_the_arithmetic() -> None:
     lowered = xarr.lower(lambda words: random.uniform(words, (4,), np.float32), random.PRNGKey(1))
     assert "call @threefry2x32" in str(lowered.stage("traced"))
     program: Any = lowered.stage("program")
-    assert "threefry2x32(" in program.text
     wanted = np.asarray(jax.random.uniform(jax.random.key(1), (4,), np.float32))
     assert_same(program(np.array([0, 1], np.uint32))[0], wanted)
+
+
+# --- engines -----------------------------------------------------------------------------------------
+
+ENGINES = ["off", "tiles", *["compiled"] * engine.available()]
+
+
+@pytest.mark.parametrize("fusion", ENGINES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_every_engine_draws_the_bits_of_jax(fusion: str, dtype: str) -> None:
+    """More than one tile of them, and a last one that is not full."""
+    mine, theirs = both(8)
+    with xarr.config(fusion=fusion):
+        for shape in ((3, 23_011), (5,), ()):
+            wanted = np.asarray(jax.random.uniform(theirs, shape, dtype_of(dtype)))
+            assert_same(random.uniform(mine, shape, dtype_of(dtype)), wanted)
+
+
+@pytest.mark.parametrize("fusion", ENGINES)
+def test_every_engine_splits_and_loops_as_jax(fusion: str) -> None:
+    def step(module: Any, number: Any, carried: Any) -> Any:
+        key, total = carried
+        key, own = module.random.split(key)
+        return key, total + module.random.bits(own, (3,), np.uint64)
+
+    start = np.array([1, 2], np.uint32)
+    wanted = jax.lax.fori_loop(0, 3, lambda i, c: step(jax, i, c), (start, np.zeros(3, np.uint64)))
+    with xarr.config(fusion=fusion):
+        found = lax.fori_loop(0, 3, lambda i, c: step(xarr, i, c), (start, np.zeros(3, np.uint64)))
+        for mine, theirs in zip(found, wanted, strict=True):
+            assert_same(mine, np.asarray(theirs))
+
+
+def test_bits_are_a_part_of_the_loops_that_use_them() -> None:
+    def draw(words: Any) -> Any:
+        return random.normal(words, (5, 7), np.float32) + 1
+
+    if engine.available():
+        with xarr.config(fusion="compiled"):
+            fused = str(xarr.jit(draw).lower("u32[2]").stage("fused"))
+        assert fused.count("@threefry2x32_bits") == 2 and "call @threefry2x32(" not in fused
+    with xarr.config(fusion="tiles"):
+        fused = str(xarr.jit(draw).lower("u32[2]").stage("fused"))
+    assert fused.count("@threefry2x32_bits") == 1 and 'backend_config = "xor"' in fused
+
+
+def test_words_of_which_one_is_used_are_drawn_alone() -> None:
+    """`split` takes both, `key_data(...)[:, 0]` one of them; neither is an exclusive or of both."""
+    keys = np.asarray(jax.random.key_data(jax.random.split(jax.random.key(5), 4)))
+    for fusion in ENGINES:
+        with xarr.config(fusion=fusion):
+            assert_same(random.key_data(random.split(random.key(5), 4))[:, 0], keys[:, 0])
 
 
 # --- refusals ----------------------------------------------------------------------------------------

@@ -1,55 +1,211 @@
-"""Random bits: Threefry over tiles that stay in the cache.
+"""Random bits: Threefry as one scalar function of compiled loops, or over tiles that stay in the cache.
 
-The graph of Threefry runs like any other; written here is only the fast way of the same arithmetic.
+The graph of Threefry runs like any other; written here are only the fast ways of the same arithmetic.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from xarr.ir import ops
-from xarr.ir.graph import Node
-from xarr.ir.ops.ciphers import THREEFRY_PARITY, THREEFRY_ROTATIONS, threefry_graph
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import operation
+from xarr.ir.ops.ciphers import THREEFRY_PARITY, THREEFRY_ROTATIONS, U32, U64, is_cipher, threefry_graph
+from xarr.ir.ops.elementwise import Elementwise
 from xarr.process_rng import draw
+from xarr_numpy import workers
+from xarr_numpy.memory import pool
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
+    from xarr.ir.stablehlo.printer import Printer
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
+DType = np.dtype[Any]
 
-#: Elements at a time: four arrays of them fit a second-level cache.
+#: Elements at a time: three arrays of them fit a second-level cache.
 _TILE: Final = 2**15
+#: Passes over a tile, of about a tenth of a loop's turn each; a thread hands Python's lock over at each.
+_COST: Final = 10
 
 
 def is_threefry(node: Node) -> bool:
-    """Whether a call is one of the cipher."""
+    """Whether a node is a call of the cipher."""
+    if not is_cipher(node.op) or len(node.operands) != 4:
+        return False
     assert isinstance(node.op, ops.Call)
-    graph = node.op.computation
-    return graph.name == "threefry2x32" and graph == threefry_graph(node.operands[-1].shape)
+    return node.op.computation == threefry_graph(node.operands[-1].shape)
+
+
+# --- element by element ------------------------------------------------------------------------------
+
+
+@operation
+class ThreefryBits(Elementwise):
+    """What Threefry gives for a key and a counter, four uint32 operands, element by element.
+
+    form: "first" or "second" of its two words, their "xor", or both "joined" to a uint64.
+
+    Made in front of the fusing stage only, so that the cipher is a part of the loops that use it.
+    """
+
+    form: str
+    name = "xarr.threefry2x32_bits"
+    lax_name = "threefry2x32_bits"
+    accepts = frozenset({U32})
+    arity = 4
+
+    def result_dtype(self, dtype: DType) -> DType:
+        return U64 if self.form == "joined" else dtype
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
+        return f'{target} {{backend_config = "{self.form}"}} : {printer.signature(node)}'
+
+
+def by_words(graph: Graph, least: int) -> Graph:
+    """`graph` with Threefry on at least so many elements as two operations, one for each word.
+
+    For loops that compute what both have in common once.
+    """
+
+    def replacement(node: Node) -> tuple[Node, str] | None:
+        found = _word(node)
+        if found is None or _size(found[0]) < least:
+            return None
+        return found[0], ("first", "second")[found[1]]
+
+    return _replaced(graph, replacement)
+
+
+def by_pairs(graph: Graph) -> Graph:
+    """`graph` with Threefry as one operation where both words are used for one thing only."""
+    uses = Counter(operand for node in graph.nodes for operand in node.operands)
+    uses.update(graph.results)
+
+    def replacement(node: Node) -> tuple[Node, str] | None:
+        found = _pair(node)
+        if found is None or uses[found[0]] != 2 or any(uses[word] != 1 for word in found[1]):
+            return None
+        return found[0], "xor" if isinstance(node.op, ops.Xor) else "joined"
+
+    return _replaced(graph, replacement)
+
+
+def _replaced(graph: Graph, replacement: Callable[[Node], tuple[Node, str] | None]) -> Graph:
+    new: dict[Node, Node] = {}
+    for node in graph.nodes:
+        found = replacement(node)
+        operands, op = (
+            (node.operands, node.op) if found is None else (found[0].operands, ThreefryBits(found[1]))
+        )
+        operands = tuple(new.get(operand, operand) for operand in operands)
+        if op is not node.op or any(a is not b for a, b in zip(operands, node.operands, strict=True)):
+            new[node] = node.rebuilt(operands, op)
+    if not new:
+        return graph
+    return Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name)
+
+
+def _word(node: Node) -> tuple[Node, int] | None:
+    """The call of Threefry that a node takes a word of, and which one."""
+    if not isinstance(node.op, ops.GetTupleElement) or not is_threefry(node.operands[0]):
+        return None
+    return node.operands[0], node.op.index
+
+
+def _pair(node: Node) -> tuple[Node, tuple[Node, Node]] | None:
+    """The call of Threefry of which a node combines both words, and these."""
+    if isinstance(node.op, ops.Xor):
+        first, second = node.operands
+    elif isinstance(node.op, ops.Or) and node.dtype == U64 and isinstance(node.operands[0].op, ops.ShiftLeft):
+        high, low = node.operands
+        wide, count = high.operands
+        if not _is_full_of(32, count) or not all(isinstance(each.op, ops.Convert) for each in (wide, low)):
+            return None
+        first, second = wide.operands[0], low.operands[0]
+    else:
+        return None
+    both = [_word(each) for each in (first, second)]
+    if both[0] is None or both[1] is None or both[0][0] is not both[1][0]:
+        return None
+    numbers = (both[0][1], both[1][1])
+    return (both[0][0], (first, second)) if numbers == (0, 1) else None
+
+
+def _is_full_of(number: int, node: Node) -> bool:
+    while isinstance(node.op, ops.BroadcastInDim):
+        (node,) = node.operands
+    return isinstance(node.op, ops.Constant) and bool(np.all(node.op.array == number))
+
+
+def _size(call: Node) -> int:
+    return call.operands[-1].tensor_type.size
+
+
+# --- in tiles ----------------------------------------------------------------------------------------
 
 
 def threefry2x32(shape: Ints, key0: Array, key1: Array, x0: Array, x1: Array) -> tuple[Array, Array]:
     """Two words for each counter.  The operands broadcast to `shape`."""
-    keys, counters = [_flat(key, shape) for key in (key0, key1)], [_flat(x, shape) for x in (x0, x1)]
-    results = np.empty(shape, np.uint32), np.empty(shape, np.uint32)
+    results = pool.empty(shape, U32), pool.empty(shape, U32)
     first, second = (result.reshape(-1) for result in results)
-    scratch = np.empty(min(_TILE, first.size), np.uint32)
-    for start in range(0, first.size, _TILE):
-        tile = slice(start, start + _TILE)
-        np.copyto(first[tile], counters[0][tile])
-        np.copyto(second[tile], counters[1][tile])
-        _encrypt(keys[0][tile], keys[1][tile], first[tile], second[tile], scratch[: first[tile].size])
+
+    def write(tile: slice, x0: Array, x1: Array) -> None:
+        first[tile], second[tile] = x0, x1
+
+    _in_tiles(write, shape, key0, key1, x0, x1)
     return results
+
+
+def threefry_bits(form: str, key0: Array, key1: Array, x0: Array, x1: Array) -> Array:
+    """One of the forms of ThreefryBits.  The operands broadcast to each other."""
+    shape = np.broadcast_shapes(*map(np.shape, (key0, key1, x0, x1)))
+    result = pool.empty(shape, U64 if form == "joined" else U32)
+    flat = result.reshape(-1)
+
+    def write(tile: slice, x0: Array, x1: Array) -> None:
+        if form == "xor":
+            np.bitwise_xor(x0, x1, out=flat[tile])
+        elif form == "joined":
+            np.left_shift(x0, U64.type(32), out=flat[tile], dtype=U64)
+            np.bitwise_or(flat[tile], x1, out=flat[tile])
+        else:
+            flat[tile] = x0 if form == "first" else x1
+
+    _in_tiles(write, shape, key0, key1, x0, x1)
+    return result
+
+
+def _in_tiles(write: Callable[[slice, Array, Array], None], shape: Ints, *operands: Array) -> None:
+    """Have the two words of each tile written."""
+    key0, key1, x0, x1 = (_flat(operand, shape) for operand in operands)
+
+    def tiles(_: int, begin: int, end: int) -> None:
+        rooms = np.empty((3, min(_TILE, x0.size)), U32)
+        with np.errstate(all="ignore"):
+            for number in range(begin, end):
+                tile = slice(number * _TILE, min((number + 1) * _TILE, x0.size))
+                first, second, scratch = rooms[:, : tile.stop - tile.start]
+                np.copyto(first, x0[tile])
+                np.copyto(second, x1[tile])
+                _encrypt(key0[tile], key1[tile], first, second, scratch)
+                write(tile, first, second)
+
+    workers.run(tiles, 0, -(-x0.size // _TILE), _TILE * _COST)
 
 
 def _flat(x: Array, shape: Ints) -> Array:
     """The elements in row-major order; without a copy if they are all the same."""
     if np.size(x) == 1:
-        return np.broadcast_to(np.reshape(x, ()), (int(np.prod(shape)),))
+        return np.broadcast_to(np.reshape(x, ()), (prod(shape),))
     return np.broadcast_to(x, shape).reshape(-1)
 
 
@@ -77,6 +233,16 @@ def _rng(emitter: Emitter, node: Node) -> str:
     return f"draw({node.op.distribution!r}, {node.shape}, {emitter.full(a)}, {emitter.full(b)})"
 
 
-SCOPE: Final[dict[str, Any]] = {"draw": draw, "threefry2x32": threefry2x32}
+def _threefry_bits(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ThreefryBits)
+    # Operands may be thin: the function broadcasts, and some have the whole shape.
+    if all(operand in emitter.thin for operand in node.operands):
+        operands = [emitter.full(operand) for operand in node.operands]
+    else:
+        operands = [emitter.names[operand] for operand in node.operands]
+    return f"threefry_bits({node.op.form!r}, {', '.join(operands)})"
 
-ROWS: Final[Rows] = {ops.Rng: _rng}
+
+SCOPE: Final[dict[str, Any]] = {"draw": draw, "threefry2x32": threefry2x32, "threefry_bits": threefry_bits}
+
+ROWS: Final[Rows] = {ops.Rng: _rng, ThreefryBits: _threefry_bits}

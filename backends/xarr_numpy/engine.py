@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from math import prod
 from typing import Any, Final
 
+from xarr.backend import Recipe
 from xarr.compiler.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
+from xarr_numpy.ciphers import by_pairs, by_words, is_threefry
 
 #: Element operations that take NumPy longer than the compiler takes to make a loop of them.
 WORTH_COMPILING: Final = 2**22
@@ -26,6 +29,8 @@ WORTH_COMPILING: Final = 2**22
 WORTH_COMPILING_IN_LOOP: Final = 2**16
 #: The same for tiles, in loops too.  There is nothing to compile, but below it arrays lie in a cache anyhow.
 WORTH_TILING: Final = 2**22
+#: Updates or comparisons, one after the other, that take NumPy longer than the compiler takes.
+WORTH_COMPILING_STEPS: Final = 2**14
 #: Element operations that a transcendental function counts for.
 COSTLY: Final = 5
 #: Kernels that are kept.
@@ -110,7 +115,35 @@ def _kernel(fusion: ops.Fusion, engine: str) -> Any:
     return _module("compiled").CompiledKernel(fusion)
 
 
+def replay(graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
+    """A function that does what `recipe` says, for a graph that is one compiled group over its parameters."""
+    groups = [(node.op, node.operands) for node in graph.nodes if isinstance(node.op, ops.Fusion)]
+    others = [node for node in graph.nodes if not isinstance(node.op, ops.Fusion | ops.GetTupleElement)]
+    if len(groups) != 1 or others or chosen() != "compiled" or not set(graph.results) <= set(graph.nodes):
+        return None
+    ((group, operands),) = groups
+    sources = [graph.parameters.index(operand) for operand in operands]
+    numbers = [node.op.index if isinstance(node.op, ops.GetTupleElement) else 0 for node in graph.results]
+    found: Callable[..., Any] | None = kernel(group).replay(recipe, sources, [numbers[k] for k in places])
+    return found
+
+
+def sequential(computation: Graph, steps: int) -> bool:
+    """Whether a computation of scalars that must run so often in order is compiled."""
+    if chosen() != "compiled" or (config.fusion == "auto" and steps < WORTH_COMPILING_STEPS):
+        return False
+    found: bool = sequential_module().computes(computation)
+    return found
+
+
+@cache
+def sequential_module() -> Any:
+    """What compiles such computations."""
+    return importlib.import_module("xarr_numpy.compiled.sequential")
+
+
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
+    graph = by_words(graph, least // COSTLY) if chosen() == "compiled" else by_pairs(graph)
     graph = _with_bodies(graph, least, hot)
     if not hot and not _may_hold(graph, least):
         return graph
@@ -131,7 +164,7 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
         op = node.op
         if isinstance(op, ops.While) and _runs_natively(node, least, inner, hot):
             op = ops.NativeWhile(op.cond, op.body, op.progress, str(_plan(_bare(op)).describe()))
-        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call):
+        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
             op = map_graphs(op, lambda body: _fused(body, inner, hot))
         if op is not node.op:
             replaced[node] = node.rebuilt(operands, op)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from xarr.backend import Program
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Constant
+from xarr.records import record
 
 #: How many programs are kept, and how much memory they may take together.
 _PROGRAMS_KEPT: Final = 4096
@@ -19,7 +19,7 @@ _BYTES_OF_PROGRAM: Final = 4000
 _BYTES_OF_NODE: Final = 600
 
 
-@dataclass(frozen=True)
+@record
 class Compiled:
     """A program and the graph that the backend compiled it from."""
 

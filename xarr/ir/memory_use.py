@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.ops.movement import BroadcastInDim, Reshape, Reverse, Slice, Transpose
 from xarr.ir.types import Type
+from xarr.records import record
 
 #: What gives another view of an array, which then lives as long as the view.
 _VIEWS = (BroadcastInDim, Reshape, Reverse, Slice, Transpose)
 
 
-@dataclass(frozen=True)
+@record
 class Peak:
     """Bytes in use at once at most, and those of the arguments among them, which the caller holds."""
 

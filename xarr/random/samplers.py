@@ -13,7 +13,7 @@ from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, default_of, info, real_part_of
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.explanation.broadcast import broadcast_error
+from xarr.explanation.late import broadcast_error
 from xarr.functions.creation_functions import arange, asarray
 from xarr.host import is_weak
 from xarr.ir.ops.formula import Term, xla_log1p

@@ -26,13 +26,13 @@ import numpy as np
 
 from xarr import backend as backends, lazy, tree
 from xarr.array import Array
-from xarr.backend import AbstractBackend, Program, failed_node
+from xarr.backend import AbstractBackend, Program, Recipe, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.config import current as config
 from xarr.dtypes import COMPLEX, INTEGER, info
 from xarr.functions._core import observers
 from xarr.host import scalar
-from xarr.ir.graph import Data, Graph, Leaf, Node, data
+from xarr.ir.graph import Graph, Leaf, Node, data, data_of
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
 from xarr.transforms.donation import claim
@@ -178,6 +178,40 @@ def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any]
 def has_fast_path(call: Call) -> bool:
     """Whether `replay` can be made for calls like this one."""
     return "other" not in call.sources
+
+
+def by_backend(traced: Traced, call: Call) -> Replay | None:
+    """What `replay` gives, made by the backend, where it can do that: for Arrays alone, by position."""
+    arguments, structure = call.signature.arguments, traced.structure
+    compiled = traced.compiled()
+    nodes = [traced.graph.results[place] for place in traced.places]
+    taken, given = _static(call.signature.types), _static([node.type for node in nodes])
+    is_flat = all(
+        isinstance(each, Argument) and each.structure.container is None and isinstance(each.place, int)
+        for each in arguments
+    )
+    is_simple = structure.container is None or (
+        structure.container is tuple and all(child.container is None for child in structure.children)
+    )
+    if not (is_flat and is_simple and taken and given) or set(call.sources) != {"Array"}:
+        return None
+    if traced.numbers or compiled.hidden or traced.donation.leaves:
+        return None
+    settings, overridden = config.state()
+    recipe = Recipe(
+        *(Array, Leaf, traced.owner, MISSED, (lazy.recording, observers)),
+        setting=(config.__dict__, "_global", settings),
+        override=(config._overrides, overridden),
+        arguments=taken,
+        results=tuple([(data_of(type), type, node._place) for type, node in zip(given, nodes, strict=True)]),
+        in_tuple=structure.container is tuple,
+    )
+    return traced.owner.replay(compiled.graph, traced.places, recipe)
+
+
+def _static(types: Sequence[Any]) -> tuple[TensorType, ...] | None:
+    """The types, if all are those of arrays without dynamic dimensions."""
+    return tuple(types) if all(type(each) is TensorType and not each.dynamic for each in types) else None
 
 
 def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
@@ -403,7 +437,7 @@ class _Writer:
 
     def _is_lent(self, place: int) -> bool:
         """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
-        is_static = all(type(t) is TensorType and not t.dynamic for t in self.traced.graph.result_types)
+        is_static = _static(self.traced.graph.result_types) is not None
         is_large = self.call.signature.types[place].nbytes > _LARGE
         return self.call.sources[place] == "ndarray" and is_static and is_large
 
@@ -422,7 +456,7 @@ class _Writer:
             m, y = f"m{number}", f"y{number}"
             self.lines += [
                 f"{m} = new(Leaf)",
-                f"{m}.op = {self._name('O', _data(node.type))}",
+                f"{m}.op = {self._name('O', data_of(node.type))}",
                 f"{m}.type = {self._name('T', node.type)}",
                 f"{m}.value = v{place}",
                 f"{m}.owner = backend",
@@ -452,12 +486,6 @@ class _Writer:
             return f"{{{', '.join(f'{key}: {each}' for key, each in zip(keys, inner, strict=True))}}}"
         fields = ", ".join(f"{key}={each}" for key, each in zip(structure.keys, inner, strict=True))
         return f"{self._name('C', container)}({fields})"
-
-
-@lru_cache(maxsize=4096)
-def _data(type: Any) -> Data:
-    """One op for all values of a type."""
-    return Data(type)
 
 
 def _key(key: Any, name: Callable[[str, Any], str]) -> str:

@@ -20,7 +20,6 @@ from xarr.ir import ops
 from xarr_numpy import workers
 from xarr_numpy.compiled import assembler, loop_code
 from xarr_numpy.compiled.functions import lower
-from xarr_numpy.compiled.kernel import object_code
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
 from xarr_numpy.memory import pool
 
@@ -53,7 +52,7 @@ class LoopKernel:
         self._tiles = -(-loop.count // self._width)
         self._cost = loop.cost()
         names = ["scalars", "points"] if self._has_points else ["scalars"]
-        self._code = assembler.load(object_code(self.text), names)
+        self._code = assembler.load(assembler.object_code(self.text), names)
         addresses = self._code.addresses
         scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._scalars = scalars(addresses["scalars"])

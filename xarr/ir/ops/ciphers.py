@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
 from xarr.ir.ops.control import Call, GetTupleElement
 from xarr.ir.ops.formula import Term, filled
 from xarr.ir.types import TensorType
@@ -23,8 +24,15 @@ THREEFRY_PARITY: Final = 0x1BD11BDA
 PHILOX_MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
 PHILOX_WEYL: Final = (0x9E3779B9, 0xBB67AE85)
 
+_THREEFRY: Final = "threefry2x32"
+
 Pair = tuple[Term, Term]
 Four = tuple[Term, Term, Term, Term]
+
+
+def is_cipher(op: Op) -> bool:
+    """Whether an op is a call that `threefry2x32` makes."""
+    return isinstance(op, Call) and op.computation.name == _THREEFRY
 
 
 def threefry2x32(key: Pair, counter: Pair) -> Pair:
@@ -56,7 +64,7 @@ def threefry_graph(shape: tuple[int, ...]) -> Graph:
             x1 = ((x1 << number(rotation)) | (x1 >> number(32 - rotation))) ^ x0
         x0 = x0 + keys[(step + 1) % 3]
         x1 = x1 + keys[(step + 2) % 3] + number(step + 1)
-    return Graph(parameters, (x0.node, x1.node), "threefry2x32")
+    return Graph(parameters, (x0.node, x1.node), _THREEFRY)
 
 
 def philox4x32(key: Pair, counter: Four) -> Four:

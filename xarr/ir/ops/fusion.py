@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from xarr.ir.memory_use import nbytes, peak, shown_bytes
 from xarr.ir.op import operation
+from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.control import Call, GetTupleElement, While
+from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, ReducePrecision, Select
 from xarr.ir.ops.indexing import DynamicUpdateSlice
-from xarr.ir.ops.movement import BroadcastInDim, Concatenate, Pad, Reshape, Reverse, Slice, Transpose
-from xarr.ir.ops.reduction import Reduce
 from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -53,10 +53,8 @@ class NativeWhile(While):
         return self.remark_text
 
 
-#: What computes an element from elements that may stand elsewhere.
-_MOVING: Final = (
-    *(BroadcastInDim, Concatenate, DynamicUpdateSlice, Pad, Reduce, Reshape, Reverse, Slice, Transpose),
-)
+#: What computes an element from those at the same place, and of what no element is read elsewhere.
+_IN_PLACE: Final = (BitcastConvert, Clamp, Convert, Elementwise, ReducePrecision, Select)
 #: Arrays below are not worth the trouble: they lie in a cache, and their memory is soon used again.
 LEAST_REUSED: Final = 2**15
 
@@ -132,7 +130,7 @@ def _overwritable(fusion: Fusion) -> tuple[frozenset[int], ...]:
     elsewhere: set[int] = set()
     for node in graph.nodes:
         reads[node] = frozenset().union(*(reads[operand] for operand in node.operands))
-        if isinstance(node.op, _MOVING):
+        if not isinstance(node.op, _IN_PLACE):
             elsewhere |= reads[node]
     found = []
     for node in graph.results:

@@ -16,9 +16,11 @@ from xarr.compiler.scalars import BOOL, DType, Value
 from xarr.dtypes import EXTENDED_FLOAT, INTEGER, SIGNED
 from xarr.ir import ops
 from xarr.ir.op import Op
+from xarr_numpy.ciphers import ThreefryBits
 from xarr_numpy.compiled.functions import (
     arctangent,
     arithmetic,
+    cipher,
     error_function,
     exponential,
     logarithm,
@@ -154,6 +156,8 @@ def _lower_extended(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | 
 def _lower_register(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:
     if isinstance(op, ops.Compare):
         return _compare(op, *operands)
+    if isinstance(op, ThreefryBits):
+        return cipher.threefry2x32(op.form, *operands)
     if isinstance(op, ops.ReducePrecision):
         return arithmetic.reduce_precision(operands[0], op.exponent_bits, op.mantissa_bits)
     function = FUNCTIONS.get(op.name)
