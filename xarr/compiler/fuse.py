@@ -53,13 +53,16 @@ def fuse(
     worth: Callable[[Group], bool],
     describe: Callable[[ops.Fusion], str] | None = None,
     nests: bool = True,
+    thrift: int = 0,
 ) -> Graph:
     """`graph` with groups of nodes exchanged for `Fusion` nodes.
 
     `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe`
     for people what a group's loops cost, `nests` whether a reduction may be inside the loops of a group.
+    `thrift` is what to forgo for the sake of memory: 1 groups over the same elements that become one, 2 groups
+    with several results, since some of these are made too early.
     """
-    return _Fuser(least_roots(graph) if nests else graph, computes, describe, nests).run(worth)
+    return _Fuser(least_roots(graph) if nests else graph, computes, describe, nests).run(worth, thrift)
 
 
 class _Fuser:
@@ -86,12 +89,17 @@ class _Fuser:
         self.spans: dict[Group, tuple[int, int]] = {}
         self.order = {node: place for place, node in enumerate(graph.nodes)}
 
-    def run(self, worth: Callable[[Group], bool]) -> Graph:
+    def run(self, worth: Callable[[Group], bool], thrift: int = 0) -> Graph:
         for node in reversed(self.graph.nodes):
             self._place(node)
-        self._merge_siblings()
+        if not thrift:
+            self._merge_siblings()
         kept = {group for group in self.spans if worth(group)}
-        return _Builder(self.graph, self.groups, kept, self.describe).run() if kept else self.graph
+        builder = _Builder(self.graph, self.groups, kept, self.describe)
+        if thrift > 1:
+            kept = {group for group in kept if len(builder.outputs[group]) == 1}
+            builder = _Builder(self.graph, self.groups, kept, self.describe)
+        return builder.run() if kept else self.graph
 
     # --- where a node goes ---------------------------------------------------------------------------
 
