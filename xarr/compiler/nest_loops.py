@@ -145,14 +145,16 @@ class Nest:
     def lanes(self) -> Lanes:
         ends_reduced = bool(self.runs) and self.runs[-1].reduced
         wide = self.kept_runs[-1].extent if self.kept_runs else 1
+        # Results along the reduced dimensions are stored in lanes along the last of them, or one by one.
+        stores = any(self.runs_along_all(node) for node in self.graph.results)
         if self.in_order and ends_reduced:
-            return "kept" if wide >= UNROLLED else "none"
+            return "kept" if wide >= UNROLLED and not stores else "none"
         if not self.inner_reductions:
             return "last"
         if self._reads_all() and self._fewest_inside() > UNROLLED:
             return "none" if any(self.combinations[n].in_order for n in self.inner_reductions) else "inner"
         several = any(self.stage_of[node] for node in self.visible if self._is_array(node))
-        if ends_reduced and wide >= WIDE_ENOUGH and not several:
+        if ends_reduced and wide >= WIDE_ENOUGH and not several and not stores:
             return "kept"
         return "last"
 
