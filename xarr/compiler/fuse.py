@@ -365,9 +365,23 @@ def _is_short_or_repeated(node: Node) -> bool:
     if not large or large[-1] not in own or prod(_kept(node)) < MANY:
         return False
     count = prod(shape[axis] for axis in own)
-    if combination(node).in_order:
+    if count == 1 or combination(node).in_order:
         return False
-    return 1 < count <= SHORT or (count > 1 and _is_repeated(node.operands[0]))
+    return (count <= SHORT and not _follows_reduction(node)) or _is_repeated(node.operands[0])
+
+
+def _follows_reduction(node: Node) -> bool:
+    """Whether a reduction's operand is another's result, all but element-wise operations: they make one group."""
+    stack, seen = list(node.operands[:1]), set(node.operands)
+    while stack and len(seen) < MOST_MEMBERS:
+        each = stack.pop()
+        if isinstance(each.op, ops.Reduce):
+            return True
+        if isinstance(each.op, Elementwise | ops.Convert | ops.Select):
+            new = [operand for operand in each.operands if operand not in seen]
+            seen.update(new)
+            stack.extend(new)
+    return False
 
 
 def _kept(node: Node) -> Ints:
