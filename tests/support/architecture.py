@@ -50,7 +50,7 @@ OPEN_TO_BACKENDS = (
     # What turns groups of ops into loops, which each backend spells in its own language.
     *("compiler.scalars", "compiler.loops", "compiler.elements", "compiler.fuse", "compiler.nests"),
     "compiler.object_cache",
-    *("compiler.traffic", "compiler.updates", "compiler.scatters"),
+    *("compiler.traffic", "compiler.updates", "compiler.scans", "compiler.scatters"),
     *("compiler.chosen_windows", "compiler.window_groups", "compiler.window_loops", "compiler.windows"),
 )
 

@@ -22,6 +22,7 @@ from math import prod
 from typing import Final, TypeAlias
 
 from xarr.compiler.elements import split_axes
+from xarr.compiler.scans import scanned
 from xarr.compiler.scatters import has_rows
 from xarr.compiler.updates import placement
 from xarr.ir import ops
@@ -86,6 +87,8 @@ class Group:
     along: dict[Node, set[Along]] = field(default_factory=dict)
     #: The scatter that is the group's only result; the domain is that of its updates.
     scatter: Node | None = None
+    #: The axis along which running totals go, and whether from its end.
+    scan: tuple[int, bool] | None = None
 
     def kept(self) -> Ints:
         return tuple(axis for axis in range(len(self.domain)) if axis not in self.reduced)
@@ -194,6 +197,8 @@ class _Fuser:
             group = Group(domain, reduced)
             kept = [axis for axis in range(len(domain)) if axis not in reduced]
             group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
+        elif isinstance(node.op, ops.ReduceWindow):
+            group = Group(node.shape, (), along={node: {whole(node.shape)}}, scan=scanned(node))
         elif isinstance(node.op, ops.Scatter):
             updates = node.operands[2].shape
             group = Group(updates, (), along={node: {whole(updates)}}, scatter=node)
@@ -223,7 +228,9 @@ class _Fuser:
             return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
-            joined = group.placed is None and _join_reduction(node, asked, group)
+            joined = group.placed is None and group.scan is None and _join_reduction(node, asked, group)
+        elif isinstance(node.op, ops.ReduceWindow):
+            joined = _joins_scan(node, asked, group)
         else:
             joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
@@ -233,6 +240,8 @@ class _Fuser:
         if not alone and (not group.is_output(node) or self._feeds(node, group)):
             group.along = before
             return False
+        if isinstance(node.op, ops.ReduceWindow):
+            group.scan = scanned(node)
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
@@ -266,7 +275,7 @@ class _Fuser:
     def _are_siblings(self, group: Group, other: Group) -> bool:
         if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
             return False
-        if group.placed != other.placed:
+        if (group.placed, group.scan) != (other.placed, other.scan):
             return False
         shared = self._read(group) & self._read(other)
         if not any(node.tensor_type.size > 1 for node in shared):
@@ -356,6 +365,8 @@ def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
         inner = tuple(axis if axis in op.dimensions else next(kept) for axis in range(len(group.domain)))
         shape = node.operands[0].shape
         return [tuple(ONE if n == 1 else axis for n, axis in zip(shape, inner, strict=True)), ()]
+    if isinstance(op, ops.ReduceWindow):
+        return [along, ()]
     if isinstance(op, ops.Scatter):
         runs = (tuple(None for _ in node.shape), _indices_along(node, along), along)
         return [_one_where_one(operand, each) for operand, each in zip(node.operands, runs, strict=True)]
@@ -419,9 +430,16 @@ def _indices_along(node: Node, along: Along) -> Along:
     return tuple(batch if at == len(node.operands[1].shape) else [*batch[:at], None, *batch[at:]])
 
 
+def _joins_scan(node: Node, asked: set[Along], group: Group) -> bool:
+    """Whether running totals are asked for where the loops of a group are, and go the way of its others."""
+    plain = group.reduced == () and group.placed is None and group.scatter is None
+    same_way = group.scan is None or group.scan == scanned(node)
+    return plain and same_way and asked == {whole(group.domain)}
+
+
 def _scatters(node: Node, scatter: Node) -> bool:
     """Whether an operation can be computed as a scatter goes along, in vectors unless it is cheap."""
-    if isinstance(node.op, ops.Reduce | ops.Scatter):
+    if isinstance(node.op, ops.Reduce | ops.ReduceWindow | ops.Scatter):
         return False
     return isinstance(node.op, (*CHEAP, ops.Gather)) or has_rows(scatter)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xarr.backend import Recipe
-from xarr.compiler import elements, fuse as stage, scatters, window_groups
+from xarr.compiler import elements, fuse as stage, scans, scatters, window_groups
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
@@ -28,6 +28,7 @@ def computes(node: Node) -> bool:
     return (
         elements.computes(node, lower)
         or scatters.computes(node, lower)
+        or scans.computes(node, lower)
         or (
             is_update(node)
             and all(elements.computes(each, lower) for each in node.operands[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from xarr.compiler import chosen_windows, elements, nests, windows
+from xarr.compiler import chosen_windows, elements, nests, scans, windows
 from xarr.compiler.loops import Kernel
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -23,6 +23,8 @@ _MOST_PLACES: Final = 2**31
 
 def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group."""
+    if any(scans.computes(node, lower) for node in fusion.computation.nodes):
+        return scans.build(fusion, lower)
     for node in fusion.computation.nodes:
         builder = _BUILDERS.get(type(node.op))
         if builder is not None:
