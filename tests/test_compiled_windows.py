@@ -158,6 +158,71 @@ def test_windows_choose_and_scatter_as_in_the_reference(
         assert holds(groups(function, array, source, initial), ops.SelectAndScatter)
 
 
+LAYOUTS = (
+    (("NHWC", "HWIO", "NHWC"), (2, 9, 37, 3), (3, 2, 1, 3)),
+    (("NHWC", "OIHW", "NHWC"), (2, 9, 11, 17), (17, 1, 3, 2)),
+    (("NCHW", "OIHW", "NCHW"), (2, 3, 9, 40), (3, 1, 3, 3)),
+    (("NCHW", "OIHW", "NCHW"), (1, 1, 9, 7), (1, 1, 2, 3)),
+    (("NWC", "WIO", "NWC"), (2, 70, 5), (4, 1, 5)),
+    (("CWN", "WIO", "CWN"), (5, 21, 19), (4, 1, 5)),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(LAYOUTS),
+    st.sampled_from([dtype for dtype in DTYPES if dtype != "bool"]),
+    st.lists(
+        st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(-1, 3), st.integers(-1, 3)), min_size=2
+    ),
+    st.booleans(),
+    st.integers(0, 2**32),
+)
+def test_depthwise_convolutions_are_those_of_the_reference(
+    layout: Any, dtype: str, rows: Any, whole: bool, seed: int
+) -> None:
+    names, shape, kernel_shape = layout
+    rank = len(shape) - 2
+    strides, holes, *sides = (tuple(row[k] for row in rows[:rank]) for k in range(4))
+    seed = seed * 6 + (2 if whole else 1)  # whole numbers, whose sums are exact, or fractions; all finite
+    array, kernel = values(seed, shape, dtype), values(seed + 6, kernel_shape, dtype)
+
+    def function(x: Any, kernel: Any) -> Any:
+        return lax.conv_general_dilated(
+            x,
+            kernel,
+            strides,
+            tuple(zip(*sides, strict=True)),
+            rhs_dilation=holes,
+            dimension_numbers=names,
+            feature_group_count=shape[names[0].index("C")],
+            preferred_element_type=np.float64 if wide else None,
+            window_reversal=tuple(bool(stride % 2) for stride in strides),
+        )
+
+    wide = dtype == "float32" and bool(seed % 7)
+    found, wanted = both(function, array, kernel)
+    assert holds(groups(function, array, kernel), ops.Convolution) or not found.size
+    if whole or np.dtype(dtype).kind in "iu":
+        assert_same(found, wanted)
+    else:
+        eps = float(xarr.finfo(np.dtype(dtype)).eps)
+        with xarr.use_backend("reference"):
+            magnitudes = function(xarr.asarray(np.abs(array)), xarr.asarray(np.abs(kernel)))
+            bound = 20 * eps * np.asarray(magnitudes, np.float64) + eps
+        assert (np.abs(np.asarray(found, np.float64) - np.asarray(wanted, np.float64)) <= bound).all()
+
+
+def test_infinite_weights_do_not_meet_padding() -> None:
+    x, kernel = np.ones((1, 5, 4), np.float32), np.full((3, 1, 4), np.inf, np.float32)
+    function = lambda x, k: lax.conv_general_dilated(  # noqa: E731
+        x, k, (1,), ((1, 1),), dimension_numbers=("NWC", "WIO", "NWC"), feature_group_count=4
+    )
+    found, wanted = both(function, x, kernel)
+    assert_same(found, wanted)
+    assert np.isinf(found).all()
+
+
 @pytest.mark.parametrize("layout", ["channels last", "channels first"])
 def test_bias_relu_and_scaling_join_a_pool(layout: str) -> None:
     last = layout == "channels last"

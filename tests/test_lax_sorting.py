@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import xarr.array  # noqa: F401  binds the class of handles
+import xarr
+from tests.compare import assert_same
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import compile_graph
@@ -18,6 +19,8 @@ from xarr.errors import AxisError, DTypeError, InputError, ShapeError, ValueRang
 from xarr.ir.computations import arg_extremum, lexicographic
 from xarr.ir.types import TensorType
 from xarr.lazy import trace
+from xarr_numpy import engine
+from xarr_reference.reduction import merge_sorted
 
 jax.config.update("jax_enable_x64", True)
 
@@ -170,11 +173,158 @@ def test_known_comparators_become_numpy_sorts_and_survive_simplification() -> No
         return str(program.text)
 
     assert "sort_keys(" in text(lambda x: [lax.sort(x)])
-    assert "sort_by(" in text(lambda x: [lax.sort_with(x, lax.gt)])
-    assert "merge_sort(" in text(lambda x: [lax.sort_with(x, lambda a, b: lax.lt(lax.abs(a), lax.abs(b)))])
+    assert "sort_plainly(" in text(lambda x: [lax.sort_with(x, lax.gt)])
+    by_key = text(lambda x: [lax.sort_with(x, lambda a, b: lax.lt(lax.abs(a), lax.abs(b)))])
+    assert "sort_by_columns(" in by_key and "merge_sort(" not in by_key
+    assert "merge_sort(" in text(lambda x: [lax.sort_with(x, lambda a, b: lax.lt(a, lax.neg(b)))])
     dtypes = [np.dtype(kind) for kind in ("f4", "c8", "i8", "f4")]
     for graph in (lexicographic(dtypes, 4), arg_extremum("LT", dtypes[0], dtypes[2])):
         assert simplify(graph) == graph.verify()
+
+
+# --- what comparators order by ---------------------------------------------------------------------
+
+ENGINES = ["off", "tiles", *["compiled"] * engine.available()]
+
+
+def first_then_second(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return lax.bitwise_or(lax.gt(a, b), lax.bitwise_and(lax.lt(d, c), lax.eq(b, a)))
+
+
+def second_then_first(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return lax.select(lax.ne(c, d), lax.lt(c, d), lax.gt(a, b))
+
+
+def by_sum(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return lax.lt(
+        lax.add(a, lax.convert_element_type(c, a.dtype)), lax.add(b, lax.convert_element_type(d, b.dtype))
+    )
+
+
+def by_magnitude_down(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return lax.lt(lax.abs(b), lax.abs(a))
+
+
+COMPARATORS = {
+    each.__name__: each for each in (first_then_second, second_then_first, by_sum, by_magnitude_down)
+}
+
+
+def of_few(size: int, dtype: Any, nan: bool) -> Any:
+    """Few numbers, so that many are equal, both zeros and perhaps NaN among them."""
+    some = np.array([-1.5, -0.0, 0.0, 2.0, np.inf, -np.inf] + [NAN, -NAN] * nan).astype(dtype)
+    return RNG.choice(some, size)
+
+
+@pytest.mark.parametrize("fusion", ENGINES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8"])
+@pytest.mark.parametrize("name", COMPARATORS)
+def test_comparators_order_as_the_reference(name: str, dtype: str, fusion: str) -> None:
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    for size in (1, 2, 3, 17, 40):
+        values = RNG.integers(-3, 3, size).astype(kind) if kind.kind == "i" else of_few(size, kind, nan=False)
+        operands = (values, RNG.integers(0, 3, size))
+        with xarr.use_backend("reference"):
+            wanted = [np.asarray(each) for each in lax.sort_with(operands, COMPARATORS[name])]
+        with xarr.config(fusion=fusion):
+            for mine, theirs in zip(lax.sort_with(operands, COMPARATORS[name]), wanted, strict=True):
+                assert_same(mine, theirs)
+
+
+def test_compiled_merging_is_that_of_the_definition() -> None:
+    """To the element, even for a relation that is no order."""
+    pytest.importorskip("llvmlite")
+
+    def compare(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return lax.lt(lax.mul(a, b), lax.convert_element_type(lax.sub(c, d), a.dtype))
+
+    for size in (2, 3, 5, 30, 77):
+        operands = (of_few(size, np.float32, nan=True), RNG.integers(0, 3, size))
+        with xarr.use_backend("reference"):
+            wanted = [np.asarray(each) for each in lax.sort_with(operands, compare)]
+        with xarr.config(fusion="compiled"):
+            for mine, theirs in zip(lax.sort_with(operands, compare), wanted, strict=True):
+                assert_same(mine, theirs)
+
+
+@pytest.mark.parametrize("fusion", ENGINES)
+@pytest.mark.parametrize("name", ["by_magnitude_down", "by_sum", "lt", "gt"])
+def test_nan_goes_where_merging_puts_it(name: str, fusion: str) -> None:
+    """A plain comparison places NaN nowhere: the definition's merge sort says where it ends up."""
+    compare = COMPARATORS.get(name) or (lambda a, b, c, d: getattr(lax, name)(a, b))
+    for size in (2, 3, 7, 33, 64, 100):
+        operands = (of_few(size, np.float32, nan=True), np.arange(size))
+        with xarr.use_backend("reference"):
+            wanted = [np.asarray(each) for each in lax.sort_with(operands, compare)]
+            alone = np.asarray(lax.sort_with(operands[0], lambda a, b: compare(a, b, a, b)))
+        with xarr.config(fusion=fusion):
+            for mine, theirs in zip(lax.sort_with(operands, compare), wanted, strict=True):
+                assert_same(mine, theirs)
+            assert_same(lax.sort_with(operands[0], lambda a, b: compare(a, b, a, b)), alone)
+
+
+def test_nan_goes_to_the_same_place_in_long_lines_by_every_engine() -> None:
+    operands = (of_few(70_001, np.float32, nan=True), np.arange(70_001))
+    with xarr.config(fusion="off"):
+        order = np.asarray(lax.sort_with(operands, lambda a, b, c, d: lax.lt(a, b))[1])
+        lines = np.asarray(
+            lax.sort_with([np.stack([x, x[::-1]]) for x in operands], lambda a, b, c, d: lax.lt(a, b))[1]
+        )
+    np.testing.assert_array_equal(lines[0], order)
+    numbers = operands[0].astype(object)
+    merged = merge_sorted([(x, i) for i, x in enumerate(numbers)], lambda x, y: x[0] < y[0])
+    np.testing.assert_array_equal(order, [i for _, i in merged])
+    if engine.available():
+        with xarr.config(fusion="compiled"):
+            found = np.asarray(lax.sort_with(operands, lambda a, b, c, d: lax.lt(a, b))[1])
+        np.testing.assert_array_equal(found, order)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "uint8", "bool", "float8_e4m3fnuz"])
+@pytest.mark.parametrize("compare", [lax.lt, lax.gt], ids=["lt", "gt"])
+def test_wide_and_narrow_keys_keep_equal_ones_in_order(dtype: str, compare: Any) -> None:
+    """64 bits that leave no room for places beside them, with and without equal ones."""
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    keys = RNG.integers(0, 2**64 - 1, (3, 50), np.uint64, endpoint=True)
+    keys = keys.view(kind) if kind.itemsize == 8 and kind.kind != "f" else (keys % 120).astype(kind)
+    place = np.tile(np.arange(50), (3, 1))
+    for each in (keys, np.concatenate([keys, keys], axis=1)[:, :50], keys[:, RNG.integers(0, 9, 50)]):
+        wide = each.astype(np.float32) if kind.kind == "V" else each.astype(object)
+        _, order = lax.sort_with((each, place), lambda a, b, i, j: compare(a, b))
+        ranks = np.unique(wide, return_inverse=True)[1].reshape(wide.shape)
+        wanted = np.argsort(ranks if compare is lax.lt else -ranks, axis=1, kind="stable")
+        np.testing.assert_array_equal(np.asarray(order), wanted)
+
+
+@pytest.mark.parametrize("total", [lax.lt_to, lax.gt_to], ids=["lt_to", "gt_to"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_total_orders_to_the_bit(total: Any, dtype: str) -> None:
+    width = np.dtype(dtype).itemsize
+    operand = (
+        RNG.integers(0, 2 ** (8 * width) - 1, 200, np.uint64, endpoint=True).astype(f"u{width}").view(dtype)
+    )
+    operand[:9] = [*SPECIAL[0].astype(dtype).tolist(), NAN]
+    with xarr.use_backend("reference"):
+        wanted = np.asarray(lax.sort_with(operand, total))
+    same_bits(lax.sort_with(operand, total), wanted)
+
+
+def test_compiled_merging_goes_along_any_dimension_and_carries_any_type() -> None:
+    operands = (
+        RNG.integers(0, 4, (3, 21, 2)),
+        COMPLEX[RNG.integers(0, 9, (3, 21, 2))],
+        RNG.random((3, 21, 2)) < 0.5,
+        RNG.normal(size=(3, 21, 2)).astype(ml_dtypes.bfloat16),
+    )
+
+    def compare(a: Any, b: Any, *others: Any) -> Any:
+        return lax.lt(lax.rem(a, 3), lax.sub(lax.rem(b, 3), 0 * a))
+
+    wanted = np.argsort(operands[0] % 3, axis=1, kind="stable")
+    for fusion in ENGINES:
+        with xarr.config(fusion=fusion):
+            for mine, given in zip(lax.sort_with(operands, compare, 1), operands, strict=True):
+                same_bits(mine, np.take_along_axis(given, wanted, 1))
 
 
 def type_of(array: Any) -> TensorType:

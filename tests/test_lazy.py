@@ -241,7 +241,7 @@ def test_a_long_graph_is_cut_between_a_tuple_and_its_last_use() -> None:
         for _ in range(5000):
             y = y + 1.0
         y = y + place.astype(np.float64)
-        parts = lazy._parts(postorder([y._node], lazy._is_leaf), [y._node])
+        parts = lazy._parts(lazy._pending([y._node]), [y._node])
         assert len(parts) > 2 and max(len(order) for order, _ in parts) < 2 * lazy._LONGEST
         assert_same(y, np.array([5002.0, 5003.0]))
 

@@ -228,6 +228,9 @@ def evaluate(*handles: Handle, progress: bool | str = False) -> None:
     """
     if type(progress) not in (bool, str):
         raise InputError(f"evaluate: wanted True, False or a label for progress, got {progress!r}")
+    if progress is False and len(handles) == 1 and isinstance(handles[0], Handle):
+        _computed(handles[0])
+        return
     label = "evaluate" if progress is True else progress or None
     pending: dict[AbstractBackend, list[Node]] = {}
     given: tuple[object, ...] = handles
@@ -272,13 +275,9 @@ _programs: Final = Programs()
 _lock: Final = threading.RLock()
 
 
-def _is_leaf(node: Node) -> bool:
-    return node.value is not None
-
-
 def _run(roots: list[Node], backend: AbstractBackend, label: str | None = None) -> None:
     with _lock:
-        order = _single(roots) or postorder(roots, _is_leaf)
+        order = _pending(roots)
         parts = [(order, roots)] if len(order) <= _LONGEST else _parts(order, roots)
     if label is None:
         for part, needed in parts:
@@ -363,15 +362,33 @@ def _parts(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[
     return parts
 
 
-def _single(roots: list[Node]) -> list[Node] | None:
-    """The order of a single op over computed values, the common case of eager use."""
-    root = roots[0]
-    if len(roots) > 1:
-        return None
+def _pending(roots: list[Node]) -> list[Node]:
+    """What `roots` need, operands first, each once: the same as `postorder` gives, without a call for each node."""
+    if len(roots) == 1 and _is_single(roots[0]):
+        return [*dict.fromkeys(roots[0].operands), roots[0]]
+    order: list[Node] = []
+    seen: set[Node] = set()
+    stack = roots[::-1]
+    while stack:
+        node = stack[-1]
+        if node not in seen:
+            if node.value is None and node.operands:
+                missing = [operand for operand in node.operands if operand not in seen]
+                if missing:
+                    stack += missing[::-1]
+                    continue
+            seen.add(node)
+            order.append(node)
+        stack.pop()
+    return order
+
+
+def _is_single(root: Node) -> bool:
+    """Whether a node is a single op over computed values, the common case of eager use."""
     for operand in root.operands:
         if operand.value is None:
-            return None
-    return [*dict.fromkeys(root.operands), root]
+            return False
+    return bool(root.operands)
 
 
 def _is_scalar_constant(node: Node) -> bool:
@@ -386,6 +403,11 @@ def _linearise(
     Scalar constants count as leaves, so that `x * rate` is one program for every rate; equal ones are
     one leaf.
     """
+    root = order[-1]
+    if len(roots) == 1 and len(root.operands) <= 2 and _is_single(root):
+        # One row says it all: of two operands there is one leaf if they are the same.
+        own = order[:-1]
+        return (root.op, backend.name, config.fusion, *[leaf.type for leaf in own]), own, roots
     number: dict[Node, int] = {}
     rows: list[Any] = [(backend.name, config.fusion)]
     leaves: list[Node] = []
@@ -393,18 +415,20 @@ def _linearise(
     literals: dict[Op, int] = {}
     for node in order:
         row: Any = node.type
+        place = number[node] = len(rows)
         if node.value is not None:
             leaves.append(node)
+        elif node.operands:
+            row = (node.op, *[number[operand] for operand in node.operands])
         elif _is_scalar_constant(node):
-            known = literals.setdefault(node.op, len(rows))
-            if known < len(rows) and not node.handles:
+            known = literals.setdefault(node.op, place)
+            if known < place and not node.handles:
                 number[node] = known
                 continue
             leaves.append(node)
         else:
             _refuse_parameter(node)
-            row = (node.op, *[number[operand] for operand in node.operands])
-        number[node] = len(rows)
+            row = (node.op,)
         rows.append(row)
         if node.value is None and _is_kept(node):
             outputs.append(node)
@@ -432,8 +456,7 @@ def _is_kept(node: Node) -> bool:
 
 
 def _refuse_parameter(node: Node) -> None:
-    if node.operands:
-        return
+    """Refuse a node without operands and value that is an argument of a traced function, or was given away."""
     if isinstance(node.op, Donated):
         raise DonationError(
             f"the value {node.type.short()} is gone: its Array was donated to {node.op.taker}; use what that call "

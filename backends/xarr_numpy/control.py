@@ -57,6 +57,26 @@ def while_loop_watched(bar: ProgressBar, cond: Function, body: Function, *state:
     return state
 
 
+def native_loop(loop: Function, wanted: tuple[int, ...], *state: Any) -> tuple[Any, ...]:
+    """The carried values after the last iteration of a loop in machine code."""
+    return loop(wanted, None, *state)
+
+
+def native_loop_shown(
+    progress: ops.Progress, loop: Function, wanted: tuple[int, ...], *state: Any
+) -> tuple[Any, ...]:
+    """`native_loop` with a progress bar."""
+    with ProgressBar(progress.label, progress.total(state)) as bar:
+        return loop(wanted, bar.step, *state)
+
+
+def native_loop_watched(
+    bar: ProgressBar, loop: Function, wanted: tuple[int, ...], *state: Any
+) -> tuple[Any, ...]:
+    """`native_loop` as one step of a program that shows how far it is."""
+    return loop(wanted, bar.turn, *state)
+
+
 def owned(state: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
     """The carried values with those at `places` copied, so that the body may write into them."""
     return tuple([np.array(value) if place in places else value for place, value in enumerate(state)])
@@ -179,6 +199,33 @@ def _while(emitter: Emitter, node: Node) -> str:
     return _packed(node, f"{', '.join(filter(None, [loop, state]))})")
 
 
+def _native_while(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.NativeWhile)
+    kernel = engine.loop_kernel(node.op)
+    name = emitter.constant(kernel.call, "k")
+    emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
+    arguments = f"{name}, {_wanted(emitter.graph, node)}"
+    loop = f"native_loop({arguments}"
+    if emitter.bar is not None:
+        loop = f"native_loop_watched(bar, {arguments}"
+    elif node.op.progress is not None:
+        loop = f"native_loop_shown({emitter.constant(node.op.progress)}, {arguments}"
+    return _packed(node, f"{loop}, {_names(emitter, node.operands)})")
+
+
+def _wanted(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Which results of a loop are used."""
+    found = set()
+    for user in (*graph.nodes, *graph.results):
+        if isinstance(user.op, ops.GetTupleElement) and user.operands == (node,):
+            found.add(user.op.index)
+        elif node in user.operands or user is node:
+            is_own_place = user is node and node not in graph.results
+            if not is_own_place:
+                return tuple(range(len(node.operands)))
+    return tuple(sorted(found))
+
+
 def updated_in_place(body: Graph) -> dict[int, Node]:
     """Carried values by place that a loop's body only updates, with the op that may write into them.
 
@@ -238,6 +285,7 @@ SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
         *(while_loop, while_loop_shown, while_loop_watched, owned, custom_call),
+        *(native_loop, native_loop_shown, native_loop_watched),
         *(branch, map_lanes, while_lanes, branch_lanes),
     )
 }
@@ -250,6 +298,7 @@ ROWS: Final[Rows] = {
     ops.If: _if,
     ops.Fusion: _fusion,
     ops.Map: _map,
+    ops.NativeWhile: _native_while,
     ops.OptimizationBarrier: _barrier,
     ops.Tuple: _tuple,
     ops.While: _while,

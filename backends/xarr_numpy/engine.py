@@ -15,6 +15,7 @@ from math import prod
 from typing import Any, Final
 
 from xarr.backend import Recipe
+from xarr.compiler.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -28,14 +29,20 @@ WORTH_COMPILING: Final = 2**22
 WORTH_COMPILING_IN_LOOP: Final = 2**16
 #: The same for tiles, in loops too.  There is nothing to compile, but below it arrays lie in a cache anyhow.
 WORTH_TILING: Final = 2**22
+#: Updates or comparisons, one after the other, that take NumPy longer than the compiler takes.
+WORTH_COMPILING_STEPS: Final = 2**14
 #: Element operations that a transcendental function counts for.
 COSTLY: Final = 5
 #: Kernels that are kept.
 KEPT: Final = 1024
 
 
-#: The module that runs groups, for each engine.
-_ENGINES: Final = {"compiled": "xarr_numpy.compiled.kernel", "tiles": "xarr_numpy.tiles"}
+#: The module that runs groups, for each engine, and the one that runs loops in machine code.
+_ENGINES: Final = {
+    "compiled": "xarr_numpy.compiled.kernel",
+    "loops": "xarr_numpy.compiled.loop_kernel",
+    "tiles": "xarr_numpy.tiles",
+}
 
 
 @cache
@@ -121,6 +128,20 @@ def replay(graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[...,
     return found
 
 
+def sequential(computation: Graph, steps: int) -> bool:
+    """Whether a computation of scalars that must run so often in order is compiled."""
+    if chosen() != "compiled" or (config.fusion == "auto" and steps < WORTH_COMPILING_STEPS):
+        return False
+    found: bool = sequential_module().computes(computation)
+    return found
+
+
+@cache
+def sequential_module() -> Any:
+    """What compiles such computations."""
+    return importlib.import_module("xarr_numpy.compiled.sequential")
+
+
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
     graph = by_words(graph, least // COSTLY) if chosen() == "compiled" else by_pairs(graph)
     graph = _with_bodies(graph, least, hot)
@@ -141,7 +162,9 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op
-        if isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
+        if isinstance(op, ops.While) and _runs_natively(node, least, inner, hot):
+            op = ops.NativeWhile(op.cond, op.body, op.progress, str(_plan(_bare(op)).describe()))
+        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
             op = map_graphs(op, lambda body: _fused(body, inner, hot))
         if op is not node.op:
             replaced[node] = node.rebuilt(operands, op)
@@ -150,6 +173,41 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     if not replaced:
         return graph
     return Graph(graph.parameters, [replaced.get(node, node) for node in graph.results], graph.name)
+
+
+def loop_kernel(loop: ops.NativeWhile) -> Any:
+    """A native loop as a function of arrays."""
+    return _loop_kernel(_bare(loop))
+
+
+def _bare(loop: ops.While) -> ops.While:
+    """What computes the same; whether it shows its progress does not matter."""
+    return ops.While(loop.cond, loop.body)
+
+
+@lru_cache(KEPT)
+def _plan(loop: ops.While) -> Any:
+    return _module("loops").plan(loop)
+
+
+@lru_cache(KEPT)
+def _loop_kernel(loop: ops.While) -> Any:
+    return _module("loops").LoopKernel(_plan(loop))
+
+
+def _runs_natively(node: Node, least: int, inner: int, hot: bool) -> bool:
+    """Whether a loop is worth to be one native loop, and can be."""
+    if chosen() != "compiled":
+        return False
+    assert isinstance(node.op, ops.While)
+    size = max(
+        (each.tensor_type.size for each in node.op.body.nodes if isinstance(each.type, TensorType)), default=0
+    )
+    work = size * len(node.op.body.nodes)
+    steps = known_steps(node)
+    if not hot and work < inner and (steps is None or steps * work < least):
+        return False
+    return _plan(_bare(node.op)) is not None
 
 
 def _may_hold(graph: Graph, least: int) -> bool:

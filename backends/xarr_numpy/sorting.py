@@ -1,50 +1,53 @@
-"""Sort: NumPy's own sorts for the comparators that it has, a merge sort of whole arrays for any other."""
+"""Sort: by numbers where a comparator can be seen to order by columns, else by merging.
+
+Columns become integers that are ordered as they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Node
+from xarr_numpy import engine
 from xarr_numpy.kernels import total_order
+from xarr_numpy.merging import merge_by_column, merge_compiled, merge_sort
+from xarr_numpy.orders import Column, order_of
 from xarr_numpy.rows import Rows
+from xarr_numpy.stable import stable_order, taken
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
+#: (arrays, axis) -> sorted arrays.
+Sorter = Callable[[Arrays, int], Arrays]
 
 
-# --- kernels -----------------------------------------------------------------------------------------
+# --- by columns --------------------------------------------------------------------------------------
 
 
 def sort_keys(arrays: Arrays, axis: int, keys: int) -> Arrays:
     """Ascending by the first `keys` arrays, stable: -0 = +0, NaN last, complex numbers by their parts."""
     if len(arrays) == 1 and arrays[0].dtype not in COMPLEX:
         return (_sort_one(arrays[0], axis),)
-    columns = [part for x in arrays[:keys] for part in _parts(x)]
-    return _taken(arrays, np.lexsort(columns[::-1], axis=axis), axis)
+    columns = [_with_nan_last(part) for x in arrays[:keys] for part in _parts(x)]
+    return taken(arrays, stable_order([np.moveaxis(each, axis, -1) for each in columns]), axis)
 
 
 def _parts(x: Array) -> tuple[Array, ...]:
-    return (x.real, x.imag) if x.dtype in COMPLEX else (_ordered(x),)
-
-
-def _ordered(x: Array) -> Array:
-    """An array that NumPy sorts as x should be."""
-    return x.astype(np.float32) if x.dtype in EXTENDED_FLOAT else x
+    return (x.real, x.imag) if x.dtype in COMPLEX else (x,)
 
 
 def _sort_one(x: Array, axis: int) -> Array:
     if x.dtype in EXTENDED_FLOAT:
-        return _taken((x,), np.argsort(_ordered(x), axis=axis, kind="stable"), axis)[0]
+        return taken((x,), stable_order([np.moveaxis(_with_nan_last(x), axis, -1)]), axis)[0]
     found = np.sort(x, axis=axis)
     # NumPy's fastest sort is not stable, which shows only among equal elements with different bits.
     if x.dtype in FLOAT and ((found == 0) | np.isnan(found)).any():
@@ -52,106 +55,122 @@ def _sort_one(x: Array, axis: int) -> Array:
     return found
 
 
-def sort_by(arrays: Arrays, axis: int, key: int, descending: bool, total: bool) -> Arrays:
-    """By array `key` alone, stable; with `total`, in the total order of floats."""
-    column = total_order(arrays[key]) if total else _ordered(arrays[key])
-    if not descending:
-        return _taken(arrays, np.argsort(column, axis=axis, kind="stable"), axis)
-    # The reverse of an ascending order of the reversed elements leaves equal ones as they stood.
-    backwards = np.flip(np.argsort(np.flip(column, axis), axis=axis, kind="stable"), axis)
-    return _taken(arrays, column.shape[axis] - 1 - backwards, axis)
+def _with_nan_last(x: Array) -> Array:
+    if x.dtype not in FLOAT:
+        return _numbers(x, Column(False, False))
+    numbers = _numbers(x, Column(False, False))
+    nan = np.isnan(x)
+    if nan.any():
+        numbers[nan] = np.iinfo(numbers.dtype).max
+    return numbers
 
 
-def _taken(arrays: Arrays, order: Array, axis: int) -> Arrays:
-    return tuple(np.take_along_axis(x, order, axis) for x in arrays)
+def sort_by_columns(
+    key: Callable[..., Arrays], columns: Sequence[Column], merged: Sorter | None, arrays: Arrays, axis: int
+) -> Arrays:
+    """Stable by the columns that `key` computes, of which there is one if `merged` is None.
 
-
-def merge_sort(before: Callable[..., tuple[Any, ...]], arrays: Arrays, axis: int) -> Arrays:
-    """Stable order by `before(a0, b0, a1, b1 …)`, a computation on lanes.
-
-    Runs of width 1, 2, 4 … are merged; the place of every element in the merged run is its own place
-    plus the number of elements of the other run that go before it, found for all at once by binary
-    search.  `before` runs O(log² n) times on whole arrays.  A relation that is no order still gives a
-    permutation.
+    Plain orders do not place NaN: then elements go where `merged`, the merge sort of the definition, has them.
     """
     rows = tuple(np.moveaxis(x, axis, -1) for x in arrays)
-    count = rows[0].shape[-1]
-    width = 1
-    while width < count:
-        places = _merged_places(before, rows, count, width)
-        rows = _taken(rows, np.argsort(places, axis=-1, kind="stable"), -1)
-        width *= 2
-    return tuple(np.moveaxis(x, -1, axis) for x in rows)
+    if rows[0].shape[-1] < 2 or not rows[0].size:
+        return arrays
+    values = [np.broadcast_to(value, rows[0].shape) for value in key(*rows)]
+    numbers = [_numbers(*pair) for pair in zip(values, columns, strict=True)]
+    if not any(_has_lost(*pair) for pair in zip(values, columns, strict=True)):
+        return taken(arrays, stable_order(numbers), axis)
+    if merged is not None:
+        return merged(arrays, axis)
+    return taken(arrays, merge_by_column(numbers[0], np.isnan(values[0])), axis)
 
 
-def _merged_places(before: Callable[..., tuple[Any, ...]], rows: Arrays, count: int, width: int) -> Array:
-    place = np.arange(count)
-    base = place // (2 * width) * (2 * width)
-    middle = np.minimum(base + width, count)
-    in_left = place < middle
-    first = np.where(in_left, middle, base)
-    last = np.where(in_left, np.minimum(base + 2 * width, count), middle)
-    low, high = (np.broadcast_to(bound, rows[0].shape) for bound in (first, last))
-    for _ in range(width.bit_length()):
-        probe = (low + high) // 2
-        others = _taken(rows, np.minimum(probe, count - 1), -1)
-        # Of equal elements the one of the left run goes first, so left asks "is it before me?" and
-        # right asks "am I not before it?".
-        pairs = [
-            (np.where(in_left, other, own), np.where(in_left, own, other))
-            for own, other in zip(rows, others, strict=True)
-        ]
-        ahead = np.equal(before(*[side for pair in pairs for side in pair])[0], in_left)
-        searching = low < high
-        low, high = np.where(searching & ahead, probe + 1, low), np.where(searching & ~ahead, probe, high)
-    places: Array = place + low - first - np.where(in_left, 0, width)
-    return places
+def _has_lost(x: Array, column: Column) -> bool:
+    return x.dtype in FLOAT and not column.total and bool(np.isnan(x).any())
+
+
+def sort_plainly(column: Column, merged: Sorter | None, x: Array, axis: int) -> Array:
+    """One array by its own elements."""
+    if x.dtype not in FLOAT or column.total:
+        found = np.sort(_numbers(x, column), axis=axis)
+        return _from_numbers(found, column, x.dtype)
+    if x.dtype not in EXTENDED_FLOAT and not column.descending and not np.isnan(x).any():
+        return _sort_one(x, axis)
+    if x.dtype not in EXTENDED_FLOAT and not np.isnan(x).any() and not np.equal(x, 0).any():
+        # Without zeros equal elements have equal bits.
+        return sort_plainly(Column(column.descending, True), merged, x, axis)
+    return sort_by_columns(lambda each: (each,), (column,), merged, (x,), axis)[0]
+
+
+def _numbers(x: Array, column: Column) -> Array:
+    """New integers that are ordered as `x` is by `column`, where x has no NaN or the order is total."""
+    if x.dtype in FLOAT:
+        numbers = np.array(total_order(np.ascontiguousarray(x)))
+        if not column.total and numbers.dtype.kind == "i":
+            numbers += numbers == -1  # -0.0, which is 0.0
+    else:
+        numbers = x.astype(np.uint8) if x.dtype in BOOL else np.array(x)
+    return np.invert(numbers, out=numbers) if column.descending else numbers
+
+
+def _from_numbers(numbers: Array, column: Column, dtype: np.dtype[Any]) -> Array:
+    """The elements that such integers stand for, of a total order or of integers."""
+    if column.descending:
+        numbers = np.invert(numbers)
+    if dtype in FLOAT:
+        # What gives the order of bits gives the bits of the order.
+        return total_order(numbers.view(dtype)).view(dtype)
+    return numbers.astype(dtype) if dtype in BOOL else numbers
 
 
 # --- rows --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Order:
-    """A comparator of one array: a LT b or a GT b."""
-
-    key: int
-    descending: bool
-    total: bool
-
-
-def order_of(comparator: Graph) -> Order | None:
-    """The order by a single array that the comparator is, if it is one."""
-    if len(comparator.nodes) != 1 or comparator.results != comparator.nodes:
-        return None
-    (node,) = comparator.nodes
-    if not isinstance(node.op, ops.Compare) or node.op.direction not in ("LT", "GT"):
-        return None
-    places = [comparator.parameters.index(operand) for operand in node.operands]
-    if min(places) % 2 or max(places) != min(places) + 1:
-        return None
-    reversed_operands = places[0] > places[1]
-    return Order(min(places) // 2, (node.op.direction == "GT") != reversed_operands, node.op.total_order)
 
 
 def _sort(emitter: Emitter, node: Node) -> str:
     op = node.op
     assert isinstance(op, ops.Sort)
     arrays = f"({''.join(f'{emitter.full(operand)}, ' for operand in node.operands)})"
-    return _sort_call(emitter, node, op, arrays) + ("" if len(node.operands) > 1 else "[0]")
-
-
-def _sort_call(emitter: Emitter, node: Node, op: ops.Sort, arrays: str) -> str:
-    order = order_of(op.comparator)
     dtypes = [operand.dtype for operand in node.operands]
-    if order is not None:
-        return f"sort_by({arrays}, {op.dimension}, {order.key}, {order.descending}, {order.total})"
     for keys in range(1, len(dtypes) + 1):
         if op.comparator == lexicographic(dtypes, keys):
-            return f"sort_keys({arrays}, {op.dimension}, {keys})"
-    return f"merge_sort({emitter.function(op.comparator, lanes=True)}, {arrays}, {op.dimension})"
+            return _shown(node, f"sort_keys({arrays}, {op.dimension}, {keys})")
+    order = order_of(op.comparator)
+    if order is None:
+        return _shown(node, _merge(emitter, node, arrays, str(op.dimension)))
+    merged = _merged(emitter, node, len(order.columns))
+    if len(dtypes) == 1 and order.array == 0:
+        column = emitter.constant(order.columns[0])
+        return f"sort_plainly({column}, {merged}, {emitter.full(node.operands[0])}, {op.dimension})"
+    key, columns = emitter.function(order.key, lanes=True), emitter.constant(order.columns)
+    return _shown(node, f"sort_by_columns({key}, {columns}, {merged}, {arrays}, {op.dimension})")
 
 
-SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (sort_keys, sort_by, merge_sort)}
+def _shown(node: Node, call: str) -> str:
+    return call if len(node.operands) > 1 else f"{call}[0]"
+
+
+def _merge(emitter: Emitter, node: Node, arrays: str, axis: str) -> str:
+    """The call that merges."""
+    op = node.op
+    assert isinstance(op, ops.Sort)
+    if _is_compiled(op, node):
+        return f"merge_compiled({emitter.constant(op.comparator)}, {arrays}, {axis})"
+    return f"merge_sort({emitter.function(op.comparator, lanes=True)}, {arrays}, {axis})"
+
+
+def _is_compiled(op: ops.Sort, node: Node) -> bool:
+    return engine.sequential(op.comparator, node.operands[0].tensor_type.size)
+
+
+def _merged(emitter: Emitter, node: Node, columns: int) -> str:
+    """A function that merges, or None where one column tells as much."""
+    assert isinstance(node.op, ops.Sort)
+    if columns == 1 and not _is_compiled(node.op, node):
+        return "None"
+    return f"lambda x, k: {_merge(emitter, node, 'x', 'k')}"
+
+
+SCOPE: Final[dict[str, Any]] = {
+    f.__name__: f for f in (sort_keys, sort_plainly, sort_by_columns, merge_sort, merge_compiled)
+}
 
 ROWS: Final[Rows] = {ops.Sort: _sort}

@@ -48,10 +48,7 @@ OPEN_TO_BACKENDS = (
     *("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config"),
     *("progress", "custom_calls", "process_rng", "records"),
     # What turns groups of ops into loops, which each backend spells in its own language.
-    *("compiler.scalars", "compiler.loops", "compiler.elements", "compiler.fuse", "compiler.nests"),
-    "compiler.object_cache",
-    *("compiler.traffic", "compiler.updates", "compiler.scans", "compiler.scatters"),
-    *("compiler.chosen_windows", "compiler.window_groups", "compiler.window_loops", "compiler.windows"),
+    "compiler.*",
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always

@@ -21,7 +21,7 @@ from xarr.compiler.elements import Index, Lower, row_major, strides
 from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
 from xarr.compiler.scalars import Value
 from xarr.compiler.window_loops import computed
-from xarr.compiler.windows import Gathered, WindowNest
+from xarr.compiler.windows import Gathered, Tap, WindowNest
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import WindowDimension
@@ -60,10 +60,10 @@ class _Choice(WindowNest):
         for axis, stride in enumerate(self.strides):
             first = first + self.start(axis) * stride
 
-        def step(held: Gathered, place: Index, predicate: Value | None) -> Gathered:
+        def step(held: Gathered, tap: Tap) -> Gathered:
             best, distance = held
-            element = elements.at(self.operand, place, predicate)
-            here = (self._flat(place) + first * -1).value(self.values).convert(np.int32)
+            element = elements.at(self.operand, tap.place, tap.predicate)
+            here = (self._flat(tap.place) + first * -1).value(self.values).convert(np.int32)
             (stays,) = computed(self.op.select, (best, element), self.values, self.lower)
             stays = stays & distance.ge(0)
             return stays.select(best, element), stays.select(distance, here)

@@ -200,8 +200,10 @@ def _gather(elements: Elements, node: Node, index: Index, predicate: Value | Non
 
 def _iota(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
     assert isinstance(node.op, ops.Iota)
-    place = index[node.op.dimension].value(elements.values)
-    return place.convert(node.dtype)
+    place = index[node.op.dimension]
+    if node.dtype.kind == "f":
+        return place.value(elements.values).convert(node.dtype)
+    return place.value(elements.values, node.dtype)
 
 
 def _constant(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
@@ -226,7 +228,13 @@ _MOVES: Final[dict[type[Op], Callable[[Elements, Node, Index, Value | None], Val
 def computes(node: Node, lower: Lower) -> bool:
     """Whether `Elements` can compute this node's elements."""
     op = node.op
-    if not is_held(node) or not all(map(is_held, node.operands)):
+    if isinstance(op, ops.GetTupleElement):  # of which operation, the fusing stage knows
+        return isinstance(node.operands[0].op, ops.Reduce) and is_held(node)
+    if not all(map(is_held, node.operands)):
+        return False
+    if isinstance(op, ops.Reduce):  # by what computation, whoever gathers knows
+        return True
+    if not is_held(node):
         return False
     if isinstance(op, ops.Reshape):
         return split_axes(node.operands[0].shape, node.shape) is not None
@@ -238,8 +246,6 @@ def computes(node: Node, lower: Lower) -> bool:
         return node.tensor_type.size == 1
     if isinstance(op, ops.Iota):
         return node.dtype.kind in "iu" or node.dtype in (np.float32, np.float64)
-    if isinstance(op, ops.Reduce):  # which ones, the fusing stage knows
-        return node.dtype not in EXTENDED_FLOAT and node.dtype != np.float16
     if isinstance(op, ops.BitcastConvert) and op.dtype.itemsize != node.operands[0].dtype.itemsize:
         return False
     return type(op) in _MOVES or _is_known(op, tuple(operand.dtype for operand in node.operands), lower)

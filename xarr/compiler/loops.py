@@ -64,14 +64,15 @@ class Affine:
             return Affine()
         return Affine(tuple((v, f * factor) for v, f in self.terms), self.constant * factor)
 
-    def value(self, values: Values) -> Value:
-        """The number itself."""
+    def value(self, values: Values, dtype: DType = INT64) -> Value:
+        """The number itself, modulo 2**bits of an integer dtype."""
         found: Value | None = None
         for value, factor in self.terms:
-            part = value if factor == 1 else value * factor
+            each = value.convert(dtype)
+            part = each if factor == 1 else each * factor
             found = part if found is None else found + part
         if found is None:
-            return values.constant(self.constant, INT64)
+            return values.constant(np.int64(self.constant), dtype)
         return found + self.constant if self.constant else found
 
 
@@ -100,6 +101,9 @@ class Accumulator:
 
     `combined` computes from `left` and `right`, N values each, which stand for two partial results or a
     partial result and the terms of a turn.  `identities` are neutral.
+
+    With `step` the turns of one loop are gathered otherwise, one after the other: it computes from `left` and
+    `arguments`, which stand for `terms`, of which there may be another number.
     """
 
     identities: tuple[Value, ...]
@@ -108,6 +112,8 @@ class Accumulator:
     right: tuple[Value, ...]
     combined: tuple[Value, ...]
     results: tuple[Value, ...]
+    arguments: tuple[Value, ...] = ()
+    step: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,12 +290,18 @@ class _Writer:
                 self.lines.append(f"{inner}{part.buffer.name}[{self.place(part.place, inner)}] = {value}")
         for accumulator in loop.accumulators:
             terms = ", ".join(self.value(term, inner) for term in accumulator.terms)
-            left = [self.name(value, f"a{k}") for k, value in enumerate(accumulator.left)]
-            right = [self.name(value, f"b{k}") for k, value in enumerate(accumulator.right)]
+            held, added = accumulator.left, accumulator.arguments or accumulator.right
+            left = [self.name(value, f"a{k}") for k, value in enumerate(held)]
+            right = [self.name(value, f"b{k}") for k, value in enumerate(added)]
+            first = ", ".join(
+                _constant(value) if value.op == "constant" else self.value(value, inner)
+                for value in accumulator.identities
+            )
             results = ", ".join(self.name(r, f"r{len(self.names)}") for r in accumulator.results)
-            local = dict(zip(accumulator.left + accumulator.right, left + right, strict=True))
-            combined = ", ".join(_expression(value, local) for value in accumulator.combined)
-            first = ", ".join(_constant(value) for value in accumulator.identities)
+            local = dict(zip(held + added, left + right, strict=True))
+            combined = ", ".join(
+                _expression(value, local) for value in accumulator.step or accumulator.combined
+            )
             self.lines.append(f"{inner}{results} combine {terms}  by {combined}  from {first}")
         for carry in loop.carries:
             following = self.value(carry.following, inner)

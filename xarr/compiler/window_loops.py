@@ -103,14 +103,13 @@ class WindowLoops:
         return Affine(((positive, 1),))
 
     def taps(self, around: Loop, dimension: WindowDimension, start: Affine, size: int) -> tuple[Loop, Affine]:
-        """A loop inside `around` over the elements of a window that lie on the array, and the place of each."""
+        """A loop inside `around` over the elements of a window that lie on the array, and the number of each."""
         first, count = self.on_base(dimension, start, size)
         index = index_value(self.values, "tap")
         self.ranges[index] = (0, dimension.size - 1)
         loop = Loop(index, count)
         around.body.append(loop)
-        number = Affine(((index, 1),)) + first
-        return loop, start + number * dimension.window_dilation
+        return loop, Affine(((index, 1),)) + first
 
     def carry(self, loop: Loop, initial: Value) -> Value:
         """What a turn finds; `hand_on` says what it leaves."""

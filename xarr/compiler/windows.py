@@ -12,6 +12,7 @@ those that do not, whose elements are written out one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -26,10 +27,21 @@ from xarr.ir.windows import Window, WindowDimension
 #: Windows at an end that are worth a vector loop.
 _MANY = 4
 
-#: What is gathered from the elements of a window, and how one of them joins in:
-#: (what there is, its index, whether it exists, None for always) -> what there is then.
+#: What is gathered from the elements of a window.
 Gathered: TypeAlias = "tuple[Value, ...]"
-Step = Callable[[Gathered, Index, "Value | None"], Gathered]
+
+
+@dataclass(frozen=True)
+class Tap:
+    """An element of a window: its index in the array and in the window, and whether it exists, None for always."""
+
+    place: Index
+    number: Index
+    predicate: Value | None = None
+
+
+#: (what there is, an element) -> what there is when it has joined.
+Step = Callable[[Gathered, Tap], Gathered]
 
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
@@ -124,36 +136,39 @@ class WindowNest(WindowLoops):
         sliding = [axis for axis, each in enumerate(self.window.dimensions) if not each.is_trivial]
         if checked and innermost is not None:
             step = self._checked(step, innermost)
-        return self._fold(around, sliding, list(self.index), first, step, innermost)
+        tap = Tap(tuple(self.index), (Affine(),) * len(self.index))
+        return self._fold(around, sliding, tap, first, step, innermost)
 
     def _fold(
-        self,
-        around: Loop,
-        axes: list[int],
-        place: list[Affine],
-        first: Gathered,
-        step: Step,
-        innermost: int | None,
+        self, around: Loop, axes: list[int], tap: Tap, first: Gathered, step: Step, innermost: int | None
     ) -> Gathered:
         if not axes:
-            return step(first, tuple(place), None)
+            return step(first, tap)
         axis, *others = axes
         dimension, start = self.window.dimensions[axis], self.start(axis)
         if axis == innermost:
-            for tap in range(dimension.size):
-                place[axis] = start + tap * dimension.window_dilation
-                first = self._fold(around, others, place, first, step, innermost)
+            for k in range(dimension.size):
+                each = self._moved(tap, axis, start, Affine((), k))
+                first = self._fold(around, others, each, first, step, innermost)
             return first
-        loop, place[axis] = self.taps(around, dimension, start, self.base[axis])
+        loop, number = self.taps(around, dimension, start, self.base[axis])
         arguments = tuple(self.carry(loop, each) for each in first)
-        return self.hand_on(loop, self._fold(loop, others, place, arguments, step, innermost))
+        tap = self._moved(tap, axis, start, number)
+        return self.hand_on(loop, self._fold(loop, others, tap, arguments, step, innermost))
+
+    def _moved(self, tap: Tap, axis: int, start: Affine, number: Affine) -> Tap:
+        """The element with this number along an axis."""
+        place, numbers = list(tap.place), list(tap.number)
+        place[axis] = start + number * self.window.dimensions[axis].window_dilation
+        numbers[axis] = number
+        return Tap(tuple(place), tuple(numbers), tap.predicate)
 
     def _checked(self, step: Step, axis: int) -> Step:
         """`step` for elements that may lie beside the array along one dimension."""
 
-        def checked(first: Gathered, place: Index, predicate: Value | None) -> Gathered:
-            inside = self.elements().inside(place[axis], 0, self.base[axis], predicate)
-            found = step(first, place, inside)
+        def checked(first: Gathered, tap: Tap) -> Gathered:
+            inside = self.elements().inside(tap.place[axis], 0, self.base[axis], tap.predicate)
+            found = step(first, replace(tap, predicate=inside))
             return tuple(inside.select(new, old) for new, old in zip(found, first, strict=True))
 
         return checked
@@ -178,8 +193,8 @@ class _Reduction(WindowNest):
         array, initial = self.node.operands
         elements = self.elements()
 
-        def step(first: Gathered, index: Index, predicate: Value | None) -> Gathered:
-            element = elements.at(array, index, predicate)
+        def step(first: Gathered, tap: Tap) -> Gathered:
+            element = elements.at(array, tap.place, tap.predicate)
             return computed(self.computation, (*first, element), self.values, self.lower)
 
         (total,) = self.fold(around, (elements.at(initial, ()),), step, innermost, checked)

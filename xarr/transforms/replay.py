@@ -32,7 +32,7 @@ from xarr.config import current as config
 from xarr.dtypes import COMPLEX, INTEGER, info
 from xarr.functions._core import observers
 from xarr.host import scalar
-from xarr.ir.graph import Data, Graph, Leaf, Node, data
+from xarr.ir.graph import Graph, Leaf, Node, data, data_of
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
 from xarr.transforms.signature import Argument, Call, Signature, Static, exact
@@ -198,7 +198,7 @@ def by_backend(traced: Traced, call: Call) -> Replay | None:
         setting=(config.__dict__, "_global", settings),
         override=(config._overrides, overridden),
         arguments=taken,
-        results=tuple([(_data(type), type, node._place) for type, node in zip(given, nodes, strict=True)]),
+        results=tuple([(data_of(type), type, node._place) for type, node in zip(given, nodes, strict=True)]),
         in_tuple=structure.container is tuple,
     )
     return traced.owner.replay(compiled.graph, traced.places, recipe)
@@ -448,7 +448,7 @@ class _Writer:
             m, y = f"m{number}", f"y{number}"
             self.lines += [
                 f"{m} = new(Leaf)",
-                f"{m}.op = {self._name('O', _data(node.type))}",
+                f"{m}.op = {self._name('O', data_of(node.type))}",
                 f"{m}.type = {self._name('T', node.type)}",
                 f"{m}.value = v{place}",
                 f"{m}.owner = backend",
@@ -478,12 +478,6 @@ class _Writer:
             return f"{{{', '.join(f'{key}: {each}' for key, each in zip(keys, inner, strict=True))}}}"
         fields = ", ".join(f"{key}={each}" for key, each in zip(structure.keys, inner, strict=True))
         return f"{self._name('C', container)}({fields})"
-
-
-@lru_cache(maxsize=4096)
-def _data(type: Any) -> Data:
-    """One op for all values of a type."""
-    return Data(type)
 
 
 def _key(key: Any, name: Callable[[str, Any], str]) -> str:

@@ -201,16 +201,20 @@ class _Function(Registers):
         """The registers after `terms` have joined what is `held`."""
         self.compute(terms)
         width = self.width if wide else 1
-        return self._combined(accumulator, held, [self.block.operand(term, width) for term in terms], wide)
+        names = dict(zip(accumulator.left, held, strict=True))
+        added = accumulator.arguments or accumulator.right
+        names.update((name, self.block.operand(term, width)) for name, term in zip(added, terms, strict=True))
+        return self._computed(accumulator.step or accumulator.combined, names, wide)
 
     def _combined(self, accumulator: Accumulator, left: list[str], right: list[str], wide: bool) -> list[str]:
+        names = dict(zip(accumulator.left + accumulator.right, left + right, strict=True))
+        return self._computed(accumulator.combined, names, wide)
+
+    def _computed(self, values: tuple[Value, ...], names: dict[Value, str], wide: bool) -> list[str]:
         width = self.width if wide else 1
         block = Block(width, lambda value: wide, prefix=f"{self.labels('c')[0]}.")
-        names = dict(zip(accumulator.left, left, strict=True)) | dict(
-            zip(accumulator.right, right, strict=True)
-        )
-        block.emit(accumulator.combined, names)
-        found = [block.operand(value, width) for value in accumulator.combined]
+        block.emit(values, names)
+        found = [block.operand(value, width) for value in values]
         self.flush()
         self.lines += block.lines
         self.declarations |= block.declarations

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from xarr.backend import Recipe
-from xarr.compiler import elements, fuse as stage, scans, scatters, window_groups
+from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
+from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
@@ -25,6 +26,8 @@ Array = np.ndarray[Any, Any]
 
 def computes(node: Node) -> bool:
     """Whether compiled loops can hold a node."""
+    if isinstance(node.op, ops.Reduce) and not accumulators.is_computed(node, lower):
+        return False
     return (
         elements.computes(node, lower)
         or scatters.computes(node, lower)
@@ -39,8 +42,8 @@ def computes(node: Node) -> bool:
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-    found = stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
-    return window_groups.fuse(found, window_kernels.work, worth, describe)
+    found = stage.fuse(graph, computes, lambda group: worth(group.shape(), *work(group)), describe)
+    return window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
 
 
 def describe(fusion: ops.Fusion) -> str:

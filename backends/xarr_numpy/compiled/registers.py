@@ -72,13 +72,16 @@ def order_of(roots: Iterable[Value]) -> list[Value]:
     stack = list(roots)[::-1]
     while stack:
         value = stack[-1]
+        if value in found:
+            stack.pop()
+            continue
         needed = value.operands[:2] if value.op == "rarely" else value.operands
         missing = [operand for operand in needed if operand not in found]
-        if value in found or not missing:
+        if missing:
+            stack.extend(reversed(missing))
+        else:
             found[value] = None
             stack.pop()
-        else:
-            stack.extend(reversed(missing))
     return list(found)
 
 

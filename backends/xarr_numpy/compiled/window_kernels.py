@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Final
 
-from xarr.compiler import chosen_windows, elements, nests, scans, windows
+from xarr.compiler import chosen_windows, convolutions, elements, nests, scans, windows
 from xarr.compiler.loops import Kernel
+from xarr.dtypes import BOOL
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -33,9 +35,17 @@ def build(fusion: ops.Fusion) -> Kernel:
 
 
 _BUILDERS: Final[dict[type[Op], Callable[[ops.Fusion, elements.Lower], Kernel]]] = {
+    ops.Convolution: convolutions.build,
     ops.ReduceWindow: windows.build,
     ops.SelectAndScatter: chosen_windows.build,
 }
+
+
+def prepared(graph: Graph) -> Graph:
+    """`graph` with operands in the order in which loops go through them fastest."""
+    if not any(isinstance(node.op, ops.Convolution) for node in graph.nodes):
+        return graph
+    return convolutions.with_kernels_in_order(graph, lambda node: work(node) > 0)
 
 
 def work(node: Node) -> int:
@@ -52,6 +62,15 @@ def _reduce_window(node: Node) -> int:
     return op.window.size if _are_small(op.window_dimensions) and _holds(node, op.computation) else 0
 
 
+def _convolution(node: Node) -> int:
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    if not _holds(node) or not convolutions.is_depthwise(node) or node.dtype in BOOL:
+        return 0
+    sizes = tuple(node.operands[1].shape[axis] for axis in op.rhs_spec[2:])
+    return prod(sizes) if _are_small(sizes) else 0
+
+
 def _select_and_scatter(node: Node) -> int:
     op = node.op
     assert isinstance(op, ops.SelectAndScatter)
@@ -62,10 +81,7 @@ def _select_and_scatter(node: Node) -> int:
 
 
 def _are_small(sizes: tuple[int, ...]) -> bool:
-    size = 1
-    for each in sizes:
-        size *= each
-    return max(sizes, default=1) < WIDE and 1 < size <= MOST
+    return max(sizes, default=1) < WIDE and 1 < prod(sizes) <= MOST
 
 
 def _holds(node: Node, *graphs: Graph) -> bool:
@@ -79,6 +95,7 @@ def _holds(node: Node, *graphs: Graph) -> bool:
 
 
 _WORK: Final[dict[type[Op], Callable[[Node], int]]] = {
+    ops.Convolution: _convolution,
     ops.ReduceWindow: _reduce_window,
     ops.SelectAndScatter: _select_and_scatter,
 }

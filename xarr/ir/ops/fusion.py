@@ -35,9 +35,22 @@ class Fusion(Call):
         return f"arrays: at most {most} at once, {arguments} of it arguments"
 
 
+@operation
+class NativeWhile(While):
+    """A loop that a backend runs in machine code: no step returns to Python.
+
+    Made by the fusing stage only.  `remark_text` says for people how it runs.
+    """
+
+    remark_text: str = ""
+
+    def remark(self, node: Node) -> str | None:
+        return self.remark_text
+
+
 def inside(node: Node) -> int:
-    """Bytes of arrays that the computations of an op make and let go; a group makes none."""
-    if isinstance(node.op, Fusion):
+    """Bytes of arrays that the computations of an op make and let go; groups and native loops make none."""
+    if isinstance(node.op, Fusion | NativeWhile):
         return 0
     needs = []
     for graph in node.op.graphs:

@@ -1,0 +1,104 @@
+"""What a comparator orders by, if that can be read from it: columns that are computed from each element alone.
+
+lambda a, b: abs(a) < abs(b)                              abs(a), ascending
+lambda a, b, c, d: a > b or (a == b and c < d)            a descending, then c ascending
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+
+
+@dataclass(frozen=True)
+class Column:
+    """How the values of a column are ordered; `total` is the total order of floats."""
+
+    descending: bool
+    total: bool
+
+
+@dataclass(frozen=True)
+class Order:
+    """(a0, a1 …) -> columns, of which the first that differs decides."""
+
+    key: Graph
+    columns: tuple[Column, ...]
+
+    @property
+    def array(self) -> int | None:
+        """The array that is the only column as it stands, if it is so simple."""
+        (first, *others), parameters = self.key.results, self.key.parameters
+        return parameters.index(first) if not others and first in parameters else None
+
+
+def order_of(comparator: Graph) -> Order | None:
+    """The order by columns that a comparator (a0, b0, a1, b1 …) is, if it can be seen to be one."""
+    ahead, behind = comparator.parameters[::2], comparator.parameters[1::2]
+    columns, keys = [], []
+    rest: Node | None = comparator.results[0]
+    while rest is not None:
+        head, rest = _head(rest)
+        if head is None:
+            return None
+        assert isinstance(head.op, ops.Compare)
+        x, y = head.operands
+        turned = _uses(y, ahead) or _uses(x, behind)
+        if turned:
+            x, y = y, x
+        if not _are_alike(x, ahead, y, behind):
+            return None
+        keys.append(x)
+        columns.append(Column((head.op.direction == "GT") != turned, head.op.total_order))
+    return Order(Graph(ahead, keys, "key"), tuple(columns))
+
+
+def _head(node: Node) -> tuple[Node | None, Node | None]:
+    """The strict comparison that decides first, and what decides where its operands are equal."""
+    if _is_compare(node, "LT", "GT"):
+        return node, None
+    if isinstance(node.op, ops.Or):
+        for head, other in (node.operands, node.operands[::-1]):
+            if isinstance(other.op, ops.And) and _is_compare(head, "LT", "GT"):
+                for equal, rest in (other.operands, other.operands[::-1]):
+                    if _is_tie(equal, head, "EQ"):
+                        return head, rest
+    if isinstance(node.op, ops.Select):
+        condition, first, second = node.operands
+        for direction, head, rest in (("EQ", second, first), ("NE", first, second)):
+            if _is_compare(head, "LT", "GT") and _is_tie(condition, head, direction):
+                return head, rest
+    return None, None
+
+
+def _is_compare(node: Node, *directions: str) -> bool:
+    return isinstance(node.op, ops.Compare) and node.op.direction in directions
+
+
+def _is_tie(node: Node, head: Node, direction: str) -> bool:
+    """Whether a node compares the operands of `head`."""
+    assert isinstance(head.op, ops.Compare)
+    same = node.operands in (head.operands, head.operands[::-1])
+    return node.op == ops.Compare(direction, head.op.total_order) and same
+
+
+def _uses(node: Node, parameters: Sequence[Node]) -> bool:
+    """Whether a value depends on one of the parameters."""
+    wanted, seen, stack = set(parameters), {node}, [node]
+    while stack:
+        each = stack.pop()
+        if each in wanted:
+            return True
+        stack.extend(operand for operand in each.operands if operand not in seen)
+        seen.update(each.operands)
+    return False
+
+
+def _are_alike(x: Node, ahead: Sequence[Node], y: Node, behind: Sequence[Node]) -> bool:
+    """Whether x is computed of `ahead` as y is of `behind`."""
+    if _uses(x, behind) or _uses(y, ahead):
+        return False
+    return Graph(ahead, [x]) == Graph(behind, [y])
