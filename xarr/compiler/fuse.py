@@ -34,6 +34,7 @@ from xarr.compiler.groups import (
     whole,
 )
 from xarr.compiler.least_roots import least_roots
+from xarr.compiler.scans import scanned
 from xarr.compiler.scatters import has_rows
 from xarr.compiler.updates import placement
 from xarr.ir import ops
@@ -157,6 +158,8 @@ class _Fuser:
             group = Group(domain, reduced)
             kept = [axis for axis in range(len(domain)) if axis not in reduced]
             group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
+        elif isinstance(node.op, ops.ReduceWindow):
+            group = Group(node.shape, (), along={node: {whole(node.shape)}}, scan=scanned(node))
         elif isinstance(node.op, ops.Scatter):
             updates = node.operands[2].shape
             group = Group(updates, (), along={node: {whole(updates)}}, scatter=node)
@@ -186,7 +189,10 @@ class _Fuser:
             return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
-            joined = group.placed is None and _join_reduction(node, asked, group, self.nests)
+            plain = group.placed is None and group.scan is None
+            joined = plain and _join_reduction(node, asked, group, self.nests)
+        elif isinstance(node.op, ops.ReduceWindow):
+            joined = _joins_scan(node, asked, group)
         else:
             joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
@@ -197,6 +203,8 @@ class _Fuser:
             group.along = before
             group.inner.pop(node, None)
             return False
+        if isinstance(node.op, ops.ReduceWindow):
+            group.scan = scanned(node)
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
@@ -230,7 +238,7 @@ class _Fuser:
     def _are_siblings(self, group: Group, other: Group) -> bool:
         if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
             return False
-        if group.placed != other.placed or group.inner or other.inner:
+        if (group.placed, group.scan) != (other.placed, other.scan) or group.inner or other.inner:
             return False
         shared = self._read(group) & self._read(other)
         if not any(node.tensor_type.size > 1 for node in shared):
@@ -313,9 +321,16 @@ class _Fuser:
         return last
 
 
+def _joins_scan(node: Node, asked: set[Along], group: Group) -> bool:
+    """Whether running totals are asked for where the loops of a group are, and go the way of its others."""
+    plain = not (group.reduced or group.inner or group.placed or group.scatter)
+    same_way = group.scan is None or group.scan == scanned(node)
+    return plain and same_way and asked == {whole(group.domain)}
+
+
 def _scatters(node: Node, scatter: Node) -> bool:
     """Whether an operation can be computed as a scatter goes along, in vectors unless it is cheap."""
-    if isinstance(node.op, ops.Reduce | ops.Scatter):
+    if isinstance(node.op, ops.Reduce | ops.ReduceWindow | ops.Scatter):
         return False
     return isinstance(node.op, (*CHEAP, ops.Gather)) or has_rows(scatter)
 

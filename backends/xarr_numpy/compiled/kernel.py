@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.backend import Recipe
-from xarr.compiler import accumulators, elements, fuse as stage, scatters, window_groups
+from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
 from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.traffic import traffic
@@ -36,6 +36,7 @@ def computes(node: Node) -> bool:
     return (
         elements.computes(node, lower)
         or scatters.computes(node, lower)
+        or scans.computes(node, lower)
         or (
             is_update(node)
             and all(elements.computes(each, lower) for each in node.operands[1:])
