@@ -26,8 +26,8 @@ from typing import Final, Literal
 
 import numpy as np
 
+from xarr.compiler.accumulators import monoids
 from xarr.compiler.elements import Lower, computes, register_dtype, strides
-from xarr.compiler.fuse import monoid
 from xarr.compiler.loops import constant_of
 from xarr.compiler.scalars import BOOL, INT64, DType, Value, Values, in_order
 from xarr.dtypes import COMPLEX
@@ -472,7 +472,7 @@ def _terms(node: Node) -> list[Node]:
 
 def _any_of(node: Node) -> Node | None:
     """The mask of which `node` tells whether it is true anywhere."""
-    if not isinstance(node.op, ops.Reduce) or monoid(node.op) is not ops.Or or len(node.operands) != 2:
+    if not isinstance(node.op, ops.Reduce) or monoids(node.op.computation) != (ops.Or,):
         return None
     mask, first = node.operands
     is_whole = prod(node.shape) == 1 and isinstance(first.op, ops.Constant) and not any(first.op.raw)
