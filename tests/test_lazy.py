@@ -18,7 +18,7 @@ from tests.compare import assert_same
 from tests.test_strictness import run
 from xarr import backend as backends, lazy
 from xarr.compiler.programs import Programs
-from xarr.ir.graph import Graph, Node, data, postorder
+from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, Constant
 from xarr.ir.types import TensorType
 from xarr_numpy.backend import NumpyBackend

@@ -472,7 +472,11 @@ def _terms(node: Node) -> list[Node]:
 
 def _any_of(node: Node) -> Node | None:
     """The mask of which `node` tells whether it is true anywhere."""
-    if not isinstance(node.op, ops.Reduce) or monoids(node.op.computation) != (ops.Or,):
+    if (
+        not isinstance(node.op, ops.Reduce)
+        or monoids(node.op.computation) != (ops.Or,)
+        or len(node.operands) != 2
+    ):
         return None
     mask, first = node.operands
     is_whole = prod(node.shape) == 1 and isinstance(first.op, ops.Constant) and not any(first.op.raw)
