@@ -138,9 +138,11 @@ def _is_kept(node: Node) -> bool:
 def _refuse_parameter(node: Node) -> None:
     """Refuse a node without operands and value that is an argument of a traced function, or was given away."""
     if isinstance(node.op, Donated):
+        place = str(node.source)
+        call = f", this time at {place}" if node.source and place not in node.op.taker else ""
         raise DonationError(
-            f"the value {node.type.short()} is gone: its Array was donated to {node.op.taker}; use what that call "
-            "returned, or do not donate an Array that is still needed"
+            f"the value {node.type.short()} is gone: its Array was donated to {node.op.taker}{call}; use what "
+            "that call returned, or do not donate an Array that is still needed"
         )
     if node.traced:
         looked = here()

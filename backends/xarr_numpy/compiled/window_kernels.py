@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Final
 
-from xarr.compiler import chosen_windows, convolutions, elements, nests, windows
+from xarr.compiler import chosen_windows, convolutions, elements, nests, scans, windows
 from xarr.compiler.loops import Kernel
 from xarr.dtypes import BOOL
 from xarr.ir import ops
@@ -25,6 +25,8 @@ _MOST_PLACES: Final = 2**31
 
 def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group."""
+    if any(scans.computes(node, lower) for node in fusion.computation.nodes):
+        return scans.build(fusion, lower)
     for node in fusion.computation.nodes:
         builder = _BUILDERS.get(type(node.op))
         if builder is not None:
