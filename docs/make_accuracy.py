@@ -12,7 +12,7 @@ PAGE: Final = CHECKOUT / "docs" / "accuracy.md"
 
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
-from tests.ulp_bounds import BOUNDS, DIFFERENCES, REASONS, Bound, Difference  # noqa: E402
+from tests.ulp_bounds import BOUNDS, DIFFERENCES, EXTREMES, REASONS, Bound, Difference  # noqa: E402
 
 _HEAD: Final = """\
 # Accuracy beside XLA
@@ -45,6 +45,14 @@ compare such results with XLA's in float64, where they are not subnormal, rounde
 float32 and so rounds twice. xarr rounds once.
 
 **Special values.** The tests check that XLA still differs in each row, and that it agrees everywhere else.
+"""
+
+_EXTREMES: Final = """\
+**Extremes of complex numbers.** On a grid of all pairs of huge, tiny, subnormal and special parts, the NumPy
+backend gives what the reference gives, and XLA too but for subnormal numbers, the rows above and these. Of
+`mul`, `div` and `pow`, which compute with products of parts, a result may be infinite or NaN in both backends
+and XLA where the exact one is finite in a part; which one depends on whether the processor fuses products and
+sums, so these are compared between backends only: where one result is infinite, so is the other.
 """
 
 _ACCEPTED: Final = """\
@@ -83,7 +91,8 @@ def page() -> str:
     bounds = table(header, [_bound(row) for row in BOUNDS])
     header = ("functions", "dtypes", "where", "xarr", "XLA", "why")
     stated = table(header, [_difference(row) for row in DIFFERENCES])
-    return "\n".join([_HEAD, bounds, _DIFFERENCES, stated, _ACCEPTED])
+    extremes = table(header, [_difference(row) for row in EXTREMES])
+    return "\n".join([_HEAD, bounds, _DIFFERENCES, stated, _EXTREMES, extremes, _ACCEPTED])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,12 @@ EVERYTHING = sorted(
         *(path for top in ("tests", "examples", "benchmarks") for path in CHECKOUT.glob(f"{top}/**/*.py")),
     ]
 )
-FORBIDDEN_AT_IMPORT = ("cupy", "jax", "mpi4py", "matplotlib", "sklearn", "xarr_numpy", "xarr_reference")
+FORBIDDEN_AT_IMPORT = (
+    *("cupy", "jax", "llvmlite", "mpi4py", "matplotlib", "sklearn", "xarr_numpy", "xarr_reference"),
+    # What is always there but takes long, and few programs need.
+    *("numpy.random", "xarr.explanation.broadcast", "xarr.explanation.program", "xarr.ir.stablehlo.parser"),
+    *("xarr.random", "xarr.transforms.jit"),
+)
 
 TreeCheck = Callable[[Tree], list[str]]
 FileCheck = Callable[[Iterable[Path]], list[str]]

@@ -66,7 +66,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
     "softmax of tall columns": (lambda x: softmax(x, 0), [(9001, 13)], 1),
     "softmax of all": (lambda x: softmax(x, None), [(300, 301)], 1),  # type: ignore[arg-type]
     "layer norm": (layer_norm, [(37, 53)], 1),
-    "row minima of distances": (distances, [(50, 3), (70, 3)], 2),
+    "row minima of distances": (distances, [(50, 3), (70, 3)], 1),
     "stencil": (stencil, [(40, 41)], 1),
     "concatenation": (lambda u: xarr.concatenate([u * 2, u + 1], axis=1) + 1, [(20, 31)], 1),
     "padding": (padded, [(20, 31)], 1),
@@ -83,7 +83,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
 
 
 #: How many groups of tiles those are whose moving operations tiles do without.
-TILED = {"concatenation": 2, "padding": 2}
+TILED = {"concatenation": 2, "padding": 2, "row minima of distances": 2}
 
 
 def kernels(graph: Graph) -> int:

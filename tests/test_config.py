@@ -106,3 +106,21 @@ def test_blocks_nest_and_threads_do_not_see_them() -> None:
 def test_empty_environment_variables_count_as_none() -> None:
     done = run("import xarr; print(xarr.config.broadcasting)", XARR_BROADCASTING="")
     assert done.stdout.strip() == "numpy", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "hint"),
+    [("XARR_BACKENDS", "did you mean XARR_BACKEND?"), ("XARR_QQ", "there are XARR_BROADCASTING, XARR_")],
+)
+def test_unknown_variables_are_warned_of_once(variable: str, hint: str) -> None:
+    done = run("import xarr; print(xarr.config.backend)", **{variable: "reference"})
+    assert done.stdout.strip() == "numpy"
+    assert (
+        done.stderr.count(f"UnknownVariableWarning: xarr reads no environment variable {variable}; {hint}")
+        == 1
+    )
+
+
+def test_variables_that_something_reads_are_not_warned_of() -> None:
+    done = run("import xarr", XARR_CACHE_DIR="/tmp", XARR_FUSION="off", MY_XARR_OPTION="1")
+    assert done.stderr == ""

@@ -44,11 +44,6 @@ from xarr.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
-from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
-from xarr.explanation.program import (
-    explain as explain,
-    explain_broadcast as explain_broadcast,
-)
 from xarr.functions.creation_functions import (
     arange as arange,
     array as array,
@@ -276,17 +271,34 @@ from xarr.shapes import (
 )
 
 if _typing.TYPE_CHECKING:
+    from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
+    from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.transforms.jit import jit as jit
 
 newaxis = None
 __version__ = "0.1.0"
 
+#: What takes long to import is imported when it is first asked for: name -> its module, None for a module.
+_LATE: _typing.Final = {
+    "explain": "explanation.program",
+    "explain_broadcast": "explanation.program",
+    "explain_gather": "explanation.gather",
+    "explain_scatter": "explanation.gather",
+    "jit": "transforms.jit",
+    "random": None,
+    "stablehlo": None,
+}
+
 
 def __getattr__(name: str) -> object:
-    """What takes long to import is imported when it is first asked for."""
-    if name in ("random", "stablehlo"):
+    if name not in _LATE:
+        raise AttributeError(f"module 'xarr' has no attribute {name!r}")
+    module = _LATE[name]
+    if module is None:
         return _importlib.import_module(f"xarr.{name}")
-    if name == "jit":
-        found = globals()[name] = _importlib.import_module("xarr.transforms.jit").jit
-        return found
-    raise AttributeError(f"module 'xarr' has no attribute {name!r}")
+    found = globals()[name] = getattr(_importlib.import_module(f"xarr.{module}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

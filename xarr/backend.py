@@ -10,18 +10,22 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from xarr.config import current as config
 from xarr.errors import BackendError
+from xarr.records import record
 
 if TYPE_CHECKING:
+    from contextvars import ContextVar
+
     import numpy as np
 
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
+    from xarr.ir.types import TensorType
     from xarr.progress import ProgressBar
 
 ENTRY_POINTS = "xarr.backends"
@@ -55,6 +59,31 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return view
 
 
+@record
+class Recipe:
+    """What a call of a jitted function has to do beside its program, for a backend that can do it faster.
+
+    A function made of it takes the positional arguments as a tuple and the others as a dict.  It returns `missed`
+    unless there are `arguments` of the class `array`, whose `_node` has such a `type` and an `owner` and `value` of
+    the `backend`, which is their `_backend` too, and no others; the lists `empty` are empty; `setting`, a dict, a
+    key and a value, and `override`, a context variable and a value, are as they were, by identity.
+    Each of the `results`, an op, a type and a place in the source, becomes a `leaf` with such `op`, `type` and
+    `_place`, the `value`, its `owner`, and 1 as `handles`, shown by an object of the class `array`; they are
+    returned in a tuple if `in_tuple`, else there is one.
+    """
+
+    array: type[Any]
+    leaf: type[Any]
+    backend: AbstractBackend
+    missed: object
+    empty: tuple[list[Any], list[Any]]
+    setting: tuple[dict[str, Any], str, object]
+    override: tuple[ContextVar[Any], object]
+    arguments: tuple[TensorType, ...]
+    results: tuple[tuple[Op, TensorType, object], ...]
+    in_tuple: bool
+
+
 class AbstractBackend(ABC):
     """What every backend provides.  A buffer is whatever it likes to compute on."""
 
@@ -86,9 +115,25 @@ class AbstractBackend(ABC):
         """
         return self.compile(graph)
 
+    def compile_owning(self, graph: Graph, given: Sequence[int]) -> Program:
+        """As `compile`, but the program may write over the buffers of these parameters if it has claimed them."""
+        return self.compile(graph)
+
+    def claim(self, buffer: Any) -> bool:
+        """Let programs write over a buffer to which only the caller refers; False if others see its memory."""
+        return False
+
+    def replay(self, graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
+        """A function that does what `recipe` says around the program of `graph`; None for "as ever, in Python".
+
+        The parameters are the arguments; result i of the recipe is result places[i] of the graph.
+        """
+        return None
+
     @abstractmethod
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:
-        """A buffer with the values of `array`.  It may share memory: xarr never writes to a buffer."""
+        """A buffer with the values of `array`.  It may share memory: xarr writes to no buffer that was
+        not donated."""
 
     @abstractmethod
     def to_host(self, buffer: Any) -> np.ndarray[Any, Any]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 from math import prod
@@ -25,6 +24,7 @@ from typing import SupportsIndex, TypeAlias
 
 from xarr.config import MODES, Mode
 from xarr.errors import BroadcastError, ConfigError, InputError
+from xarr.records import record
 
 Shape: TypeAlias = tuple[int, ...]
 Dimensions: TypeAlias = tuple[int, ...]
@@ -32,7 +32,7 @@ LISTED = 16
 """How many alignments an error or explanation lists; the rest is counted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alignment:
     """How operands of given shapes broadcast to one result shape.
 
@@ -83,7 +83,7 @@ class Alignment:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Clash:
     """An axis of the would-be result on which sizes differ and are not 1.
 
@@ -94,7 +94,7 @@ class Clash:
     sizes: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Misfit:
     """Operands that do not broadcast, with every clashing axis."""
 
@@ -102,7 +102,7 @@ class Misfit:
     clashes: tuple[Clash, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fix:
     """One change to one operand after which the two operands broadcast.
 

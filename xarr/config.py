@@ -11,19 +11,22 @@
 | fusion | XARR_FUSION | auto, compiled, tiles, off: whether groups of ops run as one, and by which engine | auto |
 | kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled loops are kept on disk, in `$XARR_CACHE_DIR` | on |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
+
+Other variables whose names begin with XARR_ are most likely misspelled: UnknownVariableWarning says so at import.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
-from xarr.errors import ConfigError
+from xarr.errors import ConfigError, UnknownVariableWarning
+from xarr.records import record
 
 #: How much implicit broadcasting is allowed.
 Mode: TypeAlias = Literal["numpy", "warn", "rank", "explicit"]
@@ -69,7 +72,7 @@ def _dtype_name(value: object) -> str:
     return _one_of("float64", "float32")(getattr(value, "__name__", None) or str(value))
 
 
-@dataclass(frozen=True)
+@record
 class _Option:
     default: Any
     check: Callable[[object], Any]
@@ -97,7 +100,25 @@ def _checked(name: str, value: object) -> Any:
         raise ConfigError(f"config.{name}: {error}") from None
 
 
+#: Read by other parts of xarr.
+_OTHER_VARIABLES: Final = ("XARR_CACHE_DIR",)
+
+
+def _check_names() -> None:
+    """Warn of variables that begin as ours do and are none of them: nobody would read them."""
+    known = [*(f"XARR_{name.upper()}" for name in _OPTIONS), *_OTHER_VARIABLES]
+    for variable in sorted(os.environ):
+        if variable.startswith("XARR_") and variable not in known:
+            import difflib  # here, because it is two milliseconds of every import of xarr
+
+            near = difflib.get_close_matches(variable, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            message = f"xarr reads no environment variable {variable}; {hint}"
+            warnings.warn(message, UnknownVariableWarning, stacklevel=2)
+
+
 def _initial() -> dict[str, Any]:
+    _check_names()
     values = {name: option.default for name, option in _OPTIONS.items()}
     for name in _OPTIONS:
         variable = f"XARR_{name.upper()}"

@@ -7,7 +7,6 @@ rule.  Where it has none (bfloat16 with an integer, bfloat16 with float16) JAX's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from xarr.config import current as config
 from xarr.errors import DTypeError, ValueRangeError
+from xarr.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +34,7 @@ float8_e4m3fnuz, float8_e5m2 = ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2
 float8_e5m2fnuz, float8_e8m0fnu = ml_dtypes.float8_e5m2fnuz, ml_dtypes.float8_e8m0fnu
 
 
-@dataclass(frozen=True)
+@record
 class ElementType:
     """One row of the table: a dtype and what it is called.
 

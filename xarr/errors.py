@@ -76,3 +76,7 @@ class AmbiguousBroadcastWarning(BroadcastWarning):
 
 class RecompilationWarning(UserWarning):
     """A jitted function was compiled more often than `config.jit_warn_compilations`."""
+
+
+class UnknownVariableWarning(UserWarning):
+    """An environment variable begins with XARR_, and nothing reads it: most likely a misspelled name."""

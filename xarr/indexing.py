@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +24,7 @@ from xarr.ir.op import Op
 from xarr.ir.ops import Reshape, Reverse, Slice
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.lazy import Handle, common_backend, wrap
+from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Ints = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Region:
     """The elements that a basic index selects from an array of some shape.
 

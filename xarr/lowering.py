@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from xarr import backend as backends
@@ -15,10 +14,11 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity
 from xarr.lazy import Handle, trace, wrap
+from xarr.records import record
 from xarr.shapes import Shape
 
 
-@dataclass(frozen=True)
+@record
 class Lowered:
     """A traced function on its way to a backend.
 

@@ -29,9 +29,10 @@ from xarr.ir.types import TensorType, TupleType
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle, wrap
 from xarr.lowering import lower
+from xarr.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ExplicitProgram:
     """A function rewritten without implicit broadcasts.
 
@@ -70,7 +71,7 @@ class ExplicitProgram:
         return self.text
 
 
-@dataclass(frozen=True)
+@record
 class ExplicitFunction:
     """`make_explicit(f)` of a function that takes arguments: call it with them to get its program."""
 

@@ -12,7 +12,8 @@ from xarr.dtypes import FLOAT, INTEGER
 Array = np.ndarray[Any, Any]
 
 _lock: Final = threading.Lock()
-_generators: Final = [np.random.default_rng()]
+#: Holds the generator from the first draw on: numpy.random is a tenth of the import of xarr.
+_generators: Final[list[np.random.Generator]] = []
 
 
 def seed_rng(seed: int | None = None) -> None:
@@ -21,7 +22,13 @@ def seed_rng(seed: int | None = None) -> None:
     After the same seed the same calls give the same numbers, if they are computed in the same order.
     """
     with _lock:
-        _generators[0] = np.random.default_rng(seed)
+        _generators[:] = [np.random.default_rng(seed)]
+
+
+def _generator() -> np.random.Generator:
+    if not _generators:
+        _generators.append(np.random.default_rng())
+    return _generators[0]
 
 
 def draw(distribution: str, shape: tuple[int, ...], a: Array, b: Array) -> Array:
@@ -33,14 +40,14 @@ def draw(distribution: str, shape: tuple[int, ...], a: Array, b: Array) -> Array
     low, high = a[()], b[()]
     if distribution == "NORMAL":
         with _lock:
-            wide = _generators[0].standard_normal(shape)
+            wide = _generator().standard_normal(shape)
         return np.asarray(float(low) + float(high) * wide, dtype)
     if not low < high:
         return np.full(shape, low, dtype)
     with _lock:
         if dtype in INTEGER:
-            return np.asarray(_generators[0].integers(int(low), int(high), shape, dtype))
-        wide = _generators[0].random(shape)
+            return np.asarray(_generator().integers(int(low), int(high), shape, dtype))
+        wide = _generator().random(shape)
     if dtype not in FLOAT:
         return np.zeros(shape, dtype)  # [False, True) holds False alone
     found = np.asarray(float(low) + wide * (float(high) - float(low)), dtype)

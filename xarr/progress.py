@@ -34,15 +34,15 @@ class ProgressBar:
         self._next = self._begun + _PATIENCE
         self._drawn = 0
 
-    def step(self) -> None:
-        """Count one step."""
-        self.steps += 1
+    def step(self, count: int = 1) -> None:
+        """Count steps."""
+        self.steps += count
         self.turns = 0
         self._draw_if_due()
 
-    def turn(self) -> None:
-        """Count one turn of the loop that the present step is."""
-        self.turns += 1
+    def turn(self, count: int = 1) -> None:
+        """Count turns of the loop that the present step is."""
+        self.turns += count
         self._draw_if_due()
 
     def _draw_if_due(self) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from xarr.errors import InputError
+from xarr.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Structure:
     """The nesting of a pytree without its leaves.
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr_numpy import blas
 from xarr_numpy.kernels import convert
+from xarr_numpy.memory import pool
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
@@ -19,30 +23,159 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
 
-
-def dot_general(
-    lhs: Array, rhs: Array, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints], dtype: Any
-) -> Array:
-    """Sums of products in `dtype`: narrow floats accumulate in float32 and round once, integers wrap."""
-    left, left_shape = _as_matrices(lhs, batch[0], contract[0], contracted_last=True)
-    right, right_shape = _as_matrices(rhs, batch[1], contract[1], contracted_last=False)
-    sizes = tuple(lhs.shape[axis] for axis in batch[0])
-    product: Array = _matmul(left, right, dtype).reshape(sizes + left_shape + right_shape)
-    return product
+#: Bytes of a page and of a typical element; the ways and the lines of a processor's first cache.
+_PAGE: Final = 4096
+_TYPICAL: Final = 4
+_WAYS: Final = 8
+_LINES: Final = 512
+#: How much longer than in order it takes to read across lines that stay in the cache, or do not.
+_NEAR: Final = 2
+_FAR: Final = 16
 
 
-def _as_matrices(x: Array, batch: Ints, contract: Ints, contracted_last: bool) -> tuple[Array, Ints]:
-    """x as (batch, free, contracted) or (batch, contracted, free), and the free sizes.
+@dataclass(frozen=True)
+class Side:
+    """How an operand becomes matrices: transposed by `axes` to the batch dimensions and two groups.
 
-    There is no batch axis where `batch` is empty.
+    The groups are the rows and the columns of matrices of the shape `matrix`, or, if `swapped`, the columns
+    and the rows.
     """
-    free = tuple(axis for axis in range(x.ndim) if axis not in batch + contract)
-    groups = (free, contract) if contracted_last else (contract, free)
-    sizes = [prod(x.shape[axis] for axis in group) for group in groups]
-    if batch:
-        sizes.insert(0, prod(x.shape[axis] for axis in batch))
-    matrices = x.transpose((*batch, *groups[0], *groups[1])).reshape(sizes)
-    return matrices, tuple(x.shape[axis] for axis in free)
+
+    axes: Ints
+    matrix: Ints
+    swapped: bool
+
+    def free(self, is_left: bool) -> int:
+        """The number of rows of a left matrix, or of columns of a right one."""
+        return self.matrix[0 if is_left != self.swapped else 1]
+
+    def matrices(self, x: Array, batches: int) -> Array:
+        """The matrices of `x`, with dimensions transposed already; a copy if need be."""
+        shape = (*x.shape[:batches], *self.matrix)
+        view = view_of(x, shape)
+        found = view if view is not None else _copied(x).reshape(shape)
+        return found.swapaxes(-1, -2) if self.swapped else found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a dot_general becomes matrix products; `shape` is that of the result, `split` the batch dimension of
+    which parts are multiplied at the same time, if that pays, and `each` the multiplications for one index of it.
+    """
+
+    left: Side
+    right: Side
+    batches: int
+    shape: Ints
+    split: int | None
+    each: int
+
+
+def plan(lhs: Ints, rhs: Ints, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints]) -> Plan:
+    """The way in which least has to be copied, for operands of these shapes, in row-major order.
+
+    BLAS takes matrices whose rows or columns lie together, and the order of the contracted dimensions is free
+    as long as it is the same in both operands.
+    """
+    free = tuple(
+        tuple(axis for axis in range(len(shape)) if axis not in batch[k] + contract[k])
+        for k, shape in enumerate((lhs, rhs))
+    )
+    orders = [tuple(range(len(contract[0])))]
+    orders += [tuple(sorted(orders[0], key=axes.__getitem__)) for axes in contract]
+    ways = []
+    for order in dict.fromkeys(orders):
+        sides = [
+            _side(shape, batch[k], free[k], tuple(contract[k][place] for place in order), k == 0)
+            for k, shape in enumerate((lhs, rhs))
+        ]
+        ways.append((sum(cost for cost, _ in sides), sides[0][1], sides[1][1]))
+    _, left, right = min(ways, key=lambda way: way[0])
+    shape = (
+        *(lhs[axis] for axis in batch[0]),
+        *(lhs[axis] for axis in free[0]),
+        *(rhs[axis] for axis in free[1]),
+    )
+    sizes = [lhs[axis] for axis in batch[0]]
+    multiplications = prod(shape) * prod(lhs[axis] for axis in contract[0])
+    split = max(range(len(sizes)), key=sizes.__getitem__, default=None)
+    each = 0 if split is None else multiplications // max(1, sizes[split])
+    return Plan(left, right, len(sizes), shape, split, each)
+
+
+def _side(shape: Ints, batch: Ints, free: Ints, contracted: Ints, is_left: bool) -> tuple[int, Side]:
+    """What it costs to copy an operand into the better of two forms, and that form."""
+    found = []
+    for swapped in (False, True):
+        groups = (free, contracted) if is_left != swapped else (contracted, free)
+        axes = (*batch, *groups[0], *groups[1])
+        matrix = tuple(prod(shape[axis] for axis in group) for group in groups)
+        found.append(
+            (_cost(shape, axes, (*(shape[axis] for axis in batch), *matrix)), Side(axes, matrix, swapped))
+        )
+    return min(found, key=lambda each: each[0])
+
+
+def _cost(shape: Ints, axes: Ints, matrices: Ints) -> int:
+    """About how much longer than by reading in order it takes to transpose an array by `axes`; 0 for a view."""
+    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    x = as_strided(np.empty(0, np.int8), [shape[axis] for axis in axes], [strides[axis] for axis in axes])
+    if view_of(x, matrices) is not None:
+        return 0
+    size, stride = next(
+        (pair for pair in zip(x.shape[::-1], x.strides[::-1], strict=True) if pair[0] != 1), (1, 1)
+    )
+    if stride == 1:
+        return prod(shape)
+    # Reads that lie a multiple of a page apart push one another out of the cache, as do many of them.
+    is_far = stride * _TYPICAL % _PAGE == 0 and size > _WAYS
+    return prod(shape) * (_FAR if is_far or size > _LINES else _NEAR)
+
+
+def view_of(x: Array, shape: Ints) -> Array | None:
+    """`x` seen as matrices of this shape that BLAS takes as they are, if it can be."""
+    try:
+        matrices: Array = np.reshape(x, shape, copy=False)
+    except ValueError:
+        return None
+    return matrices if is_for_blas(matrices) else None
+
+
+def is_for_blas(x: Array) -> bool:
+    """Whether rows or columns of matrices lie together; NumPy multiplies others slowly."""
+    (rows, columns), (down, along), size = x.shape[-2:], x.strides[-2:], x.itemsize
+    by_rows = (along == size or columns == 1) and (down >= columns * size or rows == 1) and down % size == 0
+    by_columns = (down == size or rows == 1) and (along >= rows * size or columns == 1) and along % size == 0
+    return by_rows or by_columns
+
+
+def _copied(x: Array) -> Array:
+    found = np.empty(x.shape, x.dtype)
+    blas.copy(found, x)
+    return found
+
+
+def dot_general(lhs: Array, rhs: Array, way: Plan, dtype: np.dtype[Any]) -> Array:
+    """Sums of products in `dtype`: narrow floats accumulate in float32 and round once, integers wrap."""
+    left, right = lhs.transpose(way.left.axes), rhs.transpose(way.right.axes)
+    batches = way.batches
+    sizes = left.shape[:batches]
+    if way.split is None or not blas.is_worth_sharing(sizes[way.split], way.each):
+        product = _matmul(way.left.matrices(left, batches), way.right.matrices(right, batches), dtype)
+        return product.reshape(way.shape)
+    result = pool.empty((*sizes, way.left.free(True), way.right.free(False)), dtype)
+    before = (slice(None),) * way.split
+
+    def work(start: int, stop: int) -> None:
+        part = (*before, slice(start, stop))
+        operands = way.left.matrices(left[part], batches), way.right.matrices(right[part], batches)
+        if dtype == operands[0].dtype == operands[1].dtype and dtype.kind in "fc":
+            np.matmul(*operands, out=result[part])
+        else:
+            result[part] = _matmul(*operands, dtype)
+
+    blas.share(work, sizes[way.split], way.each)
+    return result.reshape(way.shape)
 
 
 def _matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
@@ -94,7 +227,9 @@ def _dot_general(emitter: Emitter, node: Node) -> str:
         return _converted(emitter, op, sums, f"multiply_as({lhs}, {rhs}, {dtype})")
     batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)
     contract = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)
-    return _converted(emitter, op, sums, f"dot_general({lhs}, {rhs}, {batch}, {contract}, {dtype})")
+    left, right = (operand.shape for operand in node.operands)
+    way = emitter.constant(plan(left, right, batch, contract), "way")
+    return _converted(emitter, op, sums, f"dot_general({lhs}, {rhs}, {way}, {dtype})")
 
 
 def _converted(emitter: Emitter, op: ops.DotGeneral, sums: np.dtype[Any], expression: str) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
+Places = tuple[int, ...]
 
 
 # --- kernels -----------------------------------------------------------------------------------------
@@ -55,6 +56,26 @@ def while_loop_watched(bar: ProgressBar, cond: Function, body: Function, *state:
         state = body(*state)
         bar.turn()
     return state
+
+
+def native_loop(loop: Function, wanted: Places, free: Places, *state: Any) -> tuple[Any, ...]:
+    """The carried values after the last iteration of a loop in machine code."""
+    return loop(wanted, free, None, *state)
+
+
+def native_loop_shown(
+    progress: ops.Progress, loop: Function, wanted: Places, free: Places, *state: Any
+) -> tuple[Any, ...]:
+    """`native_loop` with a progress bar."""
+    with ProgressBar(progress.label, progress.total(state)) as bar:
+        return loop(wanted, free, bar.step, *state)
+
+
+def native_loop_watched(
+    bar: ProgressBar, loop: Function, wanted: Places, free: Places, *state: Any
+) -> tuple[Any, ...]:
+    """`native_loop` as one step of a program that shows how far it is."""
+    return loop(wanted, free, bar.turn, *state)
 
 
 def owned(state: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
@@ -148,9 +169,11 @@ def _call(emitter: Emitter, node: Node) -> str:
 def _fusion(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Fusion)
     kernel = engine.kernel(node.op)
-    name = emitter.constant(kernel.call, "k")
+    pairs = emitter.reused.get(node)
+    name = emitter.constant(kernel.write_over if pairs else kernel.call, "k")
     emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
-    return f"{name}({_names(emitter, node.operands)})"
+    # What is written over is named first: (result, operand).
+    return f"{name}({f'{pairs}, ' if pairs else ''}{_names(emitter, node.operands)})"
 
 
 def _map(emitter: Emitter, node: Node) -> str:
@@ -177,6 +200,34 @@ def _while(emitter: Emitter, node: Node) -> str:
     if written:
         state = f"*owned({_tuple(emitter, node)}, {(*written,)})"
     return _packed(node, f"{', '.join(filter(None, [loop, state]))})")
+
+
+def _native_while(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.NativeWhile)
+    kernel = engine.loop_kernel(node.op)
+    name = emitter.constant(kernel.call, "k")
+    emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
+    free = tuple(operand for _, operand in emitter.reused.get(node, ()))
+    arguments = f"{name}, {_wanted(emitter.graph, node)}, {free}"
+    loop = f"native_loop({arguments}"
+    if emitter.bar is not None:
+        loop = f"native_loop_watched(bar, {arguments}"
+    elif node.op.progress is not None:
+        loop = f"native_loop_shown({emitter.constant(node.op.progress)}, {arguments}"
+    return _packed(node, f"{loop}, {_names(emitter, node.operands)})")
+
+
+def _wanted(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Which results of a loop are used."""
+    found = set()
+    for user in (*graph.nodes, *graph.results):
+        if isinstance(user.op, ops.GetTupleElement) and user.operands == (node,):
+            found.add(user.op.index)
+        elif node in user.operands or user is node:
+            is_own_place = user is node and node not in graph.results
+            if not is_own_place:
+                return tuple(range(len(node.operands)))
+    return tuple(sorted(found))
 
 
 def updated_in_place(body: Graph) -> dict[int, Node]:
@@ -238,6 +289,7 @@ SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
         *(while_loop, while_loop_shown, while_loop_watched, owned, custom_call),
+        *(native_loop, native_loop_shown, native_loop_watched),
         *(branch, map_lanes, while_lanes, branch_lanes),
     )
 }
@@ -250,6 +302,7 @@ ROWS: Final[Rows] = {
     ops.If: _if,
     ops.Fusion: _fusion,
     ops.Map: _map,
+    ops.NativeWhile: _native_while,
     ops.OptimizationBarrier: _barrier,
     ops.Tuple: _tuple,
     ops.While: _while,

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from math import prod
 from typing import Any, Final
 
+from xarr.backend import Recipe
+from xarr.compiler.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -34,8 +37,12 @@ COSTLY: Final = 5
 KEPT: Final = 1024
 
 
-#: The module that runs groups, for each engine.
-_ENGINES: Final = {"compiled": "xarr_numpy.compiled.kernel", "tiles": "xarr_numpy.tiles"}
+#: The module that runs groups, for each engine, and the one that runs loops in machine code.
+_ENGINES: Final = {
+    "compiled": "xarr_numpy.compiled.kernel",
+    "loops": "xarr_numpy.compiled.loop_kernel",
+    "tiles": "xarr_numpy.tiles",
+}
 
 
 @cache
@@ -108,6 +115,19 @@ def _kernel(fusion: ops.Fusion, engine: str) -> Any:
     return _module("compiled").CompiledKernel(fusion)
 
 
+def replay(graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
+    """A function that does what `recipe` says, for a graph that is one compiled group over its parameters."""
+    groups = [(node.op, node.operands) for node in graph.nodes if isinstance(node.op, ops.Fusion)]
+    others = [node for node in graph.nodes if not isinstance(node.op, ops.Fusion | ops.GetTupleElement)]
+    if len(groups) != 1 or others or chosen() != "compiled" or not set(graph.results) <= set(graph.nodes):
+        return None
+    ((group, operands),) = groups
+    sources = [graph.parameters.index(operand) for operand in operands]
+    numbers = [node.op.index if isinstance(node.op, ops.GetTupleElement) else 0 for node in graph.results]
+    found: Callable[..., Any] | None = kernel(group).replay(recipe, sources, [numbers[k] for k in places])
+    return found
+
+
 def sequential(computation: Graph, steps: int) -> bool:
     """Whether a computation of scalars that must run so often in order is compiled."""
     if chosen() != "compiled" or (config.fusion == "auto" and steps < WORTH_COMPILING_STEPS):
@@ -142,7 +162,9 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op
-        if isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
+        if isinstance(op, ops.While) and _runs_natively(node, least, inner, hot):
+            op = ops.NativeWhile(op.cond, op.body, op.progress, str(_plan(_bare(op)).describe()))
+        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
             op = map_graphs(op, lambda body: _fused(body, inner, hot))
         if op is not node.op:
             replaced[node] = node.rebuilt(operands, op)
@@ -151,6 +173,41 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     if not replaced:
         return graph
     return Graph(graph.parameters, [replaced.get(node, node) for node in graph.results], graph.name)
+
+
+def loop_kernel(loop: ops.NativeWhile) -> Any:
+    """A native loop as a function of arrays."""
+    return _loop_kernel(_bare(loop))
+
+
+def _bare(loop: ops.While) -> ops.While:
+    """What computes the same; whether it shows its progress does not matter."""
+    return ops.While(loop.cond, loop.body)
+
+
+@lru_cache(KEPT)
+def _plan(loop: ops.While) -> Any:
+    return _module("loops").plan(loop)
+
+
+@lru_cache(KEPT)
+def _loop_kernel(loop: ops.While) -> Any:
+    return _module("loops").LoopKernel(_plan(loop))
+
+
+def _runs_natively(node: Node, least: int, inner: int, hot: bool) -> bool:
+    """Whether a loop is worth to be one native loop, and can be."""
+    if chosen() != "compiled":
+        return False
+    assert isinstance(node.op, ops.While)
+    size = max(
+        (each.tensor_type.size for each in node.op.body.nodes if isinstance(each.type, TensorType)), default=0
+    )
+    work = size * len(node.op.body.nodes)
+    steps = known_steps(node)
+    if not hot and work < inner and (steps is None or steps * work < least):
+        return False
+    return _plan(_bare(node.op)) is not None
 
 
 def _may_hold(graph: Graph, least: int) -> bool:

@@ -338,6 +338,11 @@ def dynamic_update_in_place(operand: Array, update: Array, starts: Sequence[Any]
     return operand
 
 
+def dynamic_update_if_writeable(operand: Array, update: Array, starts: Sequence[Any]) -> Array:
+    """The same where it is writeable, else a copy: an operand that nothing else needs."""
+    return dynamic_update_in_place(operand if operand.flags.carray else np.array(operand), update, starts)
+
+
 def _window(shape: Ints, starts: Sequence[Any], sizes: Ints) -> tuple[slice, ...]:
     rows = zip(starts, shape, sizes, strict=True)
     first = [min(max(int(start), 0), whole - size) for start, whole, size in rows]
@@ -405,7 +410,11 @@ def _dynamic_update_slice(emitter: Emitter, node: Node) -> str:
     operand, update, *starts = (emitter.full(each) for each in node.operands)
     if not starts:
         return update
-    kernel = "dynamic_update_in_place" if node in emitter.in_place else "dynamic_update_slice"
+    kernel = "dynamic_update_slice"
+    if node in emitter.in_place:
+        kernel = "dynamic_update_in_place"
+    elif node in emitter.reused:
+        kernel = "dynamic_update_if_writeable"
     return f"{kernel}({operand}, {update}, ({', '.join(starts)},))"
 
 
@@ -413,7 +422,7 @@ SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
         *(gather, scatter_replace, scatter_ufunc, scatter_any),
-        *(dynamic_slice, dynamic_update_slice, dynamic_update_in_place),
+        *(dynamic_slice, dynamic_update_slice, dynamic_update_in_place, dynamic_update_if_writeable),
     )
 }
 

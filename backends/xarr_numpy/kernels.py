@@ -21,6 +21,9 @@ _SIGNED: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 def finish(value: Any) -> Any:
     """A program's result as a compact array that nothing can write to; tuples of them."""
+    if type(value) is np.ndarray and value.base is None:  # the common case: nobody else has this memory
+        value.flags.writeable = False
+        return value
     if isinstance(value, tuple):
         return tuple([finish(element) for element in value])
     array = compact(value)
@@ -175,7 +178,9 @@ def logistic(x: Array) -> Array:
         return logistic(x.astype(np.float32)).astype(x.dtype)
     one = x.dtype.type(1)
     if x.dtype in COMPLEX:
-        return complex_divide(one, np.add(one, np.exp(np.negative(x))))
+        found = complex_divide(one, np.add(one, np.exp(np.negative(x))))
+        far = (x.real < -0.95 * np.log(np.finfo(x.dtype).max)) & np.isfinite(x)
+        return np.where(far, np.exp(x), found) if far.any() else found
     small = np.exp(np.negative(np.abs(x)))
     result: Array = np.true_divide(np.where(x < 0, small, one), np.add(one, small))
     return result
@@ -292,15 +297,33 @@ def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent
 
 def complex_sign(x: Array) -> Array:
     """x / |x|, part by part; a zero stays itself."""
-    magnitude = np.abs(x)
-    return np.where(
-        magnitude == 0, x, make_complex(np.divide(x.real, magnitude), np.divide(x.imag, magnitude))
-    )
+    # |x| may overflow, or be subnormal.
+    scaled = _reduced(x, _excess(x))
+    magnitude = np.abs(scaled)
+    parts = (np.divide(part, magnitude) for part in (scaled.real, scaled.imag))
+    return np.where(magnitude == 0, x, make_complex(*parts))
+
+
+def _excess(x: Array) -> Any:
+    """An e for each number, so that x 2**-e is below 1 and of ordinary size; 0 for what is so anyway."""
+    limits = np.finfo(x.dtype)
+    larger = np.maximum(np.abs(x.real), np.abs(x.imag))
+    extreme = np.isfinite(larger) & ((larger > limits.max / 4) | (larger < limits.tiny / limits.eps))
+    return np.where(extreme & (larger != 0), np.frexp(larger)[1] + 1, 0) if extreme.any() else 0
+
+
+def _reduced(x: Array, exponent: Any) -> Array:
+    """x 2**-exponent."""
+    return make_complex(np.ldexp(x.real, -exponent), np.ldexp(x.imag, -exponent))
 
 
 def complex_expm1(x: Array) -> Array:
-    """exp(x) - 1.  On the real axis NumPy's imaginary part is infinity times zero where exp overflows."""
+    """exp(x) - 1.  NumPy's imaginary part is infinity times zero on the real axis, and parts overflow early."""
     found = np.expm1(x)
+    if (large := (x.real > 30) & np.isfinite(x)).any():
+        power = np.exp(x)
+        shifted = make_complex(np.subtract(power.real, power.real.dtype.type(1)), power.imag)
+        found = np.where(large, shifted, found)
     return make_complex(found.real, np.where(x.imag == 0, x.imag, found.imag))
 
 
@@ -315,9 +338,22 @@ def complex_log1p(x: Array) -> Array:
 
 def complex_divide(x: Array, y: Array) -> Array:
     """x / y where infinities and zeros in either give the infinities and zeros of C99, Annex G.5.1."""
-    quotient = np.true_divide(x, y)
-    lost = (np.isnan(quotient.real) & np.isnan(quotient.imag)) | (y == 0)
+    quotient = _quotient(x, y)
+    vanishing = np.isnan(quotient) & np.isinf(y) & np.isfinite(x)
+    lost = (np.isnan(quotient.real) & np.isnan(quotient.imag)) | (y == 0) | vanishing
     return np.where(lost, _recovered(x, y), quotient) if lost.any() else quotient
+
+
+def _quotient(x: Array, y: Array) -> Array:
+    """x / y, of extreme numbers by way of ordinary ones."""
+    exponent = _excess(y)
+    if not (np.any(exponent) or np.any(_excess(x))):
+        return np.true_divide(x, y)
+    larger = np.maximum(np.abs(x.real), np.abs(x.imag))
+    # As much of the factor 2**-exponent as the dividend can take without overflow.
+    room = np.where(np.isfinite(larger), np.finfo(x.dtype).maxexp - 2 - np.frexp(larger)[1], 0)
+    first = np.maximum(exponent, -room)
+    return _reduced(np.true_divide(_reduced(x, first), _reduced(y, exponent)), exponent - first)
 
 
 def complex_rsqrt(x: Array) -> Array:
@@ -335,8 +371,11 @@ def _recovered(x: Array, y: Array) -> Array:
     infinite = (np.isinf(a) | np.isinf(b)) & by_finite
     vanishing = (np.isinf(c) | np.isinf(d)) & of_finite
     scale = np.where(infinite, infinity, np.where(vanishing, zero, nan))
+    # A quarter, so that sums of large parts do not overflow before they meet the scale.
+    quarter = a.dtype.type(0.25)
     a, b = (
-        np.where(infinite, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (a, b)
+        np.where(infinite, np.copysign(np.where(np.isinf(part), one, zero), part), part * quarter)
+        for part in (a, b)
     )
     c, d = (
         np.where(vanishing, np.copysign(np.where(np.isinf(part), one, zero), part), part) for part in (c, d)

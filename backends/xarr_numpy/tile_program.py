@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.fuse import CHEAP, MOVES
+from xarr.compiler.groups import CHEAP, MOVES
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.op import Op

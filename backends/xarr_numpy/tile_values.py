@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler.fuse import ONE, Along, Group, operands_along
+from xarr.compiler.groups import ONE, Along, Group, operands_along
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr_numpy.tile_grid import Grid, grid

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler import fuse as stage
+from xarr.compiler.groups import work
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.elementwise import Elementwise
@@ -60,7 +61,7 @@ def _is_held(node: Node) -> bool:
 
 def fuse(graph: Graph, worth: Callable[[Ints, int, int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-    return stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)))
+    return stage.fuse(graph, computes, lambda group: worth(group.domain, *work(group)), nests=False)
 
 
 class _Memory(threading.local):

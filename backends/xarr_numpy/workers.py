@@ -13,6 +13,8 @@ Phase = Callable[[int, int, int], object]
 WORTH_A_THREAD: Final = 2**18
 #: Turns of the outermost loop that are handed out together are a multiple of this: whole registers.
 GRAIN: Final = 256
+#: Ranges of turns for each thread, so that one which comes late has less to do.
+PIECES: Final = 8
 
 
 def count() -> int:
@@ -30,22 +32,35 @@ class _Worker:
         self._done = threading.Lock()
         self._wanted.acquire()
         self._done.acquire()
+        self._guard = threading.Lock()
         self._work: Callable[[], None] | None = None
+        #: Whether the thread was woken and has not looked for work since.
+        self._is_waking = False
         threading.Thread(target=self._run, daemon=True, name="xarr").start()
 
     def start(self, work: Callable[[], None]) -> None:
-        self._work = work
-        self._wanted.release()
+        with self._guard:
+            self._work = work
+            if not self._is_waking:
+                self._is_waking = True
+                self._wanted.release()
 
-    def wait(self) -> None:
+    def finish(self) -> None:
+        """Wait until the work is done, or take it back: on a busy machine the thread may not have come to it."""
+        with self._guard:
+            if self._work is not None:
+                self._work = None
+                return
         self._done.acquire()
 
     def _run(self) -> None:
         while True:
             self._wanted.acquire()
-            assert self._work is not None
-            self._work()
-            self._done.release()
+            with self._guard:
+                work, self._work, self._is_waking = self._work, None, False
+            if work is not None:
+                work()
+                self._done.release()
 
 
 class _Pool:
@@ -59,17 +74,22 @@ class _Pool:
 _pool: _Pool | None = None
 
 
-def run(phase: Phase, buffers: int, extent: int, cost: int) -> None:
-    """Run all turns of a phase, whose turns compute `cost` elements each."""
+def run(
+    phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int = PIECES, least: int = 2
+) -> None:
+    """Run all turns of a phase, whose turns compute `cost` elements each.
+
+    Each thread gets about `pieces_each` ranges of them; with fewer than `least` threads there is one range.
+    """
     if extent * cost < WORTH_A_THREAD or extent < 2:
         phase(buffers, 0, extent)
         return
     pool = _present()
-    if not pool.workers or not pool.lock.acquire(blocking=False):
+    if len(pool.workers) + 1 < least or not pool.lock.acquire(blocking=False):
         phase(buffers, 0, extent)
         return
     try:
-        _share(pool, phase, buffers, extent, cost)
+        _share(pool, phase, buffers, extent, cost, pieces_each)
     finally:
         pool.lock.release()
 
@@ -81,10 +101,10 @@ def _present() -> _Pool:
     return _pool
 
 
-def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int) -> None:
+def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int) -> None:
     """Cut the turns into pieces, of which every thread takes the next until there is none."""
     threads = len(pool.workers) + 1
-    piece = max(1, WORTH_A_THREAD // 4 // max(1, cost), -(-extent // (threads * 8)))
+    piece = max(1, WORTH_A_THREAD // 4 // max(1, cost), -(-extent // (threads * pieces_each)))
     if piece > GRAIN:
         piece = -(-piece // GRAIN) * GRAIN
     pieces = iter(range(0, extent, piece))
@@ -106,6 +126,6 @@ def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int) -> N
         worker.start(work)
     work()
     for worker in pool.workers:
-        worker.wait()
+        worker.finish()
     if failures:
         raise failures[0]

@@ -100,17 +100,33 @@ def quotient(x: int, y: int) -> int:
 
 
 def divide_complex(x: Scalar, y: Scalar) -> Scalar:
+    """x / y, each part rounded once"""
+    return pair(*quotient_of_complex(parts(x), parts(y)), x.dtype)
+
+
+def quotient_of_complex(x: tuple[Any, Any], y: tuple[Any, Any]) -> tuple[Any, Any]:
     """(a + b i) / (c + d i) = ((a c + b d) + (b c - a d) i) / (c² + d²)
 
-    (a / 0) + (b / 0) i for y = 0, and 0 for finite x and infinite y.
+    Where y is 0, or one of them is infinite, as C99, Annex G.5.1: a / c + (b / c) i for y = 0, 0 for finite
+    x and infinite y, and infinite for infinite x and finite y where the formula gives NaN + NaN i.
     """
-    (a, b), (c, d) = parts(x), parts(y)
+    (a, b), (c, d) = x, y
+    if c == d == 0:
+        return np.copysign(inf, c) * a, np.copysign(inf, c) * b
+    if np.isfinite(x).all() and np.isinf(y).any():
+        c, d = boxed(c), boxed(d)
+        return 0 * (a * c + b * d), 0 * (b * c - a * d)
     norm = c * c + d * d
-    if norm == 0:
-        return pair(a / norm, b / norm, x.dtype)
-    if np.isfinite(x) and np.isinf(y):
-        return pair(0.0, 0.0, x.dtype)
-    return pair((a * c + b * d) / norm, (b * c - a * d) / norm, x.dtype)
+    real, imaginary = (a * c + b * d) / norm, (b * c - a * d) / norm
+    if np.isnan(real) and np.isnan(imaginary) and np.isinf(x).any() and np.isfinite(y).all():
+        a, b = boxed(a), boxed(b)
+        return inf * (a * c + b * d), inf * (b * c - a * d)
+    return real, imaginary
+
+
+def boxed(part: Any) -> Any:
+    """±1 for an infinite part, ±0 for a finite one"""
+    return np.copysign(float(np.isinf(part)), part)
 
 
 def remainder(x: Scalar, y: Scalar) -> Scalar:
@@ -230,7 +246,11 @@ def sqrt(x: Scalar) -> Scalar:
 
 
 def rsqrt(x: Scalar) -> Scalar:
-    """1 / √x"""
+    """1 / √x; for complex x its parts have the signs of those of √x, conjugated"""
+    if is_complex(x):
+        root = np.sqrt(wide(x))
+        real, imaginary = quotient_of_complex((1.0, 0.0), (root.real, root.imag))
+        return pair(np.copysign(real, root.real), np.copysign(imaginary, -root.imag), x.dtype)
     return rounded(1 / np.sqrt(wide(x)), x.dtype)
 
 
@@ -245,8 +265,13 @@ def exponential(x: Scalar) -> Scalar:
 
 
 def exponential_minus_one(x: Scalar) -> Scalar:
-    """(e to the power x) - 1"""
-    return rounded(np.expm1(wide(x)), x.dtype)
+    """(e to the power x) - 1; real on the real axis"""
+    value = wide(x)
+    if not is_complex(x):
+        return rounded(np.expm1(value), x.dtype)
+    # NumPy's expm1 overflows early.
+    found = np.exp(value) - 1 if value.real > 30 and np.isfinite(value) else np.expm1(value)
+    return pair(found.real, value.imag if value.imag == 0 else found.imag, x.dtype)
 
 
 def log(x: Scalar) -> Scalar:
@@ -255,15 +280,22 @@ def log(x: Scalar) -> Scalar:
 
 
 def log_plus_one(x: Scalar) -> Scalar:
-    """log(1 + x); for complex x = a + b i that is ½ log(1 + (2 a + a² + b²)) + atan2(b, 1 + a) i"""
+    """log(1 + x); near 0 for complex x = a + b i that is ½ log(1 + (2 a + a² + b²)) + atan2(b, 1 + a) i"""
     if is_complex(x):
         a, b = parts(x)
-        return pair(np.log1p(a * (2 + a) + b * b) / 2, np.arctan2(b, 1 + a), x.dtype)
+        is_near = max(abs(a), abs(b)) < 0.5
+        real = np.log1p(a * (2 + a) + b * b) / 2 if is_near else np.log(np.hypot(1 + a, b))
+        return pair(real, np.arctan2(b, 1 + a), x.dtype)
     return rounded(np.log1p(wide(x)), x.dtype)
 
 
 def logistic(x: Scalar) -> Scalar:
-    """1 / (1 + e**-x)"""
+    """1 / (1 + e**-x), which is e**x far to the left of 0"""
+    if is_complex(x):
+        if x.real < -600 and np.isfinite(x):
+            return rounded(np.exp(wide(x)), x.dtype)
+        divisor = 1 + np.exp(-wide(x))
+        return pair(*quotient_of_complex((1.0, 0.0), (divisor.real, divisor.imag)), x.dtype)
     return rounded(1 / (1 + np.exp(-wide(x))), x.dtype)
 
 

@@ -28,12 +28,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "progress",
         "custom_calls",
         "process_rng",
+        "records",
     ),
     ("broadcasting",),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend", "compiler", "compiler.*"),
-    ("lazy", "live_values"),
+    ("lazy", "live_values", "pending"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing"),
     ("array",),
@@ -45,11 +46,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # What a backend may know of the frontend.
 OPEN_TO_BACKENDS = (
     *("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config"),
-    *("progress", "custom_calls", "process_rng"),
+    *("progress", "custom_calls", "process_rng", "records"),
     # What turns groups of ops into loops, which each backend spells in its own language.
-    *("compiler.scalars", "compiler.loops", "compiler.elements", "compiler.fuse", "compiler.nests"),
-    "compiler.object_cache",
-    "compiler.traffic",
+    "compiler.*",
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always
@@ -57,7 +56,7 @@ OPEN_TO_BACKENDS = (
 ALWAYS_INSTALLED = sys.stdlib_module_names | {"numpy", "ml_dtypes", "typing_extensions"}
 
 # Except these, which take long to import and are needed by few.
-COSTLY = ("importlib.metadata", "xarr_numpy.compiled")
+COSTLY = ("difflib", "importlib.metadata", "xarr.explanation.broadcast", "xarr_numpy.compiled")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from xarr.compiler.indexed import gathered
 from xarr.compiler.loops import Affine
 from xarr.compiler.scalars import DType, Value, Values
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
@@ -171,6 +172,13 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
     found: Value | None = None
     for operand in node.operands:
         size = operand.shape[dim]
+        if not index[dim].terms:
+            # A place that is known, such as that of a part of an index vector, is in one operand.
+            if start <= index[dim].constant < start + size:
+                known = (*index[:dim], index[dim] + -start, *index[dim + 1 :])
+                return elements.at(operand, known, predicate)
+            start += size
+            continue
         inside = elements.inside(index[dim], start, start + size, predicate)
         element = elements.at(operand, (*index[:dim], index[dim] + -start, *index[dim + 1 :]), inside)
         found = element if found is None else inside.select(element, found)
@@ -179,10 +187,23 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
     return found
 
 
+def _gather(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
+    assert isinstance(node.op, ops.Gather)
+    operand, indices = node.operands
+    windows = node.op.windows(operand.tensor_type, indices.tensor_type)
+
+    def number(at: Index) -> Value:
+        return elements.at(indices, at, predicate)
+
+    return elements.at(operand, gathered(windows, len(indices.shape), index, number), predicate)
+
+
 def _iota(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
     assert isinstance(node.op, ops.Iota)
-    place = index[node.op.dimension].value(elements.values)
-    return place.convert(node.dtype)
+    place = index[node.op.dimension]
+    if node.dtype.kind == "f":
+        return place.value(elements.values).convert(node.dtype)
+    return place.value(elements.values, node.dtype)
 
 
 def _constant(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
@@ -194,6 +215,7 @@ _MOVES: Final[dict[type[Op], Callable[[Elements, Node, Index, Value | None], Val
     ops.BroadcastInDim: _broadcast,
     ops.Concatenate: _concatenate,
     ops.Constant: _constant,
+    ops.Gather: _gather,
     ops.Iota: _iota,
     ops.Pad: _pad,
     ops.Reshape: _reshape,
@@ -206,18 +228,24 @@ _MOVES: Final[dict[type[Op], Callable[[Elements, Node, Index, Value | None], Val
 def computes(node: Node, lower: Lower) -> bool:
     """Whether `Elements` can compute this node's elements."""
     op = node.op
-    if not _is_held(node) or not all(map(_is_held, node.operands)):
+    if isinstance(op, ops.GetTupleElement):  # of which operation, the fusing stage knows
+        return isinstance(node.operands[0].op, ops.Reduce) and is_held(node)
+    if not all(map(is_held, node.operands)):
+        return False
+    if isinstance(op, ops.Reduce):  # by what computation, whoever gathers knows
+        return True
+    if not is_held(node):
         return False
     if isinstance(op, ops.Reshape):
         return split_axes(node.operands[0].shape, node.shape) is not None
     if isinstance(op, ops.Pad):
         return not any(op.interior)
+    if isinstance(op, ops.Gather):
+        return 0 not in op.slice_sizes
     if isinstance(op, ops.Constant):
         return node.tensor_type.size == 1
     if isinstance(op, ops.Iota):
         return node.dtype.kind in "iu" or node.dtype in (np.float32, np.float64)
-    if isinstance(op, ops.Reduce):  # which ones, the fusing stage knows
-        return node.dtype not in EXTENDED_FLOAT and node.dtype != np.float16
     if isinstance(op, ops.BitcastConvert) and op.dtype.itemsize != node.operands[0].dtype.itemsize:
         return False
     return type(op) in _MOVES or _is_known(op, tuple(operand.dtype for operand in node.operands), lower)
@@ -230,7 +258,7 @@ def _is_known(op: Op, dtypes: tuple[DType, ...], lower: Lower) -> bool:
     return bool(dtypes) and not op.graphs and lower(op, dtypes, operands) is not None
 
 
-def _is_held(node: Node) -> bool:
+def is_held(node: Node) -> bool:
     """Whether loops can hold the elements of an array."""
     kind = node.type
     return (

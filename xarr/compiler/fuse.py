@@ -16,89 +16,36 @@ What moves or repeats elements is free and is copied into every group that uses 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from math import prod
-from typing import Final, TypeAlias
+from typing import Final
 
-from xarr.compiler.elements import split_axes
+from xarr.compiler.accumulators import combination
+from xarr.compiler.groups import (
+    CHEAP,
+    INNER,
+    MOVES,
+    ONE,
+    Along,
+    Group,
+    Ints,
+    operands_along,
+    own_dimensions,
+    whole,
+)
+from xarr.compiler.least_roots import least_roots
+from xarr.compiler.scans import scanned
+from xarr.compiler.scatters import has_rows
+from xarr.compiler.updates import placement
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
-from xarr.ir.op import Op
-
-Ints: TypeAlias = tuple[int, ...]
-#: For each dimension of a node the axis of the domain that it runs along; ONE for a size of 1, which runs
-#: along nothing, and None where the index is computed (shifted, strided, split).
-Along: TypeAlias = "tuple[int | None, ...]"
-ONE: Final = -1
+from xarr.ir.ops.elementwise import Elementwise
+from xarr.ir.types import TensorType
 
 #: Members of a group at most: it bounds the time to compile one.
 MOST_MEMBERS: Final = 120
 #: Groups of one domain among which siblings are looked for.
 MOST_SIBLINGS: Final = 32
-
-MOVES: Final = (
-    *(ops.BroadcastInDim, ops.Concatenate, ops.Constant, ops.Iota, ops.Pad, ops.Reshape),
-    *(ops.Reverse, ops.Slice, ops.Transpose),
-)
-#: Operations of about one instruction; the others are worth keeping.
-CHEAP: Final = (
-    *(ops.Abs, ops.Add, ops.And, ops.BitcastConvert, ops.Ceil, ops.Clamp, ops.Compare, ops.Convert),
-    *(ops.Floor, ops.IsFinite, ops.Maximum, ops.Minimum, ops.Multiply, ops.Negate, ops.Not, ops.Or),
-    *(ops.RoundNearestEven, ops.Select, ops.ShiftLeft, ops.ShiftRightArithmetic),
-    *(ops.ShiftRightLogical, ops.Subtract, ops.Xor),
-)
-#: The combiners that loops know, by name of the op.
-MONOIDS: Final = (ops.Add, ops.Multiply, ops.Maximum, ops.Minimum, ops.And, ops.Or, ops.Xor)
-
-
-def monoid(op: Op) -> type[Op] | None:
-    """The operation by which a reduction combines two elements, if it is one that loops know."""
-    if not isinstance(op, ops.Reduce) or len(op.computation.nodes) != 1:
-        return None
-    (node,) = op.computation.nodes
-    same = node.operands == op.computation.parameters and op.computation.results == (node,)
-    return type(node.op) if same and isinstance(node.op, MONOIDS) else None
-
-
-def work(group: Group) -> tuple[int, int]:
-    """How many cheap and how many costly operations a group has."""
-    members = [node for node in group.along if not isinstance(node.op, MOVES)]
-    cheap = sum(isinstance(node.op, (*CHEAP, ops.Reduce)) for node in members)
-    return cheap, len(members) - cheap
-
-
-def whole(shape: Ints) -> Along:
-    """How the root of a group runs along the domain, which has its shape."""
-    return tuple(ONE if size == 1 else axis for axis, size in enumerate(shape))
-
-
-@dataclass(eq=False)
-class Group:
-    """Nodes on their way to becoming one loop nest; `along` says how each runs along the domain."""
-
-    domain: Ints
-    reduced: Ints
-    along: dict[Node, set[Along]] = field(default_factory=dict)
-
-    def kept(self) -> Ints:
-        return tuple(axis for axis in range(len(self.domain)) if axis not in self.reduced)
-
-    def axes(self, axes: Iterable[int]) -> list[int]:
-        """Those of `axes` that have more than one index."""
-        return [axis for axis in axes if self.domain[axis] != 1]
-
-    def is_output(self, node: Node) -> bool:
-        """Whether each element of `node` is computed in one turn of the loops: then it can be stored."""
-        if len(self.along[node]) != 1:
-            return False
-        (along,) = self.along[node]
-        axes = [axis for axis in along if axis != ONE]
-        return axes in (self.axes(range(len(self.domain))), self.axes(self.kept()))
-
-    def members(self) -> list[Node]:
-        """In an order in which operands come first."""
-        return sorted(self.along, key=lambda node: node.serial)
 
 
 def fuse(
@@ -106,13 +53,17 @@ def fuse(
     computes: Callable[[Node], bool],
     worth: Callable[[Group], bool],
     describe: Callable[[ops.Fusion], str] | None = None,
+    nests: bool = True,
+    thrift: int = 0,
 ) -> Graph:
     """`graph` with groups of nodes exchanged for `Fusion` nodes.
 
     `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe`
-    for people what a group's loops cost.
+    for people what a group's loops cost, `nests` whether a reduction may be inside the loops of a group.
+    `thrift` is what to forgo for the sake of memory: 1 groups over the same elements that become one, 2 groups
+    with several results, since some of these are made too early.
     """
-    return _Fuser(graph, computes, describe).run(worth)
+    return _Fuser(least_roots(graph) if nests else graph, computes, describe, nests).run(worth, thrift)
 
 
 class _Fuser:
@@ -121,10 +72,12 @@ class _Fuser:
         graph: Graph,
         computes: Callable[[Node], bool],
         describe: Callable[[ops.Fusion], str] | None,
+        nests: bool,
     ) -> None:
         self.graph = graph
         self.describe = describe
         self.computes = computes
+        self.nests = nests
         self.results = set(graph.results)
         self.users: dict[Node, list[Node]] = {}
         for node in graph.nodes:
@@ -137,16 +90,24 @@ class _Fuser:
         self.spans: dict[Group, tuple[int, int]] = {}
         self.order = {node: place for place, node in enumerate(graph.nodes)}
 
-    def run(self, worth: Callable[[Group], bool]) -> Graph:
+    def run(self, worth: Callable[[Group], bool], thrift: int = 0) -> Graph:
         for node in reversed(self.graph.nodes):
             self._place(node)
-        self._merge_siblings()
+        if not thrift:
+            self._merge_siblings()
         kept = {group for group in self.spans if worth(group)}
-        return _Builder(self.graph, self.groups, kept, self.describe).run() if kept else self.graph
+        builder = _Builder(self.graph, self.groups, kept, self.describe)
+        if thrift > 1:
+            kept = {group for group in kept if len(builder.outputs[group]) == 1}
+            builder = _Builder(self.graph, self.groups, kept, self.describe)
+        return builder.run() if kept else self.graph
 
     # --- where a node goes ---------------------------------------------------------------------------
 
     def _place(self, node: Node) -> None:
+        if isinstance(node.op, ops.DynamicUpdateSlice) and self.computes(node):
+            self._begin(node)
+            return
         users = self.users.get(node, [])
         groups = list(dict.fromkeys(group for user in users for group in self.groups.get(user, ())))
         outside = node in self.results or any(
@@ -158,13 +119,22 @@ class _Fuser:
             if not self._copy_into(node, groups) or outside:
                 self.arrays.add(node)
             return
-        if isinstance(node.op, ops.Reduce) and (monoid(node.op) is None or not node.op.dimensions):
+        if isinstance(node.op, ops.Reduce) and not self._can_reduce(node):
             return
         alone = not outside and len(groups) == 1
-        for group in groups:
-            if self._join(node, group, alone):
-                return
+        if not isinstance(node.op, ops.Scatter):
+            for group in groups:
+                if self._join(node, group, alone):
+                    return
         self._begin(node)
+
+    def _can_reduce(self, node: Node) -> bool:
+        """Whether the results of a reduction are taken apart where it stands."""
+        assert isinstance(node.op, ops.Reduce)
+        if isinstance(node.type, TensorType):
+            return bool(node.op.dimensions)
+        parts = all(isinstance(user.op, ops.GetTupleElement) for user in self.users.get(node, ()))
+        return bool(node.op.dimensions) and parts and node not in self.results
 
     def _copy_into(self, node: Node, groups: list[Group]) -> bool:
         """Copy a node that moves elements into the groups that use it; whether all take it."""
@@ -179,14 +149,26 @@ class _Fuser:
         return everywhere
 
     def _begin(self, node: Node) -> None:
-        if isinstance(node.op, ops.Reduce):
+        if isinstance(node.op, ops.Reduce) and self.nests and _is_short_or_repeated(node):
+            domain = _kept(node)
+            group = Group(domain, (), along={node: {whole(domain)}})
+            group.inner[node] = tuple(INNER + k for k in range(len(node.op.dimensions)))
+        elif isinstance(node.op, ops.Reduce):
             domain, reduced = node.operands[0].shape, tuple(sorted(node.op.dimensions))
             group = Group(domain, reduced)
             kept = [axis for axis in range(len(domain)) if axis not in reduced]
             group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
+        elif isinstance(node.op, ops.ReduceWindow):
+            group = Group(node.shape, (), along={node: {whole(node.shape)}}, scan=scanned(node))
+        elif isinstance(node.op, ops.Scatter):
+            updates = node.operands[2].shape
+            group = Group(updates, (), along={node: {whole(updates)}}, scatter=node)
         else:
-            group = Group(node.shape, ())
-            group.along[node] = {whole(node.shape)}
+            shape, placed = node.shape, None
+            if isinstance(node.op, ops.DynamicUpdateSlice):
+                shape, placed = node.operands[1].shape, placement(node)
+            group = Group(shape, (), placed)
+            group.along[node] = {whole(shape)}
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.order[node])
 
@@ -203,21 +185,36 @@ class _Fuser:
     def _join(self, node: Node, group: Group, alone: bool) -> bool:
         if len(group.along) >= MOST_MEMBERS:
             return False
+        if group.scatter is not None and not (alone and _scatters(node, group.scatter)):
+            return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
-            joined = _join_reduction(node, asked, group)
+            plain = group.placed is None and group.scan is None
+            joined = plain and _join_reduction(node, asked, group, self.nests)
+        elif isinstance(node.op, ops.ReduceWindow):
+            joined = _joins_scan(node, asked, group)
         else:
-            joined = _is_affordable(node, asked, group)
+            joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
             return False
         before = dict(group.along)
         group.along[node] = self._asked(node, group)
         if not alone and (not group.is_output(node) or self._feeds(node, group)):
             group.along = before
+            group.inner.pop(node, None)
             return False
+        if isinstance(node.op, ops.ReduceWindow):
+            group.scan = scanned(node)
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
+
+    def _is_gathered_often(self, node: Node, group: Group) -> bool:
+        """Whether a gather would compute its elements anew again and again."""
+        if node.tensor_type.size >= prod(group.domain) // 2:
+            return False
+        users = [user for user in self.users[node] if user in group.along]
+        return any(isinstance(user.op, ops.Gather) and user.operands[0] is node for user in users)
 
     # --- groups over the same elements ---------------------------------------------------------------
 
@@ -225,6 +222,8 @@ class _Fuser:
         """Let groups with one domain that read the same arrays run as one, which reads them once."""
         alike: dict[tuple[Ints, Ints], list[Group]] = {}
         for group in self.spans:
+            if group.scatter is not None:
+                continue
             bucket = alike.setdefault((group.domain, group.reduced), [])
             if len(bucket) < MOST_SIBLINGS:
                 bucket.append(group)
@@ -239,6 +238,8 @@ class _Fuser:
     def _are_siblings(self, group: Group, other: Group) -> bool:
         if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
             return False
+        if (group.placed, group.scan) != (other.placed, other.scan) or group.inner or other.inner:
+            return False
         shared = self._read(group) & self._read(other)
         if not any(node.tensor_type.size > 1 for node in shared):
             return False
@@ -250,7 +251,8 @@ class _Fuser:
             operand
             for node, along in group.along.items()
             for operand in node.operands
-            if operand not in group.along and None not in next(iter(along))
+            if operand not in group.along and isinstance(operand.type, TensorType)
+            if None not in next(iter(along))
         }
 
     def _reaches(self, group: Group, other: Group) -> bool:
@@ -319,45 +321,26 @@ class _Fuser:
         return last
 
 
-def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
-    """How the operands of `node` run along the domain if it runs `along` it."""
-    op = node.op
-    if isinstance(op, ops.Reduce):
-        kept = iter(along)
-        inner = tuple(axis if axis in op.dimensions else next(kept) for axis in range(len(group.domain)))
-        shape = node.operands[0].shape
-        return [tuple(ONE if n == 1 else axis for n, axis in zip(shape, inner, strict=True)), ()]
-    return [_one_where_one(operand, _moved(node, k, along)) for k, operand in enumerate(node.operands)]
+def _joins_scan(node: Node, asked: set[Along], group: Group) -> bool:
+    """Whether running totals are asked for where the loops of a group are, and go the way of its others."""
+    plain = not (group.reduced or group.inner or group.placed or group.scatter)
+    same_way = group.scan is None or group.scan == scanned(node)
+    return plain and same_way and asked == {whole(group.domain)}
 
 
-def _one_where_one(operand: Node, along: Along) -> Along:
-    return tuple(ONE if size == 1 else axis for size, axis in zip(operand.shape, along, strict=True))
+def _scatters(node: Node, scatter: Node) -> bool:
+    """Whether an operation can be computed as a scatter goes along, in vectors unless it is cheap."""
+    if isinstance(node.op, ops.Reduce | ops.ReduceWindow | ops.Scatter):
+        return False
+    return isinstance(node.op, (*CHEAP, ops.Gather)) or has_rows(scatter)
 
 
-def _moved(node: Node, number: int, along: Along) -> Along:
-    """The same for operand `number` of a node that is no reduction."""
-    op, operand = node.op, node.operands[number]
-    if isinstance(op, ops.BroadcastInDim):
-        return tuple(along[dim] for dim in op.broadcast_dimensions)
-    if isinstance(op, ops.Transpose):
-        return tuple(along[op.permutation.index(axis)] for axis in range(len(along)))
-    if isinstance(op, ops.Reshape):
-        split = split_axes(operand.shape, node.shape)
-        assert split is not None
-        large = [[axis for axis in axes if node.shape[axis] != 1] for axes in split]
-        return tuple(along[axes[0]] if len(axes) == 1 else None for axes in large)
-    if isinstance(op, ops.Reverse):
-        return tuple(None if axis in op.dimensions else runs for axis, runs in enumerate(along))
-    if isinstance(op, ops.Pad) and number == 1:
-        return ()
-    if isinstance(op, ops.Slice | ops.Pad | ops.Concatenate):
-        same = [a == b for a, b in zip(operand.shape, node.shape, strict=True)]
-        return tuple(runs if equal else None for runs, equal in zip(along, same, strict=True))
-    return along
+def _join_reduction(node: Node, asked: set[Along], group: Group, nests: bool) -> bool:
+    """Whether the group can hold a reduction.
 
-
-def _join_reduction(node: Node, asked: set[Along], group: Group) -> bool:
-    """Whether the group can hold a reduction; its domain may grow by the dimensions that are reduced."""
+    Its domain may grow by the dimensions that are reduced; or the reduction is computed anew for each element
+    of the domain, if it is asked for once for each.
+    """
     assert isinstance(node.op, ops.Reduce)
     domain, reduced = node.operands[0].shape, tuple(sorted(node.op.dimensions))
     kept = [axis for axis in range(len(domain)) if axis not in reduced]
@@ -370,13 +353,109 @@ def _join_reduction(node: Node, asked: set[Along], group: Group) -> bool:
             return False
         group.reduced = reduced
         return True
+    inside = nests and (group.reduced or group.inner or _is_short_or_repeated(node))
+    if inside and _put_inside(node, along, group):
+        return True
     return _grow(node, along, group, domain, reduced, large)
+
+
+#: Elements of a reduction along the last dimension that fill no register.
+SHORT: Final = 16
+#: Results from which reducing them side by side pays.
+MANY: Final = 64
+#: Elements of a row whose inner results can be kept while it is gone through several times.
+LONGEST_ROW: Final = 2**14
+#: Kept indices that keep processors busy.
+FEW_ROWS: Final = 16
+
+
+def _is_short_or_repeated(node: Node) -> bool:
+    """Whether a reduction is better computed element by element of its result, with results in lanes.
+
+    Either it is short, along the last dimension, or its operand is made of smaller arrays that are repeated:
+    these can be read in any order, since they are few.
+    """
+    shape, own = node.operands[0].shape, own_dimensions(node)
+    large = [axis for axis, size in enumerate(shape) if size != 1]
+    if not large or large[-1] not in own or prod(_kept(node)) < MANY:
+        return False
+    count = prod(shape[axis] for axis in own)
+    if count == 1 or combination(node).in_order:
+        return False
+    return (count <= SHORT and not _follows_reduction(node)) or _is_repeated(node.operands[0])
+
+
+def _follows_reduction(node: Node) -> bool:
+    """Whether a reduction's operand is another's result, all but element-wise operations: they make one group."""
+    stack, seen = list(node.operands[:1]), set(node.operands)
+    while stack and len(seen) < MOST_MEMBERS:
+        each = stack.pop()
+        if isinstance(each.op, ops.Reduce):
+            return True
+        if isinstance(each.op, Elementwise | ops.Convert | ops.Select):
+            new = [operand for operand in each.operands if operand not in seen]
+            seen.update(new)
+            stack.extend(new)
+    return False
+
+
+def _kept(node: Node) -> Ints:
+    """The shape of a reduction's results."""
+    own = own_dimensions(node)
+    return tuple(size for axis, size in enumerate(node.operands[0].shape) if axis not in own)
+
+
+def _is_repeated(root: Node) -> bool:
+    """Whether an array is computed from broadcasts alone."""
+    size = root.tensor_type.size
+    stack, seen = [root], {root}
+    while stack:
+        node = stack.pop()
+        if isinstance(node.op, ops.BroadcastInDim | ops.Constant | ops.Iota):
+            if node.operands and node.operands[0].tensor_type.size * 8 > size:
+                return False
+            continue
+        if not isinstance(node.op, Elementwise | ops.Convert | ops.Select) or len(seen) > MOST_MEMBERS:
+            return False
+        new = [operand for operand in node.operands if operand not in seen]
+        seen.update(new)
+        stack.extend(new)
+    return True
+
+
+def _put_inside(node: Node, along: Along, group: Group) -> bool:
+    """Let the group compute a reduction for each element of its domain."""
+    axes = group.axes(range(len(group.domain)))
+    runs = [axis for axis in along if axis not in (ONE, None)]
+    sizes = [node.operands[0].shape[axis] for axis in own_dimensions(node)]
+    if None in along or sorted(runs, key=str) != sorted(axes, key=str) or prod(sizes) == 1:
+        return False
+    if group.reduced and _has_several_stages(group):
+        rows = prod(group.domain[axis] for axis in group.kept())
+        row = prod(group.domain) // rows
+        if axes[-1] not in group.reduced or rows < FEW_ROWS or row > LONGEST_ROW:
+            return False
+    first = INNER + sum(map(len, group.inner.values()))
+    group.inner[node] = tuple(first + k for k in range(len(sizes)))
+    return True
+
+
+def _has_several_stages(group: Group) -> bool:
+    """Whether the elements of the domain are gone through again after a reduction."""
+    axes = set(group.axes(range(len(group.domain))))
+    stage: dict[Node, int] = {}
+    for node in group.members():
+        outer = isinstance(node.op, ops.Reduce) and node not in group.inner
+        stage[node] = max((stage.get(each, 0) for each in node.operands), default=0) + outer
+        if stage[node] and not outer and any(axes.issubset(along) for along in group.along[node]):
+            return True
+    return False
 
 
 def _grow(node: Node, along: Along, group: Group, domain: Ints, reduced: Ints, large: list[int]) -> bool:
     """A group of what comes after a reduction takes the reduction in."""
     axes = group.axes(range(len(group.domain)))
-    if group.reduced or [axis for axis in along if axis != ONE] != axes:
+    if group.reduced or group.inner or [axis for axis in along if axis != ONE] != axes:
         return False
     new = dict(zip(axes, large, strict=True))
     group.along = {
@@ -396,6 +475,8 @@ def _is_affordable(node: Node, asked: set[Along], group: Group) -> bool:
     (along,) = asked
     axes = group.axes(range(len(group.domain)))
     missing = [axis for axis in axes if axis not in along]
+    if any(axis is not None and axis >= INNER for axis in along):
+        return not missing and None not in along
     if None in along:
         return node.tensor_type.size >= prod(group.domain) // 2
     # Along the innermost axis it would be computed anew for each index of the others.
@@ -439,6 +520,7 @@ class _Builder:
             for node, each in groups.items()
             if not isinstance(node.op, MOVES) and each[0] in kept
         }
+        self._settle_parts(groups)
         self.new: dict[Node, Node] = {node: node for node in graph.parameters}
         self.place = {node: place for place, node in enumerate((*graph.parameters, *graph.nodes))}
         self.inputs = {group: self._inputs(group) for group in kept}
@@ -447,6 +529,20 @@ class _Builder:
             group: [node for node in group.members() if node in demanded and node in self.home]
             for group in kept
         }
+
+    def _settle_parts(self, groups: dict[Node, list[Group]]) -> None:
+        """Let the parts of a reduction's results belong to its group, and others read them as arrays."""
+        for part in self.graph.nodes:
+            if not isinstance(part.op, ops.GetTupleElement):
+                continue
+            whole = part.operands[0]
+            home = self.home.get(whole)
+            for group in groups.get(part, ()):
+                if group is not home:
+                    group.along.pop(part, None)
+            if home is not None:
+                home.along[part] = home.along[whole]
+                self.home[part] = home
 
     def _inputs(self, group: Group) -> list[Node]:
         operands = {operand for node in group.members() for operand in node.operands}

@@ -7,7 +7,7 @@ nothing.  Here are the pieces that the rewriting of each op is made of, all of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ from xarr.ir.ops import (
 )
 from xarr.ir.types import TensorType
 from xarr.ir.windows import WindowDimension
+from xarr.records import record
 
 DType = np.dtype[Any]
 Ints = tuple[int, ...]
@@ -46,7 +47,7 @@ INT32: Final = np.dtype(np.int32)
 INT64: Final = np.dtype(np.int64)
 
 
-@dataclass(frozen=True)
+@record
 class Live:
     """One array.
 

@@ -6,7 +6,7 @@ and accumulators; the scalars in it are `Value`s (xarr.compiler.scalars), to whi
     index    how often its loop has run (int64)
     load     an element of a buffer, the `Access` says where; with a predicate as last operand, 0 where
              that is false, and then the place need not exist
-    result   what an accumulator held when its loop ended
+    result   what an accumulator or a carry held when its loop ended
 
 Every phase's outermost loop may be cut into ranges that run at the same time.  Places in buffers are
 `Affine`: a constant plus multiples of index values, so that an emitter sees with which stride they move.
@@ -64,14 +64,15 @@ class Affine:
             return Affine()
         return Affine(tuple((v, f * factor) for v, f in self.terms), self.constant * factor)
 
-    def value(self, values: Values) -> Value:
-        """The number itself."""
+    def value(self, values: Values, dtype: DType = INT64) -> Value:
+        """The number itself, modulo 2**bits of an integer dtype."""
         found: Value | None = None
         for value, factor in self.terms:
-            part = value if factor == 1 else value * factor
+            each = value.convert(dtype)
+            part = each if factor == 1 else each * factor
             found = part if found is None else found + part
         if found is None:
-            return values.constant(self.constant, INT64)
+            return values.constant(np.int64(self.constant), dtype)
         return found + self.constant if self.constant else found
 
 
@@ -100,6 +101,9 @@ class Accumulator:
 
     `combined` computes from `left` and `right`, N values each, which stand for two partial results or a
     partial result and the terms of a turn.  `identities` are neutral.
+
+    With `step` the turns of one loop are gathered otherwise, one after the other: it computes from `left` and
+    `arguments`, which stand for `terms`, of which there may be another number.
     """
 
     identities: tuple[Value, ...]
@@ -108,13 +112,50 @@ class Accumulator:
     right: tuple[Value, ...]
     combined: tuple[Value, ...]
     results: tuple[Value, ...]
+    arguments: tuple[Value, ...] = ()
+    step: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Carry:
+    """What a loop that runs in order hands from turn to turn.
+
+    A turn finds it in `argument` and leaves `following`; the first finds `initial`, which is computed before
+    the loop, and what the last leaves is the `result`.
+    """
+
+    initial: Value
+    argument: Value
+    following: Value
+    result: Value
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """Running totals of a vector loop.
+
+    `running` is in each turn what `initial` and the terms up to this turn give, combined in order by an associative
+    computation: `combined` computes from `left` and `right`, two totals of neighbouring terms.  `initial` is
+    computed before the loop.
+    """
+
+    initial: Value
+    term: Value
+    left: Value
+    right: Value
+    combined: Value
+    running: Value
 
 
 @dataclass(eq=False)
 class Loop:
     """Run the body for index = 0 … extent - 1; an extent that is a Value is computed before the loop.
 
-    A `vector` loop has no order: neighbouring turns run as lanes of one instruction.
+    A `vector` loop has no order, so it carries nothing but running totals (`prefixes`): neighbouring turns
+    run as lanes of one instruction.
+    The outermost loop of a phase may have `bounds`: then its body runs once for each range of turns, whose first
+    and whose end, one behind the last, the bounds are.  Where it `repeats`, each range costs so much by itself that
+    two are no faster than one.
     """
 
     index: Value
@@ -122,6 +163,18 @@ class Loop:
     vector: bool = False
     body: list[Loop | Store] = field(default_factory=list)
     accumulators: list[Accumulator] = field(default_factory=list)
+    carries: list[Carry] = field(default_factory=list)
+    prefixes: list[Prefix] = field(default_factory=list)
+    bounds: tuple[Value, ...] = ()
+    repeats: bool = False
+
+    @property
+    def most_turns(self) -> int:
+        """How often it runs, at most: a computed extent is the smaller of two, one of them constant."""
+        if isinstance(self.extent, int):
+            return self.extent
+        numbers = [x for x in self.extent.operands if x.op == "constant" and x.dtype == INT64]
+        return int(constant_of(numbers[0]))
 
     def walk(self) -> Iterator[Loop]:
         """This loop and those inside, outermost first."""
@@ -141,6 +194,10 @@ class Loop:
             yield from (value for value, _ in part.place.terms)
         for accumulator in self.accumulators:
             yield from accumulator.terms
+        for carry in self.carries:
+            yield carry.following
+        for prefix in self.prefixes:
+            yield prefix.term
 
 
 @dataclass(eq=False)
@@ -160,6 +217,13 @@ class Kernel:
 def index_value(values: Values, name: str) -> Value:
     """A new loop index."""
     return values.make("index", (), INT64, name, unique=True)
+
+
+def carried(values: Values, dtype: DType) -> tuple[Value, Value]:
+    """The argument and the result of a new carry."""
+    return values.make("argument", (), dtype, "c", unique=True), values.make(
+        "result", (), dtype, "r", unique=True
+    )
 
 
 def load(values: Values, buffer: Buffer, place: Affine, predicate: Value | None = None) -> Value:
@@ -206,8 +270,18 @@ class _Writer:
         name = self.name(loop.index, f"i{len(self.names)}")
         word = "vector " if loop.vector else ""
         extent = self.value(loop.extent, indent) if isinstance(loop.extent, Value) else loop.extent
-        self.lines.append(f"{indent}{prefix}{word}for {name} < {extent}:")
+        initial = [self.value(carry.initial, indent) for carry in loop.carries]
+        starts = [self.value(prefix.initial, indent) for prefix in loop.prefixes]
+        if loop.bounds:
+            first, end = (self.name(value, f"i{len(self.names)}") for value in loop.bounds)
+            self.lines.append(f"{indent}{prefix}ranges {first} … {end} of {extent}:")
+        else:
+            self.lines.append(f"{indent}{prefix}{word}for {name} < {extent}:")
         inner = indent + "    "
+        for carry, number in zip(loop.carries, initial, strict=True):
+            self.lines.append(f"{inner}{self.name(carry.argument, f'c{len(self.names)}')} carries {number}")
+        for running, number in zip(loop.prefixes, starts, strict=True):
+            self.prefix(running, number, inner)
         for part in loop.body:
             if isinstance(part, Loop):
                 self.loop(part, inner)
@@ -216,13 +290,29 @@ class _Writer:
                 self.lines.append(f"{inner}{part.buffer.name}[{self.place(part.place, inner)}] = {value}")
         for accumulator in loop.accumulators:
             terms = ", ".join(self.value(term, inner) for term in accumulator.terms)
-            left = [self.name(value, f"a{k}") for k, value in enumerate(accumulator.left)]
-            right = [self.name(value, f"b{k}") for k, value in enumerate(accumulator.right)]
+            held, added = accumulator.left, accumulator.arguments or accumulator.right
+            left = [self.name(value, f"a{k}") for k, value in enumerate(held)]
+            right = [self.name(value, f"b{k}") for k, value in enumerate(added)]
+            first = ", ".join(
+                _constant(value) if value.op == "constant" else self.value(value, inner)
+                for value in accumulator.identities
+            )
             results = ", ".join(self.name(r, f"r{len(self.names)}") for r in accumulator.results)
-            local = dict(zip(accumulator.left + accumulator.right, left + right, strict=True))
-            combined = ", ".join(_expression(value, local) for value in accumulator.combined)
-            first = ", ".join(_constant(value) for value in accumulator.identities)
+            local = dict(zip(held + added, left + right, strict=True))
+            combined = ", ".join(
+                _expression(value, local) for value in accumulator.step or accumulator.combined
+            )
             self.lines.append(f"{inner}{results} combine {terms}  by {combined}  from {first}")
+        for carry in loop.carries:
+            following = self.value(carry.following, inner)
+            self.lines.append(f"{inner}{self.names[carry.argument]} = {following}")
+            self.names[carry.result] = self.names[carry.argument]
+
+    def prefix(self, prefix: Prefix, start: str, indent: str) -> None:
+        term = self.value(prefix.term, indent)
+        total = _expression(prefix.combined, {prefix.left: "a", prefix.right: "b"})
+        name = self.name(prefix.running, f"r{len(self.names)}")
+        self.lines.append(f"{indent}{name} runs over {term}  by {total}  from {start}")
 
     def name(self, value: Value, name: str) -> str:
         self.names[value] = name

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from xarr.backend import Program
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Constant
+from xarr.records import record
 
 #: How many programs are kept, and how much memory they may take together.
 _PROGRAMS_KEPT: Final = 4096
@@ -19,7 +19,7 @@ _BYTES_OF_PROGRAM: Final = 4000
 _BYTES_OF_NODE: Final = 600
 
 
-@dataclass(frozen=True)
+@record
 class Compiled:
     """A program and the graph that the backend compiled it from."""
 
@@ -53,7 +53,7 @@ class Programs:
     def get(self, key: tuple[Any, ...]) -> Compiled | None:
         found = self._programs.get(key)
         # While nothing has to go soon, the order does not matter, and keeping it costs a hash.
-        if found is not None and (2 * len(self) > self.count or 2 * self.nbytes_kept > self.nbytes):
+        if found is not None and (2 * len(self._programs) > self.count or 2 * self.nbytes_kept > self.nbytes):
             self._programs.move_to_end(key)
         return found
 

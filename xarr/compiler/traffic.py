@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from xarr.compiler.loops import Buffer, Kernel, Loop, constant_of
+from xarr.compiler.loops import Buffer, Kernel, Loop
 from xarr.compiler.scalars import Value, in_order
 from xarr.ir.memory_use import shown_bytes
 
@@ -65,7 +65,7 @@ def _nbytes(touched: dict[Buffer, int]) -> int:
 
 def _passes(phase: Loop) -> Iterator[dict[Buffer, int]]:
     """Elements of each buffer that each pass of a phase reads."""
-    extents = {loop.index: _turns(loop) for loop in phase.walk()}
+    extents = {loop.index: loop.most_turns for loop in phase.walk()}
     together = _touched([phase], extents)
     around, turns = phase, extents[phase.index]
     while len(inner := [part for part in around.body if isinstance(part, Loop)]) == 1:
@@ -76,16 +76,6 @@ def _passes(phase: Loop) -> Iterator[dict[Buffer, int]]:
     else:
         for loop in inner:
             yield _touched([loop], extents)
-
-
-def _turns(loop: Loop) -> int:
-    """How often a loop runs, at most: an extent that is computed is the smaller of two, one of them constant."""
-    if isinstance(loop.extent, int):
-        return loop.extent
-    constants = [
-        int(constant_of(x)) for x in loop.extent.operands if x.op == "constant" and x.dtype.kind == "i"
-    ]
-    return constants[0]
 
 
 def _touched(loops: Iterable[Loop], extents: dict[Value, int]) -> dict[Buffer, int]:

@@ -10,7 +10,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +21,14 @@ from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternat
 from xarr.config import current as config
 from xarr.dtypes import default_of, promote, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning
-from xarr.explanation.broadcast import broadcast_error, explain_shapes
+from xarr.explanation.late import broadcast_error, explain_shapes
 from xarr.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, written_operands
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.lazy import Handle, common_backend, unowned, weak_kind, wrap
+from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -37,7 +37,7 @@ DType = np.dtype[Any]
 Nodes = tuple[tuple[Node, ...], AbstractBackend | None]
 
 
-@dataclass(frozen=True)
+@record
 class ImplicitBroadcast:
     """One broadcast that NumPy's rule made: by which function, of which shapes, at which source line."""
 

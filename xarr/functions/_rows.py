@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from xarr import lax
+from xarr.config import current as config
 from xarr.dtypes import (
     BOOL,
     COMPLEX,
@@ -19,7 +20,6 @@ from xarr.dtypes import (
     default_float,
     info,
     promote,
-    promote_weak,
 )
 from xarr.errors import DTypeError
 from xarr.functions._core import (
@@ -30,12 +30,16 @@ from xarr.functions._core import (
     common_dtype,
     is_weak,
     nodes_of,
+    observers,
 )
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
-from xarr.lazy import wrap
+from xarr.ir.source import caller
+from xarr.ir.types import Type
+from xarr.lax.core import ArrayLike, scalar_node
+from xarr.lazy import Handle, recording, wrap
+from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -138,8 +142,77 @@ def unary(name: str, op: Op, rule: Rule, summary: str) -> UnaryFunction:
     return function
 
 
+#: Python numbers that a plan can be made for; bool and the subclasses of these take the long way.
+_NUMBERS: Final = (int, float)
+#: Pairs of operand types for which a function keeps a plan.
+_PLANS_KEPT: Final = 1024
+#: Conversions and broadcasts, each an op and the type that it gives.
+Steps = tuple[tuple[Op, Type], ...]
+
+
+@record(eq=False)
+class _Plan:
+    """What becomes of two operands of some types before an op: found the long way once, and the same each time.
+
+    settings: those in force, by identity; dtype: what a Python number becomes first; left, right: the steps for
+    each operand; type: that of the result.
+    """
+
+    settings: tuple[object, object]
+    dtype: DType
+    left: Steps
+    right: Steps
+    type: Type
+
+    @staticmethod
+    def of(node: Node, x1: ArrayLike, x2: ArrayLike, dtype: DType) -> _Plan | None:
+        """The plan by which `node` was made; None if another pair of such operands might need another."""
+        if recording or config.broadcasting != "numpy":
+            return None
+        left, right = (_steps(end, x) for end, x in zip(node.operands, (x1, x2), strict=True))
+        return None if left is None or right is None else _Plan(config.state(), dtype, left, right, node.type)
+
+    def followed(self, op: Op, x1: ArrayLike, x2: ArrayLike) -> Array | None:
+        """The result for other operands of the same types; None if the plan does not hold now."""
+        own, other = (x1, x2) if isinstance(x1, Handle) else (x2, x1)
+        backend = own._backend
+        both = isinstance(other, Handle)
+        state = config.state()
+        if (
+            backend is None
+            or (both and other._backend is not backend)
+            or recording
+            or observers
+            or state[0] is not self.settings[0]
+            or state[1] is not self.settings[1]
+        ):
+            return None
+        place = caller()
+        first = x1._node if both or own is x1 else scalar_node(x1, self.dtype)
+        second = x2._node if both or own is x2 else scalar_node(x2, self.dtype)
+        for step, type in self.left:
+            first = Node(step, (first,), type, place)
+        for step, type in self.right:
+            second = Node(step, (second,), type, place)
+        return wrap(Node(op, (first, second), self.type, place), backend)
+
+
+def _steps(end: Node, value: ArrayLike) -> Steps | None:
+    """The ops that made `end` of an Array or a Python number, which has another value each time."""
+    start = value._node if isinstance(value, Handle) else None
+    if start is None and type(value) not in _NUMBERS:
+        return None
+    found: list[tuple[Op, Type]] = []
+    while end is not start and len(end.operands) == 1:
+        found.append((end.op, end.type))
+        end = end.operands[0]
+    is_number = start is None and type(end.op) is ops.Constant and not end.shape
+    return tuple(found[::-1]) if end is start or is_number else None
+
+
 def binary(name: str, op: Op, rule: Rule, direct: frozenset[DType], summary: str) -> BinaryFunction:
     """`direct` holds the element types for which the rule changes nothing: the fast path."""
+    plans: dict[tuple[Any, Any], _Plan] = {}
 
     def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         first = getattr(x1, "_node", None)
@@ -152,31 +225,24 @@ def binary(name: str, op: Op, rule: Rule, direct: frozenset[DType], summary: str
             and first.type.dtype in direct
         ):
             return wrap(Node(op, (first, second)), x1._backend)
-        if first is not None and type(x2) in _NUMBERS:
-            pair = _beside_number(name, rule, first, x2)
-            if pair is not None:
-                return wrap(Node(op, pair), x1._backend)
+        key = (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
+        plan = plans.get(key)
+        found = None if plan is None else plan.followed(op, x1, x2)
+        if found is not None:
+            return found
         dtype = common_real_float(name, x1, x2) if rule is to_real_float else rule(name, common_dtype(x1, x2))
         nodes, backend = nodes_of((x1, x2), dtype)
-        return wrap(Node(op, broadcasted_nodes(name, nodes)), backend)
+        node = Node(op, broadcasted_nodes(name, nodes))
+        plan = _Plan.of(node, x1, x2, dtype)
+        if plan is not None:
+            if len(plans) >= _PLANS_KEPT:
+                plans.clear()
+            plans[key] = plan
+        return wrap(node, backend)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
     return function
-
-
-_NUMBERS: Final = (int, float)
-
-
-def _beside_number(name: str, rule: Rule, node: Node, value: float) -> tuple[Node, Node] | None:
-    """A node and a Python number as operands of one type, if the node need not be converted for it.
-
-    A short cut of the general way, which ends in the same nodes: a scalar broadcasts in every mode.
-    """
-    own = node.tensor_type
-    if rule(name, promote_weak(own.dtype, type(value))) != own.dtype:
-        return None
-    return node, broadcast_node(scalar_node(value, own.dtype), own.shape, ())
 
 
 def comparison(name: str, direction: str, summary: str) -> BinaryFunction:

@@ -27,7 +27,7 @@ from xarr.dtypes import (
     promote_weak,
 )
 from xarr.errors import BackendError, DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.explanation.broadcast import broadcast_error
+from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import (
     Device,
     backend_of,

@@ -16,7 +16,7 @@ from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
 from xarr.errors import InputError, ShapeError
-from xarr.explanation.broadcast import broadcast_error
+from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import converted, refuse_out
 from xarr.functions._core import aligned, promoted
 from xarr.lax.core import ArrayLike, integer

@@ -19,7 +19,7 @@ from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.explanation.broadcast import broadcast_error
+from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import fresh, refuse_out
 from xarr.functions._core import DType, as_array, promoted
 from xarr.functions._padding import PAD_MODES, padded_by_constants, padded_by_own, pairs, widths

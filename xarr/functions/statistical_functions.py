@@ -18,7 +18,7 @@ from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, SIGNED, UNSIGNED, canonical, default_float, promote
 from xarr.errors import DTypeError, InputError, ShapeError
-from xarr.explanation.broadcast import broadcast_error
+from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import (
     converted,
     filled,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
+from types import CodeType
 from typing import Any, Final
 
 from xarr.errors import InputError, ShapeError, XarrError
@@ -99,7 +100,13 @@ class Node:
     handles: int
     serial: int
 
-    def __init__(self, op: Op, operands: tuple[Node, ...] = (), type: Type | None = None) -> None:
+    def __init__(
+        self,
+        op: Op,
+        operands: tuple[Node, ...] = (),
+        type: Type | None = None,
+        place: tuple[CodeType, int] | None = None,
+    ) -> None:
         depth, traced = 0, False
         for operand in operands:
             if operand.depth > depth:
@@ -120,7 +127,7 @@ class Node:
         self.serial = next(_serials)
         self.value = None
         self.owner = None
-        self._place = caller()
+        self._place = place or caller()
 
     @property
     def source(self) -> Source | None:
@@ -146,7 +153,7 @@ class Node:
         self.owner = owner  # first: who sees the value in another thread wants its owner too
         self.value = value
         if self.operands:  # A constant stays one: a computation may use it, but no outside data.
-            self.op = Data(self.type)
+            self.op = data_of(self.type)
         self.operands = ()
         self.depth = 0
 
@@ -177,6 +184,12 @@ class Leaf(Node):
     serial = 0
 
 
+@lru_cache(maxsize=4096)
+def data_of(type: Type) -> Data:
+    """The op of values of a type: one for all of them."""
+    return Data(type)
+
+
 def parameter(type: Type) -> Node:
     """A new graph argument."""
     node = Node(Parameter(type), (), type)
@@ -186,7 +199,7 @@ def parameter(type: Type) -> Node:
 
 def data(type: Type, value: Any, owner: Any) -> Node:
     """A leaf that holds a value, a buffer of the backend `owner`."""
-    node = Node(Data(type), (), type)
+    node = Node(data_of(type), (), type)
     node.value, node.owner, node.depth = value, owner, 0
     return node
 

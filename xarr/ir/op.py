@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import FrozenInstanceError, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
-
-from typing_extensions import dataclass_transform
+from dataclasses import Field, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
 
 from xarr.errors import DTypeError, ShapeError
 from xarr.ir.types import TensorType, TupleType, Type
+from xarr.records import made, record
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Graph, Node
@@ -24,12 +23,15 @@ if TYPE_CHECKING:
 OpClass = TypeVar("OpClass", bound="Op")
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Op:
     """Base of all operations.
 
     Equality and hash come from the class and all fields; the hash is computed once.
     """
+
+    if TYPE_CHECKING:  # which the standard library's dataclass() would declare by itself
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     #: The StableHLO (or CHLO) mnemonic, dialect included.
     name: ClassVar[str]
@@ -173,17 +175,10 @@ def dynamic_type(op: Op, operands: Sequence[Type], refusal: DynamicOperands) -> 
     return found
 
 
-@dataclass_transform(frozen_default=True, eq_default=False)
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def operation(cls: type[OpClass]) -> type[OpClass]:
-    """Class decorator of every op: a frozen dataclass whose equality is the one defined on Op.
+    """Class decorator of every op: a record whose equality is the one defined on Op.
 
-    A class without fields of its own already is one, and processing it would only slow the import.
+    A class without fields of its own already is one.
     """
-    if inspect.get_annotations(cls):
-        return dataclass(frozen=True, eq=False)(cls)
-    cls.__setattr__ = _refuse_assignment  # type: ignore[assignment]
-    return cls
-
-
-def _refuse_assignment(op: Op, name: str, value: object) -> NoReturn:
-    raise FrozenInstanceError(f"cannot assign to {name!r} of {type(op).__name__}: an op never changes")
+    return made(cls, eq=False) if inspect.get_annotations(cls) else cls

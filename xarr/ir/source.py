@@ -6,16 +6,17 @@ import ast
 import linecache
 import os
 import sys
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Final
+
+from xarr.records import record
 
 # Not pathlib: it would be a third of what this module costs to import.
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LONGEST_NAME: Final = 24
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """A place in the user's program: a code object and the offset of the instruction that ran."""
 

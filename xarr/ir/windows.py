@@ -11,7 +11,6 @@ specification and of `window_util` in XLA.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
 from typing import Any, Final, NamedTuple
@@ -20,6 +19,7 @@ import numpy as np
 
 from xarr.errors import InputError, ShapeError
 from xarr.ir.op import Op
+from xarr.records import record
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -46,7 +46,7 @@ def dilated(size: int, dilation: int) -> int:
     return (size - 1) * dilation + 1 if size else 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WindowDimension:
     """The window along one dimension.
 
@@ -132,7 +132,7 @@ class WindowDimension:
         return element * self.window_dilation - self.padding_low
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Window:
     """The windows over an array: one WindowDimension for each of its dimensions that they slide along."""
 

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from xarr.broadcasting import align_xla
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, UNSIGNED, canonical, xla_name
 from xarr.errors import BroadcastError, DTypeError, InputError
-from xarr.explanation.broadcast import broadcast_error
+from xarr.explanation.late import broadcast_error
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
@@ -223,8 +223,15 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
 
 def square(x: ArrayLike) -> Array:
-    """x * x."""
-    return mul(x, x)
+    """x * x; (a - b) (a + b) + 2 a b i for complex a + b i, whose parts overflow only if the result does."""
+    (node,), _ = operands("square", x)
+    if node.dtype not in COMPLEX:
+        return mul(x, x)
+    a, b = real(x), imag(x)
+    product = mul(a, b)
+    # The sum of two large equal parts may be infinite, times a difference of 0.
+    is_diagonal = bitwise_and(eq(abs(a), abs(b)), is_finite(a))
+    return complex(select(is_diagonal, sub(a, a), mul(sub(a, b), add(a, b))), add(product, product))
 
 
 def reciprocal(x: ArrayLike) -> Array:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr import tree
+from xarr import records, tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
 from xarr.errors import InputError, ShapeError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 
-@dataclass(frozen=True)
+@records.record
 class Computation:
     """A function as a graph.
 

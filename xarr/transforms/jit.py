@@ -23,7 +23,7 @@ from xarr.ir.source import here
 from xarr.lowering import Lowered, argument_type
 from xarr.shapes import Shape
 from xarr.transforms.recording import inlined, record
-from xarr.transforms.replay import MISSED, Replay, Traced, has_fast_path, replay
+from xarr.transforms.replay import MISSED, Replay, Traced, by_backend, has_fast_path, replay
 from xarr.transforms.signature import Call, Signature, call_of, exact, static
 from xarr.tree import Structure
 
@@ -240,8 +240,11 @@ class Jitted:
             return inlined(traced, call)
         result = traced.run(call.leaves)
         if has_fast_path(call):
-            self._replay, self._text = replay(traced, call)
-            self._replays = (self._replay, *self._replays[: _REPLAYS_KEPT - 1])
+            in_python, self._text = replay(traced, call)
+            faster = by_backend(traced, call)
+            found = (in_python,) if faster is None else (faster, in_python)
+            self._replay = found[0]
+            self._replays = (*found, *self._replays[: _REPLAYS_KEPT - len(found)])
         return result
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Function | None = None) -> Call:

@@ -26,15 +26,16 @@ import numpy as np
 
 from xarr import backend as backends, lazy, tree
 from xarr.array import Array
-from xarr.backend import AbstractBackend, Program, failed_node
+from xarr.backend import AbstractBackend, Program, Recipe, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.config import current as config
 from xarr.dtypes import COMPLEX, INTEGER, info
 from xarr.functions._core import observers
 from xarr.host import scalar
-from xarr.ir.graph import Data, Graph, Leaf, Node, data
+from xarr.ir.graph import Graph, Leaf, Node, data, data_of
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
+from xarr.transforms.donation import claim
 from xarr.transforms.signature import Argument, Call, Signature, Static, exact
 from xarr.transforms.weak import computed
 from xarr.tree import Structure
@@ -129,15 +130,22 @@ class Traced:
         lazy.evaluate(*outer)
         graph = lower(self.graph, owner, hot=True)
         hidden = tuple([lazy.buffer_of(node, owner) for node in self.captured])
-        return Compiled(owner.compile(graph), graph, hidden, outer)
+        given = [self.arrays.index(place) for place in self.donation.leaves if place in self.arrays]
+        program = owner.compile_owning(graph, given) if given else owner.compile(graph)
+        return Compiled(program, graph, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
         compiled, owner = self.compiled(), self.owner
         lazy.evaluate(*[leaf for leaf in leaves if isinstance(leaf, Handle)])
+        for place in self.donation.leaves:
+            claim(leaves[place], owner)
         buffers = [_buffer(leaves[place], owner) for place in self.arrays]
         names = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
         buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
+        for place in self.donation.leaves:
+            if isinstance(leaves[place], Handle):
+                leaves[place]._give_away(self.donation.taker)
         try:
             values = compiled.program(*buffers, *compiled.hidden)
         except BaseException as error:
@@ -145,9 +153,6 @@ class Traced:
             raise
         pairs = list(zip(self.graph.result_types, values, strict=True))
         results = [lazy.wrap(data(*pairs[place], owner), owner) for place in self.places]
-        for place in self.donation.leaves:
-            if isinstance(leaves[place], Handle):
-                leaves[place]._give_away(self.donation.taker)
         return tree.unflatten(self.structure, results)
 
 
@@ -173,6 +178,40 @@ def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any]
 def has_fast_path(call: Call) -> bool:
     """Whether `replay` can be made for calls like this one."""
     return "other" not in call.sources
+
+
+def by_backend(traced: Traced, call: Call) -> Replay | None:
+    """What `replay` gives, made by the backend, where it can do that: for Arrays alone, by position."""
+    arguments, structure = call.signature.arguments, traced.structure
+    compiled = traced.compiled()
+    nodes = [traced.graph.results[place] for place in traced.places]
+    taken, given = _static(call.signature.types), _static([node.type for node in nodes])
+    is_flat = all(
+        isinstance(each, Argument) and each.structure.container is None and isinstance(each.place, int)
+        for each in arguments
+    )
+    is_simple = structure.container is None or (
+        structure.container is tuple and all(child.container is None for child in structure.children)
+    )
+    if not (is_flat and is_simple and taken and given) or set(call.sources) != {"Array"}:
+        return None
+    if traced.numbers or compiled.hidden or traced.donation.leaves:
+        return None
+    settings, overridden = config.state()
+    recipe = Recipe(
+        *(Array, Leaf, traced.owner, MISSED, (lazy.recording, observers)),
+        setting=(config.__dict__, "_global", settings),
+        override=(config._overrides, overridden),
+        arguments=taken,
+        results=tuple([(data_of(type), type, node._place) for type, node in zip(given, nodes, strict=True)]),
+        in_tuple=structure.container is tuple,
+    )
+    return traced.owner.replay(compiled.graph, traced.places, recipe)
+
+
+def _static(types: Sequence[Any]) -> tuple[TensorType, ...] | None:
+    """The types, if all are those of arrays without dynamic dimensions."""
+    return tuple(types) if all(type(each) is TensorType and not each.dynamic for each in types) else None
 
 
 def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
@@ -214,6 +253,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "overrides": config._overrides.get,
     "MISSED": MISSED,
     "apart": apart,
+    "claim": claim,
     "exact": exact,
     "scalar": scalar,
     "array": np.array,
@@ -239,8 +279,8 @@ class _Writer:
         self._unless("config['_global'] is not settings", "overrides() is not overridden")
         for place, number in enumerate(self.traced.numbers):
             self._number(f"c{place}", number)
-        self._call()
         self._donate()
+        self._call()
         self._results()
         names = ", ".join(["program", "explain", "backend", "settings", "overridden", *self.constants])
         body = "\n".join([f"        {line}" for line in self.lines])
@@ -397,7 +437,7 @@ class _Writer:
 
     def _is_lent(self, place: int) -> bool:
         """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
-        is_static = all(type(t) is TensorType and not t.dynamic for t in self.traced.graph.result_types)
+        is_static = _static(self.traced.graph.result_types) is not None
         is_large = self.call.signature.types[place].nbytes > _LARGE
         return self.call.sources[place] == "ndarray" and is_static and is_large
 
@@ -405,6 +445,8 @@ class _Writer:
         donation = self.traced.donation
         for place in donation.leaves:
             if self.call.sources[place] == "Array":
+                # The variables for the node and the buffer refer to them once more.
+                self.lines.append(f"claim(x{place}, backend, 1)")
                 self.lines.append(f"x{place}._give_away({self._name('W', donation.taker)})")
 
     def _results(self) -> None:
@@ -414,7 +456,7 @@ class _Writer:
             m, y = f"m{number}", f"y{number}"
             self.lines += [
                 f"{m} = new(Leaf)",
-                f"{m}.op = {self._name('O', _data(node.type))}",
+                f"{m}.op = {self._name('O', data_of(node.type))}",
                 f"{m}.type = {self._name('T', node.type)}",
                 f"{m}.value = v{place}",
                 f"{m}.owner = backend",
@@ -444,12 +486,6 @@ class _Writer:
             return f"{{{', '.join(f'{key}: {each}' for key, each in zip(keys, inner, strict=True))}}}"
         fields = ", ".join(f"{key}={each}" for key, each in zip(structure.keys, inner, strict=True))
         return f"{self._name('C', container)}({fields})"
-
-
-@lru_cache(maxsize=4096)
-def _data(type: Any) -> Data:
-    """One op for all values of a type."""
-    return Data(type)
 
 
 def _key(key: Any, name: Callable[[str, Any], str]) -> str:

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from xarr.compiler import object_cache
 from xarr.errors import BackendError
 
 if TYPE_CHECKING:
@@ -62,6 +63,19 @@ def assemble(ir: str, optimise: bool = False, machine: Machine | None = None) ->
     """
     with _lock:
         return (machine or Machine.host()).object_code(ir, optimise)
+
+
+def object_code(ir: str) -> bytes:
+    """As `assemble` gives it, or as it did once before on such a processor."""
+    cache = object_cache.present()
+    if cache is None:
+        return assemble(ir)
+    key = object_cache.key_of(ir, target(), f"level {CODEGEN_LEVEL}")
+    found = cache.get(key)
+    if found is None:
+        found = assemble(ir)
+        cache.put(key, found)
+    return found
 
 
 def load(object_code: bytes, names: Iterable[str], machine: Machine | None = None) -> Code:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from xarr.compiler.loops import Accumulator, Kernel, Loop, Store
+from xarr.compiler.loops import Accumulator, Carry, Kernel, Loop, Prefix, Store
 from xarr.compiler.scalars import Value
 from xarr_numpy.compiled.instructions import Block, register_type
 from xarr_numpy.compiled.registers import SHORT, UNROLL, Registers, order_of, roots_of
@@ -34,7 +34,11 @@ class _Function(Registers):
 
     def text(self) -> str:
         self.entry()
-        self._loop(self.phase, "%begin", "%end")
+        if self.phase.bounds:
+            self.block.names.update(zip(self.phase.bounds, ("%begin", "%end"), strict=True))
+            self._body(self.phase)
+        else:
+            self._loop(self.phase, "%begin", "%end")
         self.write("ret void")
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)
         return f"define void @{self.name}(ptr %buffers, i64 %begin, i64 %end) {_ATTRIBUTES} {{\nentry:\n{body}\n}}"
@@ -43,7 +47,13 @@ class _Function(Registers):
 
     def _loop(self, loop: Loop, begin: str, end: str) -> None:
         self.hoist(loop)
-        if loop.vector:
+        if isinstance(loop.extent, Value) and loop.most_turns == 1 and not loop.accumulators + loop.carries:
+            self._once_or_not(loop, end)
+        elif loop.prefixes:
+            self._prefix_loop(loop, begin, end)
+        elif loop.vector and begin == "0" and self._is_one_register(loop):
+            self._one_register(loop, end)
+        elif loop.vector:
             self._vector_loop(loop, begin, end)
         else:
             self._serial_loop(loop, begin, end)
@@ -60,16 +70,49 @@ class _Function(Registers):
                 else:
                     self._loop(part, "0", str(extent))
 
+    def _is_one_register(self, loop: Loop) -> bool:
+        """Whether a vector loop that does nothing but store has one turn."""
+        stores = not (loop.accumulators or loop.prefixes) and all(
+            isinstance(part, Store) for part in loop.body
+        )
+        return stores and isinstance(loop.extent, int) and loop.extent <= self.width
+
+    def _one_register(self, loop: Loop, end: str) -> None:
+        around_base, around_mask = dict(self.base), self.mask
+        outside = self.inner()
+        self.vectors.add(loop.index)
+        self.base[loop.index] = "0"
+        if loop.extent != self.width:
+            self.mask = self._first_lanes("0", end)
+        self._body(loop)
+        self.leave(outside)
+        self.base, self.mask = around_base, around_mask
+
+    def _once_or_not(self, loop: Loop, end: str) -> None:
+        """A loop that gathers nothing and whose extent is 1 or 0."""
+        body, done = self.labels("body", "done")
+        runs = self.line(f"icmp ne i64 {end}, 0")
+        self.write(f"br i1 {runs}, label %{body}, label %{done}")
+        outside = self.inner()
+        self.begin(body)
+        self.block.names[loop.index] = "0"
+        self._body(loop)
+        self.write(f"br label %{done}")
+        self.leave(outside)
+        self.begin(done)
+
     def _serial_loop(self, loop: Loop, begin: str, end: str) -> None:
         head, body, done = self.labels("head", "body", "done")
         # In a vector loop every lane gathers its own.
         wide = [bool(self.base)] * len(loop.accumulators)
         first = self._starts(loop.accumulators, wide)
+        initial = self._registers_of([carry.initial for carry in loop.carries])
         before_label = self.label
         self.write(f"br label %{head}")
         self.begin(head)
         index = f"%{head}.i"
         slots = self._phi_slots(loop.accumulators, wide, head)
+        held = self._carried(loop, head)
         place = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {index}, {end}")
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
@@ -81,19 +124,42 @@ class _Function(Registers):
             self._combine(accumulator, slot, accumulator.terms, is_wide)
             for accumulator, slot, is_wide in zip(loop.accumulators, slots, wide, strict=True)
         ]
+        carried = self._registers_of([carry.following for carry in loop.carries])
         step = self.line(f"add nsw i64 {index}, 1")
         last = self.label
         self.write(f"br label %{head}")
         phis = [f"{index} = phi i64 [ {begin}, %{before_label} ], [ {step}, %{last} ]"]
         phis += self._phis(loop.accumulators, wide, slots, first, before_label, following, last)
+        rows = zip(loop.carries, held, initial, carried, strict=True)
+        phis += [
+            f"{slot} = phi {self._kind(carry)} [ {x}, %{before_label} ], [ {y}, %{last} ]"
+            for carry, slot, x, y in rows
+        ]
         self.lines[place:place] = phis
         self.leave(outside)
         self.begin(done)
+        self.block.names.update((carry.result, slot) for carry, slot in zip(loop.carries, held, strict=True))
         for accumulator, slot, is_wide in zip(loop.accumulators, slots, wide, strict=True):
             for result, register in zip(accumulator.results, slot, strict=True):
                 if is_wide:
                     self.vectors.add(result)
                 self.block.names[result] = register
+
+    def _carried(self, loop: Loop, head: str) -> list[str]:
+        """Registers for what the loop carries: in a vector loop every lane has its own."""
+        slots = [f"%{head}.c{number}" for number in range(len(loop.carries))]
+        for carry, slot in zip(loop.carries, slots, strict=True):
+            self.block.names[carry.argument] = slot
+            if self.base:
+                self.vectors.update((carry.argument, carry.result))
+        return slots
+
+    def _registers_of(self, values: list[Value]) -> list[str]:
+        self.compute(values)
+        return [self.block.operand(value, self.width if self.base else 1) for value in values]
+
+    def _kind(self, carry: Carry) -> str:
+        return register_type(carry.argument.dtype, self.width if self.base else 1)
 
     def _starts(self, accumulators: list[Accumulator], wide: list[bool]) -> list[list[str]]:
         self.compute(value for accumulator in accumulators for value in accumulator.identities)
@@ -135,16 +201,20 @@ class _Function(Registers):
         """The registers after `terms` have joined what is `held`."""
         self.compute(terms)
         width = self.width if wide else 1
-        return self._combined(accumulator, held, [self.block.operand(term, width) for term in terms], wide)
+        names = dict(zip(accumulator.left, held, strict=True))
+        added = accumulator.arguments or accumulator.right
+        names.update((name, self.block.operand(term, width)) for name, term in zip(added, terms, strict=True))
+        return self._computed(accumulator.step or accumulator.combined, names, wide)
 
     def _combined(self, accumulator: Accumulator, left: list[str], right: list[str], wide: bool) -> list[str]:
+        names = dict(zip(accumulator.left + accumulator.right, left + right, strict=True))
+        return self._computed(accumulator.combined, names, wide)
+
+    def _computed(self, values: tuple[Value, ...], names: dict[Value, str], wide: bool) -> list[str]:
         width = self.width if wide else 1
         block = Block(width, lambda value: wide, prefix=f"{self.labels('c')[0]}.")
-        names = dict(zip(accumulator.left, left, strict=True)) | dict(
-            zip(accumulator.right, right, strict=True)
-        )
-        block.emit(accumulator.combined, names)
-        found = [block.operand(value, width) for value in accumulator.combined]
+        block.emit(values, names)
+        found = [block.operand(value, width) for value in values]
         self.flush()
         self.lines += block.lines
         self.declarations |= block.declarations
@@ -163,9 +233,12 @@ class _Function(Registers):
         self.vectors.add(loop.index)
         starts = self._starts(loop.accumulators, [True] * len(loop.accumulators))
         held = [list(starts) for _ in range(copies)]
-        chunked = bool(loop.accumulators) and not (
-            isinstance(loop.extent, int) and loop.extent <= 2 * CHUNK * step
+        rounded = any(
+            value.dtype.kind == "f" and value.op in ("add", "mul")
+            for accumulator in loop.accumulators
+            for value in accumulator.combined
         )
+        chunked = rounded and not (isinstance(loop.extent, int) and loop.extent <= 2 * CHUNK * step)
         if chunked:
             held = self._chunks(loop, begin, middle, held, step)
         else:
@@ -183,11 +256,93 @@ class _Function(Registers):
             folded = self._fold(accumulator, registers)
             self.block.names.update(zip(accumulator.results, folded, strict=True))
 
+    # --- running totals ----------------------------------------------------------------------------------
+
+    def _prefix_loop(self, loop: Loop, begin: str, end: str) -> None:
+        """One register a turn; each goes on from the total of those before."""
+        self.vectors.add(loop.index)
+        self.vectors.update(prefix.running for prefix in loop.prefixes)
+        initial = [prefix.initial for prefix in loop.prefixes]
+        self.compute(initial)
+        held = [self.block.operand(value, self.width) for value in initial]
+        count = self.line(f"sub nsw i64 {end}, {begin}")
+        full = self.line(f"and i64 {count}, {-self.width}")
+        middle = self.line(f"add nsw i64 {begin}, {full}")
+        held = self._prefix_turns(loop, begin, middle, held, masked=False)
+        length = loop.extent if isinstance(loop.extent, int) and begin == "0" else 1
+        if length % self.width:
+            self._prefix_turns(loop, middle, end, held, masked=True)
+
+    def _prefix_turns(self, loop: Loop, begin: str, end: str, held: list[str], masked: bool) -> list[str]:
+        """A loop of one register a turn; the totals at its end, in all lanes."""
+        head, body, done = self.labels("head", "body", "done")
+        before_label = self.label
+        self.write(f"br label %{head}")
+        self.begin(head)
+        base = f"%{head}.i"
+        slots = [f"%{head}.p{number}" for number in range(len(held))]
+        place = len(self.lines)
+        self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
+        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
+        outside, around_base, around_mask = self.inner(), dict(self.base), self.mask
+        self.begin(body)
+        self.base[loop.index] = base
+        if masked:
+            self.mask = self._first_lanes(base, end)
+        following = [self._runs(prefix, slot) for prefix, slot in zip(loop.prefixes, slots, strict=True)]
+        self._body(loop)
+        self.base, self.mask = around_base, around_mask
+        next_base = self.line(f"add nsw i64 {base}, {self.width}")
+        last = self.label
+        self.write(f"br label %{head}")
+        phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{last} ]"]
+        kinds = [register_type(prefix.running.dtype, self.width) for prefix in loop.prefixes]
+        rows = zip(slots, kinds, held, following, strict=True)
+        phis += [
+            f"{slot} = phi {kind} [ {x}, %{before_label} ], [ {y}, %{last} ]" for slot, kind, x, y in rows
+        ]
+        self.lines[place:place] = phis
+        self.leave(outside)
+        self.begin(done)
+        return slots
+
+    def _runs(self, prefix: Prefix, before: str) -> str:
+        """Give the totals of a turn a register; what goes on to the next turn."""
+        width = self.width
+        self.compute([prefix.term])
+        found = self.block.operand(prefix.term, width)
+        kind = register_type(prefix.term.dtype, width)
+        distance = 1
+        while distance < width:
+            shifted = self._lanes_of(kind, found, [max(0, lane - distance) for lane in range(width)])
+            total = self._total(prefix, shifted, found)
+            has_more = ", ".join(f"i1 {'true' if lane >= distance else 'false'}" for lane in range(width))
+            found = self.line(f"select <{width} x i1> <{has_more}>, {kind} {total}, {kind} {found}")
+            distance *= 2
+        self.block.names[prefix.running] = self._total(prefix, before, found)
+        # The last lane of the totals, but sooner there than by way of them.
+        return self._total(prefix, before, self._lanes_of(kind, found, [width - 1] * width))
+
+    def _lanes_of(self, kind: str, register: str, lanes: list[int]) -> str:
+        order = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.line(f"shufflevector {kind} {register}, {kind} poison, <{self.width} x i32> <{order}>")
+
+    def _total(self, prefix: Prefix, left: str, right: str) -> str:
+        block = Block(self.width, lambda value: True, prefix=f"{self.labels('c')[0]}.")
+        block.emit([prefix.combined], {prefix.left: left, prefix.right: right})
+        found = block.operand(prefix.combined, self.width)
+        self.flush()
+        self.lines += block.lines
+        self.declarations |= block.declarations
+        self.helpers |= block.functions
+        return found
+
     def _copies(self, loop: Loop) -> int:
         size = len(order_of(root for each in loop.walk() for root in roots_of(each)))
         if len(loop.body) and any(isinstance(part, Loop) for part in loop.body):
             return 1
-        wanted = UNROLL if loop.accumulators else 2
+        gathered = sum(len(accumulator.results) for accumulator in loop.accumulators)
+        wanted = UNROLL if gathered == 1 else 2
         if isinstance(loop.extent, int):
             wanted = min(wanted, max(1, loop.extent // self.width))
         copies = wanted if size <= SHORT else 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +46,7 @@ def element_type(dtype: DType) -> str:
     return _FLOATS[dtype]
 
 
+@lru_cache(maxsize=256)
 def register_type(dtype: DType, width: int) -> str:
     """LLVM's type of `width` elements in a register: a scalar for one, else a vector."""
     element = element_type(dtype)
@@ -53,12 +55,18 @@ def register_type(dtype: DType, width: int) -> str:
 
 def literal(value: Value) -> str:
     """A constant as LLVM writes it, to the bit."""
-    (number,) = np.frombuffer(value.attribute, value.dtype)
-    if value.dtype == BOOL:
+    return _literal(value.attribute, value.dtype)
+
+
+@lru_cache(maxsize=4096)
+def _literal(raw: bytes, dtype: DType) -> str:
+    # Kept, because the coefficients of a polynomial are in every kernel that has its function.
+    (number,) = np.frombuffer(raw, dtype)
+    if dtype == BOOL:
         return "true" if number else "false"
-    if value.dtype.kind != "f":
+    if dtype.kind != "f":
         return str(number)
-    if value.dtype == np.float16:
+    if dtype == np.float16:
         return f"0xH{int(number.view(np.uint16)):04X}"
     return f"0x{_double_bits(number):016X}"
 

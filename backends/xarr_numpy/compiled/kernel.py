@@ -3,38 +3,67 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler import elements, fuse as stage, object_cache
+from xarr.backend import Recipe
+from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
+from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop
-from xarr.compiler.nests import build
 from xarr.compiler.traffic import traffic
+from xarr.compiler.updates import is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
+from xarr.ir.memory_use import peak
+from xarr.ir.ops.fusion import inside, reused
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, builtin, emitter
+from xarr_numpy.compiled import assembler, builtin, emitter, replay, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
 
+#: Bytes that groups may take at once, whatever the operations one by one do.
+LITTLE: Final = 2**20
+
 
 def computes(node: Node) -> bool:
     """Whether compiled loops can hold a node."""
-    return elements.computes(node, lower)
+    if isinstance(node.op, ops.Reduce) and not accumulators.is_computed(node, lower):
+        return False
+    return (
+        elements.computes(node, lower)
+        or scatters.computes(node, lower)
+        or scans.computes(node, lower)
+        or (
+            is_update(node)
+            and all(elements.computes(each, lower) for each in node.operands[1:])
+            and not isinstance(node.operands[1].op, ops.Reduce)
+        )
+    )
 
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
-    """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-    return stage.fuse(graph, computes, lambda group: worth(group.domain, *stage.work(group)), describe)
+    """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has.
+
+    The groups need no more memory than the operations one by one, but for a little.
+    """
+    allowed = max(peak(graph, inside).total, LITTLE)
+    for thrift in range(3):
+        found = stage.fuse(
+            graph, computes, lambda group: worth(group.shape(), *work(group)), describe, thrift=thrift
+        )
+        found = window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
+        if peak(found, inside, reused(found)).total <= allowed:
+            return found
+    return graph
 
 
 def describe(fusion: ops.Fusion) -> str:
     """The memory traffic of a group's loops."""
-    return str(traffic(build(fusion, lower)))
+    return str(traffic(window_kernels.build(fusion)))
 
 
 class CompiledKernel:
@@ -44,28 +73,43 @@ class CompiledKernel:
     """
 
     def __init__(self, fusion: ops.Fusion) -> None:
-        self.program: Kernel = build(fusion, lower)
+        self.program: Kernel = window_kernels.build(fusion)
         self.text, names = emitter.emit(self.program)
         graph = fusion.computation
         self._shapes = [(node.shape, node.dtype) for node in graph.results]
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call
+        #: The address of the only phase, where it runs as part of a built-in function.
+        self._entry: int | None = None
         if self._is_small() and builtin.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
             self.text += builtin.DECLARATIONS + builtin.entry_text("entry", names[0], count, _extent(phase))
             self._load([*names, "entry"])
             self.call = self._direct(builtin.function(self._code.addresses["entry"]))
+            self._entry = self._code.addresses[names[0]]
             _immortal.append(self._code)
         else:
             self._load(names)
 
+    def replay(
+        self, recipe: Recipe, operands: Sequence[int], results: Sequence[int]
+    ) -> Callable[..., Any] | None:
+        """A built-in function that does what `recipe` says, for a small kernel, else None.
+
+        operands: which argument each operand is; results: which of the kernel's each result is.
+        """
+        if self._entry is None:
+            return None
+        (phase,) = self.program.phases
+        return replay.function(recipe, self._entry, _extent(phase), operands, results)
+
     def _load(self, names: list[str]) -> None:
-        self._code = assembler.load(object_code(self.text), names)
+        self._code = assembler.load(assembler.object_code(self.text), names)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
-            (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase))
+            (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase), *_ranges(phase))
             for name, phase in zip(names, self.program.phases, strict=False)
         ]
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
@@ -102,13 +146,24 @@ class CompiledKernel:
         return found
 
     def _call(self, *operands: Array) -> Any:
+        return self.write_over((), *operands)
+
+    def write_over(self, pairs: Sequence[tuple[int, int]], *operands: Array) -> Any:
+        """The same, with some results in the memory of an operand: pairs of a result and an operand.
+
+        What is read-only, or does not lie in row-major order, is not written to.
+        """
         inputs = [np.ascontiguousarray(operand) for operand in operands]
-        outputs = [pool.empty(shape, dtype) for shape, dtype in self._shapes]
+        taken = {result: inputs[k] for result, k in pairs if operands[k].flags.carray}
+        outputs = [
+            taken[number].view(dtype).reshape(shape) if number in taken else pool.empty(shape, dtype)
+            for number, (shape, dtype) in enumerate(self._shapes)
+        ]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
         pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
         address = ctypes.addressof(pointers)
-        for function, extent, cost in self._phases:
-            workers.run(function, address, extent, cost)
+        for function, extent, cost, pieces_each, least in self._phases:
+            workers.run(function, address, extent, cost, pieces_each, least)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __str__(self) -> str:
@@ -120,30 +175,23 @@ class CompiledKernel:
 _immortal: list[assembler.Code] = []
 
 
-def object_code(text: str) -> bytes:
-    """Compiled, or as it was compiled once before on such a processor."""
-    cache = object_cache.present()
-    if cache is None:
-        return assembler.assemble(text)
-    key = object_cache.key_of(text, assembler.target(), f"level {assembler.CODEGEN_LEVEL}")
-    found = cache.get(key)
-    if found is None:
-        found = assembler.assemble(text)
-        cache.put(key, found)
-    return found
-
-
 def _extent(phase: Loop) -> int:
     assert isinstance(phase.extent, int), "the outermost loop has a fixed number of turns"
     return phase.extent
 
 
+def _ranges(phase: Loop) -> tuple[int, int]:
+    """How many ranges each thread gets, and how many threads are worth it."""
+    return 1 if phase.bounds else workers.PIECES, 3 if phase.repeats else 2
+
+
 def _turn_cost(phase: Loop) -> int:
     """About how many elements one turn of the outermost loop computes."""
+    if phase.bounds:  # the body is shared among all turns
+        return sum(_elements(part) for part in phase.body if isinstance(part, Loop)) // _extent(phase)
     return _elements(phase) // max(1, _extent(phase))
 
 
 def _elements(loop: Loop) -> int:
-    extent = loop.extent if isinstance(loop.extent, int) else 1024
     inner = [_elements(part) for part in loop.body if isinstance(part, Loop)]
-    return extent * max(1, sum(inner))
+    return loop.most_turns * max(1, sum(inner))

@@ -11,6 +11,8 @@ from xarr_numpy.compiled.instructions import Block, element_type, register_type
 
 #: Bytes of a vector register.
 REGISTER: Final = 64
+#: Elements apart up to which neighbouring lanes are loaded as whole registers, and the rest thrown away.
+NEAR: Final = 4
 #: Values up to which the body of a vector loop is repeated, and how often.
 SHORT: Final = 40
 UNROLL: Final = 4
@@ -25,16 +27,38 @@ def memory_type(dtype: DType, width: int = 1) -> str:
 def width_of(phase: Loop) -> int:
     """Lanes of a register that holds the widest elements of the phase."""
     sizes = [4]
+    # What is the same in all lanes, such as the number of the row that they are taken from, takes no room.
+    lanes = {loop.index for loop in phase.walk() if loop.vector}
     for value in order_of(root for loop in phase.walk() for root in roots_of(loop)):
+        if not lanes.isdisjoint(value.operands):
+            lanes.add(value)
+        elif value.operands or value.op in ("constant", "index"):
+            continue
         if value.dtype != INT64 or value.op == "load":
             sizes.append(value.dtype.itemsize)
     width = REGISTER // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
-    return width * UNROLL if len(sizes) <= SHORT and _has_loop_of_lanes(phase) else width
+    found = list(_with_loops_of_lanes(phase))
+    shared = 1 if len(sizes) > SHORT else UNROLL if max(map(_gathered, found), default=0) < 2 else UNROLL // 2
+    return width * min(shared, max((_registers(loop, width) for loop in found), default=1))
 
 
-def _has_loop_of_lanes(phase: Loop) -> bool:
-    return any(each.vector and any(isinstance(part, Loop) for part in each.body) for each in phase.walk())
+def _with_loops_of_lanes(phase: Loop) -> Iterator[Loop]:
+    for each in phase.walk():
+        if each.vector and any(isinstance(part, Loop) for part in each.body):
+            yield each
+
+
+def _gathered(loop: Loop) -> int:
+    """How many results each lane gathers in loops of its own: all want registers."""
+    inner = [each for each in loop.walk() if each is not loop]
+    return sum(len(accumulator.results) for each in inner for accumulator in each.accumulators)
+
+
+def _registers(loop: Loop, width: int) -> int:
+    """How many registers, a power of two, a vector loop fills in a turn."""
+    full = loop.extent // width if isinstance(loop.extent, int) else UNROLL
+    return 1 << max(1, full).bit_length() - 1
 
 
 def roots_of(loop: Loop) -> Iterator[Value]:
@@ -43,6 +67,8 @@ def roots_of(loop: Loop) -> Iterator[Value]:
         yield loop.extent
     for accumulator in loop.accumulators:
         yield from accumulator.identities
+    yield from (carry.initial for carry in loop.carries)
+    yield from (prefix.initial for prefix in loop.prefixes)
 
 
 def order_of(roots: Iterable[Value]) -> list[Value]:
@@ -51,13 +77,16 @@ def order_of(roots: Iterable[Value]) -> list[Value]:
     stack = list(roots)[::-1]
     while stack:
         value = stack[-1]
+        if value in found:
+            stack.pop()
+            continue
         needed = value.operands[:2] if value.op == "rarely" else value.operands
         missing = [operand for operand in needed if operand not in found]
-        if value in found or not missing:
+        if missing:
+            stack.extend(reversed(missing))
+        else:
             found[value] = None
             stack.pop()
-        else:
-            stack.extend(reversed(missing))
     return list(found)
 
 
@@ -164,12 +193,16 @@ class Registers:
         return (root for root in roots if root.op != "index" or root not in self.base)
 
     def hoist(self, loop: Loop) -> None:
-        """Compute in front of a loop what does not change in it."""
+        """Compute in front of a loop what does not change in it, if it is to run more than once."""
+        if loop.most_turns == 1 and isinstance(loop.extent, Value):
+            return
         inside: set[Value] = set()
         roots: list[Value] = []
         for each in loop.walk():
             inside.add(each.index)
             inside.update(value for a in each.accumulators for value in (*a.results, *a.left, *a.right))
+            inside.update(value for carry in each.carries for value in (carry.argument, carry.result))
+            inside.update(value for p in each.prefixes for value in (p.left, p.right, p.running))
             roots.extend(roots_of(each))
         written = {store.buffer for each in loop.walk() for store in each.stores()}
         fixed = []
@@ -188,8 +221,8 @@ class Registers:
 
     # --- memory ------------------------------------------------------------------------------------------
 
-    def _address(self, buffer: Buffer, place: Affine) -> tuple[str, int | None]:
-        """Where the first lane lies, and how far apart the lanes; None if that is not even.
+    def _address(self, buffer: Buffer, place: Affine, farthest: int = 1) -> tuple[str, int | None]:
+        """Where the first lane lies, and how far apart the lanes; None if that is not even or too far.
 
         In the last case the address is a vector of pointers.
         """
@@ -209,7 +242,7 @@ class Registers:
             total = part if total == "0" else self.block.line(f"add nsw i64 {total}, {part}")
         kind, pointer = memory_type(buffer.dtype), self.pointers[buffer]
         address = self.block.line(f"getelementptr {kind}, ptr {pointer}, i64 {total}")
-        if not vectors and stride in (-1, 0, 1):
+        if not vectors and -1 <= stride <= farthest:
             return address, stride
         return self._addresses(kind, address, stride, vectors), None
 
@@ -237,8 +270,9 @@ class Registers:
         if not self.block.varies(value):
             return self._load_one(buffer, Affine(terms, access.constant), predicate)
         self.compute(v for v, _ in terms if v not in self.base)
-        address, stride = self._address(buffer, Affine(terms, access.constant))
         mask = self._lanes(predicate)
+        farthest = NEAR if mask is None and self.width >= NEAR else 1
+        address, stride = self._address(buffer, Affine(terms, access.constant), farthest)
         width, kind = self.width, memory_type(buffer.dtype, self.width)
         align = buffer.dtype.itemsize
         if stride == 0:
@@ -247,6 +281,8 @@ class Registers:
             found = self._gather(buffer, address, mask)
         elif stride == 1:
             found = self._load_lanes(kind, address, mask, align)
+        elif stride > 1:
+            found = self._load_near(buffer, address, stride)
         else:
             step = memory_type(buffer.dtype)
             address = self.block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
@@ -289,6 +325,25 @@ class Registers:
             [f"ptr {address}", f"i32 {align}", f"{lanes} {mask}", f"{kind} zeroinitializer"],
         )
 
+    def _load_near(self, buffer: Buffer, address: str, stride: int) -> str:
+        """Lanes a few elements apart: of neighbouring registers, the last of which ends with the last lane."""
+        width, kind, element = self.width, memory_type(buffer.dtype, self.width), memory_type(buffer.dtype)
+        found = f"{kind} poison"
+        taken = 0
+        for number in range(stride):
+            first = number * width if number < stride - 1 else (width - 1) * (stride - 1)
+            start = self.block.line(f"getelementptr {element}, ptr {address}, i64 {first}")
+            part = self.block.line(f"load {kind}, ptr {start}, align {buffer.dtype.itemsize}")
+            stop = min(width, (first + width - 1) // stride + 1)
+            lanes = [
+                lane if lane < taken else width + lane * stride - first if lane < stop else 0
+                for lane in range(width)
+            ]
+            chosen = ", ".join(f"i32 {lane}" for lane in lanes)
+            merged = self.block.line(f"shufflevector {found}, {kind} {part}, <{width} x i32> <{chosen}>")
+            found, taken = f"{kind} {merged}", stop
+        return merged
+
     def _gather(self, buffer: Buffer, addresses: str, mask: str | None) -> str:
         width = self.width
         kind, lanes, pointers = memory_type(buffer.dtype, width), f"<{width} x i1>", f"<{width} x ptr>"
@@ -323,7 +378,7 @@ class Registers:
         buffer, block = store.buffer, self.block
         self.compute([store.value, *self._needed(value for value, _ in store.place.terms)])
         address, stride = self._address(buffer, store.place)
-        vector = stride == 1
+        vector = stride in (-1, 1)
         width = self.width if vector else 1
         register = block.operand(store.value, width)
         kind = memory_type(buffer.dtype, width)
@@ -331,13 +386,17 @@ class Registers:
             register = block.line(f"zext {register_type(BOOL, width)} {register} to {kind}")
         align = buffer.dtype.itemsize
         assert vector or (stride == 0 and not block.varies(store.value)), "outputs are written in order"
-        if vector and self.mask is not None:
+        mask = self.mask
+        if stride == -1:
+            step = memory_type(buffer.dtype)
+            address = block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
+            register = self._reversed(kind, register)
+            mask = None if mask is None else self._reversed(f"<{width} x i1>", mask)
+        if vector and mask is not None:
             lanes = f"<{width} x i1>"
             name = f"llvm.masked.store.{_mangled(kind)}.p0"
             self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
-            self.write(
-                f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {self.mask})"
-            )
+            self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
         else:
             self.write(f"store {kind} {register}, ptr {address}, align {align}")
 

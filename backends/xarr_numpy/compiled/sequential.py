@@ -22,7 +22,6 @@ from xarr_numpy import workers
 from xarr_numpy.compiled import assembler
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.instructions import Block, element_type
-from xarr_numpy.compiled.kernel import object_code
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
@@ -93,7 +92,7 @@ class _Phase:
     """A function of machine code, which lives as long as this object."""
 
     def __init__(self, text: str, name: str) -> None:
-        self._code = assembler.load(object_code(text), [name])
+        self._code = assembler.load(assembler.object_code(text), [name])
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._function = prototype(self._code.addresses[name])
 

@@ -1,3 +1,4 @@
+declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
 declare <8 x double> @llvm.masked.load.v8f64.p0(ptr, i32, <8 x i1>, <8 x double>)
 define void @phase0(ptr %buffers, i64 %begin, i64 %end) nounwind "prefer-vector-width"="512" {
 entry:
@@ -67,8 +68,7 @@ body5:
   %b7.5 = add nsw i64 %head5.i, %b7.4
   %b7.6 = getelementptr double, ptr %b.2, i64 %b7.5
   %b7.7 = load <8 x double>, ptr %b7.6, align 8
-  %b7.8 = fmul <8 x double> %b7.7, %b7.7
-  %c8.1 = fadd <8 x double> %head5.a0.0.0, %b7.8
+  %c8.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b7.7, <8 x double> %b7.7, <8 x double> %head5.a0.0.0)
   %b9.1 = add nsw i64 %head5.i, 8
   %b9.2 = insertelement <8 x i64> poison, i64 %b9.1, i64 0
   %b9.3 = shufflevector <8 x i64> %b9.2, <8 x i64> poison, <8 x i32> zeroinitializer
@@ -77,8 +77,7 @@ body5:
   %b9.6 = add nsw i64 %b9.1, %b9.5
   %b9.7 = getelementptr double, ptr %b.2, i64 %b9.6
   %b9.8 = load <8 x double>, ptr %b9.7, align 8
-  %b9.9 = fmul <8 x double> %b9.8, %b9.8
-  %c10.1 = fadd <8 x double> %head5.a1.0.0, %b9.9
+  %c10.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b9.8, <8 x double> %b9.8, <8 x double> %head5.a1.0.0)
   %b11.1 = add nsw i64 %head5.i, 16
   %b11.2 = insertelement <8 x i64> poison, i64 %b11.1, i64 0
   %b11.3 = shufflevector <8 x i64> %b11.2, <8 x i64> poison, <8 x i32> zeroinitializer
@@ -87,8 +86,7 @@ body5:
   %b11.6 = add nsw i64 %b11.1, %b11.5
   %b11.7 = getelementptr double, ptr %b.2, i64 %b11.6
   %b11.8 = load <8 x double>, ptr %b11.7, align 8
-  %b11.9 = fmul <8 x double> %b11.8, %b11.8
-  %c12.1 = fadd <8 x double> %head5.a2.0.0, %b11.9
+  %c12.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b11.8, <8 x double> %b11.8, <8 x double> %head5.a2.0.0)
   %b13.1 = add nsw i64 %head5.i, 24
   %b13.2 = insertelement <8 x i64> poison, i64 %b13.1, i64 0
   %b13.3 = shufflevector <8 x i64> %b13.2, <8 x i64> poison, <8 x i32> zeroinitializer
@@ -97,8 +95,7 @@ body5:
   %b13.6 = add nsw i64 %b13.1, %b13.5
   %b13.7 = getelementptr double, ptr %b.2, i64 %b13.6
   %b13.8 = load <8 x double>, ptr %b13.7, align 8
-  %b13.9 = fmul <8 x double> %b13.8, %b13.8
-  %c14.1 = fadd <8 x double> %head5.a3.0.0, %b13.9
+  %c14.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b13.8, <8 x double> %b13.8, <8 x double> %head5.a3.0.0)
   %b6.1 = add nsw i64 %head5.i, 32
   br label %head5
 done5:
@@ -114,7 +111,7 @@ after3:
   br label %head22
 head22:
   %head22.i = phi i64 [ %b2.20, %after3 ], [ %b23.1, %body22 ]
-  %head22.a0.0.0 = phi <8 x double> [ %c21.1, %after3 ], [ %b24.13, %body22 ]
+  %head22.a0.0.0 = phi <8 x double> [ %c21.1, %after3 ], [ %b24.12, %body22 ]
   %head22.more = icmp slt i64 %head22.i, %b2.5
   br i1 %head22.more, label %body22, label %done22
 body22:
@@ -129,9 +126,8 @@ body22:
   %b24.9 = add nsw i64 %head22.i, %b24.8
   %b24.10 = getelementptr double, ptr %b.2, i64 %b24.9
   %b24.11 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b24.10, i32 8, <8 x i1> %b24.4, <8 x double> zeroinitializer)
-  %b24.12 = fmul <8 x double> %b24.11, %b24.11
-  %c25.1 = fadd <8 x double> %head22.a0.0.0, %b24.12
-  %b24.13 = select <8 x i1> %b24.4, <8 x double> %c25.1, <8 x double> %head22.a0.0.0
+  %c25.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b24.11, <8 x double> %b24.11, <8 x double> %head22.a0.0.0)
+  %b24.12 = select <8 x i1> %b24.4, <8 x double> %c25.1, <8 x double> %head22.a0.0.0
   %b23.1 = add nsw i64 %head22.i, 8
   br label %head22
 done22:

@@ -1,5 +1,5 @@
-declare <64 x float> @llvm.masked.load.v64f32.p0(ptr, i32, <64 x i1>, <64 x float>)
-declare void @llvm.masked.store.v64f32.p0(<64 x float>, ptr, i32, <64 x i1>)
+declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32, <16 x i1>, <16 x float>)
+declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, i32, <16 x i1>)
 define void @phase0(ptr %buffers, i64 %begin, i64 %end) nounwind "prefer-vector-width"="512" {
 entry:
   %b.1 = getelementptr inbounds ptr, ptr %buffers, i64 0
@@ -23,20 +23,20 @@ body1:
   %b2.3 = add i64 %b2.2, 9001
   %b2.4 = icmp slt i64 %b2.3, 2520
   %b2.5 = select i1 %b2.4, i64 %b2.3, i64 2520
-  %b2.6 = insertelement <64 x i64> poison, i64 %head1.i, i64 0
-  %b2.7 = shufflevector <64 x i64> %b2.6, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b2.8 = insertelement <64 x i64> poison, i64 %b2.1, i64 0
-  %b2.9 = shufflevector <64 x i64> %b2.8, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b2.10 = insertelement <64 x i64> poison, i64 %b2.2, i64 0
-  %b2.11 = shufflevector <64 x i64> %b2.10, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b2.12 = insertelement <64 x i64> poison, i64 %b2.3, i64 0
-  %b2.13 = shufflevector <64 x i64> %b2.12, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b2.14 = insertelement <64 x i1> poison, i1 %b2.4, i64 0
-  %b2.15 = shufflevector <64 x i1> %b2.14, <64 x i1> poison, <64 x i32> zeroinitializer
-  %b2.16 = insertelement <64 x i64> poison, i64 %b2.5, i64 0
-  %b2.17 = shufflevector <64 x i64> %b2.16, <64 x i64> poison, <64 x i32> zeroinitializer
+  %b2.6 = insertelement <16 x i64> poison, i64 %head1.i, i64 0
+  %b2.7 = shufflevector <16 x i64> %b2.6, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b2.8 = insertelement <16 x i64> poison, i64 %b2.1, i64 0
+  %b2.9 = shufflevector <16 x i64> %b2.8, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b2.10 = insertelement <16 x i64> poison, i64 %b2.2, i64 0
+  %b2.11 = shufflevector <16 x i64> %b2.10, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b2.12 = insertelement <16 x i64> poison, i64 %b2.3, i64 0
+  %b2.13 = shufflevector <16 x i64> %b2.12, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b2.14 = insertelement <16 x i1> poison, i1 %b2.4, i64 0
+  %b2.15 = shufflevector <16 x i1> %b2.14, <16 x i1> poison, <16 x i32> zeroinitializer
+  %b2.16 = insertelement <16 x i64> poison, i64 %b2.5, i64 0
+  %b2.17 = shufflevector <16 x i64> %b2.16, <16 x i64> poison, <16 x i32> zeroinitializer
   %b2.18 = sub nsw i64 13, 0
-  %b2.19 = and i64 %b2.18, -64
+  %b2.19 = and i64 %b2.18, -16
   %b2.20 = add nsw i64 0, %b2.19
   br label %head3
 head3:
@@ -47,28 +47,28 @@ body3:
   br label %head6
 head6:
   %head6.i = phi i64 [ 0, %body3 ], [ %b7.10, %body6 ]
-  %head6.a0.0 = phi <64 x float> [ splat (float 0x8000000000000000), %body3 ], [ %c8.1, %body6 ]
+  %head6.a0.0 = phi <16 x float> [ splat (float 0x8000000000000000), %body3 ], [ %c8.1, %body6 ]
   %head6.more = icmp slt i64 %head6.i, %b2.5
   br i1 %head6.more, label %body6, label %done6
 body6:
-  %b7.1 = insertelement <64 x i64> poison, i64 %head3.i, i64 0
-  %b7.2 = shufflevector <64 x i64> %b7.1, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b7.3 = add <64 x i64> %b7.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15, i64 16, i64 17, i64 18, i64 19, i64 20, i64 21, i64 22, i64 23, i64 24, i64 25, i64 26, i64 27, i64 28, i64 29, i64 30, i64 31, i64 32, i64 33, i64 34, i64 35, i64 36, i64 37, i64 38, i64 39, i64 40, i64 41, i64 42, i64 43, i64 44, i64 45, i64 46, i64 47, i64 48, i64 49, i64 50, i64 51, i64 52, i64 53, i64 54, i64 55, i64 56, i64 57, i64 58, i64 59, i64 60, i64 61, i64 62, i64 63>
+  %b7.1 = insertelement <16 x i64> poison, i64 %head3.i, i64 0
+  %b7.2 = shufflevector <16 x i64> %b7.1, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b7.3 = add <16 x i64> %b7.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
   %b7.4 = mul nsw i64 %head6.i, 13
   %b7.5 = mul nsw i64 %head1.i, 32760
   %b7.6 = add nsw i64 %b7.4, %b7.5
   %b7.7 = add nsw i64 %b7.6, %head3.i
   %b7.8 = getelementptr float, ptr %b.2, i64 %b7.7
-  %b7.9 = load <64 x float>, ptr %b7.8, align 4
-  %c8.1 = fadd <64 x float> %head6.a0.0, %b7.9
+  %b7.9 = load <16 x float>, ptr %b7.8, align 4
+  %c8.1 = fadd <16 x float> %head6.a0.0, %b7.9
   %b7.10 = add nsw i64 %head6.i, 1
   br label %head6
 done6:
   %b5.1 = mul nsw i64 %head1.i, 13
   %b5.2 = add nsw i64 %b5.1, %head3.i
   %b5.3 = getelementptr float, ptr %b.6, i64 %b5.2
-  store <64 x float> %head6.a0.0, ptr %b5.3, align 4
-  %b4.1 = add nsw i64 %head3.i, 64
+  store <16 x float> %head6.a0.0, ptr %b5.3, align 4
+  %b4.1 = add nsw i64 %head3.i, 16
   br label %head3
 done3:
   br label %head9
@@ -78,34 +78,34 @@ head9:
   br i1 %head9.more, label %body9, label %done9
 body9:
   %b11.1 = sub nsw i64 13, %head9.i
-  %b11.2 = insertelement <64 x i64> poison, i64 %b11.1, i64 0
-  %b11.3 = shufflevector <64 x i64> %b11.2, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b11.4 = icmp slt <64 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15, i64 16, i64 17, i64 18, i64 19, i64 20, i64 21, i64 22, i64 23, i64 24, i64 25, i64 26, i64 27, i64 28, i64 29, i64 30, i64 31, i64 32, i64 33, i64 34, i64 35, i64 36, i64 37, i64 38, i64 39, i64 40, i64 41, i64 42, i64 43, i64 44, i64 45, i64 46, i64 47, i64 48, i64 49, i64 50, i64 51, i64 52, i64 53, i64 54, i64 55, i64 56, i64 57, i64 58, i64 59, i64 60, i64 61, i64 62, i64 63>, %b11.3
+  %b11.2 = insertelement <16 x i64> poison, i64 %b11.1, i64 0
+  %b11.3 = shufflevector <16 x i64> %b11.2, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b11.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b11.3
   br label %head12
 head12:
   %head12.i = phi i64 [ 0, %body9 ], [ %b13.10, %body12 ]
-  %head12.a0.0 = phi <64 x float> [ splat (float 0x8000000000000000), %body9 ], [ %c14.1, %body12 ]
+  %head12.a0.0 = phi <16 x float> [ splat (float 0x8000000000000000), %body9 ], [ %c14.1, %body12 ]
   %head12.more = icmp slt i64 %head12.i, %b2.5
   br i1 %head12.more, label %body12, label %done12
 body12:
-  %b13.1 = insertelement <64 x i64> poison, i64 %head9.i, i64 0
-  %b13.2 = shufflevector <64 x i64> %b13.1, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b13.3 = add <64 x i64> %b13.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15, i64 16, i64 17, i64 18, i64 19, i64 20, i64 21, i64 22, i64 23, i64 24, i64 25, i64 26, i64 27, i64 28, i64 29, i64 30, i64 31, i64 32, i64 33, i64 34, i64 35, i64 36, i64 37, i64 38, i64 39, i64 40, i64 41, i64 42, i64 43, i64 44, i64 45, i64 46, i64 47, i64 48, i64 49, i64 50, i64 51, i64 52, i64 53, i64 54, i64 55, i64 56, i64 57, i64 58, i64 59, i64 60, i64 61, i64 62, i64 63>
+  %b13.1 = insertelement <16 x i64> poison, i64 %head9.i, i64 0
+  %b13.2 = shufflevector <16 x i64> %b13.1, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b13.3 = add <16 x i64> %b13.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
   %b13.4 = mul nsw i64 %head12.i, 13
   %b13.5 = mul nsw i64 %head1.i, 32760
   %b13.6 = add nsw i64 %b13.4, %b13.5
   %b13.7 = add nsw i64 %b13.6, %head9.i
   %b13.8 = getelementptr float, ptr %b.2, i64 %b13.7
-  %b13.9 = call <64 x float> @llvm.masked.load.v64f32.p0(ptr %b13.8, i32 4, <64 x i1> %b11.4, <64 x float> zeroinitializer)
-  %c14.1 = fadd <64 x float> %head12.a0.0, %b13.9
+  %b13.9 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.8, i32 4, <16 x i1> %b11.4, <16 x float> zeroinitializer)
+  %c14.1 = fadd <16 x float> %head12.a0.0, %b13.9
   %b13.10 = add nsw i64 %head12.i, 1
   br label %head12
 done12:
   %b11.5 = mul nsw i64 %head1.i, 13
   %b11.6 = add nsw i64 %b11.5, %head9.i
   %b11.7 = getelementptr float, ptr %b.6, i64 %b11.6
-  call void @llvm.masked.store.v64f32.p0(<64 x float> %head12.a0.0, ptr %b11.7, i32 4, <64 x i1> %b11.4)
-  %b10.1 = add nsw i64 %head9.i, 64
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %head12.a0.0, ptr %b11.7, i32 4, <16 x i1> %b11.4)
+  %b10.1 = add nsw i64 %head9.i, 16
   br label %head9
 done9:
   %b2.21 = add nsw i64 %head1.i, 1
@@ -132,7 +132,7 @@ head1:
   br i1 %head1.more, label %body1, label %done1
 body1:
   %b2.1 = sub nsw i64 13, 0
-  %b2.2 = and i64 %b2.1, -64
+  %b2.2 = and i64 %b2.1, -16
   %b2.3 = add nsw i64 0, %b2.2
   br label %head3
 head3:
@@ -143,27 +143,27 @@ body3:
   br label %head6
 head6:
   %head6.i = phi i64 [ 0, %body3 ], [ %b7.8, %body6 ]
-  %head6.a0.0 = phi <64 x float> [ splat (float 0x8000000000000000), %body3 ], [ %c8.1, %body6 ]
+  %head6.a0.0 = phi <16 x float> [ splat (float 0x8000000000000000), %body3 ], [ %c8.1, %body6 ]
   %head6.more = icmp slt i64 %head6.i, 4
   br i1 %head6.more, label %body6, label %done6
 body6:
-  %b7.1 = insertelement <64 x i64> poison, i64 %head3.i, i64 0
-  %b7.2 = shufflevector <64 x i64> %b7.1, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b7.3 = add <64 x i64> %b7.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15, i64 16, i64 17, i64 18, i64 19, i64 20, i64 21, i64 22, i64 23, i64 24, i64 25, i64 26, i64 27, i64 28, i64 29, i64 30, i64 31, i64 32, i64 33, i64 34, i64 35, i64 36, i64 37, i64 38, i64 39, i64 40, i64 41, i64 42, i64 43, i64 44, i64 45, i64 46, i64 47, i64 48, i64 49, i64 50, i64 51, i64 52, i64 53, i64 54, i64 55, i64 56, i64 57, i64 58, i64 59, i64 60, i64 61, i64 62, i64 63>
+  %b7.1 = insertelement <16 x i64> poison, i64 %head3.i, i64 0
+  %b7.2 = shufflevector <16 x i64> %b7.1, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b7.3 = add <16 x i64> %b7.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
   %b7.4 = mul nsw i64 %head6.i, 13
   %b7.5 = add nsw i64 %b7.4, %head3.i
   %b7.6 = getelementptr float, ptr %b.6, i64 %b7.5
-  %b7.7 = load <64 x float>, ptr %b7.6, align 4
-  %c8.1 = fadd <64 x float> %head6.a0.0, %b7.7
+  %b7.7 = load <16 x float>, ptr %b7.6, align 4
+  %c8.1 = fadd <16 x float> %head6.a0.0, %b7.7
   %b7.8 = add nsw i64 %head6.i, 1
   br label %head6
 done6:
-  %b5.1 = fadd <64 x float> splat (float 0x0000000000000000), %head6.a0.0
+  %b5.1 = fadd <16 x float> splat (float 0x0000000000000000), %head6.a0.0
   %b5.2 = getelementptr float, ptr %b.8, i64 %head3.i
-  store <64 x float> %b5.1, ptr %b5.2, align 4
+  store <16 x float> %b5.1, ptr %b5.2, align 4
   %b5.3 = getelementptr float, ptr %b.4, i64 %head3.i
-  store <64 x float> %b5.1, ptr %b5.3, align 4
-  %b4.1 = add nsw i64 %head3.i, 64
+  store <16 x float> %b5.1, ptr %b5.3, align 4
+  %b4.1 = add nsw i64 %head3.i, 16
   br label %head3
 done3:
   br label %head9
@@ -173,33 +173,33 @@ head9:
   br i1 %head9.more, label %body9, label %done9
 body9:
   %b11.1 = sub nsw i64 13, %head9.i
-  %b11.2 = insertelement <64 x i64> poison, i64 %b11.1, i64 0
-  %b11.3 = shufflevector <64 x i64> %b11.2, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b11.4 = icmp slt <64 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15, i64 16, i64 17, i64 18, i64 19, i64 20, i64 21, i64 22, i64 23, i64 24, i64 25, i64 26, i64 27, i64 28, i64 29, i64 30, i64 31, i64 32, i64 33, i64 34, i64 35, i64 36, i64 37, i64 38, i64 39, i64 40, i64 41, i64 42, i64 43, i64 44, i64 45, i64 46, i64 47, i64 48, i64 49, i64 50, i64 51, i64 52, i64 53, i64 54, i64 55, i64 56, i64 57, i64 58, i64 59, i64 60, i64 61, i64 62, i64 63>, %b11.3
+  %b11.2 = insertelement <16 x i64> poison, i64 %b11.1, i64 0
+  %b11.3 = shufflevector <16 x i64> %b11.2, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b11.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b11.3
   br label %head12
 head12:
   %head12.i = phi i64 [ 0, %body9 ], [ %b13.8, %body12 ]
-  %head12.a0.0 = phi <64 x float> [ splat (float 0x8000000000000000), %body9 ], [ %c14.1, %body12 ]
+  %head12.a0.0 = phi <16 x float> [ splat (float 0x8000000000000000), %body9 ], [ %c14.1, %body12 ]
   %head12.more = icmp slt i64 %head12.i, 4
   br i1 %head12.more, label %body12, label %done12
 body12:
-  %b13.1 = insertelement <64 x i64> poison, i64 %head9.i, i64 0
-  %b13.2 = shufflevector <64 x i64> %b13.1, <64 x i64> poison, <64 x i32> zeroinitializer
-  %b13.3 = add <64 x i64> %b13.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15, i64 16, i64 17, i64 18, i64 19, i64 20, i64 21, i64 22, i64 23, i64 24, i64 25, i64 26, i64 27, i64 28, i64 29, i64 30, i64 31, i64 32, i64 33, i64 34, i64 35, i64 36, i64 37, i64 38, i64 39, i64 40, i64 41, i64 42, i64 43, i64 44, i64 45, i64 46, i64 47, i64 48, i64 49, i64 50, i64 51, i64 52, i64 53, i64 54, i64 55, i64 56, i64 57, i64 58, i64 59, i64 60, i64 61, i64 62, i64 63>
+  %b13.1 = insertelement <16 x i64> poison, i64 %head9.i, i64 0
+  %b13.2 = shufflevector <16 x i64> %b13.1, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b13.3 = add <16 x i64> %b13.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
   %b13.4 = mul nsw i64 %head12.i, 13
   %b13.5 = add nsw i64 %b13.4, %head9.i
   %b13.6 = getelementptr float, ptr %b.6, i64 %b13.5
-  %b13.7 = call <64 x float> @llvm.masked.load.v64f32.p0(ptr %b13.6, i32 4, <64 x i1> %b11.4, <64 x float> zeroinitializer)
-  %c14.1 = fadd <64 x float> %head12.a0.0, %b13.7
+  %b13.7 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.6, i32 4, <16 x i1> %b11.4, <16 x float> zeroinitializer)
+  %c14.1 = fadd <16 x float> %head12.a0.0, %b13.7
   %b13.8 = add nsw i64 %head12.i, 1
   br label %head12
 done12:
-  %b11.5 = fadd <64 x float> splat (float 0x0000000000000000), %head12.a0.0
+  %b11.5 = fadd <16 x float> splat (float 0x0000000000000000), %head12.a0.0
   %b11.6 = getelementptr float, ptr %b.8, i64 %head9.i
-  call void @llvm.masked.store.v64f32.p0(<64 x float> %b11.5, ptr %b11.6, i32 4, <64 x i1> %b11.4)
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b11.5, ptr %b11.6, i32 4, <16 x i1> %b11.4)
   %b11.7 = getelementptr float, ptr %b.4, i64 %head9.i
-  call void @llvm.masked.store.v64f32.p0(<64 x float> %b11.5, ptr %b11.7, i32 4, <64 x i1> %b11.4)
-  %b10.1 = add nsw i64 %head9.i, 64
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b11.5, ptr %b11.7, i32 4, <16 x i1> %b11.4)
+  %b10.1 = add nsw i64 %head9.i, 16
   br label %head9
 done9:
   %b2.4 = add nsw i64 %head1.i, 1

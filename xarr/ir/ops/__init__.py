@@ -50,7 +50,7 @@ from xarr.ir.ops.elementwise import (
     Unary as Unary,
 )
 from xarr.ir.ops.fourier import Fft as Fft
-from xarr.ir.ops.fusion import Fusion as Fusion
+from xarr.ir.ops.fusion import Fusion as Fusion, NativeWhile as NativeWhile
 from xarr.ir.ops.indexing import (
     DynamicSlice as DynamicSlice,
     DynamicUpdateSlice as DynamicUpdateSlice,

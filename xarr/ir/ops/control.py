@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints, quoted
 from xarr.ir.stablehlo.printer import joined
 from xarr.ir.types import TensorType, TupleType, Type, packed
+from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -182,7 +182,7 @@ class Map(Op):
         return printer.generic(node, attributes, [printer.labelled(self.computation)], node.operands)
 
 
-@dataclass(frozen=True)
+@record
 class Progress:
     """A bar that a loop shows while it runs.
 

@@ -22,7 +22,6 @@ Sources: XLA's shape inference and its DynamicDimensionInference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 
 from xarr.ir.op import DYNAMIC_RULES, Op
@@ -35,6 +34,7 @@ from xarr.ir.ops.movement import BroadcastInDim, Concatenate, Pad, Reshape, Reve
 from xarr.ir.ops.reduction import DotGeneral, Reduce, Sort
 from xarr.ir.ops.windows import ReduceWindow, SelectAndScatter
 from xarr.ir.types import TensorType, TupleType, Type, packed
+from xarr.records import record
 
 Ints = tuple[int, ...]
 Types = tuple[TensorType, ...]
@@ -121,7 +121,7 @@ def _dot_general(op: DotGeneral, types: Types, result: Type) -> Type:
 # --- reshape --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Regrouping:
     """Dimensions of an operand that hold the same elements as dimensions of its reshaped form."""
 

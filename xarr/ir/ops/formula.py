@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -40,12 +39,13 @@ from xarr.ir.ops.unary import (
     Sine,
     Sqrt,
 )
+from xarr.records import record
 
 #: A term, or a number that takes the other operand's element type.
 Operand: TypeAlias = Any
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Term:
     """A node with operators.  The other operand is a term of the same type, or a number."""
 

@@ -7,7 +7,6 @@ inputs that wants integers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xarr.dtypes import INTEGER
@@ -16,6 +15,7 @@ from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints
 from xarr.ir.types import TensorType, Type, packed
+from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Ints = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Windows:
     """Where vectors of start indices place windows in an operand: what gather and scatter share.
 

@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 
 from xarr.ir import ops
-from xarr.ir.graph import Node
-from xarr.ir.ops.formula import Term, filled, where
+from xarr.ir.computations import combiner
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.ops.formula import Term, filled, maximum, where
 from xarr.ir.stablehlo.site import Site
 from xarr.ir.types import TensorType
 
@@ -33,29 +34,66 @@ def _letter(site: Site, name: str, known: str) -> str:
 
 
 def _potrf(site: Site) -> tuple[Node, ...]:
-    """The factor over a triangle of the operand, and `info`: 0 for a positive definite matrix, else 1.
+    """The factor over a triangle of the operand, and `info`.
 
-    LAPACK's info would be the number of the first leading minor that is not positive.
+    That is 0 for a positive definite matrix, else the number of rows of the first leading minor that is not.
     """
     (a,) = site.take(1)
     lower = _letter(site, "uplo", "LU") == "L"
     factor = Term(Node(ops.Cholesky(lower), (a,)))
+    row, column = _places(a)
+    kept = where(row >= column if lower else row <= column, factor, Term(a))
+    return kept.node, _info(a, _fails(factor), lower)
+
+
+def _places(a: Node) -> tuple[Term, Term]:
+    """Row and column of each element of matrices."""
     shape = a.tensor_type.shape
     row, column = (Term(Node(ops.Iota(TensorType(shape, _INT32), len(shape) - axis))) for axis in (2, 1))
-    kept = where(row >= column if lower else row <= column, factor, Term(a))
-    return kept.node, _info(factor).node
+    return row, column
 
 
-def _info(factor: Term) -> Term:
+def _fails(factor: Term) -> Term:
     """Where a factor is NaN, it is so everywhere."""
     shape = factor.node.tensor_type.shape
     batch = shape[:-2]
     if not shape[-1]:
-        return filled(0, batch, _INT32)
+        return filled(0, batch, np.dtype(np.bool_))
     ends = (*batch, 1, 1)
     corner = Node(ops.Slice((0,) * len(shape), ends, (1,) * len(shape)), (factor.node,))
     first = abs(Term(Node(ops.Reshape(batch), (corner,))))
-    return (~first.equals(first)).to(_INT32)
+    return ~first.equals(first)
+
+
+def _info(a: Node, failed: Term, lower: bool) -> Node:
+    """Which minor failed, sought only if one did."""
+    batch = failed.node.tensor_type.shape
+    truth = np.dtype(np.bool_)
+    anywhere = Node(
+        ops.Reduce(tuple(range(len(batch))), combiner(ops.Or(), truth)),
+        (failed.node, filled(0, (), truth).node),
+    )
+    branches = []
+    for seek in (_failing_minor, None):
+        matrices, failures = parameter(a.type), parameter(failed.node.type)
+        info = seek(matrices, Term(failures), lower) if seek else filled(0, batch, _INT32)
+        branches.append(Graph((matrices, failures), [info.node], "seek" if seek else "none"))
+    return Node(ops.If(*branches), (anywhere, a, failed.node))
+
+
+def _failing_minor(a: Node, failed: Term, lower: bool) -> Term:
+    """By halving: the leading minor of `fine` rows has a factor, that of `bad` rows has none."""
+    batch, size = a.tensor_type.shape[:-2], a.tensor_type.shape[-1]
+    row, column = _places(a)
+    identity = row.equals(column).to(a.tensor_type.dtype)
+    fine, bad = filled(0, batch, _INT32), filled(size, batch, _INT32)
+    for _ in range((size - 1).bit_length()):
+        rows = (fine + bad) / 2
+        wide = Term(Node(ops.BroadcastInDim(a.tensor_type.shape, tuple(range(len(batch)))), (rows.node,)))
+        minor = where(maximum(row, column) < wide, Term(a), identity)
+        fails = _fails(Term(Node(ops.Cholesky(lower), (minor.node,))))
+        fine, bad = where(fails, fine, rows), where(fails, rows, bad)
+    return where(failed, bad, 0)
 
 
 def _trsm(site: Site) -> Node:

@@ -1,0 +1,99 @@
+"""Many matrix products at once: the threads of this backend share them, and each product runs in one thread.
+
+A BLAS that splits every small product among threads of its own makes all of them wait for the slowest; to
+hand out whole products costs less.  For that the BLAS must be held to one thread, which OpenBLAS has a
+function for; where NumPy brings another BLAS nothing is split.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from xarr_numpy import workers
+
+#: What OpenBLAS calls its functions, in NumPy's wheels and elsewhere.
+_PATTERNS: Final = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
+#: Multiplications that count for an element of other work.
+_PER_ELEMENT: Final = 16
+
+_lock: Final = threading.Lock()
+_holders = 0
+_threads_before = 1
+
+
+@cache
+def _functions() -> tuple[Callable[[int], object], Callable[[], int]] | None:
+    """How to set and ask for the number of threads of NumPy's BLAS."""
+    # Symbols of the libraries that an extension module was linked with are found through it.
+    library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+    for pattern in _PATTERNS:
+        found = [
+            getattr(library, pattern.format(name), None) for name in ("set_num_threads", "get_num_threads")
+        ]
+        if None not in found:
+            set_threads, get_threads = found
+            return set_threads, get_threads  # type: ignore[return-value]
+    return None
+
+
+def can_be_held() -> bool:
+    """Whether the threads of BLAS are under control, and there are several."""
+    return workers.count() > 1 and _functions() is not None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread; for the whole process, since it knows no other way."""
+    global _holders, _threads_before
+    functions = _functions()
+    assert functions is not None
+    set_threads, get_threads = functions
+    with _lock:
+        if not _holders:
+            _threads_before = get_threads()
+            set_threads(1)
+        _holders += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _holders -= 1
+            if not _holders:
+                set_threads(_threads_before)
+
+
+def is_worth_sharing(pieces: int, multiplications: int) -> bool:
+    """Whether so many pieces of so many multiplications each gain from `share`."""
+    return pieces > 1 and pieces * multiplications >= workers.WORTH_A_THREAD * _PER_ELEMENT and can_be_held()
+
+
+def share(work: Callable[[int, int], None], pieces: int, multiplications: int) -> None:
+    """Call `work(start, stop)` for all of range(pieces), in several threads, each with a BLAS of one thread."""
+
+    def phase(_: int, start: int, stop: int) -> None:
+        # What NumPy is told to ignore, it is told in each thread.
+        with np.errstate(all="ignore"):
+            work(start, stop)
+
+    with one_thread():
+        workers.run(phase, 0, pieces, max(1, multiplications // _PER_ELEMENT))
+
+
+def copy(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+    """target[...] = source, in several threads if they are large."""
+    rows = len(target) if target.ndim else 1
+    if rows < 2 or target.size < workers.WORTH_A_THREAD:
+        np.copyto(target, source)
+        return
+
+    def phase(_: int, start: int, stop: int) -> None:
+        np.copyto(target[start:stop], source[start:stop])
+
+    workers.run(phase, 0, rows, target.size // rows)

@@ -1,0 +1,427 @@
+"""Native loops as LLVM IR: a function that runs the scalars of a loop, and one that runs its points.
+
+    i64 scalars(ptr buffers, i64 most, i64 write)     takes up to `most` steps; how many it took
+    void points(ptr buffers, i64 begin, i64 end)      takes the steps of the points of these tiles
+
+`buffers` holds for each carried value where it lies before the steps, then for each where it lies after them,
+then the steps in memory from one point to the next (0 for what all points share), then the `Control`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from xarr.compiler.native_loops import NativeLoop, Write
+from xarr.compiler.scalars import BOOL, INT64, Value, in_order
+from xarr_numpy.compiled.instructions import Block, register_type
+from xarr_numpy.compiled.registers import REGISTER, memory_type
+
+#: Places in the control array: the steps to take, whether more will follow, the steps of the longest point;
+#: after them for each carried value whether it is wanted.
+STEPS, MORE, LONGEST, WANTED = range(4)
+#: Registers that hold what one tile carries, at most; there are 32 in all, or 16.
+MOST_REGISTERS: Final = 20
+#: Registers of one value in a tile.  Where points are left early, more of them would wait for one another.
+MOST_UNROLLED: Final = 4
+MOST_UNROLLED_IF_LEFT_EARLY: Final = 2
+
+_ATTRIBUTES: Final = 'nounwind "prefer-vector-width"="512"'
+
+
+def width_of(loop: NativeLoop) -> int:
+    """Points of a tile: as many registers of the widest elements as can be held at once."""
+    roots = loop.roots()
+    used = [value for value in in_order(*roots) if value.dtype != INT64 or value in loop.arguments]
+    width = REGISTER // max([4, *(value.dtype.itemsize for value in used)])
+    held = sum(each.kind == "points" for each in loop.carried)
+    most = MOST_UNROLLED_IF_LEFT_EARLY if loop.settled else MOST_UNROLLED
+    unrolled = max(1, min(most, MOST_REGISTERS // max(1, held)))
+    return width * (1 << (unrolled.bit_length() - 1))
+
+
+def emit(loop: NativeLoop) -> str:
+    """The module of a loop: `points` only if it has some."""
+    writers: list[_Scalars | _Points] = [_Scalars(loop), *([_Points(loop)] if loop.points() else [])]
+    texts = [writer.text() for writer in writers]
+    declared = sorted({line for writer in writers for line in writer.declarations})
+    helpers = {name: text for writer in writers for name, text in writer.helpers.items()}
+    return "\n".join([*declared, *helpers.values(), *texts]) + "\n"
+
+
+class _Writer:
+    """The lines of one function, and how carried values are read and written in it."""
+
+    def __init__(self, loop: NativeLoop, width: int) -> None:
+        self.loop = loop
+        self.width = width
+        self.lines: list[str] = []
+        self.declarations: set[str] = set()
+        self.helpers: dict[str, str] = {}
+        self.block = Block(width, loop.varies, prefix="v")
+        self._pointers: dict[int, str] = {}
+        self._blocks = 0
+
+    def line(self, instruction: str) -> str:
+        register = self.block.line(instruction)
+        self.flush()
+        return register
+
+    def write(self, instruction: str) -> None:
+        self.flush()
+        self.lines.append(instruction)
+
+    def flush(self) -> None:
+        self.lines += self.block.lines
+        self.block.lines = []
+        self.declarations |= self.block.declarations
+        self.helpers |= self.block.functions
+
+    def enter(self) -> Block:
+        """A part whose registers are not seen behind it; the block to return to."""
+        self.flush()
+        before = self.block
+        self._blocks += 1
+        self.block = before.inner(f"b{self._blocks}.")
+        return before
+
+    def leave(self, before: Block) -> None:
+        self.flush()
+        self.block = before
+
+    def pointer(self, slot: int) -> str:
+        """What `buffers` holds at a place; loaded in the entry."""
+        return self._pointers[slot]
+
+    def load_pointers(self) -> None:
+        for slot in range(2 * len(self.loop.carried) + 2):
+            where = self.line(f"getelementptr ptr, ptr %buffers, i64 {slot}")
+            self._pointers[slot] = self.line(f"load ptr, ptr {where}, align 8")
+
+    def before(self, place: int) -> str:
+        return self.pointer(place)
+
+    def after(self, place: int) -> str:
+        return self.pointer(len(self.loop.carried) + place)
+
+    def control(self, place: int) -> str:
+        """A number of the control array."""
+        control = self.pointer(2 * len(self.loop.carried) + 1)
+        where = self.line(f"getelementptr i64, ptr {control}, i64 {place}")
+        return self.line(f"load i64, ptr {where}, align 8")
+
+    # --- expressions -------------------------------------------------------------------------------
+
+    def compute(self, roots: Iterable[Value]) -> None:
+        """Give `roots` registers."""
+        for value in in_order(*roots):
+            if value in self.block.names or value is self.loop.lane:
+                continue
+            if value.op == "load":
+                self.block.names[value] = self._row(value)
+            else:
+                self.block.emit([value])
+        self.flush()
+
+    def _row(self, value: Value) -> str:
+        row = value.attribute
+        carried = self.loop.carried[row.place]
+        pointer = self.before(row.place) if carried.is_fixed else self.after(row.place)
+        start = self.block.operand(value.operands[0], 1)
+        address = self.line(f"getelementptr {memory_type(value.dtype)}, ptr {pointer}, i64 {start}")
+        if not row.wide:
+            return self.load_one(value, address)
+        return self.load_lanes(
+            value, self.line(f"getelementptr {memory_type(value.dtype)}, ptr {address}, i64 %base")
+        )
+
+    def load_one(self, value: Value, address: str) -> str:
+        found = self.line(f"load {memory_type(value.dtype)}, ptr {address}, align {value.dtype.itemsize}")
+        return self.line(f"icmp ne i8 {found}, 0") if value.dtype == BOOL else found
+
+    def load_lanes(self, value: Value, address: str) -> str:
+        """One element for each point of the tile."""
+        kind, width = memory_type(value.dtype, self.width), self.width
+        lanes = f"<{width} x i1>"
+        name = f"llvm.masked.load.{_mangled(kind)}.p0"
+        found = self.block.call(
+            name,
+            kind,
+            ["ptr", "i32", lanes, kind],
+            [f"ptr {address}", f"i32 {value.dtype.itemsize}", f"{lanes} %mask", f"{kind} zeroinitializer"],
+        )
+        self.flush()
+        return self.line(f"icmp ne {kind} {found}, zeroinitializer") if value.dtype == BOOL else found
+
+    def store_one(self, value: Value, register: str, address: str) -> None:
+        kind = memory_type(value.dtype)
+        if value.dtype == BOOL:
+            register = self.line(f"zext i1 {register} to i8")
+        self.write(f"store {kind} {register}, ptr {address}, align {value.dtype.itemsize}")
+
+    def store_lanes(self, value: Value, register: str, address: str) -> None:
+        kind, lanes = memory_type(value.dtype, self.width), f"<{self.width} x i1>"
+        if value.dtype == BOOL:
+            register = self.line(f"zext {lanes} {register} to {kind}")
+        name = f"llvm.masked.store.{_mangled(kind)}.p0"
+        self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
+        align = value.dtype.itemsize
+        self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} %mask)")
+
+    def address(self, pointer: str, value: Value, place: str) -> str:
+        return self.line(f"getelementptr {memory_type(value.dtype)}, ptr {pointer}, i64 {place}")
+
+    # --- control flow ------------------------------------------------------------------------------
+
+    def label(self, name: str) -> None:
+        self.flush()
+        self.lines.append(f"{name}:")
+
+    def argument(self, place: int) -> Value:
+        found = self.loop.arguments[place]
+        assert found is not None, "a table has no single element"
+        return found
+
+    def following(self, place: int) -> Value:
+        found = self.loop.following[place]
+        assert found is not None, "a table has no single element"
+        return found
+
+    def read_fixed(self, scalars_only: bool) -> None:
+        """Registers for what no step changes."""
+        used = set(in_order(*self.loop.roots()))
+        for place, carried in enumerate(self.loop.carried):
+            argument = self.loop.arguments[place]
+            if not carried.is_fixed or argument is None or argument not in used:
+                continue
+            if carried.kind == "scalar":
+                self.block.names[argument] = self.load_one(argument, self.before(place))
+            elif not scalars_only:
+                self.block.names[argument] = self.read_points(place)
+
+    def read_points(self, place: int) -> str:
+        """The elements of a tile, or the one that all points share, before the steps."""
+        steps = self.pointer(2 * len(self.loop.carried))
+        where = self.line(f"getelementptr i64, ptr {steps}, i64 {place}")
+        step = self.line(f"load i64, ptr {where}, align 8")
+        first = self.line(f"mul i64 %base, {step}")
+        argument = self.argument(place)
+        return self.load_lanes(argument, self.address(self.before(place), argument, first))
+
+    def phis(self, places: Iterable[int], first: dict[int, str], before: str, last: str) -> list[str]:
+        """How the registers of carried values change from step to step."""
+        found = []
+        for place in places:
+            argument = self.argument(place)
+            width = self.block.width_of(argument)
+            kind = register_type(argument.dtype, width)
+            following = self.block.operand(self.following(place), width)
+            found.append(f"%p{place} = phi {kind} [ {first[place]}, %{before} ], [ {following}, %{last} ]")
+        self.flush()
+        return found
+
+    def framed(self, head: str) -> str:
+        self.flush()
+        body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)
+        return f"define {head} {_ATTRIBUTES} {{\nentry:\n{body}\n}}"
+
+
+class _Scalars(_Writer):
+    """The function of the scalars."""
+
+    def __init__(self, loop: NativeLoop) -> None:
+        super().__init__(loop, 1)
+
+    def text(self) -> str:
+        loop = self.loop
+        places = loop.scalars()
+        self.load_pointers()
+        self.read_fixed(scalars_only=True)
+        first = {place: self.load_one(self.argument(place), self.before(place)) for place in places}
+        self.write("%writes = icmp ne i64 %write, 0")
+        self.write("br label %head")
+        self.label("head")
+        self.block.names.update({self.argument(place): f"%p{place}" for place in places})
+        begin = len(self.lines)
+        assert loop.going is not None
+        outside = self.enter()
+        self.compute([loop.going])
+        self.write("%less = icmp slt i64 %n, %most")
+        going = self.line(f"and i1 %less, {self.block.operand(loop.going, 1)}")
+        self.write(f"br i1 {going}, label %body, label %done")
+        self.label("body")
+        writes = [write for write in loop.writes if not write.wide]
+        self.compute(
+            [
+                *[self.following(place) for place in places],
+                *[each for write in writes for each in (write.start, write.value)],
+            ]
+        )
+        self._store_writes(writes)
+        self.write("%n1 = add nsw i64 %n, 1")
+        phis = ["%n = phi i64 [ 0, %entry ], [ %n1, %next ]", *self.phis(places, first, "entry", "next")]
+        self.write("br label %head")
+        self.lines[begin:begin] = phis
+        self.leave(outside)
+        self.label("done")
+        self.write("br i1 %writes, label %keep, label %end")
+        self.label("keep")
+        for place in places:
+            self.store_one(self.argument(place), f"%p{place}", self.after(place))
+        self.write("br label %end")
+        self.label("end")
+        self.write("ret i64 %n")
+        return self.framed("i64 @scalars(ptr %buffers, i64 %most, i64 %write)")
+
+    def _store_writes(self, writes: list[Write]) -> None:
+        if writes:
+            self.write("br i1 %writes, label %put, label %next")
+            self.label("put")
+            for write in writes:
+                place = self.block.operand(write.start, 1)
+                address = self.address(self.after(write.place), write.value, place)
+                self.store_one(write.value, self.block.operand(write.value, 1), address)
+        self.write("br label %next")
+        self.label("next")
+
+
+class _Points(_Writer):
+    """The function of the points."""
+
+    def __init__(self, loop: NativeLoop) -> None:
+        super().__init__(loop, width_of(loop))
+
+    def text(self) -> str:
+        self.load_pointers()
+        for name, place in (("steps", STEPS), ("more", MORE)):
+            self.write(f"%{name} = add i64 {self.control(place)}, 0")
+        self.write("br label %tile")
+        self.label("tile")
+        self.write("%t = phi i64 [ %begin, %entry ], [ %t1, %stored ]")
+        self.write("%again = icmp slt i64 %t, %end")
+        self.write("br i1 %again, label %load, label %exit")
+        outside = self.enter()
+        self.label("load")
+        self.write(f"%base = mul i64 %t, {self.width}")
+        self._mask()
+        self._steps()
+        self._results()
+        self.leave(outside)
+        self.label("exit")
+        self.write("ret void")
+        return self.framed("void @points(ptr %buffers, i64 %begin, i64 %end)")
+
+    def _mask(self) -> None:
+        """The lanes that are points."""
+        kind = f"<{self.width} x i64>"
+        left = self.line(f"sub i64 {self.loop.count}, %base")
+        first = self.line(f"insertelement {kind} poison, i64 {left}, i64 0")
+        every = self.line(
+            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
+        )
+        lanes = ", ".join(f"i64 {lane}" for lane in range(self.width))
+        self.write(f"%mask = icmp slt {kind} <{lanes}>, {every}")
+
+    def _steps(self) -> None:
+        loop = self.loop
+        places = self._places()
+        self.read_fixed(scalars_only=False)
+        first = {
+            place: self.read_points(place)
+            if loop.carried[place].kind == "points"
+            else self.load_one(self.argument(place), self.before(place))
+            for place in places
+        }
+        self.write("br label %head")
+        self.label("head")
+        begin = len(self.lines)
+        self.block.names.update({self.argument(place): f"%p{place}" for place in places})
+        self.write("%left = icmp slt i64 %n, %steps")
+        self.write("br i1 %left, label %step, label %done")
+        outside = self.enter()
+        self.label("step")
+        self._leave_if_settled()
+        writes = [write for write in loop.writes if write.wide]
+        self.compute(
+            [
+                *[self.following(place) for place in places],
+                *[each for write in writes for each in (write.start, write.value)],
+            ]
+        )
+        for write in writes:
+            row = self.address(self.after(write.place), write.value, self.block.operand(write.start, 1))
+            register = self.block.operand(write.value, self.width)
+            self.store_lanes(write.value, register, self.address(row, write.value, "%base"))
+        self.write("%n1 = add nsw i64 %n, 1")
+        phis = ["%n = phi i64 [ 0, %load ], [ %n1, %go ]", *self.phis(places, first, "load", "go")]
+        self.write("br label %head")
+        self.lines[begin:begin] = phis
+        self.leave(outside)
+
+    def _places(self) -> list[int]:
+        """Points that change, and the scalars on which they depend."""
+        loop = self.loop
+        places = {argument: place for place, argument in enumerate(loop.arguments) if argument is not None}
+        wanted = [*loop.points()]
+        roots = [each for write in loop.writes if write.wide for each in (write.start, write.value)]
+        roots += loop.settled
+        found: dict[int, None] = {}
+        while wanted or roots:
+            if wanted:
+                place = wanted.pop()
+                if place in found:
+                    continue
+                found[place] = None
+                roots.append(self.following(place))
+            else:
+                used = in_order(roots.pop())
+                wanted += [places[each] for each in used if each in places]
+                wanted = [place for place in wanted if not loop.carried[place].is_fixed]
+        return sorted(found)
+
+    def _leave_if_settled(self) -> None:
+        """Go on only while a step changes some point of the tile."""
+        if self.loop.settled:
+            lanes = f"<{self.width} x i1>"
+            self.compute(self.loop.settled)
+            moving = "zeroinitializer"
+            for mask, kept in self.loop.settled.items():
+                register = self.block.operand(mask, self.width)
+                if kept:
+                    register = self.line(f"xor {lanes} {register}, splat (i1 true)")
+                moving = self.line(f"or {lanes} {moving}, {register}")
+            counted = self.line(f"and {lanes} {moving}, %mask")
+            name = f"llvm.vector.reduce.or.v{self.width}i1"
+            some = self.block.call(name, "i1", [lanes], [f"{lanes} {counted}"])
+            self.write(f"br i1 {some}, label %go, label %done")
+        else:
+            self.write("br label %go")
+        self.label("go")
+
+    def _results(self) -> None:
+        self.label("done")
+        if self.loop.alive is not None:
+            control = self.pointer(2 * len(self.loop.carried) + 1)
+            longest = self.line(f"getelementptr i64, ptr {control}, i64 {LONGEST}")
+            self.write(f"%longest = atomicrmw max ptr {longest}, i64 %n monotonic")
+        for place in self.loop.points():
+            wanted = self.line(f"or i64 {self.control(WANTED + place)}, %more")
+            yes = self.line(f"icmp ne i64 {wanted}, 0")
+            self.write(f"br i1 {yes}, label %store{place}, label %past{place}")
+            self.label(f"store{place}")
+            argument = self.argument(place)
+            address = self.address(self.after(place), argument, "%base")
+            self.store_lanes(argument, f"%p{place}", address)
+            self.write(f"br label %past{place}")
+            self.label(f"past{place}")
+        self.write("br label %stored")
+        self.label("stored")
+        self.write("%t1 = add nsw i64 %t, 1")
+        self.write("br label %tile")
+
+
+def _mangled(kind: str) -> str:
+    """The suffix by which an intrinsic is named for vectors of a kind."""
+    count, element = kind.strip("<>").split(" x ")
+    names = {"half": "f16", "float": "f32", "double": "f64"}
+    return f"v{count}{names.get(element, element)}"

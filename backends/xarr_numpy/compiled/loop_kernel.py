@@ -1,0 +1,163 @@
+"""A native loop as machine code that runs on NumPy arrays.
+
+It runs in chunks of steps that take about a tenth of a second, between which Python sees to interrupts and
+progress bars are drawn.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.compiler import native_loops
+from xarr.compiler.native_loops import Carried, NativeLoop, Row
+from xarr.compiler.scalars import in_order
+from xarr.ir import ops
+from xarr_numpy import workers
+from xarr_numpy.compiled import assembler, loop_code
+from xarr_numpy.compiled.functions import lower
+from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
+from xarr_numpy.memory import pool
+
+Array = np.ndarray[Any, Any]
+#: Told after each chunk how many steps it had.
+Report = Callable[[int], object]
+
+#: Operations of a first chunk, about; the chunks that follow are made longer or shorter.
+FIRST_CHUNK: Final = 2**28
+SHORT_SECONDS: Final = 0.05
+LONG_SECONDS: Final = 0.2
+MOST_STEPS: Final = 2**40
+#: Operations on points that take as long as computing one element of a usual kernel.
+OPERATIONS_OF_AN_ELEMENT: Final = 8
+
+
+def plan(loop: ops.While) -> NativeLoop | None:
+    """The loop turned inside out; None if its points meet."""
+    return native_loops.native_loop(loop, lower)
+
+
+class LoopKernel:
+    """The machine code of a loop.  `call` takes the carried values and gives those after the last step."""
+
+    def __init__(self, loop: NativeLoop) -> None:
+        self.loop = loop
+        self.text = loop_code.emit(loop)
+        self._has_points = bool(loop.points())
+        self._width = loop_code.width_of(loop)
+        self._tiles = -(-loop.count // self._width)
+        self._cost = loop.cost()
+        names = ["scalars", "points"] if self._has_points else ["scalars"]
+        self._code = assembler.load(assembler.object_code(self.text), names)
+        addresses = self._code.addresses
+        scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        self._scalars = scalars(addresses["scalars"])
+        if self._has_points:
+            points = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+            self._points = points(addresses["points"])
+        self._pointers = ctypes.c_void_p * (2 * len(loop.carried) + 2)
+        self._tables = _tables(loop)
+
+    def call(
+        self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
+    ) -> tuple[Any, ...]:
+        """The carried values after the loop; of arrays of points only those `wanted` are good for anything.
+
+        The places `free` may be written to, unless they are read-only.  `report` is told the steps of each
+        chunk; then the first chunks are short.
+        """
+        run = _Run(self, frozenset(wanted), frozenset(free), operands)
+        most = 1 if report else max(1, FIRST_CHUNK // (self._cost * max(1, self.loop.count // 16)))
+        while True:
+            started = time.perf_counter()
+            steps = self._chunk(run, most)
+            if report is not None and steps:
+                report(steps)
+            if steps < most:
+                return run.results()
+            run.go_on()
+            most = _adapted(most, time.perf_counter() - started)
+
+    def _chunk(self, run: _Run, most: int) -> int:
+        """Take up to `most` steps; how many were taken."""
+        if not self._has_points:
+            return int(self._scalars(run.address, most, 1))
+        steps = int(self._scalars(run.address, most, 0))
+        run.control[[STEPS, MORE, LONGEST]] = steps, steps == most, 0
+        cost = self._width * max(1, steps) * self._cost // OPERATIONS_OF_AN_ELEMENT
+        workers.run(self._points, run.address, self._tiles, max(1, cost))
+        if self.loop.alive is not None:
+            steps = int(run.control[LONGEST])
+        return int(self._scalars(run.address, steps, 1))
+
+    def __str__(self) -> str:
+        """What one step computes."""
+        return str(self.loop)
+
+
+def _adapted(most: int, seconds: float) -> int:
+    if seconds < SHORT_SECONDS:
+        return min(4 * most, MOST_STEPS)
+    return max(1, most // 2) if seconds > LONG_SECONDS else most
+
+
+def _tables(loop: NativeLoop) -> frozenset[int]:
+    """The places that are read at computed places, and so must lie there in full."""
+    loads = [value.attribute for value in in_order(*loop.roots()) if value.op == "load"]
+    return frozenset(row.place for row in loads if isinstance(row, Row))
+
+
+class _Run:
+    """The memory of one call."""
+
+    def __init__(
+        self, kernel: LoopKernel, wanted: frozenset[int], free: frozenset[int], operands: tuple[Any, ...]
+    ) -> None:
+        self.free = free
+        self.carried = kernel.loop.carried
+        self.operands = operands
+        count = len(self.carried)
+        self.steps = np.zeros(count, np.int64)
+        self.control = np.zeros(WANTED + count, np.int64)
+        self.control[WANTED:] = [place in wanted for place in range(count)]
+        self.before = [
+            self._given(place, kernel, np.asarray(operand)) for place, operand in enumerate(operands)
+        ]
+        self.after = [self._made(place, each) for place, each in enumerate(self.carried)]
+        given = [array.ctypes.data for array in self.before]
+        made = [None if array is None else array.ctypes.data for array in self.after]
+        self._pointers = kernel._pointers(*given, *made, self.steps.ctypes.data, self.control.ctypes.data)
+        self.address = ctypes.addressof(self._pointers)
+
+    def _given(self, place: int, kernel: LoopKernel, operand: Array) -> Array:
+        is_one = self.carried[place].kind == "points" and not any(operand.strides)
+        if is_one and place not in kernel._tables:
+            return np.full(kernel._width, operand.reshape(-1)[:1])
+        self.steps[place] = 1
+        return np.ascontiguousarray(operand)
+
+    def _made(self, place: int, carried: Carried) -> Array | None:
+        operand = np.asarray(self.operands[place])
+        if carried.is_fixed:
+            return None
+        if place in self.free and operand.flags.carray:
+            return operand
+        made = pool.empty(operand.shape, operand.dtype)
+        if carried.kind == "table":
+            made[...] = operand
+        return made
+
+    def go_on(self) -> None:
+        """Let the next chunk begin where the last one ended."""
+        for place, made in enumerate(self.after):
+            if made is not None:
+                self._pointers[place] = made.ctypes.data
+                self.steps[place] = 1
+
+    def results(self) -> tuple[Any, ...]:
+        pairs = zip(self.operands, self.after, strict=True)
+        return tuple([operand if made is None else made for operand, made in pairs])

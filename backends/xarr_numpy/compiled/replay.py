@@ -1,0 +1,465 @@
+"""A call of a jitted function as one built-in function of CPython: checks, results and kernel in machine code.
+
+What `xarr.transforms.replay` writes in Python for a call costs several times what a kernel on a small array
+does.  Where the program is one kernel that may hold Python's lock, and the arguments are Arrays, the same
+checks are made here on the C structs of the objects, and the results are made by the C functions of CPython
+and NumPy.
+
+Sources: CPython, Include/cpython/{tupleobject,listobject,dictobject}.h; NumPy, "Array API" of the C-API.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.backend import Recipe
+from xarr.ir.types import TensorType
+from xarr_numpy.compiled import assembler, builtin
+
+Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+#: Arrays that a kernel reads and writes, and arguments, at most.
+MOST: Final = 64
+#: Bytes from the start of an object to its class, and of a tuple, list or dict to the number of its items.
+_CLASS: Final = 8
+_COUNT: Final = object.__basicsize__
+_ITEMS: Final = tuple.__basicsize__
+_BYTES: Final = bytes.__basicsize__ - 1
+_WRITEABLE: Final = 0x400
+#: Places in NumPy's table of C functions: the class of arrays, and what makes a new one.
+_NDARRAY: Final = 2
+_NEW: Final = 94
+
+#: What the machine code reads, in order; all of it has the size of a pointer.
+_FIELDS: Final = (
+    *("array", "leaf", "backend", "missed", "recording", "observers", "config", "key", "settings"),
+    *("overrides", "overridden", "one", "new", "ndarray", "phase", "extent"),
+    *("arguments", "operands", "outputs", "results", "in_tuple"),
+    *("types", "places", "made", "wrapped"),
+    *("at_node", "at_backend", "at_value", "at_owner", "at_type", "at_op", "at_handles", "at_place"),
+)
+
+
+class _Context(ctypes.Structure):
+    _fields_ = tuple([(name, ctypes.c_size_t) for name in _FIELDS])
+
+
+def function(
+    recipe: Recipe, phase: int, extent: int, places: Sequence[int], order: Sequence[int]
+) -> Replay | None:
+    """The built-in function for calls that `recipe` describes; None where it cannot be made.
+
+    phase, extent: the address of the kernel's only phase, whose code stays loaded as long as the process, and
+    its turns; places: which argument each of the kernel's operands is; order: which output each result is.
+    """
+    offsets = _offsets(recipe.array, recipe.leaf)  # type: ignore[arg-type]
+    outputs: dict[int, TensorType] = {}
+    for place, (_, type_, _) in zip(order, recipe.results, strict=True):
+        outputs[place] = type_
+    too_many = max(len(places) + len(outputs), len(recipe.arguments), len(recipe.results)) > MOST
+    if offsets is None or too_many or sorted(outputs) != list(range(len(outputs))):
+        return None
+    recording, observers = recipe.empty
+    descriptions = [np.dtype(outputs[k].dtype) for k in range(len(outputs))]
+    sizes = [_words(outputs[k].shape) for k in range(len(outputs))]
+    made = [
+        word
+        for k in range(len(outputs))
+        for word in (id(descriptions[k]), len(outputs[k].shape), ctypes.addressof(sizes[k]))
+    ]
+    wrapped = [
+        word
+        for place, (op, type_, source) in zip(order, recipe.results, strict=True)
+        for word in (id(op), id(type_), id(source), place)
+    ]
+    tables = [_words(each) for each in (map(id, recipe.arguments), places, made, wrapped)]
+    one = 1
+    new, ndarray = _numpy_functions()
+    objects = (
+        *(recipe.array, recipe.leaf, recipe.backend, recipe.missed, recording, observers),
+        *(*recipe.setting, *recipe.override, one),
+    )
+    context = _Context(
+        *[id(each) for each in objects],
+        *(new, ndarray, phase, extent),
+        *(len(recipe.arguments), len(places), len(outputs), len(recipe.results), recipe.in_tuple),
+        *[ctypes.addressof(table) for table in tables],
+        *offsets,
+    )
+    address = ctypes.addressof(context).to_bytes(8, "little")
+    # The built-in function holds what the context points to.
+    return _make()((address, context, objects, tables, sizes, descriptions, recipe))
+
+
+def _words(values: Any) -> ctypes.Array[ctypes.c_size_t]:
+    found = list(values)
+    return (ctypes.c_size_t * max(1, len(found)))(*found)
+
+
+@cache
+def _offsets(array: type[Any], leaf: type[Any]) -> tuple[int, ...] | None:
+    """Bytes from the start of an Array or leaf to its attributes; None if they are not where they should be."""
+    if not (builtin.works() and _is_as_expected()):
+        return None
+    found = [_offset(array, name) for name in ("_node", "_backend")]
+    found += [_offset(leaf, name) for name in ("value", "owner", "type", "op", "handles", "_place")]
+    known = tuple([each for each in found if each is not None])
+    return known if len(known) == len(found) else None
+
+
+def _offset(cls: type[Any], name: str) -> int | None:
+    """Where an object of a class keeps one of its slots."""
+    mark, sample = object(), object.__new__(cls)
+    setattr(sample, name, mark)
+    words = range(object.__basicsize__, cls.__basicsize__, 8)
+    places = [word for word in words if ctypes.c_size_t.from_address(id(sample) + word).value == id(mark)]
+    delattr(sample, name)
+    return places[0] if len(places) == 1 else None
+
+
+def _is_as_expected() -> bool:
+    """Whether tuples, lists, dicts and bytes lie in memory as the machine code reads them."""
+    word = ctypes.c_size_t.from_address
+    pair, items, names, text = (None, True), [1, 2, 3], {"a": 1, "b": 2}, b"12345678"
+    counts = [word(id(each) + _COUNT).value for each in (pair, items, names)]
+    return (
+        counts == [2, 3, 2]
+        and word(id(pair) + _ITEMS + 8).value == id(True)
+        and word(id(text) + _BYTES).value == int.from_bytes(text, "little")
+        and word(id(items) + _CLASS).value == id(list)
+    )
+
+
+@cache
+def _numpy_functions() -> tuple[int, int]:
+    """The addresses of PyArray_NewFromDescr and of PyArray_Type, which every C extension of NumPy finds so."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype = ctypes.c_void_p
+    pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    table = pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
+    entries = (ctypes.c_size_t * (_NEW + 1)).from_address(table)
+    return entries[_NEW], entries[_NDARRAY]
+
+
+#: Code that built-in functions point to.
+_immortal: Final[list[assembler.Code]] = []
+
+
+@cache
+def _make() -> Callable[[tuple[Any, ...]], Replay]:
+    """What makes the built-in function of a context."""
+    code = assembler.load(assembler.object_code(text()), ["replay"])
+    _immortal.append(code)
+    return builtin.maker(code.addresses["replay"])
+
+
+def text() -> str:
+    """The built-in function in LLVM IR, the same for all calls."""
+    fields = [
+        line
+        for number, name in enumerate(_FIELDS)
+        for line in (
+            f"  %{name}.slot = getelementptr i64, ptr %context, i64 {number}",
+            f"  %{name} = load {'i64' if name in _NUMBERS else 'ptr'}, ptr %{name}.slot, align 8",
+        )
+    ]
+    return "\n".join([_DECLARATIONS, _head(), *fields, _checks(), _work(), _results(), _wrap()])
+
+
+#: Fields that are numbers, not addresses.
+_NUMBERS: Final = frozenset(
+    (
+        "extent",
+        "arguments",
+        "operands",
+        "outputs",
+        "results",
+        "in_tuple",
+        *(n for n in _FIELDS if n[:3] == "at_"),
+    )
+)
+
+_DECLARATIONS: Final = """
+declare ptr @PyDict_GetItemWithError(ptr, ptr)
+declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare ptr @PyType_GenericAlloc(ptr, i64)
+declare ptr @PyTuple_New(i64)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+"""
+
+
+def _head() -> str:
+    return f"""
+define ptr @replay(ptr %self, ptr %given, i64 %number) nounwind {{
+entry:
+  %found = alloca ptr, align 8
+  %data = alloca [{MOST} x ptr], align 8
+  %arrays = alloca [{MOST} x ptr], align 8
+  %buffers = alloca [{MOST} x ptr], align 8
+  %first.slot = getelementptr i8, ptr %self, i64 {_ITEMS}
+  %first = load ptr, ptr %first.slot, align 8
+  %address = getelementptr i8, ptr %first, i64 {_BYTES}
+  %context = load ptr, ptr %address, align 8"""
+
+
+def _checks() -> str:
+    """Go on to `%work`, with the addresses of the arguments' elements in `%data`, or to `%miss`."""
+    return f"""
+  %is_pair = icmp eq i64 %number, 2
+  br i1 %is_pair, label %count, label %miss
+count:
+  %args = load ptr, ptr %given, align 8
+  %kwargs.slot = getelementptr ptr, ptr %given, i64 1
+  %kwargs = load ptr, ptr %kwargs.slot, align 8
+  %args.count = getelementptr i8, ptr %args, i64 {_COUNT}
+  %count.args = load i64, ptr %args.count, align 8
+  %kwargs.count = getelementptr i8, ptr %kwargs, i64 {_COUNT}
+  %count.kwargs = load i64, ptr %kwargs.count, align 8
+  %recording.count = getelementptr i8, ptr %recording, i64 {_COUNT}
+  %count.recording = load i64, ptr %recording.count, align 8
+  %observers.count = getelementptr i8, ptr %observers, i64 {_COUNT}
+  %count.observers = load i64, ptr %observers.count, align 8
+  %one.more = or i64 %count.kwargs, %count.recording
+  %too.many = or i64 %one.more, %count.observers
+  %is.quiet = icmp eq i64 %too.many, 0
+  %is.complete = icmp eq i64 %count.args, %arguments
+  %counts = and i1 %is.quiet, %is.complete
+  br i1 %counts, label %setting, label %miss
+setting:
+  %set = call ptr @PyDict_GetItemWithError(ptr %config, ptr %key)
+  %is.set = icmp eq ptr %set, %settings
+  br i1 %is.set, label %override, label %miss
+override:
+  store ptr null, ptr %found, align 8
+  %status = call i32 @PyContextVar_Get(ptr %overrides, ptr null, ptr %found)
+  %override.found = load ptr, ptr %found, align 8
+  %is.found = icmp ne ptr %override.found, null
+  br i1 %is.found, label %compare, label %fail
+compare:
+  call void @Py_DecRef(ptr %override.found)
+  %is.same = icmp eq ptr %override.found, %overridden
+  br i1 %is.same, label %next, label %miss
+next:
+  %i = phi i64 [ 0, %compare ], [ %i.next, %fine ]
+  %is.last = icmp eq i64 %i, %arguments
+  br i1 %is.last, label %work, label %argument
+argument:
+  %items = getelementptr i8, ptr %args, i64 {_ITEMS}
+  %x.slot = getelementptr ptr, ptr %items, i64 %i
+  %x = load ptr, ptr %x.slot, align 8
+  %x.class.slot = getelementptr i8, ptr %x, i64 {_CLASS}
+  %x.class = load ptr, ptr %x.class.slot, align 8
+  %is.array = icmp eq ptr %x.class, %array
+  br i1 %is.array, label %handle, label %miss
+handle:
+  %node.slot = getelementptr i8, ptr %x, i64 %at_node
+  %node = load ptr, ptr %node.slot, align 8
+  %own.slot = getelementptr i8, ptr %x, i64 %at_backend
+  %own = load ptr, ptr %own.slot, align 8
+  %is.own = icmp eq ptr %own, %backend
+  %is.node = icmp ne ptr %node, null
+  %is.handle = and i1 %is.own, %is.node
+  br i1 %is.handle, label %leaf.look, label %miss
+leaf.look:
+  %type.slot = getelementptr i8, ptr %node, i64 %at_type
+  %type = load ptr, ptr %type.slot, align 8
+  %wanted.slot = getelementptr ptr, ptr %types, i64 %i
+  %wanted = load ptr, ptr %wanted.slot, align 8
+  %owner.slot = getelementptr i8, ptr %node, i64 %at_owner
+  %owner = load ptr, ptr %owner.slot, align 8
+  %value.slot = getelementptr i8, ptr %node, i64 %at_value
+  %value = load ptr, ptr %value.slot, align 8
+  %is.type = icmp eq ptr %type, %wanted
+  %is.owner = icmp eq ptr %owner, %backend
+  %is.value = icmp ne ptr %value, null
+  %is.leaf.so.far = and i1 %is.type, %is.owner
+  %is.leaf = and i1 %is.leaf.so.far, %is.value
+  br i1 %is.leaf, label %value.look, label %miss
+value.look:
+  %value.class.slot = getelementptr i8, ptr %value, i64 {_CLASS}
+  %value.class = load ptr, ptr %value.class.slot, align 8
+  %is.ndarray = icmp eq ptr %value.class, %ndarray
+  br i1 %is.ndarray, label %ndarray.look, label %miss
+ndarray.look:
+  %flags.slot = getelementptr i8, ptr %value, i64 {builtin.FLAGS}
+  %flags = load i32, ptr %flags.slot, align 4
+  %flags.needed = and i32 %flags, {builtin.USABLE}
+  %is.usable = icmp eq i32 %flags.needed, {builtin.USABLE}
+  br i1 %is.usable, label %fine, label %miss
+fine:
+  %elements.slot = getelementptr i8, ptr %value, i64 {builtin.DATA}
+  %elements = load ptr, ptr %elements.slot, align 8
+  %kept.slot = getelementptr ptr, ptr %data, i64 %i
+  store ptr %elements, ptr %kept.slot, align 8
+  %i.next = add i64 %i, 1
+  br label %next
+miss:
+  call void @Py_IncRef(ptr %missed)
+  ret ptr %missed
+fail:
+  ret ptr null"""
+
+
+def _work() -> str:
+    """Allocate the outputs, into `%arrays`, and run the kernel."""
+    return f"""
+work:
+  br label %operand
+operand:
+  %j = phi i64 [ 0, %work ], [ %j.next, %operand.put ]
+  %operands.done = icmp eq i64 %j, %operands
+  br i1 %operands.done, label %output, label %operand.put
+operand.put:
+  %place.slot = getelementptr i64, ptr %places, i64 %j
+  %place = load i64, ptr %place.slot, align 8
+  %from.slot = getelementptr ptr, ptr %data, i64 %place
+  %from = load ptr, ptr %from.slot, align 8
+  %to.slot = getelementptr ptr, ptr %buffers, i64 %j
+  store ptr %from, ptr %to.slot, align 8
+  %j.next = add i64 %j, 1
+  br label %operand
+output:
+  %k = phi i64 [ 0, %operand ], [ %k.next, %output.put ]
+  %outputs.done = icmp eq i64 %k, %outputs
+  br i1 %outputs.done, label %run, label %output.new
+output.new:
+  %row = mul i64 %k, 3
+  %description.slot = getelementptr i64, ptr %made, i64 %row
+  %description = load ptr, ptr %description.slot, align 8
+  %rank.slot = getelementptr i64, ptr %description.slot, i64 1
+  %rank = load i64, ptr %rank.slot, align 8
+  %rank.short = trunc i64 %rank to i32
+  %sizes.slot = getelementptr i64, ptr %description.slot, i64 2
+  %sizes = load ptr, ptr %sizes.slot, align 8
+  call void @Py_IncRef(ptr %description)
+  %output.made = call ptr %new(
+    ptr %ndarray, ptr %description, i32 %rank.short, ptr %sizes, ptr null, ptr null, i32 0, ptr null)
+  %output.failed = icmp eq ptr %output.made, null
+  br i1 %output.failed, label %undo, label %output.put
+output.put:
+  %output.slot = getelementptr ptr, ptr %arrays, i64 %k
+  store ptr %output.made, ptr %output.slot, align 8
+  %output.flags.slot = getelementptr i8, ptr %output.made, i64 {builtin.FLAGS}
+  %output.flags = load i32, ptr %output.flags.slot, align 4
+  %output.sealed = and i32 %output.flags, {~_WRITEABLE}
+  store i32 %output.sealed, ptr %output.flags.slot, align 4
+  %output.data.slot = getelementptr i8, ptr %output.made, i64 {builtin.DATA}
+  %output.data = load ptr, ptr %output.data.slot, align 8
+  %buffer.number = add i64 %operands, %k
+  %buffer.slot = getelementptr ptr, ptr %buffers, i64 %buffer.number
+  store ptr %output.data, ptr %buffer.slot, align 8
+  %k.next = add i64 %k, 1
+  br label %output
+run:
+  call void %phase(ptr %buffers, i64 0, i64 %extent)
+  br label %result"""
+
+
+def _results() -> str:
+    """Wrap the outputs, give them back, and let go of the arrays themselves, of which `%k` are there."""
+    return """
+result:
+  %tuple.wanted = icmp ne i64 %in_tuple, 0
+  br i1 %tuple.wanted, label %tuple.new, label %single
+single:
+  %only = call ptr @wrap(ptr %context, ptr %wrapped, ptr %arrays)
+  br label %undo
+tuple.new:
+  %tuple = call ptr @PyTuple_New(i64 %results)
+  %tuple.failed = icmp eq ptr %tuple, null
+  br i1 %tuple.failed, label %undo, label %item
+item:
+  %n = phi i64 [ 0, %tuple.new ], [ %n.next, %item.put ]
+  %items.done = icmp eq i64 %n, %results
+  br i1 %items.done, label %undo, label %item.new
+item.new:
+  %item.row = mul i64 %n, 4
+  %item.wrapped = getelementptr i64, ptr %wrapped, i64 %item.row
+  %item.made = call ptr @wrap(ptr %context, ptr %item.wrapped, ptr %arrays)
+  %item.failed = icmp eq ptr %item.made, null
+  br i1 %item.failed, label %tuple.drop, label %item.put
+item.put:
+  %tuple.items = getelementptr i8, ptr %tuple, i64 ITEMS
+  %item.slot = getelementptr ptr, ptr %tuple.items, i64 %n
+  store ptr %item.made, ptr %item.slot, align 8
+  %n.next = add i64 %n, 1
+  br label %item
+tuple.drop:
+  call void @Py_DecRef(ptr %tuple)
+  br label %undo
+undo:
+  %returned = phi ptr [ %only, %single ], [ %tuple, %item ],
+    [ null, %output.new ], [ null, %tuple.new ], [ null, %tuple.drop ]
+  br label %drop
+drop:
+  %m = phi i64 [ 0, %undo ], [ %m.next, %drop.one ]
+  %drops.done = icmp eq i64 %m, %k
+  br i1 %drops.done, label %leave, label %drop.one
+drop.one:
+  %drop.slot = getelementptr ptr, ptr %arrays, i64 %m
+  %dropped = load ptr, ptr %drop.slot, align 8
+  call void @Py_DecRef(ptr %dropped)
+  %m.next = add i64 %m, 1
+  br label %drop
+leave:
+  ret ptr %returned
+}""".replace("ITEMS", str(_ITEMS))
+
+
+def _wrap() -> str:
+    """A function: an Array that shows a new leaf, as a row of `wrapped` says, with one of the arrays as its value."""
+    lines = ["define internal ptr @wrap(ptr %context, ptr %row, ptr %arrays) nounwind {", "entry:"]
+    for name in ("array", "leaf", "backend", "one", *[name for name in _FIELDS if name.startswith("at_")]):
+        kind = "i64" if name in _NUMBERS else "ptr"
+        lines += [
+            f"  %{name}.slot = getelementptr i64, ptr %context, i64 {_FIELDS.index(name)}",
+            f"  %{name} = load {kind}, ptr %{name}.slot, align 8",
+        ]
+    for number, name in enumerate(("op", "type", "source")):
+        lines += [
+            f"  %{name}.slot = getelementptr i64, ptr %row, i64 {number}",
+            f"  %{name} = load ptr, ptr %{name}.slot, align 8",
+        ]
+    lines.append(
+        """  %place.slot = getelementptr i64, ptr %row, i64 3
+  %place = load i64, ptr %place.slot, align 8
+  %value.slot = getelementptr ptr, ptr %arrays, i64 %place
+  %value = load ptr, ptr %value.slot, align 8
+  %new.leaf = call ptr @PyType_GenericAlloc(ptr %leaf, i64 0)
+  %leaf.failed = icmp eq ptr %new.leaf, null
+  br i1 %leaf.failed, label %fail, label %fill
+fill:"""
+    )
+    for name in ("op", "type", "value"):
+        lines += _put("leaf", name, name)
+    lines += [
+        *_put("leaf", "owner", "backend"),
+        *_put("leaf", "handles", "one"),
+        *_put("leaf", "place", "source"),
+    ]
+    lines.append(
+        """  %new.array = call ptr @PyType_GenericAlloc(ptr %array, i64 0)
+  %array.failed = icmp eq ptr %new.array, null
+  br i1 %array.failed, label %drop, label %show
+show:
+  %to.node = getelementptr i8, ptr %new.array, i64 %at_node
+  store ptr %new.leaf, ptr %to.node, align 8"""
+    )
+    lines += [*_put("array", "backend", "backend"), "  ret ptr %new.array", "drop:"]
+    lines += ["  call void @Py_DecRef(ptr %new.leaf)", "  br label %fail", "fail:", "  ret ptr null", "}"]
+    return "\n".join(lines)
+
+
+def _put(target: str, slot: str, value: str) -> list[str]:
+    """Lines: a slot of a new object holds `value`."""
+    return [
+        f"  call void @Py_IncRef(ptr %{value})",
+        f"  %to.{slot} = getelementptr i8, ptr %new.{target}, i64 %at_{slot}",
+        f"  store ptr %{value}, ptr %to.{slot}, align 8",
+    ]

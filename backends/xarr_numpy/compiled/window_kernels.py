@@ -1,0 +1,101 @@
+"""Which operations on windows compiled loops hold, and the loops of any group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Final
+
+from xarr.compiler import chosen_windows, convolutions, elements, nests, scans, windows
+from xarr.compiler.loops import Kernel
+from xarr.dtypes import BOOL
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import Op
+from xarr.ir.types import TensorType
+from xarr_numpy.compiled.functions import lower
+
+#: Windows that are as wide in some dimension have better ways than to look at each element.
+WIDE: Final = 16
+#: Elements of a window at most.
+MOST: Final = 256
+#: Distances inside an array are counted in int32.
+_MOST_PLACES: Final = 2**31
+
+
+def build(fusion: ops.Fusion) -> Kernel:
+    """The loop program of a group."""
+    if any(scans.computes(node, lower) for node in fusion.computation.nodes):
+        return scans.build(fusion, lower)
+    for node in fusion.computation.nodes:
+        builder = _BUILDERS.get(type(node.op))
+        if builder is not None:
+            return builder(fusion, lower)
+    return nests.build(fusion, lower)
+
+
+_BUILDERS: Final[dict[type[Op], Callable[[ops.Fusion, elements.Lower], Kernel]]] = {
+    ops.Convolution: convolutions.build,
+    ops.ReduceWindow: windows.build,
+    ops.SelectAndScatter: chosen_windows.build,
+}
+
+
+def prepared(graph: Graph) -> Graph:
+    """`graph` with operands in the order in which loops go through them fastest."""
+    if not any(isinstance(node.op, ops.Convolution) for node in graph.nodes):
+        return graph
+    return convolutions.with_kernels_in_order(graph, lambda node: work(node) > 0)
+
+
+def work(node: Node) -> int:
+    """How many elements each element of the result is made of; 0 for what loops over windows cannot hold."""
+    rule = _WORK.get(type(node.op))
+    return rule(node) if rule is not None else 0
+
+
+def _reduce_window(node: Node) -> int:
+    op = node.op
+    assert isinstance(op, ops.ReduceWindow)
+    if len(node.operands) != 2 or max(op.base_dilations, default=1) > 1:
+        return 0
+    return op.window.size if _are_small(op.window_dimensions) and _holds(node, op.computation) else 0
+
+
+def _convolution(node: Node) -> int:
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    if not _holds(node) or not convolutions.is_depthwise(node) or node.dtype in BOOL:
+        return 0
+    sizes = tuple(node.operands[1].shape[axis] for axis in op.rhs_spec[2:])
+    return prod(sizes) if _are_small(sizes) else 0
+
+
+def _select_and_scatter(node: Node) -> int:
+    op = node.op
+    assert isinstance(op, ops.SelectAndScatter)
+    operand = node.operands[0].tensor_type
+    if operand.size >= _MOST_PLACES or not _are_small(op.window_dimensions):
+        return 0
+    return op.window.size if _holds(node, op.select, op.scatter) else 0
+
+
+def _are_small(sizes: tuple[int, ...]) -> bool:
+    return max(sizes, default=1) < WIDE and 1 < prod(sizes) <= MOST
+
+
+def _holds(node: Node, *graphs: Graph) -> bool:
+    """Whether loops can hold the arrays of a node and the scalars of its computations."""
+    arrays = (node, *node.operands)
+    if not all(isinstance(each.type, TensorType) and elements.is_held(each) for each in arrays):
+        return False
+    return all(
+        elements.computes(each, lower) and not each.op.graphs for graph in graphs for each in graph.nodes
+    )
+
+
+_WORK: Final[dict[type[Op], Callable[[Node], int]]] = {
+    ops.Convolution: _convolution,
+    ops.ReduceWindow: _reduce_window,
+    ops.SelectAndScatter: _select_and_scatter,
+}

@@ -1,0 +1,148 @@
+"""Complex functions of huge, tiny, subnormal and special parts: NumPy backend, reference and XLA."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.lax_oracle import Record, expected
+from tests.lax_values import COMPLEXES, dtype_of, parts
+from tests.ulp_bounds import EXTREMES, differences
+from xarr import lax
+from xarr.lazy import to_host
+
+HostArray = np.ndarray[Any, Any]
+
+UNARY: Final = (
+    *(
+        "abs",
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atanh",
+        "conj",
+        "cos",
+        "cosh",
+        "exp",
+        "expm1",
+        "imag",
+    ),
+    *("log", "log1p", "logistic", "neg", "real", "reciprocal", "rsqrt", "sign", "sin", "sinh", "sqrt"),
+    *("square", "tan", "tanh"),
+)
+#: ULP of the larger part.  Near the poles of logistic, 1 + exp(-x) cancels: see docs/accuracy.md.
+LIMIT: Final = {"logistic": 128}
+
+
+def magnitudes(dtype: np.dtype[Any]) -> list[float]:
+    limits = np.finfo(dtype)
+    largest, tiny = float(limits.max), float(limits.tiny)
+    edge = float(np.log(limits.max)) + 0.15  # exp overflows, half of it does not
+    ordinary = [0.0, 0.5, 1.0, np.pi / 2, 3.0, edge, 1e4]
+    small = [float(limits.eps) / 8, tiny**0.5 / 3, tiny, tiny / 3, float(limits.smallest_subnormal)]
+    return [*ordinary, *small, 1.5 * largest**0.5, largest / 2, largest, np.inf]
+
+
+def grid(dtype: np.dtype[Any]) -> HostArray:
+    """All pairs of parts of every magnitude and sign, and NaN."""
+    line = [*magnitudes(dtype), *(-x for x in magnitudes(dtype)), np.nan]
+    real, imaginary = np.meshgrid(line, line)
+    return parts(real.ravel(), imaginary.ravel(), dtype)
+
+
+def pairs(dtype: np.dtype[Any], count: int = 3000) -> tuple[HostArray, HostArray]:
+    draw, points = np.random.default_rng(7), grid(dtype)
+    return draw.choice(points, count), draw.choice(points, count)
+
+
+def on(backend: str, name: str, *operands: HostArray) -> HostArray:
+    with xarr.use_backend(backend):
+        return np.asarray(to_host(getattr(lax, name)(*map(xarr.asarray, operands))))
+
+
+def wrong(got: HostArray, wanted: HostArray, ulp: float) -> HostArray:
+    """Where parts are neither both NaN, nor equal, nor within `ulp` spacings of the larger finite one."""
+    both = [(x.real, x.imag) if np.iscomplexobj(x) else (x,) for x in (got, wanted)]
+    with np.errstate(all="ignore"):
+        larger = np.max([np.where(np.isfinite(part), np.abs(part), 0) for part in both[1]], axis=0)
+        found = np.zeros(got.shape, bool)
+        for mine, theirs in zip(*both, strict=True):
+            same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+            found |= ~same & ~(np.abs(mine - theirs) <= ulp * np.spacing(larger))
+    return found
+
+
+def is_infinite(x: HostArray) -> HostArray:
+    """C99 calls a complex number infinite that has an infinite part, whatever the other is."""
+    return np.asarray(np.isinf(x.real) | np.isinf(x.imag))
+
+
+def shown(name: str, where: HostArray, *columns: HostArray) -> str:
+    places = np.flatnonzero(where)[:8]
+    return "\n".join([f"{name}: {where.sum()} differ", *(str([str(x[i]) for x in columns]) for i in places)])
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+@pytest.mark.parametrize("name", UNARY)
+def test_backends_agree(name: str, dtype: str) -> None:
+    x = grid(dtype_of(dtype))
+    got, wanted = on("numpy", name, x), on("reference", name, x)
+    where = wrong(got, wanted, LIMIT.get(name, 16))
+    assert not where.any(), shown(name, where, x, got, wanted)
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+@pytest.mark.parametrize("name", ["add", "div", "mul", "sub"])
+def test_backends_agree_about_two_numbers(name: str, dtype: str) -> None:
+    x, y = pairs(dtype_of(dtype))
+    got, wanted = on("numpy", name, x, y), on("reference", name, x, y)
+    where = wrong(got, wanted, 16) & ~(is_infinite(got) & is_infinite(wanted))
+    assert not where.any(), shown(name, where, x, y, got, wanted)
+
+
+@cache
+def record(name: str) -> Record:
+    return Record(name, COMPLEXES, lambda dtype: [(grid(dtype),)])
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+@pytest.mark.parametrize("name", UNARY)
+def test_xla_agrees_but_where_it_is_said_not_to(name: str, dtype: str) -> None:
+    (x,), (wanted,) = (grid(dtype_of(dtype)),), expected(record(name), dtype)
+    got = to_host(getattr(lax, name)(x))
+    differing = wrong(got, wanted, LIMIT.get(name, 16))
+    # XLA takes subnormal numbers for 0, among them parts on the way to the result.
+    left_aside = near_subnormal(x) | near_subnormal(got)
+    for one in differences(name, dtype, got.dtype.name):
+        left_aside |= one.where(x)
+    for one in EXTREMES:
+        if name in one.functions:
+            stated = one.where(x)
+            assert np.any(differing[stated]), f"{name}: no difference where {one.place} any more"
+            left_aside |= stated
+    where = differing & ~left_aside
+    assert not where.any(), shown(name, where, x, got, wanted)
+
+
+def near_subnormal(x: HostArray) -> HostArray:
+    least = 2.0**8 * float(np.finfo(x.dtype).tiny)
+    both = (x.real, x.imag) if np.iscomplexobj(x) else (x,)
+    return np.asarray(np.any([(part != 0) & (np.abs(part) < least) for part in both], axis=0))
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+def test_signs_and_quotients_of_the_largest_numbers(dtype: str) -> None:
+    top = float(np.finfo(dtype).max)
+    x = parts(np.array([top, -top, top / 2]), np.array([top, top, -top]), dtype_of(dtype))
+    wanted = np.array([1 + 1j, -1 + 1j, 0.5 - 1j])
+    for backend in ("numpy", "reference"):
+        assert np.allclose(on(backend, "sign", x), wanted / np.abs(wanted))
+        assert np.allclose(on(backend, "div", x, x), 1)
+        assert np.allclose(on(backend, "div", x, x * np.asarray(0.5, x.real.dtype)), 2)
+        assert np.allclose(on(backend, "square", x)[:2].real, 0)

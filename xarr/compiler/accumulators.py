@@ -1,0 +1,330 @@
+"""How loops gather the elements of a reduction: what they begin with, how they combine, what comes out.
+
+A reduction combines
+
+* by operations that need no order, one for each of its arrays: add, multiply, maximum, minimum, and, or, xor,
+* by `xarr.ir.computations.arg_extremum` over counted indices, which needs no order either once NaN counts as
+  ahead of everything and the least index decides between equals,
+* by any other computation, element after element in row-major order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.compiler.elements import Lower, register_dtype
+from xarr.compiler.loops import Accumulator
+from xarr.compiler.scalars import BOOL, DType, Value, Values
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
+from xarr.ir import ops
+from xarr.ir.computations import arg_extremum
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import Op
+from xarr.ir.types import TensorType
+
+#: The combiners that need no order.
+MONOIDS: Final = (ops.Add, ops.Multiply, ops.Maximum, ops.Minimum, ops.And, ops.Or, ops.Xor)
+SINGLE: Final[DType] = np.dtype(np.float32)
+
+
+@dataclass(frozen=True)
+class Combination:
+    """What a reduction does, as loops see it.
+
+    monoids     the operation for each array, if each is combined on its own and in any order
+    direction   "GT" or "LT" for the place of a greatest or least element, its indices counting the elements
+    arrays      what is gathered: the reduction's arrays, the indices in a type of the values' width
+    """
+
+    node: Node
+    arrays: tuple[Node, ...]
+    monoids: tuple[type[Op], ...] | None
+    direction: str | None
+
+    @property
+    def computation(self) -> Graph:
+        assert isinstance(self.node.op, ops.Reduce)
+        return self.node.op.computation
+
+    @property
+    def in_order(self) -> bool:
+        """Whether elements have to meet in row-major order."""
+        return self.monoids is None and self.direction is None
+
+    @property
+    def held(self) -> tuple[DType, ...]:
+        """The types of partial results: narrow floats are gathered in float32, as NumPy does it."""
+        if self.in_order:
+            return tuple(register_dtype(array.dtype) for array in self.arrays)
+        return tuple(SINGLE if _is_narrow(array.dtype) else array.dtype for array in self.arrays)
+
+    def terms(self, lower: Lower, elements: Sequence[Value]) -> tuple[Value, ...]:
+        """Elements of the arrays as partial results."""
+        rows = zip(self.arrays, elements, self.held, strict=True)
+        return tuple(_converted(lower, value, array.dtype, held) for array, value, held in rows)
+
+    def starts(self, values: Values, initial: Sequence[Value]) -> tuple[Value, ...]:
+        """Neutral elements; the initial values themselves where the computation is not known."""
+        if self.in_order:
+            return tuple(initial)
+        if self.direction is None:
+            assert self.monoids is not None
+            rows = zip(self.monoids, self.held, strict=True)
+            return tuple(values.constant(identity(op, dtype), dtype) for op, dtype in rows)
+        value, index = self.held
+        behind = ops.Maximum if self.direction == "GT" else ops.Minimum
+        return values.constant(identity(behind, value), value), values.constant(np.iinfo(index).max, index)
+
+    def combined(self, lower: Lower, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
+        """Two partial results as one."""
+        if self.direction is not None:
+            return _extremum(self.direction, left, right)
+        if self.monoids is None:
+            found = run(lower, self.computation, (*left, *right))
+            assert found is not None, "no loop computes this computation"
+            return found
+        made = [
+            lower(op(), (x.dtype, x.dtype), (x, y))
+            for op, x, y in zip(self.monoids, left, right, strict=True)
+        ]
+        assert None not in made, "no loop combines these"
+        return tuple(value for value in made if value is not None)
+
+    def _factors(self, terms: Sequence[Value]) -> tuple[Value, ...]:
+        """The two numbers whose product a sum adds, which need not be rounded before."""
+        is_product = isinstance(self.arrays[0].op, ops.Multiply | ops.Power) and terms[0].op == "mul"
+        if self.monoids != (ops.Add,) or not is_product or terms[0].dtype.kind != "f":
+            return ()
+        return terms[0].operands
+
+    def step(
+        self, held: Sequence[Value], terms: Sequence[Value]
+    ) -> tuple[tuple[Value, ...], tuple[Value, ...], tuple[Value, ...]] | None:
+        """What a turn does if there is a shorter way for one element that comes after all those held.
+
+        Values of the turn, names that stand for them, and what is held afterwards.
+        """
+        if self.direction is not None:
+            names = _arguments(terms)
+            return tuple(terms), names, _later_extremum(self.direction, held, names)
+        factors = self._factors(terms)
+        if not factors:
+            return None
+        names = _arguments(factors)
+        return factors, names, (names[0].fma(names[1], held[0]),)
+
+    def finished(self, lower: Lower, initial: Sequence[Value], totals: Sequence[Value]) -> tuple[Value, ...]:
+        """The results from all elements, with the initial values."""
+        if self.in_order:
+            return tuple(totals)
+        dtypes = [each.dtype for each in self.node.operands[: len(self.arrays)]]
+        if self.direction is not None:
+            value, index = totals
+            # No element is ahead of the neutral one: all are equal to it, and the first is the first.
+            place = index.eq(np.iinfo(index.dtype).max).select(0, index)
+            rows = zip((value, place), self.held, dtypes, strict=True)
+            found = [_converted(lower, each, held, wanted) for each, held, wanted in rows]
+            results = run(lower, self.computation, (*initial, *found))
+            assert results is not None
+            return results
+        pairs = zip(initial, dtypes, self.held, strict=True)
+        first = [_converted(lower, each, dtype, held) for each, dtype, held in pairs]
+        combined = zip(self.combined(lower, first, totals), self.held, dtypes, strict=True)
+        return tuple(_converted(lower, each, held, dtype) for each, held, dtype in combined)
+
+    def accumulator(self, lower: Lower, elements: Sequence[Value], initial: Sequence[Value]) -> Accumulator:
+        """Gather these elements of each turn."""
+        found = self.joined(lower, self.terms(lower, elements), initial)
+        step = self.step(found.left, found.terms)
+        if step is None:
+            return found
+        terms, arguments, held = step
+        return replace(found, terms=terms, arguments=arguments, step=held)
+
+    def joined(self, lower: Lower, terms: Sequence[Value], initial: Sequence[Value] = ()) -> Accumulator:
+        """Gather these partial results, one of each turn."""
+        values = terms[0].values
+        left, right = _arguments(terms), _arguments(terms)
+        results = tuple(values.make("result", (), each.dtype, "r", unique=True) for each in terms)
+        combined = self.combined(lower, left, right)
+        return Accumulator(self.starts(values, initial), tuple(terms), left, right, combined, results)
+
+    def next(self, lower: Lower, held: Sequence[Value], elements: Sequence[Value]) -> tuple[Value, ...]:
+        """A partial result and one more element, which comes after those in it."""
+        terms = self.terms(lower, elements)
+        if self.direction is not None:
+            return _later_extremum(self.direction, held, terms)
+        factors = self._factors(terms)
+        return (factors[0].fma(factors[1], held[0]),) if factors else self.combined(lower, held, terms)
+
+
+def _arguments(values: Sequence[Value]) -> tuple[Value, ...]:
+    return tuple(each.values.make("argument", (), each.dtype, "x", unique=True) for each in values)
+
+
+def _converted(lower: Lower, value: Value, dtype: DType, wanted: DType) -> Value:
+    """An element of `dtype`, as registers hold it, as one of `wanted`."""
+    if dtype == wanted:
+        return value
+    if register_dtype(dtype) == dtype and register_dtype(wanted) == wanted:
+        return value.convert(wanted)
+    if value.dtype == wanted:
+        return value
+    found = lower(ops.Convert(wanted), (dtype,), (value,))
+    assert found is not None, f"no loop converts {dtype} to {wanted}"
+    return found
+
+
+def _is_narrow(dtype: DType) -> bool:
+    return dtype in EXTENDED_FLOAT or dtype == np.float16
+
+
+def _extremum(direction: str, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
+    """The pair that is ahead: NaN first, then by value, then by the lesser index."""
+    (a, i), (b, j) = left, right
+    ahead, tie = _later(direction, a, b), a.eq(b)
+    if a.dtype.kind == "f":
+        tie = tie | (a.isnan() & b.isnan())
+    chosen = ahead | (tie & j.lt(i))
+    return chosen.select(b, a), chosen.select(j, i)
+
+
+def _later_extremum(direction: str, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
+    """The same where the index on the right is the greater one."""
+    (a, i), (b, j) = left, right
+    if a.dtype.kind != "f":
+        chosen = _later(direction, a, b)
+        return chosen.select(b, a), chosen.select(j, i)
+    # One select in the other: processors whose masks are whole vectors are slow to combine masks.
+    behind, ordered = b.le(a) if direction == "GT" else b.ge(a), a.eq(a)
+    return behind.select(a, ordered.select(b, a)), behind.select(i, ordered.select(j, i))
+
+
+def _later(direction: str, a: Value, b: Value) -> Value:
+    """Whether b is ahead of a."""
+    if a.dtype.kind != "f":
+        return b.gt(a) if direction == "GT" else b.lt(a)
+    behind = b.le(a) if direction == "GT" else b.ge(a)
+    return ~behind & a.eq(a)
+
+
+def identity(op: type[Op], dtype: DType) -> Any:
+    """The neutral element of a reduction; that of a float sum is -0, which changes no other zero."""
+    if op is ops.Add:
+        return False if dtype == BOOL else dtype.type(-0.0) if dtype.kind == "f" else dtype.type(0)
+    if op is ops.Multiply:
+        return dtype.type(1)
+    if op in (ops.Maximum, ops.Minimum):
+        low = op is ops.Maximum
+        if dtype.kind == "f":
+            return dtype.type(-np.inf if low else np.inf)
+        if dtype == BOOL:
+            return not low
+        return np.iinfo(dtype).min if low else np.iinfo(dtype).max
+    ones = True if dtype == BOOL else ~dtype.type(0)
+    return ones if op is ops.And else dtype.type(0)
+
+
+def run(lower: Lower, computation: Graph, operands: Sequence[Value]) -> tuple[Value, ...] | None:
+    """A graph of scalars on values; None if loops cannot compute it."""
+    known = dict(zip(computation.parameters, operands, strict=True))
+    values = operands[0].values
+    for node in computation.nodes:
+        if isinstance(node.op, ops.Constant):
+            known[node] = values.make("constant", (), register_dtype(node.dtype), node.op.raw)
+            continue
+        if node.op.graphs or not node.operands or not isinstance(node.type, TensorType):
+            return None
+        found = lower(node.op, [each.dtype for each in node.operands], [known[x] for x in node.operands])
+        if found is None:
+            return None
+        known[node] = found
+    return tuple(known[result] for result in computation.results)
+
+
+# --- which reduction it is -----------------------------------------------------------------------------------
+
+
+def combination(node: Node) -> Combination:
+    """What a Reduce does."""
+    op = node.op
+    assert isinstance(op, ops.Reduce)
+    count = len(node.operands) // 2
+    arrays = node.operands[:count]
+    found = monoids(op.computation)
+    direction = None if found is not None else _direction(node)
+    if direction is not None:
+        arrays = (arrays[0], _counted(arrays[0], op.dimensions[0]))
+    return Combination(node, arrays, found, direction)
+
+
+@lru_cache(1024)
+def monoids(computation: Graph) -> tuple[type[Op], ...] | None:
+    """For each array the operation that combines it, if that is all that the computation does."""
+    count = len(computation.results)
+    parameters = computation.parameters
+    found = []
+    for k, node in enumerate(computation.results):
+        if not isinstance(node.op, MONOIDS) or set(node.operands) != {parameters[k], parameters[count + k]}:
+            return None
+        found.append(type(node.op))
+    return tuple(found)
+
+
+def _direction(node: Node) -> str | None:
+    """Which extremum a reduction finds, if its indices count the elements along the one reduced dimension."""
+    op = node.op
+    assert isinstance(op, ops.Reduce)
+    if len(node.operands) != 4 or len(op.dimensions) != 1:
+        return None
+    values, indices = node.operands[:2]
+    counter, axis = indices.op, op.dimensions[0]
+    if not isinstance(counter, ops.Iota) or counter.dimension != axis or indices.dtype not in INTEGER:
+        return None
+    if not 0 < values.shape[axis] <= np.iinfo(indices.dtype).max:
+        return None
+    for direction in ("GT", "LT"):
+        if op.computation == arg_extremum(direction, values.dtype, indices.dtype):
+            return direction
+    return None
+
+
+def _counted(values: Node, axis: int) -> Node:
+    """Places along an axis, of the width in which the values are held."""
+    narrow = values.dtype.itemsize <= 4 and values.shape[axis] < 2**31 - 1
+    return Node(ops.Iota(TensorType(values.shape, np.dtype(np.int32 if narrow else np.int64)), axis))
+
+
+def is_computed(node: Node, lower: Lower) -> bool:
+    """Whether loops can gather what a Reduce reduces, and combine it."""
+    op = node.op
+    assert isinstance(op, ops.Reduce)
+    dtypes = tuple(operand.dtype for operand in node.operands[: len(node.operands) // 2])
+    if any(dtype in COMPLEX for dtype in dtypes):
+        return False
+    found = combination(node)
+    # Two loops would begin with the initial value twice.
+    large = [axis for axis in op.dimensions if node.operands[0].shape[axis] != 1]
+    return not (found.in_order and len(large) > 1) and _is_lowered(op.computation, dtypes, lower)
+
+
+@lru_cache(1024)
+def _is_lowered(computation: Graph, dtypes: tuple[DType, ...], lower: Lower) -> bool:
+    values = Values()
+    every = (*dtypes, *dtypes)
+    operands = [values.argument(str(k), register_dtype(dtype)) for k, dtype in enumerate(every)]
+    found = run(lower, computation, operands)
+    if found is None:
+        return False
+    known = monoids(computation)
+    if known is None:
+        return True
+    return all(
+        dtype not in FLOAT or op not in (ops.And, ops.Or, ops.Xor)
+        for op, dtype in zip(known, dtypes, strict=True)
+    )

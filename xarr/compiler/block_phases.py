@@ -1,0 +1,156 @@
+"""Reductions of which few results remain: blocks of the reduced dimensions run in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from xarr.compiler.elements import Source
+from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load
+from xarr.compiler.nest_loops import Loops, gather, nested
+from xarr.compiler.scalars import DType
+from xarr.ir.graph import Node
+
+#: Elements of the reduced dimensions that make a block of their own when few kept indices are there.
+BLOCK: Final = 2**15
+#: Rows of a block at least.
+ROWS: Final = 64
+#: Columns from which rows are worth a vector loop of their own.
+WIDE: Final = 128
+#: Bytes of intermediate values that one turn of the parallel loop may keep.
+MOST_LOCAL: Final = 2**17
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """A reduction and what holds its partial results."""
+
+    node: Node
+    buffers: tuple[Buffer, ...]
+
+
+class BlockPhases(Loops):
+    """Two phases a stage: blocks of the reduced dimensions leave partial results, which are then combined."""
+
+    def phases(self) -> Iterator[Loop]:
+        nest = self.nest
+        for stage in range(1, max(nest.stage_of.values()) + 1):
+            reductions = [node for node in nest.reductions if nest.stage_of[node] == stage]
+            partials = yield from self._blocks(stage, reductions)
+            yield self._combine(stage, partials)
+        last = self.inner_outputs(stage + 1)
+        if last:
+            loops = [self.loop(run) for run in nest.runs]
+            self.put(loops[-1], last)
+            yield nested(loops)
+
+    def _blocks(self, stage: int, reductions: list[Node]) -> Generator[Loop, None, list[_Partial]]:
+        nest = self.nest
+        first = nest.reduced_runs[0]
+        rest = prod(run.extent for run in nest.runs) // first.extent
+        rows = max(ROWS if nest.column else 1, BLOCK // rest)
+        blocks = -(-first.extent // rows)
+        around = Loop(index_value(self.values, "block"), blocks)
+        size = prod(run.extent for run in nest.kept_runs)
+        partials = []
+        for node in reductions:
+            held = nest.combinations[node].held
+            buffers = [self._scratch("partial", dtype, blocks * size) for dtype in held]
+            partials.append(_Partial(node, tuple(buffers)))
+        by_rows = nest.column and nest.kept_runs[-1].extent >= WIDE and size <= MOST_LOCAL // 16
+        fill = self._fill_rows if by_rows else self._fill
+        fill(around, rows, stage, partials)
+        yield around
+        return partials
+
+    def _scratch(self, name: str, dtype: DType, size: int) -> Buffer:
+        found = Buffer(f"{name}{len(self.nest.scratch)}", dtype, size, "scratch")
+        self.nest.scratch.append(found)
+        return found
+
+    def _fill(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:
+        """For each kept index the reduced dimensions of a block, gathered in registers."""
+        kept = self._kept_loops(around)
+        loops = self._block_loops(around, rows)
+        kept.body.append(nested(loops))
+        self.put(loops[-1], self.inner_outputs(stage))
+        elements = self.elements(loops[-1])
+        gather(self.values, loops, [self.accumulator(elements, each.node) for each in partials])
+        for each, found in zip(partials, loops[0].accumulators, strict=True):
+            for buffer, result in zip(each.buffers, found.results, strict=True):
+                kept.body.append(Store(buffer, self._partial_place(around), result))
+
+    def _fill_rows(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:
+        """Row after row of a block, as they lie in memory, gathered in a row of partial results."""
+        first = self._kept_loops(around)
+        for each in partials:
+            starts = self.nest.combinations[each.node].starts(self.values, ())
+            for buffer, start in zip(each.buffers, starts, strict=True):
+                first.body.append(Store(buffer, self._partial_place(around), start))
+        loops = self._block_loops(around, rows)
+        around.body.append(nested(loops))
+        innermost = self._kept_loops(loops[-1])
+        self.put(innermost, self.inner_outputs(stage))
+        elements = self.elements(innermost)
+        for each in partials:
+            found = self.nest.combinations[each.node]
+            place = self._partial_place(around)
+            terms = [self.at(elements, array) for array in found.arrays]
+            held = [load(self.values, buffer, place) for buffer in each.buffers]
+            for buffer, value in zip(each.buffers, found.next(self.nest.lower, held, terms), strict=True):
+                innermost.body.append(Store(buffer, place, value))
+
+    def _kept_loops(self, around: Loop) -> Loop:
+        """Loops over the kept dimensions inside `around`; the innermost."""
+        loops = [self.loop(run) for run in self.nest.kept_runs]
+        around.body.extend([nested(loops)] if loops else [])
+        return loops[-1] if loops else around
+
+    def _block_loops(self, around: Loop, rows: int) -> list[Loop]:
+        """Loops over the reduced dimensions of one block, `rows` of the first of them."""
+        first, *others = self.nest.reduced_runs
+        start = Affine(((around.index, rows),))
+        left = start.value(self.values) * -1 + first.extent
+        loops = [self.loop(first, left.lt(rows).select(left, rows))]
+        self.index[first.axes[-1]] = self.index[first.axes[-1]] + start
+        return loops + [self.loop(run) for run in others]
+
+    def _partial_place(self, around: Loop) -> Affine:
+        size = prod(run.extent for run in self.nest.kept_runs)
+        return Affine(((around.index, size),)) + self._kept_place()
+
+    def _combine(self, stage: int, partials: list[_Partial]) -> Loop:
+        nest = self.nest
+        size = prod(run.extent for run in nest.kept_runs)
+        once = Loop(index_value(self.values, "once"), 1)
+        kept = self._kept_loops(once)
+        count = partials[0].buffers[0].size // size
+        blocks = Loop(index_value(self.values, "block"), count, not nest.column and size == 1)
+        kept.body.append(blocks)
+        for each in partials:
+            place = self._partial_place(blocks)
+            terms = [load(self.values, buffer, place) for buffer in each.buffers]
+            blocks.accumulators.append(nest.combinations[each.node].joined(nest.lower, terms))
+        elements = self.elements(kept)
+        totals: dict[Node, Buffer] = {}
+        for each, found in zip(partials, blocks.accumulators, strict=True):
+            self.settle(elements, each.node, found.results)
+            for part in nest.parts(each.node):
+                total = elements.at(part, self.own_index(part))
+                totals[part] = self._scratch("total", total.dtype, size)
+                kept.body.append(Store(totals[part], self._kept_place(), total))
+        self.put(kept, self.outer_outputs(stage))
+        for part, buffer in totals.items():
+            self.sources[part] = self._total(buffer)
+        return once
+
+    def _total(self, buffer: Buffer) -> Source:
+        return lambda index, predicate: load(self.values, buffer, self._kept_place())
+
+    def _kept_place(self) -> Affine:
+        place = Affine()
+        for run in self.nest.kept_runs:
+            place = place * run.extent + self.index[run.axes[-1]]
+        return place

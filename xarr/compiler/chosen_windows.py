@@ -1,0 +1,218 @@
+"""Loops that scatter a source into what its windows choose: select_and_scatter.
+
+First every window notes which element it chooses, as the distance from the window's first place, so that this
+can be done for many windows at once.  Then
+
+* if windows do not slide along the innermost dimension, each element of the result goes through the windows
+  that it lies in, in row-major order, and joins with the source of those that chose it: no two turns write
+  to one place, and the vector loop runs along the innermost dimension,
+* otherwise each plane of the result is filled, and its windows go through it in row-major order.
+
+Either way what meets at one place meets in the order in which the reference has it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from xarr.compiler.elements import Index, Lower, row_major, strides
+from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
+from xarr.compiler.scalars import Value
+from xarr.compiler.window_loops import computed
+from xarr.compiler.windows import Gathered, Tap, WindowNest
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.windows import WindowDimension
+
+#: What a window that has no element chooses.
+NOTHING: Final = -1
+
+
+def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+    """The loop program of a group around one select_and_scatter."""
+    (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.SelectAndScatter)]
+    choice = _Choice(fusion, lower, node)
+    phases = choice.phases()
+    scatter = _PlaneByPlane if choice.slides else _ElementByElement
+    phases += scatter(choice).phases()
+    return Kernel(choice.inputs, choice.outputs, (choice.chosen,), (), phases)
+
+
+class _Choice(WindowNest):
+    """The phases in which windows choose."""
+
+    def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
+        assert isinstance(node.op, ops.SelectAndScatter)
+        self.node = node
+        self.op = node.op
+        self.operand, self.source, self.initial = node.operands
+        window = self.op.window
+        super().__init__(fusion, lower, window, self.operand.shape, self.source.shape)
+        self.chosen = Buffer("chosen", np.dtype(np.int32), self.source.tensor_type.size, "scratch")
+        self.strides = strides(self.base)
+
+    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+        elements = self.elements()
+        index = tuple(self.index)
+        first = Affine()
+        for axis, stride in enumerate(self.strides):
+            first = first + self.start(axis) * stride
+
+        def step(held: Gathered, tap: Tap) -> Gathered:
+            best, distance = held
+            element = elements.at(self.operand, tap.place, tap.predicate)
+            here = (self._flat(tap.place) + first * -1).value(self.values).convert(np.int32)
+            (stays,) = computed(self.op.select, (best, element), self.values, self.lower)
+            stays = stays & distance.ge(0)
+            return stays.select(best, element), stays.select(distance, here)
+
+        dtype = elements.at(self.initial, ()).dtype
+        nothing = (self.values.constant(0, dtype), self.values.constant(NOTHING, np.int32))
+        _, distance = self.fold(around, nothing, step, innermost, checked)
+        around.body.append(Store(self.chosen, row_major(self.windows, index), distance))
+
+    def _flat(self, place: Index) -> Affine:
+        found = Affine()
+        for at, stride in zip(place, self.strides, strict=True):
+            found = found + at * stride
+        return found
+
+
+class _Scatter:
+    """The phases in which the source is brought to where the windows chose."""
+
+    def __init__(self, choice: _Choice) -> None:
+        self.choice = choice
+        self.values = choice.values
+        self.shape = choice.base
+        self.dimensions = choice.window.dimensions
+        self.index: list[Affine] = [Affine()] * len(self.shape)
+        (self.result,) = choice.outputs
+
+    def first(self) -> Value:
+        return self.choice.elements().at(self.choice.initial, ())
+
+    def joined(self, what: Value, window: Index) -> Value:
+        """What is there after the source of a window has joined it."""
+        source = self.choice.elements().at(self.choice.source, window)
+        (found,) = computed(self.choice.op.scatter, (what, source), self.values, self.choice.lower)
+        return found
+
+    def distance(self, window: Index) -> Value:
+        return load(self.values, self.choice.chosen, row_major(self.choice.windows, window))
+
+
+class _ElementByElement(_Scatter):
+    def phases(self) -> list[Loop]:
+        """One dimension is the vector loop, one a loop around it, and the others are cut among threads."""
+        axes = [axis for axis, size in enumerate(self.shape) if size != 1]
+        outer, inner = (axes[:-2], axes[-2:]) if len(axes) > 2 else (axes[:-1], axes[-1:])
+        nest = self.choice
+        first, places = nest.flat([self.shape[axis] for axis in outer] or [1])
+        for axis, place in zip(outer, places, strict=False):
+            self.index[axis] = place
+        around = first
+        for axis in inner:
+            loop, self.index[axis] = nest.loop(
+                "i", self.shape[axis], vector=axis == inner[-1] and self._is_wide(axis)
+            )
+            around.body.append(loop)
+            around = loop
+        self._element(around)
+        return [first]
+
+    def _is_wide(self, axis: int) -> bool:
+        return self.dimensions[axis].is_trivial
+
+    def _element(self, around: Loop) -> None:
+        sliding = [axis for axis, each in enumerate(self.dimensions) if not each.is_trivial]
+        total = self._gathered(around, sliding, list(self.index), Affine(), self.first())
+        around.body.append(Store(self.result, row_major(self.shape, tuple(self.index)), total))
+
+    def _gathered(
+        self, around: Loop, axes: list[int], window: list[Affine], distance: Affine, held: Value
+    ) -> Value:
+        """`held` after the windows that the present element lies in have come by."""
+        nest = self.choice
+        if not axes:
+            wanted = distance.value(self.values).convert(np.int32)
+            hit = self.distance(tuple(window)).eq(wanted)
+            return hit.select(self.joined(held, tuple(window)), held)
+        axis, *others = axes
+        dimension, at = self.dimensions[axis], self.index[axis]
+        first, count = self._windows(dimension, at, nest.windows[axis])
+        loop = Loop(index_value(self.values, "window"), count)
+        nest.ranges[loop.index] = (0, dimension.size - 1)
+        around.body.append(loop)
+        window[axis] = Affine(((loop.index, 1),)) + first
+        start = window[axis] * dimension.stride + -dimension.padding_low
+        distance = distance + (at + start * -1) * nest.strides[axis]
+        argument = nest.carry(loop, held)
+        (found,) = nest.hand_on(loop, [self._gathered(loop, others, window, distance, argument)])
+        return found
+
+    def _windows(self, dimension: WindowDimension, at: Affine, windows: int) -> tuple[Affine, Value]:
+        """The first window that an element lies in, and in how many it does."""
+        stride, place = dimension.stride, at + dimension.padding_low
+        low = (place + (stride - dimension.size)).value(self.values)
+        first = low.gt(0).select(low / stride if stride > 1 else low, 0)
+        after = (place + stride).value(self.values)
+        after = after / stride if stride > 1 else after
+        after = after.lt(windows).select(after, windows)
+        count = after - first
+        most = -(-dimension.size // stride)
+        return Affine(((first, 1),)), count.lt(most).select(count, most)
+
+
+class _PlaneByPlane(_Scatter):
+    def phases(self) -> list[Loop]:
+        nest = self.choice
+        planes = [
+            axis for axis, each in enumerate(self.dimensions) if each.is_trivial and self.shape[axis] != 1
+        ]
+        first, places = nest.flat([self.shape[axis] for axis in planes] or [1])
+        for axis, place in zip(planes, places, strict=False):
+            self.index[axis] = place
+        within = [axis for axis, each in enumerate(self.dimensions) if not each.is_trivial]
+        first.body.append(self._fill(within))
+        first.body.append(self._windows(within))
+        return [first]
+
+    def _fill(self, axes: list[int]) -> Loop:
+        index = list(self.index)
+        loops = self._loops(axes, self.shape, index, vector=True)
+        loops[-1].body.append(Store(self.result, row_major(self.shape, tuple(index)), self.first()))
+        return loops[0]
+
+    def _windows(self, axes: list[int]) -> Loop:
+        nest = self.choice
+        window = list(self.index)
+        loops = self._loops(axes, nest.windows, window)
+        distance = self.distance(tuple(window))
+        is_some = distance.ge(0)
+        start, plane = Affine(), Affine()
+        for axis, (at, stride) in enumerate(zip(self.index, nest.strides, strict=True)):
+            dimension = self.dimensions[axis]
+            begin = window[axis] * dimension.stride + -dimension.padding_low
+            start = start + begin * stride
+            plane = plane + at * stride
+        chosen = start.value(self.values) + distance.convert(np.int64)
+        place = Affine(((is_some.select(chosen, plane.value(self.values)), 1),))
+        there = load(self.values, self.result, place)
+        value = is_some.select(self.joined(there, tuple(window)), there)
+        loops[-1].body.append(Store(self.result, place, value))
+        return loops[0]
+
+    def _loops(
+        self, axes: list[int], extents: tuple[int, ...], index: list[Affine], vector: bool = False
+    ) -> list[Loop]:
+        """Loops inside one another over these dimensions, outermost first."""
+        loops: list[Loop] = []
+        for axis in axes:
+            loop, index[axis] = self.choice.loop("i", extents[axis], vector and axis == axes[-1])
+            if loops:
+                loops[-1].body.append(loop)
+            loops.append(loop)
+        return loops

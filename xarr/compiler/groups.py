@@ -1,0 +1,171 @@
+"""Groups of operations on their way to becoming one loop nest, and how each runs along the loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from xarr.compiler.elements import split_axes
+from xarr.ir import ops
+from xarr.ir.graph import Node
+
+Ints: TypeAlias = tuple[int, ...]
+#: For each dimension of a node the axis of the domain that it runs along; ONE for a size of 1, which runs
+#: along nothing, and None where the index is computed (shifted, strided, split).
+Along: TypeAlias = "tuple[int | None, ...]"
+ONE: Final = -1
+#: The dimensions of reductions inside a turn of the loops are axes from here on.
+INNER: Final = 1000
+
+MOVES: Final = (
+    *(ops.BroadcastInDim, ops.Concatenate, ops.Constant, ops.GetTupleElement, ops.Iota, ops.Pad),
+    *(ops.Reshape, ops.Reverse, ops.Slice, ops.Transpose),
+)
+#: Operations of about one instruction; the others are worth keeping.
+CHEAP: Final = (
+    *(ops.Abs, ops.Add, ops.And, ops.BitcastConvert, ops.Ceil, ops.Clamp, ops.Compare, ops.Convert),
+    *(ops.Floor, ops.IsFinite, ops.Maximum, ops.Minimum, ops.Multiply, ops.Negate, ops.Not, ops.Or),
+    *(ops.RoundNearestEven, ops.Select, ops.ShiftLeft, ops.ShiftRightArithmetic),
+    *(ops.ShiftRightLogical, ops.Subtract, ops.Xor),
+)
+
+
+def work(group: Group) -> tuple[int, int]:
+    """How many cheap and how many costly operations a group has."""
+    members = [node for node in group.along if not isinstance(node.op, MOVES)]
+    cheap = sum(isinstance(node.op, (*CHEAP, ops.Reduce)) for node in members)
+    return cheap, len(members) - cheap
+
+
+def own_dimensions(node: Node) -> list[int]:
+    """The dimensions that a reduction takes away."""
+    assert isinstance(node.op, ops.Reduce)
+    return sorted(node.op.dimensions)
+
+
+def whole(shape: Ints) -> Along:
+    """How the root of a group runs along the domain, which has its shape."""
+    return tuple(ONE if size == 1 else axis for axis, size in enumerate(shape))
+
+
+@dataclass(eq=False)
+class Group:
+    """Nodes on their way to becoming one loop nest; `along` says how each runs along the domain.
+
+    `inner` has the reductions that are computed anew for each element of the domain, with an axis for each of
+    their own dimensions.
+    """
+
+    domain: Ints
+    reduced: Ints
+    #: Where the domain lies in the array of which the group's root updates a part.
+    placed: tuple[Ints, Ints] | None = None
+    along: dict[Node, set[Along]] = field(default_factory=dict)
+    #: The scatter that is the group's only result; the domain is that of its updates.
+    scatter: Node | None = None
+    #: The axis along which running totals go, and whether from its end.
+    scan: tuple[int, bool] | None = None
+    inner: dict[Node, Ints] = field(default_factory=dict)
+
+    def shape(self) -> Ints:
+        """The extents of all loops, those of inner reductions too."""
+        return self.domain + tuple(
+            node.operands[0].shape[axis] for node in self.inner for axis in own_dimensions(node)
+        )
+
+    def kept(self) -> Ints:
+        return tuple(axis for axis in range(len(self.domain)) if axis not in self.reduced)
+
+    def axes(self, axes: Iterable[int]) -> list[int]:
+        """Those of `axes` that have more than one index."""
+        return [axis for axis in axes if self.domain[axis] != 1]
+
+    def is_output(self, node: Node) -> bool:
+        """Whether each element of `node` is computed in one turn of the loops: then it can be stored."""
+        if len(self.along[node]) != 1:
+            return False
+        (along,) = self.along[node]
+        axes = [axis for axis in along if axis != ONE]
+        return axes in (self.axes(range(len(self.domain))), self.axes(self.kept()))
+
+    def members(self) -> list[Node]:
+        """In an order in which operands come first."""
+        return sorted(self.along, key=lambda node: node.serial)
+
+
+def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
+    """How the operands of `node` run along the domain if it runs `along` it."""
+    op = node.op
+    if isinstance(op, ops.Reduce):
+        shape, kept = node.operands[0].shape, iter(along)
+        own = iter(group.inner.get(node) or own_dimensions(node))
+        runs = tuple(next(own) if axis in op.dimensions else next(kept) for axis in range(len(shape)))
+        count = len(node.operands) // 2
+        array = tuple(ONE if n == 1 else axis for n, axis in zip(shape, runs, strict=True))
+        return [array] * count + [()] * count
+    if isinstance(op, ops.GetTupleElement):
+        return [along]
+    if isinstance(op, ops.ReduceWindow):
+        return [along, ()]
+    if isinstance(op, ops.Scatter):
+        scattered = (tuple(None for _ in node.shape), _indices_along(node, along), along)
+        return [_one_where_one(operand, each) for operand, each in zip(node.operands, scattered, strict=True)]
+    return [_one_where_one(operand, _moved(node, k, along)) for k, operand in enumerate(node.operands)]
+
+
+def _one_where_one(operand: Node, along: Along) -> Along:
+    return tuple(ONE if size == 1 else axis for size, axis in zip(operand.shape, along, strict=True))
+
+
+def _moved(node: Node, number: int, along: Along) -> Along:
+    """The same for operand `number` of a node that is no reduction."""
+    op, operand = node.op, node.operands[number]
+    if isinstance(op, ops.BroadcastInDim):
+        return tuple(along[dim] for dim in op.broadcast_dimensions)
+    if isinstance(op, ops.Transpose):
+        return tuple(along[op.permutation.index(axis)] for axis in range(len(along)))
+    if isinstance(op, ops.Reshape):
+        split = split_axes(operand.shape, node.shape)
+        assert split is not None
+        large = [[axis for axis in axes if node.shape[axis] != 1] for axes in split]
+        return tuple(along[axes[0]] if len(axes) == 1 else None for axes in large)
+    if isinstance(op, ops.Reverse):
+        return tuple(None if axis in op.dimensions else runs for axis, runs in enumerate(along))
+    if isinstance(op, ops.DynamicUpdateSlice) and number != 1:
+        return (None,) * operand.tensor_type.rank
+    if isinstance(op, ops.Gather):
+        return _gathered(node, number, along)
+    if isinstance(op, ops.Pad) and number == 1:
+        return ()
+    if isinstance(op, ops.Slice | ops.Pad | ops.Concatenate):
+        same = [a == b for a, b in zip(operand.shape, node.shape, strict=True)]
+        return tuple(runs if equal else None for runs, equal in zip(along, same, strict=True))
+    return along
+
+
+def _gathered(node: Node, number: int, along: Along) -> Along:
+    """The same for the operand and the indices of a gather."""
+    assert isinstance(node.op, ops.Gather)
+    operand, indices = node.operands
+    if number == 1:
+        return _indices_along(node, along)
+    windows = node.op.windows(operand.tensor_type, indices.tensor_type)
+    batch = [along[dim] for dim in windows.batch_dims]
+    runs: list[int | None] = [None] * len(operand.shape)
+    for dim, position in windows.batching:
+        runs[dim] = batch[position]
+    for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):
+        if windows.sizes[dim] == operand.shape[dim]:  # wherever the window is to start, it is all
+            runs[dim] = along[own]
+    return tuple(runs)
+
+
+def _indices_along(node: Node, along: Along) -> Along:
+    """How the indices of a gather or scatter run if its windows run `along` the domain."""
+    op = node.op
+    assert isinstance(op, ops.Gather | ops.Scatter)
+    windows = op.windows(*[operand.tensor_type for operand in node.operands])
+    batch = [along[dim] for dim in windows.batch_dims]
+    at = windows.index_vector_dim
+    return tuple(batch if at == len(node.operands[1].shape) else [*batch[:at], None, *batch[at:]])

@@ -1,0 +1,68 @@
+"""Places that are computed from numbers in arrays: the windows of a gather and a scatter.
+
+A number is never used as a place before it has been brought into the array, or is known to lie in it, so no
+index, however large or negative, reads or writes elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from xarr.compiler.loops import Affine
+from xarr.compiler.scalars import INT64, Value
+from xarr.ir.ops.indexing import Windows
+
+Index: TypeAlias = tuple[Affine, ...]
+
+_UINT64: Final = np.dtype(np.uint64)
+_LARGEST: Final = 2**63 - 1
+
+
+def as_int64(number: Value) -> Value:
+    """An integer as int64; a uint64 that does not fit becomes the largest."""
+    if number.dtype == _UINT64:
+        number = number.gt(_LARGEST).select(_LARGEST, number)
+    return number.convert(INT64)
+
+
+def clamped(number: Value, last: int) -> Value:
+    """An integer brought into [0, last], as int64."""
+    number = as_int64(number)
+    number = number.lt(0).select(0, number)
+    return number.gt(last).select(last, number)
+
+
+def inside(number: Value, last: int) -> Value:
+    """Whether an integer is in [0, last]."""
+    number = as_int64(number)
+    return number.ge(0) & number.le(last)
+
+
+def components(
+    windows: Windows, rank: int, batch: Index, element: Callable[[Index], Value]
+) -> Iterator[tuple[int, int, Value]]:
+    """The parts of the index vector at `batch`: operand dimension, greatest start there, the number given.
+
+    `element` reads the indices, an array of `rank` dimensions.
+    """
+    at = windows.index_vector_dim
+    for number, (dim, last) in enumerate(zip(windows.index_map, windows.last_starts, strict=True)):
+        vector = () if at == rank else (Affine((), number),)
+        yield dim, last, element((*batch[:at], *vector, *batch[at:]))
+
+
+def gathered(windows: Windows, rank: int, index: Index, element: Callable[[Index], Value]) -> Index:
+    """The operand's index of the result's element at `index`, for a gather."""
+    batch = tuple(index[dim] for dim in windows.batch_dims)
+    place = [Affine()] * len(windows.operand_shape)
+    for dim, last, number in components(windows, rank, batch, element):
+        if last:  # else the window fits in one place only
+            place[dim] = Affine(((clamped(number, last), 1),))
+    for dim, position in windows.batching:
+        place[dim] = batch[position]
+    for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):
+        place[dim] = place[dim] + index[own]
+    return tuple(place)

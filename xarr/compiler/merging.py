@@ -1,0 +1,60 @@
+"""Neighbouring dimensions that one loop can go through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xarr.compiler.loops import Access, Affine
+from xarr.compiler.scalars import Value
+
+
+def merged(
+    extents: Sequence[int],
+    indices: Sequence[Value],
+    roots: Iterable[Value],
+    places: Iterable[Affine] = (),
+    alone: Iterable[int] = (),
+) -> list[list[int]]:
+    """The axes of `extents` in runs, in order; those of extent 1 are left out.
+
+    Each axis has an index of `indices`.  Two axes are one run if every place in memory, among `places` and where
+    `roots` load from, moves as far with a turn of the outer one as with all turns of the inner one, and if no
+    value is computed from their indices.  Those of `alone` stay by themselves.
+    """
+    found, computed = _accessed(indices, roots)
+    factors = [dict(place.terms) for place in (*found, *places)]
+    apart = set(alone) | {axis for axis, index in enumerate(indices) if index in computed}
+    runs: list[list[int]] = []
+    for axis, extent in enumerate(extents):
+        if extent == 1:
+            continue
+        before = runs[-1][-1] if runs else axis
+        evenly = all(f.get(indices[before], 0) == f.get(indices[axis], 0) * extent for f in factors)
+        if runs and evenly and apart.isdisjoint((before, axis)):
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return runs
+
+
+def _accessed(indices: Sequence[Value], roots: Iterable[Value]) -> tuple[list[Affine], set[Value]]:
+    """Where the values load from, and the indices that they are computed from."""
+    every = set(indices)
+    places: list[Affine] = []
+    computed: set[Value] = set()
+    stack, seen = list(roots), set[Value]()
+    computed.update(every.intersection(stack))
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        count = 0
+        if isinstance(value.attribute, Access):
+            access = value.attribute
+            count = len(access.factors)
+            terms = tuple(zip(value.operands[:count], access.factors, strict=True))
+            places.append(Affine(terms, access.constant))
+        computed |= every.intersection(value.operands[count:])
+        stack.extend(value.operands)
+    return places, computed

@@ -1,0 +1,532 @@
+"""Loops whose points do not meet: each point goes through all steps in registers.
+
+A `While` is such a loop if, apart from what it carries along unchanged, it carries scalars and arrays of one
+size n, and its body computes every element from the scalars and from the same elements of these arrays.  What
+does not change may also be read, and a carried array be written, at a place that scalars compute: one element,
+or a row of n of them.  Such a loop can be turned inside out, steps inside and points outside.  The condition is
+
+* one of the scalars alone: they can be run ahead, and say how many steps each point takes; or
+* that and `any` of a mask of the points, provided that a step changes nothing of a point whose mask is false.
+  Then a point is finished when its mask is false, and the loop has as many steps as the last of them takes.
+
+That a step changes nothing of a point is proved from its expressions: with false in the place of the mask,
+each must fold to the carried value itself.  The mask must not depend on scalars that change.  By the same
+proof, with all masks that selects in the body choose by, a point is left early that no step changes any more.
+
+Each element is computed by the operations of the graph in their order, so its bits are those of a loop that
+takes the steps one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Final, Literal
+
+import numpy as np
+
+from xarr.compiler.accumulators import monoids
+from xarr.compiler.elements import Lower, computes, register_dtype, strides
+from xarr.compiler.loops import constant_of
+from xarr.compiler.scalars import BOOL, INT64, DType, Value, Values, in_order
+from xarr.dtypes import COMPLEX
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.types import TensorType
+
+#: What a carried value is: one number; n of them; more, of which only parts are read or written.
+Kind = Literal["scalar", "points", "table"]
+
+#: Expressions of a body at most: it bounds the time to compile one.
+MOST_VALUES: Final = 600
+
+
+@dataclass(frozen=True)
+class Carried:
+    """One carried value: its kind, how many elements of which type it has, and whether steps leave it as it is."""
+
+    kind: Kind
+    size: int
+    dtype: DType
+    is_fixed: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """Where a load reads: from carried value `place`, `wide` for one element of each point."""
+
+    place: int
+    wide: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """Write `value` to carried value `place`, at element `start`, and for points at those that follow."""
+
+    place: int
+    start: Value
+    value: Value
+    wide: bool
+
+
+@dataclass(eq=False)
+class NativeLoop:
+    """A loop, as expressions for one step of one point.
+
+    `arguments` and `following` are the carried elements before and after a step; None for tables.  The loop goes
+    on while `going` holds and, if there is one, `alive` holds for some point.  Where each mask of `settled` has
+    the truth that stands beside it, a step changes nothing of a point.
+    """
+
+    count: int
+    carried: tuple[Carried, ...]
+    values: Values
+    lane: Value
+    arguments: list[Value | None]
+    following: list[Value | None] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    going: Value | None = None
+    alive: Value | None = None
+    settled: dict[Value, bool] = field(default_factory=dict)
+
+    def roots(self) -> list[Value]:
+        """Everything that a step computes."""
+        found = [value for value in (*self.following, self.going, self.alive) if value is not None]
+        return found + [each for write in self.writes for each in (write.start, write.value)]
+
+    def cost(self) -> int:
+        """How many operations a step takes for one point."""
+        return len(in_order(*self.roots()))
+
+    def varies(self, leaf: Value) -> bool:
+        """Whether a value without operands differs from point to point."""
+        return leaf is self.lane or any(
+            leaf is argument and carried.kind == "points"
+            for argument, carried in zip(self.arguments, self.carried, strict=True)
+        )
+
+    def scalars(self) -> list[int]:
+        """The places of scalars that change."""
+        return [k for k, each in enumerate(self.carried) if each.kind == "scalar" and not each.is_fixed]
+
+    def points(self) -> list[int]:
+        """The places of points that change."""
+        return [k for k, each in enumerate(self.carried) if each.kind == "points" and not each.is_fixed]
+
+    def describe(self) -> str:
+        """For people: what is carried, and how the loop ends."""
+        scalars, points, tables = (
+            sum(each.kind == kind for each in self.carried) for kind in ("scalar", "points", "table")
+        )
+        text = f"native loop: {scalars} scalars, {points} arrays of {self.count} points, {tables} tables"
+        if self.alive is not None:
+            return f"{text}, each until its mask is false"
+        return f"{text}, each until no step changes it" if self.settled else text
+
+    def __str__(self) -> str:
+        """What one step computes for one point."""
+        names = {self.lane: "point"} | {
+            value: f"p{place}" for place, value in enumerate(self.arguments) if value is not None
+        }
+        lines = [f"{self.describe()}:"]
+        for value in in_order(*self.roots()):
+            if value in names:
+                continue
+            if value.op == "constant":
+                names[value] = str(constant_of(value))
+                continue
+            names[value] = f"v{len(lines)}"
+            operands = ", ".join(names[operand] for operand in value.operands)
+            source = f" of p{value.attribute.place}" if value.op == "load" else ""
+            lines.append(f"    {names[value]} = {value.op}{source}({operands})")
+        for place, following in enumerate(self.following):
+            if following is not None and not self.carried[place].is_fixed:
+                lines.append(f"    p{place} = {names[following]}")
+        for write in self.writes:
+            lines.append(
+                f"    p{write.place}[{names[write.start]}{' + point' if write.wide else ''}] = {names[write.value]}"
+            )
+        going = [] if self.going is None else [names[self.going]]
+        alive = [f"any {names[self.alive]}"] if self.alive is not None else []
+        return "\n".join([*lines, f"    while {' and '.join(going + alive)}"])
+
+
+def native_loop(loop: ops.While, lower: Lower) -> NativeLoop | None:
+    """The loop turned inside out; None if it is not of that kind."""
+    try:
+        found = _Reader(loop, lower).read()
+    except _Unfit:
+        return None
+    return found if found.cost() <= MOST_VALUES else None
+
+
+def known_steps(node: Node) -> int | None:
+    """How many steps a counted loop takes whose bounds are constants."""
+    assert isinstance(node.op, ops.While)
+    cond, body = node.op.cond, node.op.body
+    (test,) = cond.results
+    if not isinstance(test.op, ops.Compare) or test.op.direction != "LT":
+        return None
+    places = [cond.parameters.index(each) if each in cond.parameters else None for each in test.operands]
+    index = places[0]
+    if index is None or not _counts(body.parameters[index], body.results[index]):
+        return None
+    start = _number(node.operands[index])
+    end = _number(test.operands[1] if places[1] is None else node.operands[places[1]])
+    return None if start is None or end is None else max(0, end - start)
+
+
+def _counts(old: Node, new: Node) -> bool:
+    return isinstance(new.op, ops.Add) and new.operands[0] is old and _number(new.operands[1]) == 1
+
+
+def _number(node: Node) -> int | None:
+    if not isinstance(node.op, ops.Constant) or node.tensor_type.size != 1 or node.dtype.kind not in "iu":
+        return None
+    return int(np.frombuffer(node.op.raw, node.dtype)[0])
+
+
+class _Unfit(Exception):
+    """The loop is of another kind."""
+
+
+class _Reader:
+    def __init__(self, loop: ops.While, lower: Lower) -> None:
+        self.loop = loop
+        self.lower = lower
+        self.values = Values()
+        self.lane = self.values.make("argument", (), INT64, "lane", unique=True)
+        self.known: dict[Node, Value] = {}
+
+    def read(self) -> NativeLoop:
+        body = self.loop.body
+        carried = self._carried()
+        sizes = {each.size for each in carried if each.kind == "points"}
+        found = NativeLoop(max([1, *sizes]), carried, self.values, self.lane, [])
+        self.found = found
+        for place, each in enumerate(carried):
+            name = f"p{place}"
+            found.arguments.append(
+                None if each.kind == "table" else self.values.argument(name, register_dtype(each.dtype))
+            )
+        for node, argument in zip(body.parameters, found.arguments, strict=True):
+            if argument is not None:
+                self.known[node] = argument
+        self._check_tables()
+        self._read_body()
+        self._read_condition()
+        self._settle()
+        return found
+
+    # --- what is carried ---------------------------------------------------------------------------
+
+    def _carried(self) -> tuple[Carried, ...]:
+        body = self.loop.body
+        fixed = [new is old for old, new in zip(body.parameters, body.results, strict=True)]
+        if not all(isinstance(node.type, TensorType) and not node.type.dynamic for node in body.parameters):
+            raise _Unfit
+        if all(fixed) or any(node.tensor_type.size == 0 for node in body.parameters):
+            raise _Unfit
+        if any(node.dtype in COMPLEX for node, same in zip(body.parameters, fixed, strict=True) if not same):
+            raise _Unfit
+        changing = [
+            node.tensor_type.size
+            for node, new, same in zip(body.parameters, body.results, fixed, strict=True)
+            if not same and not _is_written(node, new)
+        ]
+        sizes = {size for size in changing if size != 1}
+        if len(sizes) > 1:
+            raise _Unfit
+        count = max(sizes, default=1)
+        found = []
+        for node, new, same in zip(body.parameters, body.results, fixed, strict=True):
+            size = node.tensor_type.size
+            kind: Kind = "scalar" if size == 1 else "points" if size == count else "table"
+            if not same and _is_written(node, new) and kind != "scalar":
+                kind = "table"
+            found.append(Carried(kind, size, node.dtype, same))
+        return tuple(found)
+
+    def _check_tables(self) -> None:
+        """What is written must not be used otherwise, or a later step might see it too early."""
+        body = self.loop.body
+        users: dict[Node, list[Node]] = {}
+        for node in body.nodes:
+            for operand in node.operands:
+                users.setdefault(operand, []).append(node)
+        for place, (old, new) in enumerate(zip(body.parameters, body.results, strict=True)):
+            carried = self.found.carried[place]
+            if carried.kind != "table" or carried.is_fixed:
+                continue
+            update = new.operands[1]
+            wide = update.tensor_type.size > 1
+            for user in users[old]:
+                is_read = isinstance(user.op, ops.DynamicSlice) and user.operands[0] is old
+                # One element, read and written by the scalars, must not be read by points as well.
+                alike = (user.tensor_type.size > 1) == wide and (wide or self.found.count == 1)
+                if user is not new and not (is_read and alike):
+                    raise _Unfit
+            if users.get(new) or body.results.count(new) > 1 or body.results.count(old):
+                raise _Unfit
+            if users[old].count(new) > 1 or new.operands.count(old) > 1:
+                raise _Unfit
+
+    # --- expressions -------------------------------------------------------------------------------
+
+    def _read_body(self) -> None:
+        found, body = self.found, self.loop.body
+        for place, node in enumerate(body.results):
+            carried = found.carried[place]
+            if carried.kind == "table":
+                found.following.append(None)
+                if not carried.is_fixed:
+                    found.writes.append(self._write(place, node))
+                continue
+            value = self._element(node)
+            if carried.kind == "scalar" and self._varies(value):
+                raise _Unfit
+            found.following.append(value)
+
+    def _write(self, place: int, node: Node) -> Write:
+        update = node.operands[1]
+        wide = update.tensor_type.size > 1
+        start = self._start(node.operands[0], update.shape, node.operands[2:])
+        value = self._element(update)
+        if update.tensor_type.size not in (1, self.found.count) or (not wide and self._varies(value)):
+            raise _Unfit
+        return Write(place, start, value, wide)
+
+    def _element(self, node: Node) -> Value:
+        """The element of each point of `node`."""
+        stack = [node]
+        while stack:
+            last = stack[-1]
+            if last in self.known:
+                stack.pop()
+                continue
+            operands = last.operands[1:] if isinstance(last.op, ops.DynamicSlice) else last.operands
+            missing = [operand for operand in operands if operand not in self.known]
+            if not missing:
+                self.known[last] = self._compute(last)
+                stack.pop()
+            else:
+                stack.extend(missing)
+        return self.known[node]
+
+    def _compute(self, node: Node) -> Value:
+        op = node.op
+        if not isinstance(node.type, TensorType) or node.tensor_type.size not in (1, self.found.count):
+            raise _Unfit
+        if isinstance(op, ops.DynamicSlice):
+            return self._load(node)
+        if isinstance(op, ops.Constant) and node.tensor_type.size == 1:
+            return self.values.make("constant", (), register_dtype(node.dtype), op.raw)
+        if isinstance(op, ops.BroadcastInDim | ops.Reshape):
+            (operand,) = node.operands
+            if operand.tensor_type.size in (1, node.tensor_type.size):
+                return self.known[operand]
+            raise _Unfit
+        if isinstance(op, _MOVES) or op.is_leaf or not computes(node, self.lower):
+            raise _Unfit
+        operands = [self.known[operand] for operand in node.operands]
+        value = self.lower(op, [operand.dtype for operand in node.operands], operands)
+        if value is None:
+            raise _Unfit
+        return value
+
+    def _load(self, node: Node) -> Value:
+        source, *starts = node.operands
+        in_body = source in self.loop.body.parameters
+        parameters = self.loop.body.parameters if in_body else self.loop.cond.parameters
+        if source not in parameters:
+            raise _Unfit
+        place = parameters.index(source)
+        carried = self.found.carried[place]
+        if not carried.is_fixed and not (carried.kind == "table" and in_body):
+            raise _Unfit
+        size = node.tensor_type.size
+        start = self._start(source, node.shape, starts)
+        wide = size > 1
+        operands = (start, self.lane) if wide else (start,)
+        return self.values.make("load", operands, register_dtype(node.dtype), Row(place, wide))
+
+    def _start(self, array: Node, sizes: Sequence[int], starts: Iterable[Node]) -> Value:
+        """Where the part begins in row-major order; the part must lie there in one piece."""
+        shape = array.shape
+        inner = next((axis for axis, size in enumerate(sizes) if size != 1), len(sizes))
+        if tuple(sizes[inner:]) != shape[inner:]:
+            raise _Unfit
+        total = self.values.constant(0, INT64)
+        rows = list(zip(starts, shape, strides(shape), strict=True))[:inner]
+        for start, whole, stride in rows:
+            value = self._element(start)
+            if self._varies(value):
+                raise _Unfit
+            if whole > 1:
+                total = total + _clamped(value, whole - 1) * stride
+        return total
+
+    def _varies(self, value: Value) -> bool:
+        return any(not each.operands and self.found.varies(each) for each in in_order(value))
+
+    # --- the end of the loop -----------------------------------------------------------------------
+
+    def _read_condition(self) -> None:
+        cond, found = self.loop.cond, self.found
+        for node, argument in zip(cond.parameters, found.arguments, strict=True):
+            if argument is not None:
+                self.known[node] = argument
+        found.going = self.values.constant(True, BOOL)
+        for term in _terms(cond.results[0]):
+            mask = _any_of(term)
+            if mask is None:
+                value = self._element(term)
+                if self._varies(value):
+                    raise _Unfit
+                found.going = found.going & value if found.going.op != "constant" else value
+            elif found.alive is None:
+                found.alive = self._element(mask)
+            else:
+                raise _Unfit
+        if found.alive is not None and not self._varies(found.alive):
+            found.going, found.alive = found.going & found.alive, None
+
+    def _settle(self) -> None:
+        """Prove that a step leaves points alone whose masks are false."""
+        found = self.found
+        if found.alive is not None:
+            found.settled = {found.alive: False}
+            if not self._is_lasting(found.alive) or not self._changes_nothing():
+                raise _Unfit
+            return
+        found.settled = dict(self._masks())
+        if found.settled and not self._changes_nothing():
+            found.settled = {}
+
+    def _changes_nothing(self) -> bool:
+        found = self.found
+        if any(write.wide for write in found.writes):
+            return False
+        return all(
+            fold(found.following[place], found.settled) is found.arguments[place] for place in found.points()
+        )
+
+    def _masks(self) -> Iterable[tuple[Value, bool]]:
+        """The conditions by which points keep what they have, and the truth with which they keep it."""
+        found = self.found
+        arguments = set(found.arguments)
+        following = [found.following[place] for place in found.points()]
+        for value in in_order(*[value for value in following if value is not None]):
+            if value.op == "select":
+                mask, on_true, on_false = value.operands
+                keeps_false, keeps_true = on_false in arguments, on_true in arguments
+                if keeps_false != keeps_true and self._is_lasting(mask):
+                    yield mask, keeps_true
+            elif (
+                value.op == "convert"
+                and value.operands[0].dtype == BOOL
+                and self._is_lasting(value.operands[0])
+            ):
+                yield value.operands[0], False
+
+    def _is_lasting(self, mask: Value) -> bool:
+        """Whether a mask stays what it is as long as the point does: it depends on nothing else that changes."""
+        if not self._varies(mask):
+            return False
+        changing = {self.found.arguments[place] for place in self.found.scalars()}
+        written = {write.place for write in self.found.writes}
+        for each in in_order(mask):
+            if each in changing or (each.op == "load" and each.attribute.place in written):
+                return False
+        return True
+
+
+_MOVES: Final = (
+    *(ops.Concatenate, ops.Iota, ops.Pad, ops.Reduce, ops.Reverse, ops.Slice, ops.Transpose),
+    *(ops.DynamicUpdateSlice, ops.Constant),
+)
+
+
+def _is_written(old: Node, new: Node) -> bool:
+    """Whether a carried array is one of which each step writes a part."""
+    return isinstance(new.op, ops.DynamicUpdateSlice) and new.operands[0] is old and bool(new.shape)
+
+
+def _clamped(start: Value, most: int) -> Value:
+    """A start that lies between 0 and `most`, as int64."""
+    if start.dtype.kind == "u" and start.dtype.itemsize == 8:
+        start = start.gt(most).select(start.constant(most), start)
+    wide = start.convert(INT64)
+    return wide.lt(0).select(0, wide.gt(most).select(most, wide))
+
+
+def _terms(node: Node) -> list[Node]:
+    """The conditions that all have to hold."""
+    if isinstance(node.op, ops.And):
+        return [term for operand in node.operands for term in _terms(operand)]
+    if isinstance(node.op, ops.Reshape) and node.operands[0].tensor_type.size == 1:
+        return _terms(node.operands[0])
+    return [node]
+
+
+def _any_of(node: Node) -> Node | None:
+    """The mask of which `node` tells whether it is true anywhere."""
+    if (
+        not isinstance(node.op, ops.Reduce)
+        or monoids(node.op.computation) != (ops.Or,)
+        or len(node.operands) != 2
+    ):
+        return None
+    mask, first = node.operands
+    is_whole = prod(node.shape) == 1 and isinstance(first.op, ops.Constant) and not any(first.op.raw)
+    return mask if is_whole and mask.dtype == BOOL else None
+
+
+def fold(root: Value | None, known: Mapping[Value, bool]) -> Value:
+    """`root` where bools have a truth that is known, as far as that decides it."""
+    assert root is not None
+    values = root.values
+    folded: dict[Value, Value] = {}
+    for value in in_order(root):
+        if value in known:
+            folded[value] = values.constant(known[value], BOOL)
+            continue
+        operands = tuple(folded[operand] for operand in value.operands)
+        folded[value] = _decided(value, operands)
+    return folded[root]
+
+
+def _decided(value: Value, operands: tuple[Value, ...]) -> Value:
+    """The value over these operands, without what constants among them decide."""
+    op, values = value.op, value.values
+    if op == "select" and operands[0].op == "constant":
+        return operands[1] if any(operands[0].attribute) else operands[2]
+    if op == "select" and operands[1] is operands[2]:
+        return operands[1]
+    if op == "not" and value.dtype == BOOL and operands[0].op == "constant":
+        return values.constant(not any(operands[0].attribute), BOOL)
+    if op == "convert" and operands[0].op == "constant" and operands[0].dtype == BOOL:
+        return values.constant(any(operands[0].attribute), value.dtype)
+    if op in ("and", "or", "xor", "add", "sub") and value.dtype.kind in "biu":
+        found = _joined(op, *operands)
+        if found is not None:
+            return found
+    if all(new is old for new, old in zip(operands, value.operands, strict=True)):
+        return value
+    return values.make(op, operands, value.dtype, value.attribute)
+
+
+def _joined(op: str, x: Value, y: Value) -> Value | None:
+    """Two integers or bools one of which is all zeros, or all ones beside an and."""
+    for this, other, is_left in ((x, y, True), (y, x, False)):
+        if this.op != "constant":
+            continue
+        is_zero = not any(this.attribute)
+        if is_zero and op == "and":
+            return this
+        if is_zero and (op != "sub" or not is_left):
+            return other
+        if this.dtype == BOOL and not is_zero and op in ("and", "or"):
+            return other if op == "and" else this
+    return None

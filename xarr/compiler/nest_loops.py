@@ -1,0 +1,475 @@
+"""The loops of a group of fused operations: its axes, its buffers, and where elements come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
+from math import prod
+from typing import Any, Final, Literal, TypeAlias
+
+from xarr.compiler.accumulators import Combination, combination
+from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
+from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Store, index_value, load
+from xarr.compiler.packing import Lane, Packing
+from xarr.compiler.scalars import Value, Values
+from xarr.compiler.updates import shifted
+from xarr.ir import ops
+from xarr.ir.graph import Node
+
+Ints: TypeAlias = tuple[int, ...]
+#: Which loop runs in lanes: that of the last axis, of the last kept one, of the last one of an inner
+#: reduction, or none.
+Lanes = Literal["last", "kept", "inner", "none"]
+
+#: Elements of an inner reduction up to which it is written out, without a loop.
+UNROLLED: Final = 16
+#: Values that this may take.
+WRITTEN_OUT: Final = 256
+#: Terms after which a partial sum of an inner reduction joins others.
+CHAIN: Final = 128
+#: Kept indices from which they are worth lanes of their own when a reduction is inside another.
+WIDE_ENOUGH: Final = 128
+
+
+@dataclass(frozen=True)
+class Run:
+    """Neighbouring axes of the domain that one index goes through."""
+
+    axes: tuple[int, ...]
+    extent: int
+    reduced: bool
+
+
+class Nest:
+    """A group with the runs of axes that its loops go through; `probe` to find out which these are."""
+
+    def __init__(
+        self, fusion: ops.Fusion, lower: Lower, merged: Sequence[Sequence[int]], probe: bool = False
+    ) -> None:
+        self.fusion = fusion
+        self.lower = lower
+        self.graph = fusion.computation
+        self.values = Values()
+        self.runs = [
+            Run(tuple(axes), prod(fusion.domain[axis] for axis in axes), axes[0] in fusion.reduced)
+            for axes in merged
+        ]
+        self.inputs = tuple(
+            self._buffer(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters)
+        )
+        self.outputs = tuple(
+            self._buffer(f"out{k}", node, "out") for k, node in enumerate(self.graph.results)
+        )
+        self.scratch: list[Buffer] = []
+        self.locals: list[Buffer] = []
+        self.probe = probe
+        self.packing = Packing(self.values, prod(run.extent for run in self.runs))
+        # What was accessed, for `merges`: the places, the indices of each axis, those used as numbers.
+        self.places: list[Affine] = []
+        self.index_of: dict[int, list[Value]] = {}
+        self.computed: set[Value] = set()
+        self.seen: set[Value] = set()
+        every = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
+        self.combinations = {node: combination(node) for node in every}
+        self.reductions = [node for node in every if not self.is_inside(node)]
+        self.inner_reductions = [node for node in every if self.is_inside(node)]
+        self.stage_of = self._stages()
+        self.kept_runs = [run for run in self.runs if not run.reduced]
+        self.reduced_runs = [run for run in self.runs if run.reduced]
+
+    def _buffer(self, name: str, node: Node, role: Any) -> Buffer:
+        return Buffer(name, register_dtype(node.dtype), node.tensor_type.size, role)
+
+    def is_inside(self, node: Node) -> bool:
+        """Whether a reduction is computed anew for each element of the domain."""
+        return _rank(node.operands[0].shape) > _rank(self.fusion.domain)
+
+    def runs_along_all(self, node: Node) -> bool:
+        """Whether a node that elements of the domain are computed from runs along the reduced axes too."""
+        return _rank(node.shape) == _rank(self.fusion.domain)
+
+    def _stages(self) -> dict[Node, int]:
+        """For each node how many reductions follow one another until it can be computed."""
+        found = dict.fromkeys(self.graph.parameters, 0)
+        for node in self.graph.nodes:
+            before = max((found[operand] for operand in node.operands), default=0)
+            found[node] = before + (node in self.reductions)
+        return found
+
+    @cached_property
+    def visible(self) -> set[Node]:
+        """What has one element in each turn of the loops over the domain: all but the insides of reductions."""
+        found: set[Node] = set()
+        stack = list(self.graph.results)
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                stack.extend(() if node in self.inner_reductions else node.operands)
+        return found
+
+    def parts(self, node: Node) -> dict[Node, int]:
+        """The nodes that stand for the results of a reduction, and which."""
+        if len(node.operands) == 2:
+            return {node: 0}
+        return {
+            each: each.op.index
+            for each in self.graph.nodes
+            if isinstance(each.op, ops.GetTupleElement) and each.operands[0] is node
+        }
+
+    def merges(self, before: int, axis: int) -> bool:
+        """Whether `axis` continues `before`, the axis in front of it, in all places that were accessed."""
+        domain, reduced = self.fusion.domain, self.fusion.reduced
+        if any(domain[k] != 1 for k in range(before + 1, axis)) or (before in reduced) != (axis in reduced):
+            return False
+        for outer, inner in zip(self.index_of[before], self.index_of[axis], strict=True):
+            if outer in self.computed or inner in self.computed:
+                return False
+            for place in self.places:
+                factors = dict(place.terms)
+                if factors.get(outer, 0) != factors.get(inner, 0) * domain[axis]:
+                    return False
+        return True
+
+    # --- which loop runs in lanes ---------------------------------------------------------------------------
+
+    @property
+    def in_order(self) -> bool:
+        """Whether a reduction wants its elements one after the other."""
+        return any(self.combinations[node].in_order for node in self.reductions)
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        ends_reduced = bool(self.runs) and self.runs[-1].reduced
+        wide = self.kept_runs[-1].extent if self.kept_runs else 1
+        # Results along the reduced dimensions are stored in lanes along the last of them, or one by one.
+        stores = any(self.runs_along_all(node) for node in self.graph.results)
+        if self.in_order and ends_reduced:
+            return "kept" if wide >= UNROLLED and not stores else "none"
+        if not self.inner_reductions:
+            return "last"
+        if self._reads_all() and self._fewest_inside() > UNROLLED:
+            return "none" if any(self.combinations[n].in_order for n in self.inner_reductions) else "inner"
+        several = any(self.stage_of[node] for node in self.visible if self._is_array(node))
+        if ends_reduced and wide >= WIDE_ENOUGH and not several and not stores:
+            return "kept"
+        return "last"
+
+    def _is_array(self, node: Node) -> bool:
+        return len(node.operands) < 3 and node not in self.reductions and self.runs_along_all(node)
+
+    def _fewest_inside(self) -> int:
+        return min(inside_count(node) for node in self.inner_reductions)
+
+    def _reads_all(self) -> bool:
+        """Whether an operand has an element for each turn of the innermost loops, which no copy would help."""
+        domain = prod(self.fusion.domain)
+        turns = domain * max(inside_count(node) for node in self.inner_reductions)
+        return any(2 * node.tensor_type.size >= turns for node in self.graph.parameters)
+
+    @property
+    def has_inner_loops(self) -> bool:
+        """Whether an inner reduction is long enough for a loop."""
+        return any(inside_count(node) > UNROLLED for node in self.inner_reductions)
+
+    @cached_property
+    def column(self) -> bool:
+        """Whether neighbouring lanes belong to different results of the reductions."""
+        if self.lanes == "last":
+            return bool(self.reductions) and bool(self.runs) and not self.runs[-1].reduced
+        return self.lanes == "kept"
+
+    def has_lanes(self, run: Run) -> bool:
+        """Whether the loop over a run is the vector loop."""
+        if self.lanes in ("inner", "none"):
+            return False
+        return run is (self.kept_runs if self.column else self.runs)[-1]
+
+
+def _rank(shape: Ints) -> int:
+    """The dimensions that have more than one index."""
+    return sum(size != 1 for size in shape)
+
+
+def inside_sizes(node: Node) -> list[int]:
+    """The extents of a reduction's own dimensions, without those of size 1."""
+    assert isinstance(node.op, ops.Reduce)
+    sizes = [node.operands[0].shape[axis] for axis in sorted(node.op.dimensions)]
+    return [size for size in sizes if size != 1]
+
+
+def inside_count(node: Node) -> int:
+    return prod(inside_sizes(node))
+
+
+class Loops:
+    """The loops of one phase around and inside its stages.  Subclasses decide how stages are laid out."""
+
+    def __init__(self, nest: Nest) -> None:
+        self.nest = nest
+        self.values = nest.values
+        self.index: list[Affine] = [Affine()] * len(nest.fusion.domain)
+        self.lane: Lane | None = None
+        #: The loop whose turn elements are computed for: loops of inner reductions go into it.
+        self.here = Loop(index_value(self.values, "once"), 1)
+        self._reduced: dict[tuple[Loop, Node, Index, Value | None], tuple[Value, ...]] = {}
+        self.sources: dict[Node, Source] = {}
+        for buffer, node in zip(nest.inputs, nest.graph.parameters, strict=True):
+            self.sources[node] = self.reader(buffer, node)
+        for node in nest.inner_reductions:
+            for part, number in nest.parts(node).items():
+                self.sources[part] = self._inside(node, number)
+
+    def reader(self, buffer: Buffer, node: Node) -> Source:
+        """The elements of `node` are in a buffer, in row-major order."""
+
+        def source(index: Index, predicate: Value | None) -> Value:
+            place = row_major(node.shape, index)
+            self.nest.places.append(place)
+            if self.lane is not None and predicate is None and not self.nest.probe:
+                packed = self.nest.packing.packed(buffer, place, self.lane)
+                if packed is not None:
+                    return load(self.values, *packed)
+            return load(self.values, buffer, place, predicate)
+
+        return source
+
+    def _compute(self, value: Value) -> None:
+        """Note which indices are used as numbers."""
+        stack, seen = [value], self.nest.seen
+        while stack:
+            each = stack.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            if each.op == "index":
+                self.nest.computed.add(each)
+            elif each.op != "load":
+                stack.extend(each.operands)
+            else:
+                count = len(each.attribute.factors)
+                # An index in a place is stepped through; a number there was computed.
+                stack.extend(place for place in each.operands[:count] if place.op != "index")
+                stack.extend(each.operands[count:])
+
+    def loop(self, run: Run, extent: int | Value | None = None, vector: bool | None = None) -> Loop:
+        """A loop over a run of axes, whose index is that of the last of them."""
+        index = index_value(self.values, "i" + "_".join(map(str, run.axes)))
+        lanes = self.nest.has_lanes(run) if vector is None else vector
+        loop = Loop(index, run.extent if extent is None else extent, lanes)
+        for axis in run.axes:
+            self.index[axis] = Affine()
+            self.nest.index_of.setdefault(axis, []).append(index)
+        self.index[run.axes[-1]] = Affine(((index, 1),))
+        if isinstance(loop.extent, int):
+            self.nest.packing.extents[index] = loop.extent
+            if lanes:
+                self.lane = Lane(index, loop.extent)
+        return loop
+
+    def elements(self, here: Loop) -> Elements:
+        """Elements for the turns of a loop, which inner reductions put their loops into."""
+        self.here = here
+        return Elements(self.values, self.sources, self.nest.lower)
+
+    def at(self, elements: Elements, node: Node) -> Value:
+        """The element of a node that runs along the domain or along its kept dimensions."""
+        value = elements.at(node, self.own_index(node))
+        self._compute(value)
+        return value
+
+    def own_index(self, node: Node) -> Index:
+        """Where `node`, an output or an operand of a reduction, stands at the present indices."""
+        domain, reduced = self.nest.fusion.domain, self.nest.fusion.reduced
+        every = [axis for axis in range(len(domain)) if domain[axis] != 1]
+        kept = [axis for axis in every if axis not in reduced]
+        sizes = [size for size in node.shape if size != 1]
+        axes = iter(every if len(sizes) == len(every) else kept)
+        return tuple(Affine() if size == 1 else self.index[next(axes)] for size in node.shape)
+
+    def put(self, loop: Loop, numbers: Iterable[int]) -> None:
+        """Store the elements of these outputs in each turn of a loop."""
+        elements = self.elements(loop)
+        for number in numbers:
+            node, buffer = self.nest.graph.results[number], self.nest.outputs[number]
+            updated = node.operands[1] if isinstance(node.op, ops.DynamicUpdateSlice) else node
+            index = self.own_index(updated)
+            place = row_major(node.shape, index if updated is node else shifted(node, index))
+            self.nest.places.append(place)
+            value = self.at(elements, updated)  # may put a loop into the body first
+            loop.body.append(Store(buffer, place, value))
+
+    def accumulator(self, elements: Elements, node: Node) -> Accumulator:
+        """Gather the operands of a reduction."""
+        found = self.nest.combinations[node]
+        terms = [self.at(elements, array) for array in found.arrays]
+        return found.accumulator(self.nest.lower, terms, self._initial(elements, found, found.in_order))
+
+    def inner_outputs(self, stage: int) -> list[int]:
+        """The outputs that run along the reduced dimensions and can be had in the loops of a stage."""
+        nest = self.nest
+        return [
+            k
+            for k, node in enumerate(nest.graph.results)
+            if nest.runs_along_all(node) and nest.stage_of[node] + 1 == stage
+        ]
+
+    def outer_outputs(self, stage: int) -> list[int]:
+        """The outputs along the kept dimensions that can be had after a stage."""
+        nest = self.nest
+        return [
+            k
+            for k, node in enumerate(nest.graph.results)
+            if not nest.runs_along_all(node) and max(1, nest.stage_of[node]) == stage
+        ]
+
+    def _initial(self, elements: Elements, found: Combination, wanted: bool = True) -> list[Value]:
+        return [elements.at(each, ()) for each in found.node.operands[len(found.arrays) :]] if wanted else []
+
+    def settle(self, elements: Elements, node: Node, totals: Sequence[Value]) -> None:
+        """Let the results of a reduction be known from what was gathered."""
+        found = self.nest.combinations[node]
+        results = found.finished(self.nest.lower, self._initial(elements, found), totals)
+        for part, number in self.nest.parts(node).items():
+            self.sources[part] = given(results[number])
+
+    # --- reductions inside the turns --------------------------------------------------------------------------
+
+    def _inside(self, node: Node, number: int) -> Source:
+        def source(index: Index, predicate: Value | None) -> Value:
+            key = (self.here, node, index, predicate)
+            if key not in self._reduced:
+                self._reduced[key] = self._reduce(node, index, predicate)
+            return self._reduced[key][number]
+
+        return source
+
+    def _reduce(self, node: Node, index: Index, predicate: Value | None) -> tuple[Value, ...]:
+        """The results of an inner reduction at an index: written out if it is short, else a loop."""
+        found, here = self.nest.combinations[node], self.here
+        elements = self.elements(here)
+        count = inside_count(node)
+        if count <= UNROLLED and count * len(self._insides(node)) <= WRITTEN_OUT:
+            totals = self._written_out(elements, found, index, predicate)
+        else:
+            totals = self._looped(elements, found, index, predicate)
+        self.here = here
+        return found.finished(self.nest.lower, self._initial(elements, found), totals)
+
+    def _insides(self, node: Node) -> set[Node]:
+        """The operations inside an inner reduction."""
+        found: set[Node] = set()
+        stack = list(node.operands)
+        while stack:
+            each = stack.pop()
+            if each not in found and each not in self.nest.visible and each.operands:
+                found.add(each)
+                stack.extend(each.operands)
+        return found
+
+    def _terms(
+        self,
+        elements: Elements,
+        found: Combination,
+        index: Index,
+        inner: Iterable[Affine],
+        predicate: Value | None,
+    ) -> list[Value]:
+        """The elements that are reduced, at an index of the result and one of the reduced dimensions."""
+        op, shape = found.node.op, found.node.operands[0].shape
+        assert isinstance(op, ops.Reduce)
+        kept, own = iter(index), iter(inner)
+        place = [
+            (next(own) if size != 1 else Affine()) if axis in op.dimensions else next(kept)
+            for axis, size in enumerate(shape)
+        ]
+        terms = [elements.at(array, tuple(place), predicate) for array in found.arrays]
+        for term in terms:
+            self._compute(term)
+        return terms
+
+    def _written_out(
+        self, elements: Elements, found: Combination, index: Index, predicate: Value | None
+    ) -> tuple[Value, ...]:
+        lower = self.nest.lower
+        held: tuple[Value, ...] | None = None
+        if found.in_order:
+            held = tuple(self._initial(elements, found))
+        for numbers in product(*map(range, inside_sizes(found.node))):
+            places = [Affine((), number) for number in numbers]
+            terms = self._terms(elements, found, index, places, predicate)
+            held = found.terms(lower, terms) if held is None else found.next(lower, held, terms)
+        assert held is not None
+        return held
+
+    def _looped(
+        self, elements: Elements, found: Combination, index: Index, predicate: Value | None
+    ) -> tuple[Value, ...]:
+        """One loop for each reduced dimension, two for a long last one: sums of sums lose less.
+
+        Each turn of the innermost gathers two elements, apart, since a processor can add both at once.
+        """
+        lower = self.nest.lower
+        *sizes, last = inside_sizes(found.node)
+        initial = self._initial(elements, found, found.in_order)
+        vector = self.nest.lanes == "inner"
+        loops = [self._inner_loop("k", size) for size in sizes]
+        places = [Affine(((loop.index, 1),)) for loop in loops]
+        at, width, left = Affine(), last, 0
+        if not vector and not found.in_order:
+            if last >= 4 * CHAIN and last % CHAIN == 0:
+                loops.append(self._inner_loop("chain", last // CHAIN))
+                at, width = Affine(((loops[-1].index, CHAIN),)), CHAIN
+            left = width % 2 if not sizes else 0
+        chains = 1 if vector or found.in_order or (width - left) % 2 else 2
+        loops.append(self._inner_loop("k", width // chains, vector))
+        self.here.body.append(nested(loops))
+        inner = self.elements(loops[-1])
+        gathered = []
+        for chain in range(chains):
+            place = at + Affine(((loops[-1].index, chains),), chain)
+            terms = self._terms(inner, found, index, [*places, place], predicate)
+            gathered.append(found.accumulator(lower, terms, initial))
+        gather(self.values, loops, gathered)
+        first, *others = [each.results for each in loops[0].accumulators]
+        for other in others:
+            first = found.combined(lower, first, other)
+        if left:
+            terms = self._terms(elements, found, index, [Affine((), last - 1)], predicate)
+            first = found.next(lower, first, terms)
+        return first
+
+    def _inner_loop(self, name: str, extent: int | Value, vector: bool = False) -> Loop:
+        loop = Loop(index_value(self.values, name), extent, vector)
+        if isinstance(extent, int):
+            self.nest.packing.extents[loop.index] = extent
+        return loop
+
+
+def given(value: Value) -> Source:
+    """A source for a node that has one element in each turn."""
+    return lambda index, predicate: value
+
+
+def nested(loops: Sequence[Loop]) -> Loop:
+    """The loops put into one another; the outermost."""
+    for before, after in pairwise(loops):
+        before.body.append(after)
+    return loops[0]
+
+
+def gather(values: Values, loops: list[Loop], gathered: list[Accumulator]) -> None:
+    """Accumulate in the innermost of these loops, and its results in the loops around it."""
+    loops[-1].accumulators.extend(gathered)
+    for outer, inner in zip(reversed(loops[:-1]), reversed(loops[1:]), strict=True):
+        outer.accumulators.extend(_around(values, each) for each in inner.accumulators)
+
+
+def _around(values: Values, inner: Accumulator) -> Accumulator:
+    """The accumulator of a loop whose turns end with the results of `inner`."""
+    dtypes = [value.dtype for value in inner.results]
+    results = tuple(values.make("result", (), dtype, "r", unique=True) for dtype in dtypes)
+    return Accumulator(inner.identities, inner.results, inner.left, inner.right, inner.combined, results)

@@ -1,0 +1,159 @@
+"""Copies of operands in the order in which loops read them.
+
+Where neighbouring turns of a vector loop read elements that lie apart, and each element is read many times
+over, the elements are copied first: those of neighbouring turns beside each other, in panels as wide as one
+vector loop if that runs inside a loop over panels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import prod
+
+from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load
+from xarr.compiler.scalars import Value, Values
+
+#: Turns of a vector loop inside a loop over panels.
+PANEL = 64
+#: How often each element must be read, and how many reads there must be, to be worth a copy.
+READS, MANY = 4, 2**14
+#: Steps up to which all elements in between are copied along.
+WIDEST = 16
+#: Bytes after which addresses fall on the same lines of a cache.
+_ALIAS, _LINE = 4096, 64
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The index of a vector loop, how often it runs, and the index of the loop over panels around it."""
+
+    index: Value
+    extent: int
+    panel: Value | None = None
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """What is copied: `rows` are steps and extents, the elements of a row `step` apart from `constant` on."""
+
+    source: Buffer
+    rows: tuple[tuple[int, int], ...]
+    step: int
+    extent: int
+    constant: int
+    panels: bool
+
+    @property
+    def count(self) -> int:
+        return prod(extent for _, extent in self.rows)
+
+    @property
+    def stride(self) -> int:
+        """Elements from one row to the next."""
+        if self.panels:
+            return PANEL
+        line = _LINE // self.source.dtype.itemsize
+        found = -(-self.extent // line) * line
+        # Rows that lie a multiple of 4096 bytes apart would push each other out of the cache.
+        return found + 4 * line if found * self.source.dtype.itemsize % _ALIAS < 4 * _LINE else found
+
+    @property
+    def size(self) -> int:
+        return (-(-self.extent // PANEL) if self.panels else 1) * self.count * self.stride
+
+    @property
+    def last(self) -> int:
+        """The last element that is read."""
+        return sum((n - 1) * f for f, n in self.rows) + (self.extent - 1) * self.step + self.constant
+
+
+@dataclass
+class Packing:
+    """The copies of one kernel; `turns` is how often its innermost loops run, those of inner reductions apart."""
+
+    values: Values
+    turns: int
+    extents: dict[Value, int] = field(default_factory=dict)
+    copies: dict[_Copy, Buffer] = field(default_factory=dict)
+
+    def packed(self, buffer: Buffer, place: Affine, lane: Lane) -> tuple[Buffer, Affine] | None:
+        """Where the element lies in a copy, if one is worth it."""
+        factors = dict(place.terms)
+        step = factors.pop(lane.index, 0)
+        if lane.panel is not None and factors.pop(lane.panel, 0) != step * PANEL:
+            return None
+        rows = sorted(((f, v) for v, f in factors.items()), key=lambda row: -row[0])
+        if step <= 1 or any(f <= 0 or v not in self.extents for f, v in rows):
+            return None
+        columns = 0 <= place.constant < step <= WIDEST and all(f >= step for f, _ in rows)
+        found = _Copy(
+            buffer,
+            (*((f, self.extents[v]) for f, v in rows), *([(1, step)] if columns else [])),
+            step,
+            lane.extent,
+            0 if columns else place.constant,
+            lane.panel is not None,
+        )
+        if not self._is_worth(found, prod(self.extents[v] for f, v in rows if f < step)):
+            return None
+        if found not in self.copies:
+            name = f"packed{len(self.copies)}"
+            self.copies[found] = Buffer(name, buffer.dtype, found.size, "scratch")
+        row = Affine()
+        for (_, extent), (_, value) in zip(found.rows, rows, strict=False):
+            row = row * extent + Affine(((value, 1),))
+        if columns:
+            row = row * step + place.constant
+        place = row * found.stride + Affine(((lane.index, 1),))
+        if lane.panel is not None:
+            place = place + Affine(((lane.panel, found.count * PANEL),))
+        return self.copies[found], place
+
+    def _is_worth(self, copy: _Copy, inner: int) -> bool:
+        read = self.turns * inner
+        copied = copy.count * copy.extent
+        return (
+            copy.constant >= 0
+            and copy.last < copy.source.size
+            and copied <= 2 * copy.source.size
+            and read >= max(MANY, READS * copied)
+        )
+
+    def phases(self) -> Iterator[Loop]:
+        """The loops that make the copies."""
+        for copy, target in self.copies.items():
+            yield self._phase(copy, target)
+
+    def _phase(self, copy: _Copy, target: Buffer) -> Loop:
+        loops = []
+        source, place = Affine((), copy.constant), Affine()
+        extent: int | Value = copy.extent
+        if copy.panels:
+            panel = Loop(index_value(self.values, "panel"), -(-copy.extent // PANEL))
+            loops.append(panel)
+            extent = panel_extent(panel, copy.extent)
+            source = source + Affine(((panel.index, PANEL * copy.step),))
+            place = Affine(((panel.index, copy.count * PANEL),))
+        row = Affine()
+        for step, count in copy.rows:
+            loops.append(Loop(index_value(self.values, "row"), count))
+            source = source + Affine(((loops[-1].index, step),))
+            row = row * count + Affine(((loops[-1].index, 1),))
+        lane = Loop(index_value(self.values, "lane"), extent, vector=True)
+        loops.append(lane)
+        source = source + Affine(((lane.index, copy.step),))
+        place = place + row * copy.stride + Affine(((lane.index, 1),))
+        lane.body.append(Store(target, place, load(self.values, copy.source, source)))
+        for before, after in pairwise(loops):
+            before.body.append(after)
+        return loops[0]
+
+
+def panel_extent(panel: Loop, extent: int) -> int | Value:
+    """How many of `extent` turns fall into a panel."""
+    if extent % PANEL == 0:
+        return PANEL
+    left = panel.index * -PANEL + extent
+    return left.lt(PANEL).select(left, PANEL)

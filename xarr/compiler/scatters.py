@@ -1,0 +1,326 @@
+"""Scatters as loops: first the operand is laid down as the result, then windows are combined into it.
+
+    for each element of the operand:                         in parallel
+        result[...] = operand[...]
+    for each range of one dimension of the operand:          in parallel
+        for each index vector, in row-major order:
+            if the window lies in the operand:
+                for each element of the window whose target is in the range:
+                    result[target] = combine(result[target], update)
+
+Every thread goes through all index vectors and writes to targets of its own.  So each target meets its
+updates in their order, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from math import prod
+from typing import Any, Final
+
+from xarr.compiler import elements as one_element
+from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
+from xarr.compiler.indexed import as_int64, components, inside
+from xarr.compiler.loops import Affine, Buffer, Carry, Kernel, Loop, Store, carried, index_value, load
+from xarr.compiler.merging import merged
+from xarr.compiler.scalars import INT64, Value, Values
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+
+#: Indices that a dimension has at least to be cut into ranges, if one has so many.
+MANY: Final = 64
+#: Updates that are looked through before those among them that belong to a thread are applied.
+BLOCK: Final = 1024
+#: Elements of a window from which two threads are faster than one although both look through all updates.
+WIDE: Final = 64
+#: Elements of a row of a window from which it is worth a vector loop.
+ROW: Final = 4
+
+
+def computes(node: Node, lower: Lower) -> bool:
+    """Whether loops can run this scatter: of one array, by scalars that they can compute."""
+    op = node.op
+    if not isinstance(op, ops.Scatter) or len(node.operands) != 3:
+        return False
+    held = all(map(one_element.is_held, (node, *node.operands)))
+    return held and all(one_element.computes(each, lower) for each in op.update_computation.nodes)
+
+
+def has_rows(node: Node) -> bool:
+    """Whether windows hold neighbouring elements, so that the innermost loop is a vector loop."""
+    windows = windows_of(node)
+    inner = [dim for dim, size in enumerate(windows.operand_shape) if size != 1][-1:]
+    return any(windows.sizes[dim] >= ROW for dim in inner)
+
+
+def windows_of(node: Node) -> Any:
+    """Where the windows of a scatter lie."""
+    assert isinstance(node.op, ops.Scatter)
+    operand, indices, updates = (each.tensor_type for each in node.operands)
+    return node.op.windows(operand, indices, updates)
+
+
+def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+    """The loop program of a group whose result is a scatter."""
+    return _Scatter(fusion, lower).kernel()
+
+
+def combined(graph: Graph, lower: Lower, x: Value, y: Value) -> Value:
+    """What a computation of two scalars gives."""
+    first, second = graph.parameters
+    sources: dict[Node, Source] = {first: partial(_given, x), second: partial(_given, y)}
+    return Elements(x.values, sources, lower).at(graph.results[0], ())
+
+
+def _given(value: Value, index: Index, predicate: Value | None) -> Value:
+    return value
+
+
+_Way = Callable[[Loop, list[Loop], list[Loop], Index, list[Affine]], tuple[Loop, Index]]
+
+
+class _Scatter:
+    def __init__(self, fusion: ops.Fusion, lower: Lower) -> None:
+        self.graph = fusion.computation
+        self.lower = lower
+        self.values = Values()
+        (self.node,) = self.graph.results
+        assert isinstance(self.node.op, ops.Scatter)
+        self.op = self.node.op
+        self.operand, self.indices, self.updates = self.node.operands
+        self.windows = windows_of(self.node)
+        self.inputs = tuple(
+            Buffer(f"in{k}", register_dtype(node.dtype), node.tensor_type.size, "in")
+            for k, node in enumerate(self.graph.parameters)
+        )
+        self.out = Buffer("out0", register_dtype(self.node.dtype), self.node.tensor_type.size, "out")
+        self.locals: list[Buffer] = []
+        self.sources = {
+            node: partial(self._read, buffer, node)
+            for buffer, node in zip(self.inputs, self.graph.parameters, strict=True)
+        }
+
+    def _read(self, buffer: Buffer, node: Node, index: Index, predicate: Value | None) -> Value:
+        return load(self.values, buffer, row_major(node.shape, index), predicate)
+
+    def kernel(self) -> Kernel:
+        phases = [self._laid_down(), _Walk(self).phase()]
+        return Kernel(self.inputs, (self.out,), (), tuple(self.locals), phases)
+
+    def elements(self) -> Elements:
+        return Elements(self.values, self.sources, self.lower)
+
+    # --- the operand --------------------------------------------------------------------------------
+
+    def _laid_down(self) -> Loop:
+        """The operand as the result."""
+        shape = self.operand.shape
+        single = [index_value(self.values, f"i{axis}") for axis in range(len(shape))]
+        index = tuple(Affine(((value, 1),)) for value in single)
+        element = self.elements().at(self.operand, index)
+        runs = merged(shape, single, [element], [row_major(shape, index)])
+        loops, at = self.loops(shape, runs)
+        loops = loops or [Loop(index_value(self.values, "once"), 1)]
+        loops[-1].vector = bool(runs)
+        loops[-1].body.append(Store(self.out, row_major(shape, at), self.elements().at(self.operand, at)))
+        return nested(loops)[0]
+
+    def loops(self, extents: Sequence[int], runs: Sequence[Sequence[int]]) -> tuple[list[Loop], Index]:
+        """A loop for each run of axes, and the index of each axis in them."""
+        found, index = [], [Affine()] * len(extents)
+        for run in runs:
+            value = index_value(self.values, "i" + "_".join(map(str, run)))
+            found.append(Loop(value, prod(extents[axis] for axis in run)))
+            index[run[-1]] = Affine(((value, 1),))
+        return found, tuple(index)
+
+
+def nested(loops: list[Loop]) -> list[Loop]:
+    """The loops, each put into the one before."""
+    for outer, inner in pairwise(loops):
+        outer.body.append(inner)
+    return loops
+
+
+class _Walk:
+    """The phase in which every thread goes through all updates."""
+
+    def __init__(self, scatter: _Scatter) -> None:
+        self.scatter = scatter
+        self.values, self.windows = scatter.values, scatter.windows
+        self.shape = self.windows.operand_shape
+        self.divided = self._divided()
+        names = ("first", "end")
+        self.bounds = tuple(self.values.make("argument", (), INT64, name, unique=True) for name in names)
+
+    def _divided(self) -> int | None:
+        """The dimension whose ranges belong to threads: the outermost one with many indices.
+
+        None where an update costs no more than to see whose it is.
+        """
+        if prod(self.windows.sizes) < ROW:
+            return None
+        large = [dim for dim, size in enumerate(self.shape) if size >= MANY]
+        some = sorted((dim for dim, size in enumerate(self.shape) if size > 1), key=lambda d: -self.shape[d])
+        return next(iter((*large, *some)), None)
+
+    def phase(self) -> Loop:
+        batch_shape, sizes = self.windows.batch_shape, self.windows.sizes
+        extents = (*batch_shape, *sizes)
+        single = [index_value(self.values, f"i{axis}") for axis in range(len(extents))]
+        index = tuple(Affine(((value, 1),)) for value in single)
+        rank = len(batch_shape)
+        store, conditions = self._turn(index[:rank], index[rank:])
+        alone = () if self.divided is None else (rank + self.divided,)
+        runs = merged(extents, single, [store.value, *conditions], [store.place], alone)
+        # Batches and windows are never one run.
+        runs = [part for run in runs for part in _split(run, rank)]
+        own = self.divided
+        phase = Loop(index_value(self.values, "range"), 1 if own is None else self.shape[own])
+        phase.bounds, phase.repeats = self.bounds, False
+        if own is None or not self._is_listed(own) or len([run for run in runs if run[0] < rank]) != 1:
+            self._updates(phase, extents, runs, self._tested)
+            return phase
+        # A range that is all there is needs no list.
+        whole = self.bounds[0].eq(0) & self.bounds[1].eq(self.shape[own])
+        for condition, way in ((whole, self._tested), (~whole, self._listed)):
+            once = self._once(condition)
+            phase.body.append(once)
+            self._updates(once, extents, runs, way)
+        phase.repeats = prod(sizes) < WIDE
+        return phase
+
+    def _updates(self, around: Loop, extents: Sequence[int], runs: list[list[int]], way: _Way) -> None:
+        """Loops through the batch, `way` says which parts of it, and in them through the windows."""
+        loops, at = self.scatter.loops(extents, runs)
+        rank = len(self.windows.batch_shape)
+        count = len([run for run in runs if run[0] < rank])
+        outer, inner = loops[:count], loops[count:]
+        window = list(at[rank:])
+        around, batch = way(around, outer, inner, at[:rank], window)
+        if inner:
+            last = [dim for dim, size in enumerate(self.shape) if size != 1][-1]
+            inner[-1].vector = runs[-1][-1] == rank + last and self.windows.sizes[last] >= ROW
+        store, _ = self._turn(batch, tuple(window))
+        nested([around, *inner])[-1].body.append(store)
+
+    def _is_listed(self, own: int) -> bool:
+        """Whether windows are in a range as a whole or not at all, one like the other."""
+        return self.windows.sizes[own] == 1 and not self.scatter.op.indices_are_sorted
+
+    def _listed(
+        self, around: Loop, outer: list[Loop], inner: list[Loop], batch: Index, window: list[Affine]
+    ) -> tuple[Loop, Index]:
+        """Loops that first list which of a block of updates belong to the range, and then go through these.
+
+        Whether an update belongs to it is a toss-up, and a branch that a processor cannot foresee costs as much as
+        the update.  Listing takes none.
+        """
+        (every,), own = outer, self.divided
+        assert own is not None
+        total = every.most_turns
+        listed = Buffer("own", INT64, min(BLOCK, total), "local")
+        self.scatter.locals.append(listed)
+        block = Loop(index_value(self.values, "block"), -(-total // BLOCK))
+        start = Affine(((block.index, BLOCK),))
+        left = start.value(self.values) * -1 + total
+        within = left.lt(BLOCK).select(left, BLOCK) if total > BLOCK else self.values.constant(total, INT64)
+        each = Loop(every.index, within if total > BLOCK else total)
+        at = tuple(index + start if index.terms else index for index in batch)
+        place, fits = self._start(at)
+        wanted = self._belongs(place, fits, own)
+        count, last = carried(self.values, INT64)
+        each.carries.append(Carry(self.values.constant(0, INT64), count, count + wanted.convert(INT64), last))
+        (flat,) = (index for index in at if index.terms)
+        each.body.append(Store(listed, Affine(((count, 1),)), flat.value(self.values)))
+        taken = Loop(index_value(self.values, "k"), last.lt(BLOCK).select(last, BLOCK))
+        around.body.append(block)
+        block.body += [each, taken]
+        number = load(self.values, listed, Affine(((taken.index, 1),)))
+        return taken, tuple(Affine(((number, 1),)) if index.terms else index for index in batch)
+
+    def _tested(
+        self, around: Loop, outer: list[Loop], inner: list[Loop], batch: Index, window: list[Affine]
+    ) -> tuple[Loop, Index]:
+        """Loops that go through the updates and leave out those that do not belong to the range."""
+        own = self.divided
+        place, fits = self._start(batch)
+        if own is None:
+            outer.append(self._once(self._all(fits.values())))
+        elif self.windows.sizes[own] == 1:
+            outer.append(self._once(self._belongs(place, fits, own)))
+        else:
+            (loop,) = (loop for loop in inner if loop.index in dict(window[own].terms))
+            low, loop.extent = self._own_part(place[own].value(self.values), fits, own)
+            window[own] = window[own] + Affine(((low, 1),))
+        return nested([around, *outer])[-1], batch
+
+    def _once(self, condition: Value | None) -> Loop:
+        """A loop that runs once if the condition holds, else not at all."""
+        extent = 1 if condition is None else condition.select(self.values.constant(1, INT64), 0)
+        return Loop(index_value(self.values, "once"), extent)
+
+    def _belongs(self, place: list[Affine], fits: dict[int, Value], own: int) -> Value:
+        """Whether a window that has one index along the divided dimension fits and lies in the range."""
+        first, end = self.bounds
+        number = place[own].value(self.values)
+        others = [condition for dim, condition in fits.items() if dim != own]
+        found = self._all([number.ge(first), number.lt(end), *others])
+        assert found is not None
+        return found
+
+    def _all(self, conditions: Iterable[Value]) -> Value | None:
+        found: Value | None = None
+        for condition in conditions:
+            found = condition if found is None else found & condition
+        return found
+
+    def _own_part(self, start: Value, fits: dict[int, Value], own: int) -> tuple[Value, Value]:
+        """Which part of a window's extent along the divided dimension belongs to the range: first and count."""
+        first, end = (bound - start for bound in self.bounds)
+        size = self.windows.sizes[own]
+        low = first.lt(0).select(0, first)
+        high = end.gt(size).select(size, end)
+        count = high - low
+        some = self._all([*fits.values(), count.gt(0)])
+        assert some is not None
+        count = some.select(count, 0)
+        return low, count.gt(size).select(size, count)
+
+    def _start(self, batch: Index) -> tuple[list[Affine], dict[int, Value]]:
+        """Where the window at an index of the batch starts, and by dimension when it fits."""
+        place, fits = [Affine()] * len(self.shape), dict[int, Value]()
+        rank = len(self.scatter.indices.shape)
+        element = partial(self.scatter.elements().at, self.scatter.indices)
+        for dim, last, number in components(self.windows, rank, batch, element):
+            fits[dim] = inside(number, last)
+            if last:
+                place[dim] = Affine(((as_int64(number), 1),))
+        for dim, position in self.windows.batching:
+            place[dim] = batch[position]
+        return place, fits
+
+    def _turn(self, batch: Index, window: Index) -> tuple[Store, list[Value]]:
+        """Combine one update into its target."""
+        scatter, windows = self.scatter, self.windows
+        place, fits = self._start(batch)
+        target = row_major(self.shape, tuple(a + b for a, b in zip(place, window, strict=True)))
+        index = [Affine()] * len(scatter.updates.shape)
+        for dim, at in zip(windows.batch_dims, batch, strict=True):
+            index[dim] = at
+        for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):
+            index[own] = window[dim]
+        update = scatter.elements().at(scatter.updates, tuple(index))
+        old = load(self.values, scatter.out, target)
+        return Store(
+            scatter.out, target, combined(scatter.op.update_computation, scatter.lower, old, update)
+        ), list(fits.values())
+
+
+def _split(run: list[int], rank: int) -> Iterator[list[int]]:
+    """A run of axes without those of the batch, and these."""
+    for part in ([axis for axis in run if axis < rank], [axis for axis in run if axis >= rank]):
+        if part:
+            yield part

@@ -1,0 +1,100 @@
+"""Updates of a part of an array as part of a loop nest: the part is computed in place, the rest copied.
+
+A `DynamicUpdateSlice` whose starts are constants, and whose update is computed, is the root of a group.  The
+domain is that of the update; its elements are stored where they belong in the result, and loops of their own
+copy what lies around them.  So a stencil that leaves the border as it is reads and writes the grid once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from math import prod
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from xarr.compiler.elements import Elements, Index, row_major
+from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value
+from xarr.compiler.scalars import Values
+from xarr.ir import ops
+from xarr.ir.graph import Node
+
+Ints: TypeAlias = tuple[int, ...]
+
+#: Elements of a result up to which the loops around the update are part of one phase.
+ONE_PHASE: Final = 2**14
+
+
+def is_update(node: Node) -> bool:
+    """Whether a node writes an array, at a place that is known, over at least half of another.
+
+    Neighbours in the update must be neighbours in the result, since a vector loop runs over them.
+    """
+    if not isinstance(node.op, ops.DynamicUpdateSlice) or starts_of(node) is None:
+        return False
+    array, update = node.operands[:2]
+    long = [axis for axis, size in enumerate(update.shape) if size != 1]
+    is_in_order = not long or prod(array.shape[long[-1] + 1 :]) == 1
+    return is_in_order and 0 < array.tensor_type.size <= 2 * update.tensor_type.size
+
+
+def starts_of(node: Node) -> Ints | None:
+    """Where an update begins, clamped so that it fits; None if that is computed."""
+    array, update, *starts = node.operands
+    found = []
+    for start, whole, size in zip(starts, array.shape, update.shape, strict=True):
+        if not isinstance(start.op, ops.Constant):
+            return None
+        number = int(np.frombuffer(start.op.raw, start.dtype)[0])
+        found.append(min(max(number, 0), whole - size))
+    return tuple(found)
+
+
+def placement(node: Node) -> tuple[Ints, Ints]:
+    """The shape of the result and where the update begins in it."""
+    starts = starts_of(node)
+    assert starts is not None, "the starts of an update in a group are constants"
+    return node.shape, starts
+
+
+def shifted(node: Node, index: Index) -> Index:
+    """Where in the result the update's element at `index` lies."""
+    return tuple(at + start for at, start in zip(index, placement(node)[1], strict=True))
+
+
+def around(node: Node, buffer: Buffer, values: Values, elements: Callable[[], Elements]) -> Iterator[Loop]:
+    """Loops that copy what lies around an update: for each dimension the parts before and behind it."""
+    shape, starts = placement(node)
+    inner = node.operands[1].shape
+    for axis, (whole, start, size) in enumerate(zip(shape, starts, inner, strict=True)):
+        for first, extent in ((0, start), (start + size, whole - start - size)):
+            if extent:
+                begins = (*starts[:axis], first, *(0 for _ in shape[axis + 1 :]))
+                extents = (*inner[:axis], extent, *shape[axis + 1 :])
+                yield _copy(node, buffer, values, elements(), begins, extents)
+
+
+def _copy(
+    node: Node, buffer: Buffer, values: Values, elements: Elements, begins: Ints, extents: Ints
+) -> Loop:
+    """Loops over one box of the result."""
+    index: list[Affine] = [Affine(constant=begin) for begin in begins]
+    loops = []
+    long = [axis for axis, extent in enumerate(extents) if extent > 1] or [len(extents) - 1]
+    for axis in long:
+        counter = index_value(values, f"o{axis}")
+        loops.append(Loop(counter, extents[axis], vector=axis == long[-1] == len(extents) - 1))
+        index[axis] = index[axis] + Affine(((counter, 1),))
+    for outer, loop in pairwise(loops):
+        outer.body.append(loop)
+    place = tuple(index)
+    loops[-1].body.append(Store(buffer, row_major(node.shape, place), elements.at(node.operands[0], place)))
+    return loops[0]
+
+
+def in_phases(node: Node, loops: list[Loop], values: Values) -> list[Loop]:
+    """The loops one after the other: as phases, which threads share, or in one if there is little to do."""
+    if prod(node.shape) >= ONE_PHASE or len(loops) == 1:
+        return loops
+    return [Loop(index_value(values, "once"), 1, body=[*loops])]

@@ -1,0 +1,147 @@
+"""What loops over windows have in common: their indices, and which elements of a window lie on the array.
+
+Padding is never made.  Along each dimension the loop over a window's elements runs from the first to the last
+that lies on the array; where that is the same for all indices of the loops around, its ends are constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, TypeAlias
+
+from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major, strides
+from xarr.compiler.loops import Affine, Buffer, Carry, Loop, carried, index_value, load
+from xarr.compiler.scalars import Value, Values
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.windows import WindowDimension
+
+Ints: TypeAlias = tuple[int, ...]
+
+
+class WindowLoops:
+    """The buffers of a group's loops, and loops whose ranges are known."""
+
+    def __init__(self, fusion: ops.Fusion, lower: Lower) -> None:
+        self.graph = fusion.computation
+        self.lower = lower
+        self.values = Values()
+        self.inputs = tuple(buffer(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
+        self.outputs = tuple(buffer(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
+        self.sources: dict[Node, Source] = {
+            node: self._reader(each, node)
+            for each, node in zip(self.inputs, self.graph.parameters, strict=True)
+        }
+        #: The least and the greatest number that an index may be.
+        self.ranges: dict[Value, tuple[int, int]] = {}
+
+    def _reader(self, buffer: Buffer, node: Node) -> Source:
+        return lambda index, predicate: load(self.values, buffer, row_major(node.shape, index), predicate)
+
+    def elements(self) -> Elements:
+        return Elements(self.values, self.sources, self.lower)
+
+    # --- loops -------------------------------------------------------------------------------------------
+
+    def loop(self, name: str, extent: int, vector: bool = False) -> tuple[Loop, Affine]:
+        """A loop and its index."""
+        index = index_value(self.values, name)
+        self.ranges[index] = (0, extent - 1)
+        return Loop(index, extent, vector), Affine(((index, 1),))
+
+    def flat(self, extents: Sequence[int]) -> tuple[Loop, list[Affine]]:
+        """One loop over several dimensions, and the index of each."""
+        loop, place = self.loop("turn", prod(extents))
+        if len(extents) == 1:
+            return loop, [place]
+        found = []
+        for axis, (extent, stride) in enumerate(zip(extents, strides(tuple(extents)), strict=True)):
+            index = loop.index if stride == 1 else self._quotient(loop.index, stride)
+            index = self._remainder(index, extent) if axis else index
+            self.ranges[index] = (0, extent - 1)
+            found.append(Affine() if extent == 1 else Affine(((index, 1),)))
+        return loop, found
+
+    def _quotient(self, value: Value, divisor: int) -> Value:
+        return value if divisor == 1 else value / divisor
+
+    def _remainder(self, value: Value, divisor: int) -> Value:
+        return value.rem(divisor)
+
+    def range_of(self, place: Affine) -> tuple[int, int]:
+        """The least and the greatest number that a place may be."""
+        low = high = place.constant
+        for value, factor in place.terms:
+            ends = [factor * end for end in self.ranges[value]]
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    # --- elements of a window ----------------------------------------------------------------------------
+
+    def on_base(self, dimension: WindowDimension, start: Affine, size: int) -> tuple[Affine, int | Value]:
+        """Of a window that begins at `start`: the first element that lies on `size` places, and how many do."""
+        low, high = self.range_of(start)
+        step = dimension.window_dilation
+        first = self._at_least_zero(start * -1, step) if low < 0 else Affine()
+        if high + (dimension.size - 1) * step < size:
+            if not first.terms:
+                return first, dimension.size - first.constant
+            count = first.value(self.values) * -1 + dimension.size
+        else:
+            after = self._quotient((start * -1 + (size - 1 + step)).value(self.values), step)
+            last = after.lt(dimension.size).select(after, dimension.size)
+            count = (Affine(((last, 1),)) + first * -1).value(self.values)
+        return first, count.lt(dimension.size).select(count, dimension.size)
+
+    def _at_least_zero(self, distance: Affine, step: int) -> Affine:
+        """distance / step, rounded up, or 0 if that is more."""
+        found = self._quotient((distance + (step - 1)).value(self.values), step)
+        positive = found.gt(0).select(found, 0)
+        low, high = self.range_of(distance)
+        self.ranges[positive] = (max(0, -(-low // step)), max(0, -(-high // step)))
+        return Affine(((positive, 1),))
+
+    def taps(self, around: Loop, dimension: WindowDimension, start: Affine, size: int) -> tuple[Loop, Affine]:
+        """A loop inside `around` over the elements of a window that lie on the array, and the number of each."""
+        first, count = self.on_base(dimension, start, size)
+        index = index_value(self.values, "tap")
+        self.ranges[index] = (0, dimension.size - 1)
+        loop = Loop(index, count)
+        around.body.append(loop)
+        return loop, Affine(((index, 1),)) + first
+
+    def carry(self, loop: Loop, initial: Value) -> Value:
+        """What a turn finds; `hand_on` says what it leaves."""
+        argument, result = carried(self.values, initial.dtype)
+        loop.carries.append(Carry(initial, argument, argument, result))
+        return argument
+
+    @staticmethod
+    def hand_on(loop: Loop, following: Sequence[Value]) -> tuple[Value, ...]:
+        """Let the turns of a loop leave these, one for each carry; what is there after the loop."""
+        rows = zip(loop.carries, following, strict=True)
+        loop.carries = [Carry(carry.initial, carry.argument, value, carry.result) for carry, value in rows]
+        return tuple(carry.result for carry in loop.carries)
+
+
+def buffer(name: str, node: Node, role: Any) -> Buffer:
+    """Memory for an array."""
+    return Buffer(name, register_dtype(node.dtype), node.tensor_type.size, role)
+
+
+def computed(graph: Graph, operands: Sequence[Value], values: Values, lower: Lower) -> tuple[Value, ...]:
+    """The results of a scalar computation."""
+    sources = {node: _given(value) for node, value in zip(graph.parameters, operands, strict=True)}
+    elements = Elements(values, sources, lower)
+    return tuple(elements.at(node, ()) for node in graph.results)
+
+
+def _given(value: Value) -> Source:
+    return lambda index, predicate: value
+
+
+def own_index(shape: Ints, domain: Ints, index: Index) -> Index:
+    """Where an array with the dimensions of the domain, those of size 1 apart, stands at an index of it."""
+    present = iter([at for at, size in zip(index, domain, strict=True) if size != 1])
+    return tuple(Affine() if size == 1 else next(present) for size in shape)

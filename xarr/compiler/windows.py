@@ -1,0 +1,209 @@
+"""Loops that reduce windows.
+
+    for each window, but the innermost dimension:                   in parallel
+        for each window of the innermost dimension:                 vector
+            for each element of the window that lies on the array:  in row-major order
+                combine it with what there is
+
+If the windows slide along the innermost dimension as well, those that stick out at its ends run apart from
+those that do not, whose elements are written out one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+from xarr.compiler.elements import Index, Lower, row_major
+from xarr.compiler.loops import Affine, Kernel, Loop, Store
+from xarr.compiler.scalars import Value
+from xarr.compiler.window_loops import Ints, WindowLoops, computed, own_index
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.windows import Window, WindowDimension
+
+#: Windows at an end that are worth a vector loop.
+_MANY = 4
+
+#: What is gathered from the elements of a window.
+Gathered: TypeAlias = "tuple[Value, ...]"
+
+
+@dataclass(frozen=True)
+class Tap:
+    """An element of a window: its index in the array and in the window, and whether it exists, None for always."""
+
+    place: Index
+    number: Index
+    predicate: Value | None = None
+
+
+#: (what there is, an element) -> what there is when it has joined.
+Step = Callable[[Gathered, Tap], Gathered]
+
+
+def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+    """The loop program of a group around one reduction of windows."""
+    (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.ReduceWindow)]
+    nest = _Reduction(fusion, lower, node)
+    return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
+
+
+class WindowNest(WindowLoops):
+    """Loops over the windows of `window` on an array of the shape `base`; there are `windows` of them."""
+
+    def __init__(self, fusion: ops.Fusion, lower: Lower, window: Window, base: Ints, windows: Ints) -> None:
+        super().__init__(fusion, lower)
+        self.window = window
+        self.base = base
+        self.windows = windows
+        self.index: list[Affine] = [Affine()] * len(windows)
+
+    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+        """Compute and store the results of one turn.
+
+        Elements along the dimension `innermost` are written out, and where `checked` looked at one by one.
+        """
+        raise NotImplementedError
+
+    @property
+    def innermost(self) -> int | None:
+        """The last dimension that has more than one window."""
+        return max((axis for axis, count in enumerate(self.windows) if count != 1), default=None)
+
+    @property
+    def slides(self) -> bool:
+        """Whether windows differ along the innermost dimension by more than their place."""
+        last = self.innermost
+        return last is not None and not self.window.dimensions[last].is_trivial
+
+    def phases(self) -> list[Loop]:
+        """The loops."""
+        last = self.innermost
+        if last is None:
+            once, _ = self.loop("once", 1)
+            self.turn(once, None, False)
+            return [once]
+        outer = [axis for axis, count in enumerate(self.windows[:last]) if count != 1]
+        # One dimension stays a loop, so that what its windows have in common is computed once.
+        inner = [] if self.slides else outer[1:][-1:]
+        return self.nested(outer[: len(outer) - len(inner)], inner, partial(self._innermost, last))
+
+    def nested(self, outer: list[int], inner: list[int], loops: Callable[[], Iterator[Loop]]) -> list[Loop]:
+        """`loops` inside one loop over the dimensions `outer` and a loop for each of `inner`."""
+        if not outer:
+            return list(loops())
+        first, places = self.flat([self.windows[axis] for axis in outer])
+        for axis, place in zip(outer, places, strict=True):
+            self.index[axis] = place
+        around = first
+        for axis in inner:
+            loop, self.index[axis] = self.loop("i", self.windows[axis])
+            around.body.append(loop)
+            around = loop
+        around.body.extend(loops())
+        return [first]
+
+    def _innermost(self, axis: int) -> Iterator[Loop]:
+        """The loops over the windows along the innermost dimension."""
+        dimension, extent = self.window.dimensions[axis], self.windows[axis]
+        if not self.slides:
+            loop, self.index[axis] = self.loop("i", extent, vector=True)
+            self.turn(loop, None, False)
+            yield loop
+            return
+        low, high = inside(dimension, extent, self.base[axis])
+        for start, stop in ((0, low), (low, high), (high, extent)):
+            if start < stop:
+                within = (start, stop) == (low, high)
+                vector = within or stop - start >= _MANY
+                loop, place = self.loop("i", stop - start, vector)
+                self.index[axis] = place + start
+                self.turn(loop, axis if vector else None, not within)
+                yield loop
+
+    def start(self, axis: int) -> Affine:
+        """Where the present window begins."""
+        dimension = self.window.dimensions[axis]
+        return self.index[axis] * dimension.stride + -dimension.padding_low
+
+    def fold(
+        self, around: Loop, first: Gathered, step: Step, innermost: int | None, checked: bool
+    ) -> Gathered:
+        """What is there after `step` has seen every element of the present window that lies on the array."""
+        sliding = [axis for axis, each in enumerate(self.window.dimensions) if not each.is_trivial]
+        if checked and innermost is not None:
+            step = self._checked(step, innermost)
+        tap = Tap(tuple(self.index), (Affine(),) * len(self.index))
+        return self._fold(around, sliding, tap, first, step, innermost)
+
+    def _fold(
+        self, around: Loop, axes: list[int], tap: Tap, first: Gathered, step: Step, innermost: int | None
+    ) -> Gathered:
+        if not axes:
+            return step(first, tap)
+        axis, *others = axes
+        dimension, start = self.window.dimensions[axis], self.start(axis)
+        if axis == innermost:
+            for k in range(dimension.size):
+                each = self._moved(tap, axis, start, Affine((), k))
+                first = self._fold(around, others, each, first, step, innermost)
+            return first
+        loop, number = self.taps(around, dimension, start, self.base[axis])
+        arguments = tuple(self.carry(loop, each) for each in first)
+        tap = self._moved(tap, axis, start, number)
+        return self.hand_on(loop, self._fold(loop, others, tap, arguments, step, innermost))
+
+    def _moved(self, tap: Tap, axis: int, start: Affine, number: Affine) -> Tap:
+        """The element with this number along an axis."""
+        place, numbers = list(tap.place), list(tap.number)
+        place[axis] = start + number * self.window.dimensions[axis].window_dilation
+        numbers[axis] = number
+        return Tap(tuple(place), tuple(numbers), tap.predicate)
+
+    def _checked(self, step: Step, axis: int) -> Step:
+        """`step` for elements that may lie beside the array along one dimension."""
+
+        def checked(first: Gathered, tap: Tap) -> Gathered:
+            inside = self.elements().inside(tap.place[axis], 0, self.base[axis], tap.predicate)
+            found = step(first, replace(tap, predicate=inside))
+            return tuple(inside.select(new, old) for new, old in zip(found, first, strict=True))
+
+        return checked
+
+    def stores(self, around: Loop, node: Node, value: Value, domain: Ints) -> None:
+        """Store the group's results, given the element of `node` at the present index of the domain."""
+        self.sources[node] = lambda index, predicate: value
+        elements = self.elements()
+        for result, buffer in zip(self.graph.results, self.outputs, strict=True):
+            index = own_index(result.shape, domain, tuple(self.index))
+            around.body.append(Store(buffer, row_major(result.shape, index), elements.at(result, index)))
+
+
+class _Reduction(WindowNest):
+    def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
+        assert isinstance(node.op, ops.ReduceWindow)
+        super().__init__(fusion, lower, node.op.window, node.operands[0].shape, node.shape)
+        self.node = node
+        self.computation = node.op.computation
+
+    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+        array, initial = self.node.operands
+        elements = self.elements()
+
+        def step(first: Gathered, tap: Tap) -> Gathered:
+            element = elements.at(array, tap.place, tap.predicate)
+            return computed(self.computation, (*first, element), self.values, self.lower)
+
+        (total,) = self.fold(around, (elements.at(initial, ()),), step, innermost, checked)
+        self.stores(around, self.node, total, self.windows)
+
+
+def inside(dimension: WindowDimension, windows: int, size: int) -> tuple[int, int]:
+    """The windows along a dimension from the first to the last that lie on the array as a whole."""
+    low = max(0, -(-dimension.padding_low // dimension.stride))
+    room = size - dimension.dilated_size + dimension.padding_low
+    high = min(windows, room // dimension.stride + 1)
+    return (low, high) if low < high else (0, 0)
