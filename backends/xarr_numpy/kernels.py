@@ -231,6 +231,13 @@ def minimum(x: Array, y: Array) -> Array:
     return np.where(wrong, -x.dtype.type(0), smaller)
 
 
+def clamp(low: Array, x: Array, high: Array) -> Array:
+    """min(max(x, low), high) of floats."""
+    if x.dtype not in EXTENDED_FLOAT and _decides(low) and _decides(high):
+        return np.clip(x, low, high)
+    return minimum(maximum(x, low), high)
+
+
 def next_after(x: Array, y: Array) -> Array:
     """The float next to x towards y; y itself, sign of zero included, where they are equal (C99)."""
     return np.where(x == y, y, np.nextafter(x, y))
@@ -475,6 +482,7 @@ SCOPE: Final[dict[str, Any]] = {
             sign,
             maximum,
             minimum,
+            clamp,
             next_after,
             power,
             round_away,
