@@ -115,7 +115,10 @@ def test_empty_environment_variables_count_as_none() -> None:
 def test_unknown_variables_are_warned_of_once(variable: str, hint: str) -> None:
     done = run("import xarr; print(xarr.config.backend)", **{variable: "reference"})
     assert done.stdout.strip() == "numpy"
-    assert done.stderr.count(f"UnknownVariableWarning: xarr reads no environment variable {variable}; {hint}") == 1
+    assert (
+        done.stderr.count(f"UnknownVariableWarning: xarr reads no environment variable {variable}; {hint}")
+        == 1
+    )
 
 
 def test_variables_that_something_reads_are_not_warned_of() -> None:
