@@ -30,6 +30,9 @@ Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
 Places = tuple[int, ...]
 
+#: Iterations of a loop in Python that take about as long as compiling it.
+MANY: Final = 4096
+
 
 # --- kernels -----------------------------------------------------------------------------------------
 
@@ -39,6 +42,19 @@ def while_loop(cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
     while cond(*state)[0]:
         state = body(*state)
     return state
+
+
+def while_loop_then(loop: ops.While, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
+    """`while_loop` of which nobody knows how long it is: after many iterations it goes on in machine code."""
+    for _ in range(MANY):
+        if not cond(*state)[0]:
+            return state
+        state = body(*state)
+    kernel = engine.loop_kernel_if_any(loop)
+    if kernel is None:
+        return while_loop(cond, body, *state)
+    results: tuple[Any, ...] = kernel.call(range(len(state)), (), None, *state)
+    return results
 
 
 def while_loop_shown(progress: ops.Progress, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
@@ -192,6 +208,8 @@ def _while(emitter: Emitter, node: Node) -> str:
         emitter.function(node.op.body, in_place=frozenset(written.values())),
     ]
     loop = f"while_loop({', '.join(functions)}"
+    if engine.chosen() == "compiled":
+        loop = f"while_loop_then({emitter.constant(node.op)}, {', '.join(functions)}"
     if emitter.bar is not None:
         loop = f"while_loop_watched(bar, {', '.join(functions)}"
     elif node.op.progress is not None:
@@ -288,7 +306,7 @@ def _lanes_call(emitter: Emitter, node: Node, index: str, functions: Sequence[st
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
-        *(while_loop, while_loop_shown, while_loop_watched, owned, custom_call),
+        *(while_loop, while_loop_then, while_loop_shown, while_loop_watched, owned, custom_call),
         *(native_loop, native_loop_shown, native_loop_watched),
         *(branch, map_lanes, while_lanes, branch_lanes),
     )
