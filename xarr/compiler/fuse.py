@@ -37,6 +37,7 @@ from xarr.compiler.inner_products import products_inside
 from xarr.compiler.least_roots import least_roots
 from xarr.compiler.scans import scanned
 from xarr.compiler.scatters import has_rows
+from xarr.compiler.transposed_tiles import LEAST
 from xarr.compiler.updates import placement
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -498,9 +499,12 @@ _SMALL: Final = 2**15
 
 
 def _reads_in_order(node: Node, asked: set[Along], group: Group) -> bool:
-    """Whether a transposition still lets the innermost loop read neighbours."""
+    """Whether a transposition still lets the innermost loop read neighbours, or tiles do."""
     if not isinstance(node.op, ops.Transpose) or node.tensor_type.size <= _SMALL:
         return True
+    long = [group.domain[axis] for axis in group.axes(range(len(group.domain)))][-1:]
+    if not group.reduced and group.scatter is None and long and long[0] >= LEAST:
+        return all(None not in along for along in asked)
     axes = group.axes(range(len(group.domain)))
     for along in asked:
         if any(axis is not None and axis >= INNER for axis in along):

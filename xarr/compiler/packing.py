@@ -151,9 +151,9 @@ class Packing:
         return loops[0]
 
 
-def panel_extent(panel: Loop, extent: int) -> int | Value:
-    """How many of `extent` turns fall into a panel."""
-    if extent % PANEL == 0:
-        return PANEL
-    left = panel.index * -PANEL + extent
-    return left.lt(PANEL).select(left, PANEL)
+def panel_extent(panel: Loop, extent: int, size: int = PANEL) -> int | Value:
+    """How many of `extent` turns fall into a panel of `size`."""
+    if extent % size == 0:
+        return size
+    left = panel.index * -size + extent
+    return left.lt(size).select(left, size)
