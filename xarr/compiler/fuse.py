@@ -439,7 +439,7 @@ def _put_inside(node: Node, along: Along, group: Group) -> bool:
     axes = group.axes(range(len(group.domain)))
     runs = [axis for axis in along if axis not in (ONE, None)]
     sizes = [node.operands[0].shape[axis] for axis in own_dimensions(node)]
-    if None in along or sorted(runs, key=str) != sorted(axes, key=str) or prod(sizes) == 1:
+    if not axes or None in along or sorted(runs, key=str) != sorted(axes, key=str) or prod(sizes) == 1:
         return False
     if group.reduced and _has_several_stages(group):
         rows = prod(group.domain[axis] for axis in group.kept())
