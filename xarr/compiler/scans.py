@@ -26,7 +26,7 @@ additions deep, with L lanes in a register, along others n: never deeper than wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -98,6 +98,17 @@ def reduces_rows(node: Node, domain: Ints, scan: tuple[int, bool]) -> bool:
     own = [each for each in node.op.dimensions if domain[each] != 1]
     is_one = own == [axis] == large[-1:] and combination(node).monoids is not None
     return is_one and node.operands[0].tensor_type.size // domain[axis] >= ROWS
+
+
+def _needed(roots: Iterable[Node]) -> list[Node]:
+    """The nodes that `roots` are computed from, and these."""
+    found = dict.fromkeys(roots)
+    stack = list(found)
+    while stack:
+        new = [operand for operand in stack.pop().operands if operand not in found]
+        found.update(dict.fromkeys(new))
+        stack.extend(new)
+    return list(found)
 
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
@@ -251,7 +262,7 @@ class _Scans:
         for each in found:
             terms = [elements.at(array, self._own(array, index)) for array in each.arrays]
             row.accumulators.append(each.accumulator(self.lower, terms, ()))
-        for node in self.graph.nodes:
+        for node in _needed([array for each in found for array in each.arrays]):
             is_costly = not isinstance(node.op, (*CHEAP, *MOVES, ops.Reduce, ops.ReduceWindow))
             wanted = is_costly and self._is_in_rows(node) and stages[node] == stage - 1
             if wanted and self._is_used_after(node, stage, stages):
