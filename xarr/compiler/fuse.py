@@ -54,13 +54,16 @@ def fuse(
     worth: Callable[[Group], bool],
     describe: Callable[[ops.Fusion], str] | None = None,
     nests: bool = True,
+    thrift: int = 0,
 ) -> Graph:
     """`graph` with groups of nodes exchanged for `Fusion` nodes.
 
     `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe`
     for people what a group's loops cost, `nests` whether a reduction may be inside the loops of a group.
+    `thrift` is what to forgo for the sake of memory: 1 groups over the same elements that become one, 2 groups
+    with several results, since some of these are made too early.
     """
-    return _Fuser(least_roots(graph) if nests else graph, computes, describe, nests).run(worth)
+    return _Fuser(least_roots(graph) if nests else graph, computes, describe, nests).run(worth, thrift)
 
 
 class _Fuser:
@@ -87,12 +90,17 @@ class _Fuser:
         self.spans: dict[Group, tuple[int, int]] = {}
         self.order = {node: place for place, node in enumerate(graph.nodes)}
 
-    def run(self, worth: Callable[[Group], bool]) -> Graph:
+    def run(self, worth: Callable[[Group], bool], thrift: int = 0) -> Graph:
         for node in reversed(self.graph.nodes):
             self._place(node)
-        self._merge_siblings()
+        if not thrift:
+            self._merge_siblings()
         kept = {group for group in self.spans if worth(group)}
-        return _Builder(self.graph, self.groups, kept, self.describe).run() if kept else self.graph
+        builder = _Builder(self.graph, self.groups, kept, self.describe)
+        if thrift > 1:
+            kept = {group for group in kept if len(builder.outputs[group]) == 1}
+            builder = _Builder(self.graph, self.groups, kept, self.describe)
+        return builder.run() if kept else self.graph
 
     # --- where a node goes ---------------------------------------------------------------------------
 
@@ -380,9 +388,23 @@ def _is_short_or_repeated(node: Node) -> bool:
     if not large or large[-1] not in own or prod(_kept(node)) < MANY:
         return False
     count = prod(shape[axis] for axis in own)
-    if combination(node).in_order:
+    if count == 1 or combination(node).in_order:
         return False
-    return 1 < count <= SHORT or (count > 1 and _is_repeated(node.operands[0]))
+    return (count <= SHORT and not _follows_reduction(node)) or _is_repeated(node.operands[0])
+
+
+def _follows_reduction(node: Node) -> bool:
+    """Whether a reduction's operand is another's result, all but element-wise operations: they make one group."""
+    stack, seen = list(node.operands[:1]), set(node.operands)
+    while stack and len(seen) < MOST_MEMBERS:
+        each = stack.pop()
+        if isinstance(each.op, ops.Reduce):
+            return True
+        if isinstance(each.op, Elementwise | ops.Convert | ops.Select):
+            new = [operand for operand in each.operands if operand not in seen]
+            seen.update(new)
+            stack.extend(new)
+    return False
 
 
 def _kept(node: Node) -> Ints:

@@ -233,9 +233,12 @@ class _Function(Registers):
         self.vectors.add(loop.index)
         starts = self._starts(loop.accumulators, [True] * len(loop.accumulators))
         held = [list(starts) for _ in range(copies)]
-        chunked = bool(loop.accumulators) and not (
-            isinstance(loop.extent, int) and loop.extent <= 2 * CHUNK * step
+        rounded = any(
+            value.dtype.kind == "f" and value.op in ("add", "mul")
+            for accumulator in loop.accumulators
+            for value in accumulator.combined
         )
+        chunked = rounded and not (isinstance(loop.extent, int) and loop.extent <= 2 * CHUNK * step)
         if chunked:
             held = self._chunks(loop, begin, middle, held, step)
         else:
@@ -338,7 +341,8 @@ class _Function(Registers):
         size = len(order_of(root for each in loop.walk() for root in roots_of(each)))
         if len(loop.body) and any(isinstance(part, Loop) for part in loop.body):
             return 1
-        wanted = UNROLL if loop.accumulators else 2
+        gathered = sum(len(accumulator.results) for accumulator in loop.accumulators)
+        wanted = UNROLL if gathered == 1 else 2
         if isinstance(loop.extent, int):
             wanted = min(wanted, max(1, loop.extent // self.width))
         copies = wanted if size <= SHORT else 1

@@ -38,16 +38,21 @@ def width_of(phase: Loop) -> int:
             sizes.append(value.dtype.itemsize)
     width = REGISTER // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
-    shared = UNROLL if len(sizes) <= SHORT else 1
-    return width * min(
-        shared, max((_registers(loop, width) for loop in _with_loops_of_lanes(phase)), default=1)
-    )
+    found = list(_with_loops_of_lanes(phase))
+    shared = 1 if len(sizes) > SHORT else UNROLL if max(map(_gathered, found), default=0) < 2 else UNROLL // 2
+    return width * min(shared, max((_registers(loop, width) for loop in found), default=1))
 
 
 def _with_loops_of_lanes(phase: Loop) -> Iterator[Loop]:
     for each in phase.walk():
         if each.vector and any(isinstance(part, Loop) for part in each.body):
             yield each
+
+
+def _gathered(loop: Loop) -> int:
+    """How many results each lane gathers in loops of its own: all want registers."""
+    inner = [each for each in loop.walk() if each is not loop]
+    return sum(len(accumulator.results) for each in inner for accumulator in each.accumulators)
 
 
 def _registers(loop: Loop, width: int) -> int:
