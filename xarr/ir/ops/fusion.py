@@ -11,7 +11,7 @@ from xarr.ir.op import operation
 from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.control import Call, GetTupleElement, While
 from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, ReducePrecision, Select
-from xarr.ir.ops.indexing import DynamicUpdateSlice
+from xarr.ir.ops.indexing import DynamicUpdateSlice, Scatter
 from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -130,14 +130,18 @@ def _overwritable(fusion: Fusion) -> tuple[frozenset[int], ...]:
     elsewhere: set[int] = set()
     for node in graph.nodes:
         reads[node] = frozenset().union(*(reads[operand] for operand in node.operands))
-        if not isinstance(node.op, _IN_PLACE):
+        if isinstance(node.op, Scatter) and len(node.operands) == 3:
+            # The operand is laid down as the result before anything is combined into it.
+            elsewhere.update(*(reads[operand] for operand in node.operands[1:]))
+        elif not isinstance(node.op, _IN_PLACE):
             elsewhere |= reads[node]
     found = []
     for node in graph.results:
+        domain = node.shape if isinstance(node.op, Scatter) else fusion.domain
         fits = [
             k
             for k, each in enumerate(graph.parameters)
-            if each.shape == node.shape == fusion.domain
+            if each.shape == node.shape == domain
             and each.dtype.itemsize == node.dtype.itemsize
             and node.tensor_type.nbytes >= LEAST_REUSED
         ]
