@@ -156,3 +156,23 @@ def test_scatters_are_written_over_what_nothing_needs(window: tuple[int, ...]) -
         found = xarr.jit(step, donate_argnums=0)(*arguments)
         assert_same(found, wanted)
         assert (found._node.value.ctypes.data == before) is stays
+
+
+@pytest.mark.parametrize("start", ["given", "made"])
+def test_loops_scatter_into_what_they_carry(start: str) -> None:
+    generator = np.random.default_rng(4)
+    x, u = generator.normal(size=9000), generator.normal(size=400)
+    indices = generator.integers(0, 9000, 400)
+    add = rows_into((9000,), ())
+
+    def function(x: Any, i: Any, u: Any) -> Any:
+        before = lax.mul(x, np.float64(2)) if start == "made" else x
+        return lax.fori_loop(
+            0, 5, lambda k, s: add(s, i, lax.mul(u, lax.convert_element_type(k, np.float64))), before
+        )
+
+    given = x.copy()
+    found = xarr.jit(function)(given, indices, u)
+    with config(fusion="off"):
+        assert_same(found, to_host(function(*map(xarr.asarray, (x, indices, u)))))
+    assert_same(given, x)

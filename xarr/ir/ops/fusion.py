@@ -119,6 +119,14 @@ def _pairs(node: Node, free: set[int]) -> Iterator[tuple[int, int]]:
                 yield number, fitting[0]
 
 
+def written_over(node: Node, operand: Node) -> tuple[tuple[int, int], ...]:
+    """The only result of a group and the number of this operand, if it may be written over it; else nothing."""
+    if not isinstance(node.op, Fusion) or node.op.describe is None or not isinstance(node.type, TensorType):
+        return ()
+    (places,) = _overwritable(node.op)
+    return tuple((0, k) for k, each in enumerate(node.operands) if each is operand and k in places)
+
+
 @lru_cache(1024)
 def _overwritable(fusion: Fusion) -> tuple[frozenset[int], ...]:
     """For each result of a group the operands over which it may be written.
