@@ -38,7 +38,8 @@ def width_of(phase: Loop) -> int:
             sizes.append(value.dtype.itemsize)
     width = REGISTER // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
-    shared = UNROLL if len(sizes) <= SHORT else 1
+    carried = max(len(loop.carries) for loop in phase.walk())
+    shared = max(1, UNROLL // max(1, carried)) if len(sizes) <= SHORT else 1
     return width * min(
         shared, max((_registers(loop, width) for loop in _with_loops_of_lanes(phase)), default=1)
     )
