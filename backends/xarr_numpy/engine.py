@@ -144,7 +144,7 @@ def sequential_module() -> Any:
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
     if chosen() == "compiled":
-        graph = by_words(graph, least // (2 * COSTLY))
+        graph = by_words(graph, least // COSTLY)
     graph = by_pairs(graph)
     graph = _with_bodies(graph, least, hot)
     if not hot and not _may_hold(graph, least):
