@@ -173,3 +173,28 @@ def test_a_failing_phase_is_raised_and_leaves_the_workers_usable() -> None:
     turns = Turns(10**6)
     workers.run(turns, 0, 10**6, 1)
     assert (turns.count == 1).all()
+
+
+def test_nobody_waits_for_a_thread_that_has_not_come_to_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "count", lambda: 3)
+    monkeypatch.setattr(workers, "_pool", None)
+    with monkeypatch.context() as busy:
+        busy.setattr(threading.Thread, "start", lambda thread: None)
+        for _ in range(3):
+            turns = Turns(10**6)
+            workers.run(turns, 0, 10**6, 1)
+            assert (turns.count == 1).all()
+
+
+def test_work_that_was_taken_back_is_not_done_later() -> None:
+    worker = workers._Worker()
+    done: list[int] = []
+    for number in range(2000):
+        worker.start(lambda number=number: done.append(number))  # type: ignore[misc]
+        worker.finish()
+        seen = list(done)
+    worker.start(lambda: done.append(-1))
+    while -1 not in done:
+        pass
+    worker.finish()
+    assert done == [*seen, -1] and len(set(done)) == len(done)

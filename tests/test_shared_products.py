@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr_numpy import blas, contraction, workers
+from xarr_numpy import blas, contraction, convolution, workers
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -98,3 +98,36 @@ def test_contracted_dimensions_are_taken_in_the_order_that_copies_least() -> Non
     way = contraction.plan((48, 32, 64, 16), (80, 16, 32, 48), ((1,), (2,)), ((0, 3), (3, 1)))
     assert way.right.axes == (2, 0, 1, 3) and way.right.swapped
     assert way.left.axes[-1] != 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from([("NHWC", "HWIO", "NHWC"), ("NCHW", "OIHW", "NCHW"), ("NHWC", "OIHW", "NCHW")]),
+    st.sampled_from(("int8", "int64", "bfloat16", "float32", "complex64")),
+    st.sampled_from((1, 2, 3)),
+    st.tuples(*[st.integers(1, 2)] * 3),
+    st.integers(0, 2**32),
+)
+def test_convolutions_in_shared_blocks_are_those_of_the_reference(
+    names: Any, dtype: str, groups: int, steps: tuple[int, int, int], seed: int
+) -> None:
+    stride, holes, padding = steps
+    size = {"N": 2, "H": 7, "W": 6, "C": 2 * groups, "O": 3 * groups, "I": 2}
+    left = whole_numbers(seed, tuple(size[letter] for letter in names[0]), dtype)
+    size |= {"H": 3, "W": 2}
+    right = whole_numbers(seed + 1, tuple(size[letter] for letter in names[1]), dtype)
+
+    def convolved() -> Any:
+        pads = ((padding, 1), (0, padding))
+        x, k = xarr.asarray(left), xarr.asarray(right)
+        return lax.conv_general_dilated(
+            x, k, (stride, 1), pads, None, (1, holes), names, feature_group_count=groups
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "WORTH_A_THREAD", 0)
+        patch.setattr(workers, "count", lambda: 2)
+        patch.setattr(convolution, "_BLOCK", 512)
+        found = np.asarray(convolved())
+    with xarr.use_backend("reference"):
+        assert_same(found, convolved())

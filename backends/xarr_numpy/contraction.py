@@ -52,7 +52,8 @@ class Side:
     def matrices(self, x: Array, batches: int) -> Array:
         """The matrices of `x`, with dimensions transposed already; a copy if need be."""
         shape = (*x.shape[:batches], *self.matrix)
-        found = x.reshape(shape) if _is_view(x, shape) else _copied(x).reshape(shape)
+        view = view_of(x, shape)
+        found = view if view is not None else _copied(x).reshape(shape)
         return found.swapaxes(-1, -2) if self.swapped else found
 
 
@@ -119,7 +120,7 @@ def _cost(shape: Ints, axes: Ints, matrices: Ints) -> int:
     """About how much longer than by reading in order it takes to transpose an array by `axes`; 0 for a view."""
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
     x = as_strided(np.empty(0, np.int8), [shape[axis] for axis in axes], [strides[axis] for axis in axes])
-    if _is_view(x, matrices):
+    if view_of(x, matrices) is not None:
         return 0
     size, stride = next(
         (pair for pair in zip(x.shape[::-1], x.strides[::-1], strict=True) if pair[0] != 1), (1, 1)
@@ -131,13 +132,13 @@ def _cost(shape: Ints, axes: Ints, matrices: Ints) -> int:
     return prod(shape) * (_FAR if is_far or size > _LINES else _NEAR)
 
 
-def _is_view(x: Array, shape: Ints) -> bool:
-    """Whether `x` can be seen as matrices of this shape that BLAS takes as they are."""
+def view_of(x: Array, shape: Ints) -> Array | None:
+    """`x` seen as matrices of this shape that BLAS takes as they are, if it can be."""
     try:
-        matrices = np.reshape(x, shape, copy=False)
+        matrices: Array = np.reshape(x, shape, copy=False)
     except ValueError:
-        return False
-    return is_for_blas(matrices)
+        return None
+    return matrices if is_for_blas(matrices) else None
 
 
 def is_for_blas(x: Array) -> bool:

@@ -17,6 +17,7 @@ from xarr.custom_calls import run_custom_call
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.ops.fusion import written_over
 from xarr.ir.types import TensorType
 from xarr.progress import ProgressBar
 from xarr_numpy import engine
@@ -186,6 +187,9 @@ def _fusion(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Fusion)
     kernel = engine.kernel(node.op)
     pairs = emitter.reused.get(node)
+    if node in emitter.in_place:
+        (place,) = (place for place, new in updated_in_place(emitter.graph).items() if new is node)
+        pairs = written_over(node, emitter.graph.parameters[place])
     name = emitter.constant(kernel.write_over if pairs else kernel.call, "k")
     emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
     # What is written over is named first: (result, operand).
@@ -257,8 +261,8 @@ def updated_in_place(body: Graph) -> dict[int, Node]:
     uses.update(body.results)
     found = {}
     for place, (old, new) in enumerate(zip(body.parameters, body.results, strict=True)):
-        is_update = isinstance(new.op, ops.DynamicUpdateSlice) and new.operands[0] is old
-        if is_update and new.shape and uses[old] == uses[new] == 1:
+        is_update = isinstance(new.op, ops.DynamicUpdateSlice) and new.operands[0] is old and bool(new.shape)
+        if uses[old] == uses[new] == 1 and (is_update or written_over(new, old)):
             found[place] = new
     return found
 

@@ -22,7 +22,10 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import Window, WindowDimension
+from xarr_numpy import blas, workers
+from xarr_numpy.contraction import is_for_blas, view_of
 from xarr_numpy.kernels import convert
+from xarr_numpy.memory import pool
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ Ints = tuple[int, ...]
 Slices = tuple[slice, ...]
 
 #: Bytes of windows, and of what they give, that are worked on at a time: a share of the cache.
-_BLOCK: Final = 8 << 20
+_BLOCK: Final = 2 << 20
 #: The same where one element after the other is added, which passes over them again and again.
 _SLICES: Final = 1 << 19
 #: Bytes of the base that one block may copy; windows with wider holes are taken element by element.
@@ -161,7 +164,9 @@ def convolution(lhs: Array, rhs: Array, op: ops.Convolution, window: Window, sha
     if 0 in shape or not lhs.size or not rhs.size:
         return np.zeros(shape, op.dtype)
     # Some windows of a dilated base may meet none of its elements, and are not written to.
-    result = (np.empty if max(op.lhs_dilation, default=1) == 1 else np.zeros)(shape, op.dtype)
+    result = pool.empty(shape, op.dtype)
+    if max(op.lhs_dilation, default=1) > 1:
+        result.fill(0)
     backwards = [dim for dim, back in zip(op.rhs_spec[2:], op.window_reversal, strict=True) if back]
     groups, by_batch = op.feature_group_count * op.batch_group_count, op.batch_group_count > 1
     base = _grouped(lhs.transpose(op.lhs_spec), 0 if by_batch else 1, groups)
@@ -261,16 +266,51 @@ def _solve(problem: Problem) -> None:
     groups, features, depth = problem.kernel.shape[:3]
     each = groups * (depth * prod(problem.elements) + features)
     shape = problem.block_shape(each, _BLOCK)
-    if _is_skipping(problem) or _region_bytes(problem, shape) > _REGION:
+    region = _region_bytes(problem, shape)
+    if _is_skipping(problem) or region > _REGION:
         _by_slices(problem)
         return
     last = _is_feature_last(problem)
     matrix = _kernel_matrix(problem.kernel, last)
-    for block in problem.blocks(shape):
-        if last:
-            _rows_times(block, matrix)
-        else:
-            _times_columns(block, matrix)
+    multiply = _rows_times if last else _times_columns
+    blocks = list(problem.blocks(shape))
+    multiplications = prod(problem.result.shape) * depth * prod(problem.elements) // len(blocks)
+
+    def work(start: int, stop: int) -> None:
+        room = Room(problem.dtype)
+        for block in blocks[start:stop]:
+            multiply(block, matrix, room)
+
+    if region * workers.count() <= _REGION and blas.is_worth_sharing(len(blocks), multiplications):
+        blas.share(work, len(blocks), multiplications)
+    else:
+        work(0, len(blocks))
+
+
+class Room:
+    """Memory for what one block after the other needs: a part of the base, and its windows."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self._memory = {name: np.empty(0, dtype) for name in ("region", "windows")}
+
+    def _empty(self, name: str, shape: Ints) -> Array:
+        """An array whose contents are those of the block before."""
+        size = prod(shape)
+        if size > self._memory[name].size:
+            self._memory[name] = pool.empty((size,), self._dtype)
+        return self._memory[name][:size].reshape(shape)
+
+    def windows(self, windows: Array) -> Array:
+        """The windows laid out in order."""
+        found = self._empty("windows", windows.shape)
+        np.copyto(found, windows)
+        return found
+
+    def zeros(self, shape: Ints) -> Array:
+        found = self._empty("region", shape)
+        found.fill(0)
+        return found
 
 
 def _is_skipping(problem: Problem) -> bool:
@@ -306,9 +346,9 @@ def _kernel_matrix(kernel: Array, last: bool) -> Array:
     return np.swapaxes(rows, 1, 2) if last else rows
 
 
-def _rows_times(block: Problem, matrix: Array) -> None:
+def _rows_times(block: Problem, matrix: Array, room: Room) -> None:
     """Windows (G, N w, k C) times the kernel (G, k C, O)."""
-    base = _region(block, last=True)
+    base = _region(block, room, last=True)
     count, spatial = len(block.lines), base.strides[3:]
     windows = as_strided(
         base,
@@ -321,13 +361,19 @@ def _rows_times(block: Problem, matrix: Array) -> None:
         ),
         writeable=False,
     )
-    rows = windows.reshape(base.shape[0], prod(windows.shape[1 : 2 + count]), -1)
-    _multiply(block, _for_blas(rows), matrix, np.moveaxis(block.result, 2, -1))
+    shape = (base.shape[0], prod(windows.shape[1 : 2 + count]), prod(windows.shape[2 + count :]))
+    _multiply(block, _matrices(windows, shape, room), matrix, np.moveaxis(block.result, 2, -1))
 
 
-def _times_columns(block: Problem, matrix: Array) -> None:
+def _matrices(windows: Array, shape: Ints, room: Room) -> Array:
+    """Windows as matrices that BLAS takes, copied if need be."""
+    found = view_of(windows, shape)
+    return found if found is not None else room.windows(windows).reshape(shape)
+
+
+def _times_columns(block: Problem, matrix: Array, room: Room) -> None:
     """The kernel (G, O, C k) times windows (N, G, C k, w)."""
-    base = np.swapaxes(_region(block, last=False), 0, 1)
+    base = np.swapaxes(_region(block, room, last=False), 0, 1)
     spatial = base.strides[3:]
     windows = as_strided(
         base,
@@ -335,15 +381,16 @@ def _times_columns(block: Problem, matrix: Array) -> None:
         (*base.strides[:3], *_scaled(spatial, block.lines, 2), *_scaled(spatial, block.lines, 1)),
         writeable=False,
     )
-    columns = windows.reshape(*base.shape[:2], -1, prod(block.windows))
-    _multiply(block, matrix, _for_blas(columns), np.swapaxes(block.result, 0, 1))
+    shape = (*base.shape[:2], prod(windows.shape[2 : 3 + len(block.lines)]), prod(block.windows))
+    _multiply(block, matrix, _matrices(windows, shape, room), np.swapaxes(block.result, 0, 1))
 
 
 def _multiply(block: Problem, left: Array, right: Array, target: Array) -> None:
     """Let `target`, a view of the result, hold left times right."""
     shape = (*np.broadcast_shapes(left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1])
-    if block.dtype == target.dtype and target.flags.c_contiguous:
-        np.matmul(left, right, out=target.reshape(shape))
+    out = view_of(target, shape) if block.dtype == target.dtype else None
+    if out is not None:
+        np.matmul(left, right, out=out)
     else:
         target[...] = block.finished(np.matmul(left, right)).reshape(target.shape)
 
@@ -352,7 +399,7 @@ def _scaled(strides: Ints, lines: tuple[Line, ...], field: int) -> Ints:
     return tuple(stride * line[field] for stride, line in zip(strides, lines, strict=True))
 
 
-def _region(block: Problem, last: bool) -> Array:
+def _region(block: Problem, room: Room, last: bool) -> Array:
     """The part of the base that is read, with zeros where there is none, in the type of the sums."""
     reads, sizes = block.reads, block.base.shape[3:]
     starts = [min(max(each.start, 0), size) for each, size in zip(reads, sizes, strict=True)]
@@ -365,9 +412,9 @@ def _region(block: Problem, last: bool) -> Array:
     groups, rows, depth = block.base.shape[:3]
     extents = tuple(map(len, reads))
     if last:
-        zeros = np.moveaxis(np.zeros((rows, *extents, groups, depth), block.dtype), (-2, -1), (0, 2))
+        zeros = np.moveaxis(room.zeros((rows, *extents, groups, depth)), (-2, -1), (0, 2))
     else:
-        zeros = np.swapaxes(np.zeros((rows, groups, depth, *extents), block.dtype), 0, 1)
+        zeros = np.swapaxes(room.zeros((rows, groups, depth, *extents)), 0, 1)
     places = zip(starts, stops, reads, strict=True)
     zeros[_last(slice(start - each.start, stop - each.start) for start, stop, each in places)] = found
     return zeros
@@ -375,10 +422,7 @@ def _region(block: Problem, last: bool) -> Array:
 
 def _for_blas(x: Array) -> Array:
     """`x` or a copy of it, so that rows or columns lie together; NumPy multiplies others slowly."""
-    (rows, columns), (down, along), size = x.shape[-2:], x.strides[-2:], x.itemsize
-    by_rows = along == size and down >= columns * size and down % size == 0
-    by_columns = down == size and along >= rows * size and along % size == 0
-    return x if by_rows or by_columns else np.ascontiguousarray(x)
+    return x if is_for_blas(x) else np.ascontiguousarray(x)
 
 
 def _by_slices(problem: Problem) -> None:

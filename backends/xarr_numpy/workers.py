@@ -32,22 +32,35 @@ class _Worker:
         self._done = threading.Lock()
         self._wanted.acquire()
         self._done.acquire()
+        self._guard = threading.Lock()
         self._work: Callable[[], None] | None = None
+        #: Whether the thread was woken and has not looked for work since.
+        self._is_waking = False
         threading.Thread(target=self._run, daemon=True, name="xarr").start()
 
     def start(self, work: Callable[[], None]) -> None:
-        self._work = work
-        self._wanted.release()
+        with self._guard:
+            self._work = work
+            if not self._is_waking:
+                self._is_waking = True
+                self._wanted.release()
 
-    def wait(self) -> None:
+    def finish(self) -> None:
+        """Wait until the work is done, or take it back: on a busy machine the thread may not have come to it."""
+        with self._guard:
+            if self._work is not None:
+                self._work = None
+                return
         self._done.acquire()
 
     def _run(self) -> None:
         while True:
             self._wanted.acquire()
-            assert self._work is not None
-            self._work()
-            self._done.release()
+            with self._guard:
+                work, self._work, self._is_waking = self._work, None, False
+            if work is not None:
+                work()
+                self._done.release()
 
 
 class _Pool:
@@ -113,6 +126,6 @@ def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int, piec
         worker.start(work)
     work()
     for worker in pool.workers:
-        worker.wait()
+        worker.finish()
     if failures:
         raise failures[0]

@@ -1,0 +1,352 @@
+"""Running totals as loops.
+
+A `ReduceWindow` whose windows all begin at one end of an axis, and end at each of its indices, gives running
+totals.  With what computes its operand and what uses its result element by element it is one loop nest.
+
+Along the last axis that has more than one index, a vector loop goes through it:
+
+    for each index of the other axes:                        in parallel
+        vector for each index of the axis:
+            total = running total of the operand
+            result[...] = ... total ...
+
+Reductions of the same rows, from which what is added up may be computed, come before, in loops of their own.
+
+Along another axis rows of totals, which stay in the cache, take in one row of the operand after the other:
+
+    for each index of the other axes, the last of them in blocks:   in parallel
+        for each index of the axis:
+            vector for each element of the block:
+                total[...] = total[...] combined with the operand
+                result[...] = ... total[...] ...
+
+Neither depends on the number of threads.  A float total along the last axis is at most n / L + log2(L) + 1
+additions deep, with L lanes in a register, along others n: never deeper than when elements are added in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from xarr.compiler import elements as one_element
+from xarr.compiler.accumulators import combination
+from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
+from xarr.compiler.groups import CHEAP, MOVES
+from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Prefix, Role, Store, index_value, load
+from xarr.compiler.merging import merged
+from xarr.compiler.scalars import Value, Values, in_order
+from xarr.compiler.scatters import combined, given, nested
+from xarr.dtypes import EXTENDED_FLOAT
+from xarr.ir import ops
+from xarr.ir.graph import Node
+
+Ints: TypeAlias = tuple[int, ...]
+
+#: Elements of a row of totals, and blocks that there should be if they can have so many.
+SHORTEST: Final = 64
+LONGEST: Final = 1024
+BLOCKS: Final = 16
+#: Bytes of values of a row that may be kept from one loop through it to the next.
+MOST_LOCAL: Final = 2**17
+#: Rows whose reductions keep processors busy.
+ROWS: Final = 16
+
+
+def scanned(node: Node) -> tuple[int, bool] | None:
+    """The axis along which a node gives running totals, and whether they begin at its end; else None."""
+    op = node.op
+    if not isinstance(op, ops.ReduceWindow) or len(node.operands) != 2:
+        return None
+    if any(each != 1 for each in (*op.window_strides, *op.base_dilations, *op.window_dilations)):
+        return None
+    axes = [axis for axis, size in enumerate(op.window_dimensions) if size != 1]
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    size = node.operands[0].shape[axis]
+    others = [pair for dim, pair in enumerate(op.padding) if dim != axis]
+    if op.window_dimensions[axis] != size or any(pair != (0, 0) for pair in others):
+        return None
+    pairs = {(size - 1, 0): False, (0, size - 1): True}
+    return (axis, pairs[op.padding[axis]]) if op.padding[axis] in pairs else None
+
+
+def computes(node: Node, lower: Lower) -> bool:
+    """Whether loops can run these totals; those of narrow floats, but for extremes, are formed in wider ones."""
+    if scanned(node) is None or not all(map(one_element.is_held, (node, *node.operands))):
+        return False
+    op, dtype = node.op, node.dtype
+    assert isinstance(op, ops.ReduceWindow)
+    nodes = op.computation.nodes
+    if dtype in EXTENDED_FLOAT or dtype == np.float16:
+        exact = len(nodes) == 1 and isinstance(nodes[0].op, ops.Maximum | ops.Minimum)
+        if not exact:
+            return False
+    return all(one_element.computes(each, lower) for each in nodes)
+
+
+def reduces_rows(node: Node, domain: Ints, scan: tuple[int, bool]) -> bool:
+    """Whether a reduction can come before running totals along rows of the domain: one of each row."""
+    large = [axis for axis, size in enumerate(domain) if size != 1]
+    axis, _ = scan
+    if not isinstance(node.op, ops.Reduce) or len(node.operands) != 2 or node.operands[0].shape != domain:
+        return False
+    own = [each for each in node.op.dimensions if domain[each] != 1]
+    is_one = own == [axis] == large[-1:] and combination(node).monoids is not None
+    return is_one and node.operands[0].tensor_type.size // domain[axis] >= ROWS
+
+
+def _needed(roots: Iterable[Node]) -> list[Node]:
+    """The nodes that `roots` are computed from, and these."""
+    found = dict.fromkeys(roots)
+    stack = list(found)
+    while stack:
+        new = [operand for operand in stack.pop().operands if operand not in found]
+        found.update(dict.fromkeys(new))
+        stack.extend(new)
+    return list(found)
+
+
+def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+    """The loop program of a group with running totals."""
+    return _Scans(fusion, lower).kernel()
+
+
+class _Scans:
+    def __init__(self, fusion: ops.Fusion, lower: Lower) -> None:
+        self.graph, self.domain = fusion.computation, fusion.domain
+        self.lower = lower
+        self.values = Values()
+        self.scans = [node for node in self.graph.nodes if scanned(node)]
+        self.reductions = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
+        found = {scanned(node) for node in self.scans}
+        assert len(found) == 1, "the totals of a group run along one axis"
+        ((self.axis, self.reverse),) = (each for each in found if each)
+        self.inputs = self._buffers("in", self.graph.parameters)
+        self.outputs = self._buffers("out", self.graph.results)
+        self.locals: list[Buffer] = []
+        self.arguments: dict[Node, Source] = {
+            node: partial(self._read, buffer, node)
+            for buffer, node in zip(self.inputs, self.graph.parameters, strict=True)
+        }
+
+    def _buffers(self, role: Role, nodes: Sequence[Node]) -> tuple[Buffer, ...]:
+        return tuple(
+            Buffer(f"{role}{k}", register_dtype(node.dtype), node.tensor_type.size, role)
+            for k, node in enumerate(nodes)
+        )
+
+    def _read(self, buffer: Buffer, node: Node, index: Index, predicate: Value | None) -> Value:
+        return load(self.values, buffer, row_major(node.shape, index), predicate)
+
+    def kernel(self) -> Kernel:
+        runs = self._runs()
+        place = runs.index([self.axis])
+        phase = self._along_rows(runs) if place == len(runs) - 1 else self._by_rows(runs, place)
+        return Kernel(self.inputs, self.outputs, (), tuple(self.locals), [phase])
+
+    # --- where things are ---------------------------------------------------------------------------
+
+    def _runs(self) -> list[list[int]]:
+        """The axes of the domain in runs that one index can go through."""
+        single = [index_value(self.values, f"i{axis}") for axis in range(len(self.domain))]
+        index = [Affine(((value, 1),)) for value in single]
+        roots: list[Value] = []
+        sources = dict(self.arguments) | {node: partial(self._unknown, node) for node in self.reductions}
+        elements = Elements(self.values, sources, self.lower)
+        for node in self.scans:
+            roots.append(elements.at(node.operands[0], self._own(node.operands[0], index)))
+            sources[node] = partial(self._unknown, node)
+        roots += [
+            elements.at(node.operands[0], self._own(node.operands[0], index)) for node in self.reductions
+        ]
+        stores = self._stores(elements, index)
+        roots += [store.value for store in stores]
+        return merged(self.domain, single, roots, [store.place for store in stores], [self.axis])
+
+    def _unknown(self, node: Node, index: Index, predicate: Value | None) -> Value:
+        return self.values.make("argument", (), register_dtype(node.dtype), node)
+
+    def _own(self, node: Node, index: Sequence[Affine]) -> Index:
+        """Where a node that runs along the domain, or along its rows, stands at an index of it."""
+        every = [axis for axis, size in enumerate(self.domain) if size != 1]
+        if not self._is_in_rows(node):
+            every.remove(self.axis)
+        axes = iter(every)
+        return tuple(Affine() if size == 1 else index[next(axes)] for size in node.shape)
+
+    def _is_in_rows(self, node: Node) -> bool:
+        """Whether a node has an element for each of the domain, not just for each of its rows."""
+        return sum(size != 1 for size in node.shape) == sum(size != 1 for size in self.domain)
+
+    def _stores(
+        self, elements: Elements, index: Sequence[Affine], in_rows: bool | None = None
+    ) -> list[Store]:
+        found = []
+        for buffer, node in zip(self.outputs, self.graph.results, strict=True):
+            if in_rows not in (None, self._is_in_rows(node)):
+                continue
+            at = self._own(node, index)
+            found.append(Store(buffer, row_major(node.shape, at), elements.at(node, at)))
+        return found
+
+    def _index(self, runs: Sequence[Sequence[int]], places: Sequence[Affine]) -> list[Affine]:
+        """The index of each axis, given that of each run."""
+        index = [Affine()] * len(self.domain)
+        for run, place in zip(runs, places, strict=True):
+            index[run[-1]] = place
+        if self.reverse:
+            index[self.axis] = index[self.axis] * -1 + (self.domain[self.axis] - 1)
+        return index
+
+    def _loop(self, run: Sequence[int]) -> Loop:
+        extent = 1
+        for axis in run:
+            extent *= self.domain[axis]
+        return Loop(index_value(self.values, "i" + "_".join(map(str, run))), extent)
+
+    # --- the two ways --------------------------------------------------------------------------------
+
+    def _along_rows(self, runs: list[list[int]]) -> Loop:
+        """The axis is the innermost."""
+        outer = [self._loop(run) for run in runs[:-1]] or [Loop(index_value(self.values, "once"), 1)]
+        around = nested(outer)[-1]
+        sources = dict(self.arguments)
+        stages = self._stages()
+        for stage in range(1, 1 + max((stages[node] for node in self.reductions), default=0)):
+            self._reduce(stage, stages, runs, outer, sources)
+        inner, index = self._row(runs, outer)
+        elements = Elements(self.values, sources, self.lower)
+        for node in self.scans:
+            term = elements.at(node.operands[0], self._own(node.operands[0], index))
+            prefix = self._prefix(node, elements.at(node.operands[1], ()), term)
+            inner.prefixes.append(prefix)
+            sources[node] = partial(self._given, self._own(node, index), prefix.running)
+        inner.body += self._stores(elements, index, in_rows=True)
+        after = Elements(self.values, sources, self.lower)
+        around.body += [inner, *self._stores(after, index, in_rows=False)]
+        return outer[0]
+
+    def _row(self, runs: list[list[int]], outer: list[Loop]) -> tuple[Loop, list[Affine]]:
+        """A new loop through a row, and the index of each axis in it."""
+        row = self._loop(runs[-1])
+        row.vector = True
+        places = [Affine(((loop.index, 1),)) for loop in (*outer[: len(runs) - 1], row)]
+        return row, self._index(runs, places)
+
+    def _stages(self) -> dict[Node, int]:
+        """For each node how many reductions follow one another until it can be computed."""
+        found = dict.fromkeys(self.graph.parameters, 0)
+        for node in self.graph.nodes:
+            before = max((found[operand] for operand in node.operands), default=0)
+            found[node] = before + isinstance(node.op, ops.Reduce)
+        return found
+
+    def _reduce(
+        self,
+        stage: int,
+        stages: dict[Node, int],
+        runs: list[list[int]],
+        outer: list[Loop],
+        sources: dict[Node, Source],
+    ) -> None:
+        """Go through a row for the reductions of a stage; keep what was costly and is wanted again."""
+        row, index = self._row(runs, outer)
+        elements = Elements(self.values, sources, self.lower)
+        outer[-1].body.append(row)
+        found = [combination(node) for node in self.reductions if stages[node] == stage]
+        for each in found:
+            terms = [elements.at(array, self._own(array, index)) for array in each.arrays]
+            row.accumulators.append(each.accumulator(self.lower, terms, ()))
+        for node in _needed([array for each in found for array in each.arrays]):
+            is_costly = not isinstance(node.op, (*CHEAP, *MOVES, ops.Reduce, ops.ReduceWindow))
+            wanted = is_costly and self._is_in_rows(node) and stages[node] == stage - 1
+            if wanted and self._is_used_after(node, stage, stages):
+                self._keep(node, row, index, elements, sources)
+        after = Elements(self.values, sources, self.lower)
+        for each, gathered in zip(found, row.accumulators, strict=True):
+            initial = [after.at(first, ()) for first in each.node.operands[len(each.arrays) :]]
+            (total,) = each.finished(self.lower, initial, gathered.results)
+            sources[each.node] = partial(given, total)
+
+    def _keep(
+        self, node: Node, row: Loop, index: list[Affine], elements: Elements, sources: dict[Node, Source]
+    ) -> None:
+        at = self._own(node, index)
+        value = elements.at(node, at)
+        size = self.domain[self.axis]
+        held = sum(buffer.nbytes for buffer in self.locals)
+        if node in sources or held + size * value.dtype.itemsize > MOST_LOCAL:
+            return
+        if value not in in_order(*(term for each in row.accumulators for term in each.terms)):
+            return
+        buffer = Buffer(f"kept{len(self.locals)}", value.dtype, size, "local")
+        self.locals.append(buffer)
+        row.body.append(Store(buffer, index[self.axis], value))
+        sources[node] = partial(self._kept, buffer, at)
+
+    def _is_used_after(self, node: Node, stage: int, stages: dict[Node, int]) -> bool:
+        """Whether what comes after the reductions of a stage uses a node that they use too."""
+        return any(
+            stages[user] >= stage and not (isinstance(user.op, ops.Reduce) and stages[user] == stage)
+            for user in self.graph.nodes
+            if node in user.operands
+        )
+
+    def _kept(self, buffer: Buffer, own: Index, index: Index, predicate: Value | None) -> Value | None:
+        """An element of the present row; those of other rows are not there."""
+        last = max(dim for dim, at in enumerate(own) if at.terms)
+        if (*index[:last], *index[last + 1 :]) != (*own[:last], *own[last + 1 :]):
+            return None
+        return load(self.values, buffer, index[last], predicate)
+
+    def _prefix(self, node: Node, initial: Value, term: Value) -> Prefix:
+        assert isinstance(node.op, ops.ReduceWindow)
+        left, right = (self.values.make("argument", (), term.dtype, name, unique=True) for name in ("a", "b"))
+        total = combined(node.op.computation, self.lower, left, right)
+        running = self.values.make("result", (), term.dtype, "running", unique=True)
+        return Prefix(initial, term, left, right, total, running)
+
+    def _given(self, own: Index, total: Value, index: Index, predicate: Value | None) -> Value:
+        assert index == own, "a running total is used where it is computed"
+        return total
+
+    def _by_rows(self, runs: list[list[int]], place: int) -> Loop:
+        """Other axes are inside of the axis: the last of them is gone through in blocks."""
+        others = [run for run in runs if run != [self.axis]]
+        loops = [self._loop(run) for run in others]
+        row, along = loops.pop(), self._loop([self.axis])
+        width = row.most_turns
+        most = min(LONGEST, -(-width // (BLOCKS * SHORTEST)) * SHORTEST, width)
+        block = Loop(index_value(self.values, "block"), -(-width // most))
+        start = Affine(((block.index, most),))
+        size: int | Value = width
+        if width > most:
+            left = start.value(self.values) * -1 + width
+            size = left.lt(most).select(left, most)
+        places = [Affine(((loop.index, 1),)) for loop in loops]
+        inner, first = (Loop(index_value(self.values, "j"), size, vector=True) for _ in range(2))
+        at = Affine(((inner.index, 1),))
+        places.append(at + start if width > most else at)
+        places.insert(place, Affine(((along.index, 1),)))
+        index = self._index(runs, places)
+        sources = dict(self.arguments)
+        elements = Elements(self.values, sources, self.lower)
+        for node in self.scans:
+            held = Buffer(f"total{len(self.locals)}", register_dtype(node.dtype), most, "local")
+            self.locals.append(held)
+            first.body.append(Store(held, Affine(((first.index, 1),)), elements.at(node.operands[1], ())))
+            assert isinstance(node.op, ops.ReduceWindow)
+            term = elements.at(node.operands[0], self._own(node.operands[0], index))
+            total = combined(node.op.computation, self.lower, load(self.values, held, at), term)
+            inner.body.append(Store(held, at, total))
+            sources[node] = partial(self._given, self._own(node, index), total)
+        inner.body += self._stores(elements, index)
+        outer = nested([*loops, block])
+        outer[-1].body += [first, along]
+        along.body.append(inner)
+        return outer[0]
