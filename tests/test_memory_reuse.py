@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -27,6 +27,14 @@ pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
 
 SIZE = 20_000
+
+
+@pytest.fixture(autouse=True)
+def compiled_loops() -> Iterator[None]:
+    with xarr.config(fusion="compiled"):
+        yield
+
+
 Array = np.ndarray[Any, Any]
 
 

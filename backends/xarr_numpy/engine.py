@@ -41,6 +41,7 @@ KEPT: Final = 1024
 _ENGINES: Final = {
     "compiled": "xarr_numpy.compiled.kernel",
     "loops": "xarr_numpy.compiled.loop_kernel",
+    "repeated": "xarr_numpy.compiled.repeated",
     "tiles": "xarr_numpy.tiles",
 }
 
@@ -168,6 +169,8 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
             op = ops.NativeWhile(op.cond, op.body, op.progress, str(_plan(_bare(op)).describe()))
         elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
             op = map_graphs(op, lambda body: _fused(body, inner, hot))
+            if isinstance(node.op, ops.While) and isinstance(op, ops.While):
+                op = _repeating(node.op, op) or op
         if op is not node.op:
             replaced[node] = node.rebuilt(operands, op)
         elif any(a is not b for a, b in zip(operands, node.operands, strict=True)):
@@ -180,6 +183,20 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
 def loop_kernel(loop: ops.NativeWhile) -> Any:
     """A native loop as a function of arrays."""
     return _loop_kernel(_bare(loop))
+
+
+def _repeating(loop: ops.While, fused: ops.While) -> ops.NativeWhile | None:
+    """A loop whose fused body is one group, but for its scalars, as a native loop over that."""
+    body = fused.body
+    if chosen() != "compiled" or body.parameters != loop.body.parameters:
+        return None
+    results = [
+        old if isinstance(old.type, TensorType) and old.tensor_type.size == 1 else new
+        for old, new in zip(loop.body.results, body.results, strict=True)
+    ]
+    mixed = ops.While(loop.cond, Graph(body.parameters, results, body.name))
+    found = _repetition(mixed)
+    return found and ops.NativeWhile(mixed.cond, mixed.body, loop.progress, str(found.describe()))
 
 
 def loop_kernel_if_any(loop: ops.While) -> Any:
@@ -199,8 +216,16 @@ def _plan(loop: ops.While) -> Any:
 
 
 @lru_cache(KEPT)
+def _repetition(loop: ops.While) -> Any:
+    return _module("repeated").plan(loop)
+
+
+@lru_cache(KEPT)
 def _loop_kernel(loop: ops.While) -> Any:
-    return _module("loops").LoopKernel(_plan(loop))
+    found = _plan(loop)
+    if found is None:
+        return _module("repeated").RepeatedKernel(_repetition(loop))
+    return _module("loops").LoopKernel(found)
 
 
 def _runs_natively(node: Node, least: int, inner: int, hot: bool) -> bool:

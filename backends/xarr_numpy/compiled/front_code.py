@@ -1,0 +1,167 @@
+"""What repeats a kernel, as LLVM IR: step after step, or rows of it through several steps.
+
+    void steps(ptr ab, ptr ba, i64 count)               all phases, `count` times, the tables in turn
+    void ranges(ptr given, i64 begin, i64 end)          these ranges of rows, without what is next to seams
+    void seams(ptr given, i64 begin, i64 end)           what is next to the seams between ranges
+
+`given` holds as int64: two tables of buffers, rows, ranges, steps, radius, rows at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xarr.compiler.loops import Kernel
+
+FIELDS: Final = 7
+
+
+def driver(kernel: Kernel, names: list[str]) -> str:
+    """The functions for a kernel whose phases have these names."""
+    return "\n".join([_steps(kernel, names), _front(names[-1]), _RANGES, _SEAMS])
+
+
+def _steps(kernel: Kernel, names: list[str]) -> str:
+    extents = [phase.extent for phase in kernel.phases]
+    calls = "\n".join(
+        f"  call void @{name}(ptr %table, i64 0, i64 {extent})"
+        for name, extent in zip(names, extents, strict=True)
+    )
+    return f"""\
+define void @steps(ptr %ab, ptr %ba, i64 %count) nounwind {{
+entry:
+  br label %head
+head:
+  %t = phi i64 [ 0, %entry ], [ %t1, %body ]
+  %more = icmp slt i64 %t, %count
+  br i1 %more, label %body, label %done
+body:
+  %odd = trunc i64 %t to i1
+  %table = select i1 %odd, ptr %ba, ptr %ab
+{calls}
+  %t1 = add i64 %t, 1
+  br label %head
+done:
+  ret void
+}}
+"""
+
+
+def _front(name: str) -> str:
+    """Rows from `low` to `high` through all steps, each of which leaves out some more at both ends."""
+    return f"""\
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal void @front(ptr %given, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block) nounwind {{
+entry:
+  %ab = load ptr, ptr %given, align 8
+  %at1 = getelementptr i64, ptr %given, i64 1
+  %ba = load ptr, ptr %at1, align 8
+  %at4 = getelementptr i64, ptr %given, i64 4
+  %steps = load i64, ptr %at4, align 8
+  %at5 = getelementptr i64, ptr %given, i64 5
+  %radius = load i64, ptr %at5, align 8
+  %behind = mul i64 %radius, %steps
+  %last = add i64 %high, %behind
+  br label %blocks
+blocks:
+  %first = phi i64 [ %low, %entry ], [ %next, %moved ]
+  %going = icmp slt i64 %first, %last
+  br i1 %going, label %turns, label %done
+turns:
+  %t = phi i64 [ 0, %blocks ], [ %t1, %stepped ]
+  %more = icmp slt i64 %t, %steps
+  br i1 %more, label %step, label %moved
+step:
+  %left = mul i64 %t, %grow
+  %least = add i64 %low, %left
+  %right = mul i64 %t, %shrink
+  %most = sub i64 %high, %right
+  %lag = mul i64 %t, %radius
+  %from = sub i64 %first, %lag
+  %to = add i64 %from, %block
+  %begin = call i64 @llvm.smax.i64(i64 %least, i64 %from)
+  %end = call i64 @llvm.smin.i64(i64 %most, i64 %to)
+  %some = icmp slt i64 %begin, %end
+  br i1 %some, label %run, label %stepped
+run:
+  %odd = trunc i64 %t to i1
+  %table = select i1 %odd, ptr %ba, ptr %ab
+  call void @{name}(ptr %table, i64 %begin, i64 %end)
+  br label %stepped
+stepped:
+  %t1 = add i64 %t, 1
+  br label %turns
+moved:
+  %next = add i64 %first, %block
+  br label %blocks
+done:
+  ret void
+}}
+"""
+
+
+_RANGES: Final = """\
+define void @ranges(ptr %given, i64 %begin, i64 %end) nounwind {
+entry:
+  %at2 = getelementptr i64, ptr %given, i64 2
+  %rows = load i64, ptr %at2, align 8
+  %at3 = getelementptr i64, ptr %given, i64 3
+  %count = load i64, ptr %at3, align 8
+  %at5 = getelementptr i64, ptr %given, i64 5
+  %radius = load i64, ptr %at5, align 8
+  %at6 = getelementptr i64, ptr %given, i64 6
+  %block = load i64, ptr %at6, align 8
+  br label %head
+head:
+  %k = phi i64 [ %begin, %entry ], [ %k1, %body ]
+  %more = icmp slt i64 %k, %end
+  br i1 %more, label %body, label %done
+body:
+  %k1 = add i64 %k, 1
+  %lows = mul i64 %k, %rows
+  %low = sdiv i64 %lows, %count
+  %highs = mul i64 %k1, %rows
+  %high = sdiv i64 %highs, %count
+  %is.first = icmp eq i64 %k, 0
+  %is.last = icmp eq i64 %k1, %count
+  %grow = select i1 %is.first, i64 0, i64 %radius
+  %shrink = select i1 %is.last, i64 0, i64 %radius
+  call void @front(ptr %given, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block)
+  br label %head
+done:
+  ret void
+}
+"""
+
+_SEAMS: Final = """\
+define void @seams(ptr %given, i64 %begin, i64 %end) nounwind {
+entry:
+  %at2 = getelementptr i64, ptr %given, i64 2
+  %rows = load i64, ptr %at2, align 8
+  %at3 = getelementptr i64, ptr %given, i64 3
+  %count = load i64, ptr %at3, align 8
+  %at4 = getelementptr i64, ptr %given, i64 4
+  %steps = load i64, ptr %at4, align 8
+  %at5 = getelementptr i64, ptr %given, i64 5
+  %radius = load i64, ptr %at5, align 8
+  %reach = mul i64 %steps, %radius
+  %twice = mul i64 %reach, 4
+  %block = add i64 %twice, 1
+  %back = sub i64 0, %radius
+  br label %head
+head:
+  %k = phi i64 [ %begin, %entry ], [ %k1, %body ]
+  %more = icmp slt i64 %k, %end
+  br i1 %more, label %body, label %done
+body:
+  %k1 = add i64 %k, 1
+  %places = mul i64 %k1, %rows
+  %seam = sdiv i64 %places, %count
+  call void @front(ptr %given, i64 %seam, i64 %seam, i64 %back, i64 %back, i64 %block)
+  br label %head
+done:
+  ret void
+}
+"""
