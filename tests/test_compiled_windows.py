@@ -108,7 +108,7 @@ POOL = Form((2, 9, 37, 3), (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), 
 PLANES = Form((2, 3, 9, 70), (1, 1, 3, 3), (1, 1, 2, 2), ((0, 0), (0, 0), (1, 1), (1, 1)), (1, 1, 1, 1))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(forms(), st.sampled_from(DTYPES), st.sampled_from(sorted(COMBINERS)), st.integers(0, 2**32))
 @example(POOL, "float32", "max", 3)
 @example(PLANES, "float32", "max", 3)
@@ -130,7 +130,7 @@ def test_reduced_windows_have_the_bits_of_the_reference(form: Form, dtype: str, 
         assert holds(groups(function, array, initial), ops.ReduceWindow)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     forms(dilates=False),
     st.sampled_from(DTYPES),
@@ -166,11 +166,20 @@ LAYOUTS = (
     (("NWC", "WIO", "NWC"), (2, 70, 5), (4, 1, 5)),
     (("CWN", "WIO", "CWN"), (5, 21, 19), (4, 1, 5)),
 )
+#: Of all features of the array.
+DENSE = (
+    (("NHWC", "HWIO", "NHWC"), (2, 9, 17, 3), (3, 2, 3, 19)),
+    (("NHWC", "OIHW", "NHWC"), (2, 7, 8, 5), (9, 5, 3, 3)),
+    (("NHWC", "HWIO", "NHWC"), (1, 1, 9, 4), (1, 3, 4, 8)),
+    (("HWNC", "HWIO", "HWNC"), (5, 4, 3, 2), (2, 3, 2, 33)),
+    (("NWC", "WIO", "NWC"), (1, 40, 1), (4, 1, 20)),
+    (("NC", "IO", "NC"), (7, 6), (6, 12)),
+)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
-    st.sampled_from(LAYOUTS),
+    st.sampled_from([(*layout, True) for layout in LAYOUTS] + [(*layout, False) for layout in DENSE]),
     st.sampled_from([dtype for dtype in DTYPES if dtype != "bool"]),
     st.lists(
         st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(-1, 3), st.integers(-1, 3)), min_size=2
@@ -178,10 +187,10 @@ LAYOUTS = (
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_depthwise_convolutions_are_those_of_the_reference(
+def test_convolutions_are_those_of_the_reference(
     layout: Any, dtype: str, rows: Any, whole: bool, seed: int
 ) -> None:
-    names, shape, kernel_shape = layout
+    names, shape, kernel_shape, depthwise = layout
     rank = len(shape) - 2
     strides, holes, *sides = (tuple(row[k] for row in rows[:rank]) for k in range(4))
     seed = seed * 6 + (2 if whole else 1)  # whole numbers, whose sums are exact, or fractions; all finite
@@ -195,14 +204,15 @@ def test_depthwise_convolutions_are_those_of_the_reference(
             tuple(zip(*sides, strict=True)),
             rhs_dilation=holes,
             dimension_numbers=names,
-            feature_group_count=shape[names[0].index("C")],
+            feature_group_count=shape[names[0].index("C")] if depthwise else 1,
             preferred_element_type=np.float64 if wide else None,
             window_reversal=tuple(bool(stride % 2) for stride in strides),
         )
 
     wide = dtype == "float32" and bool(seed % 7)
     found, wanted = both(function, array, kernel)
-    assert holds(groups(function, array, kernel), ops.Convolution) or not found.size
+    is_held = depthwise or (dtype in ("float32", "float64") and not wide)
+    assert holds(groups(function, array, kernel), ops.Convolution) == (is_held and found.size > 0)
     if whole or np.dtype(dtype).kind in "iu":
         assert_same(found, wanted)
     else:
@@ -213,10 +223,16 @@ def test_depthwise_convolutions_are_those_of_the_reference(
         assert (np.abs(np.asarray(found, np.float64) - np.asarray(wanted, np.float64)) <= bound).all()
 
 
-def test_infinite_weights_do_not_meet_padding() -> None:
-    x, kernel = np.ones((1, 5, 4), np.float32), np.full((3, 1, 4), np.inf, np.float32)
+@pytest.mark.parametrize("depthwise", [True, False])
+def test_infinite_weights_do_not_meet_padding(depthwise: bool) -> None:
+    x, kernel = np.ones((1, 5, 8), np.float32), np.full((3, 1 if depthwise else 8, 8), np.inf, np.float32)
     function = lambda x, k: lax.conv_general_dilated(  # noqa: E731
-        x, k, (1,), ((1, 1),), dimension_numbers=("NWC", "WIO", "NWC"), feature_group_count=4
+        x,
+        k,
+        (1,),
+        ((1, 1),),
+        dimension_numbers=("NWC", "WIO", "NWC"),
+        feature_group_count=8 if depthwise else 1,
     )
     found, wanted = both(function, x, kernel)
     assert_same(found, wanted)
@@ -251,6 +267,25 @@ def test_what_others_use_is_not_drawn_into_a_pool() -> None:
 
     assert len(groups(function, x)) == 2
     assert_same(*both(function, x))
+
+
+def test_bias_and_relu_join_a_convolution() -> None:
+    x, kernel, bias = (
+        values(1, (2, 9, 11, 5), "float32"),
+        values(7, (3, 3, 5, 16), "float32"),
+        np.ones(16, "f"),
+    )
+
+    def function(x: Any, kernel: Any, bias: Any) -> Any:
+        found = lax.conv_general_dilated(
+            x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        wide = lax.broadcast_in_dim(bias, found.shape, (3,))
+        return lax.max(lax.add(found, wide), lax.full_like(found, 0))
+
+    assert len(groups(function, x, kernel, bias)) == 1
+    found, wanted = both(function, x, kernel, bias)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("sizes", [(20,), (1,)])

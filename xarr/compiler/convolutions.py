@@ -1,26 +1,35 @@
-"""Loops for convolutions in which each feature is a group of its own: sums over windows, without matrices."""
+"""Loops for convolutions that matrices do not suit: sums over windows, without copies of them.
+
+* Depthwise ones: each feature of the result is made of one of the array.
+* Those of few terms or little work, with features innermost: the vector loop runs along the features of the
+  result, and several neighbouring windows share what is read of the kernel.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
-from xarr.compiler.elements import Lower, register_dtype
+from xarr.compiler.elements import Index, Lower, register_dtype
 from xarr.compiler.loops import Affine, Kernel, Loop
 from xarr.compiler.scalars import DType, Value
-from xarr.compiler.windows import Gathered, Tap, WindowNest
+from xarr.compiler.windows import Gathered, Step, Tap, WindowNest, inside
 from xarr.dtypes import FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.windows import Window, WindowDimension
 
+#: Windows whose sums are held in registers at once.
+_TOGETHER = 6
+
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
-    """The loop program of a group around one depthwise convolution."""
+    """The loop program of a group around one convolution."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.Convolution)]
-    nest = _Depthwise(fusion, lower, node)
+    nest = (_Depthwise if is_depthwise(node) else _Dense)(fusion, lower, node)
     return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
 
 
@@ -33,6 +42,20 @@ def is_depthwise(node: Node) -> bool:
         op.feature_group_count == features == node.shape[op.out_spec[1]]
         and op.lhs_spec == op.out_spec
         and max(op.lhs_dilation, default=1) == 1
+    )
+
+
+def is_dense(node: Node) -> bool:
+    """Whether each feature of the result is made of all those of the array, and they lie together in memory."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    last = len(op.out_spec) - 1
+    return (
+        op.feature_group_count == op.batch_group_count == 1
+        and op.lhs_spec == op.out_spec
+        and op.out_spec[1] == last
+        and max(op.lhs_dilation, default=1) == 1
+        and sum_dtype(node.operands[0].dtype, node.dtype) == node.operands[0].dtype == node.dtype
     )
 
 
@@ -95,19 +118,22 @@ class _Depthwise(WindowNest):
         def step(held: Gathered, tap: Tap) -> Gathered:
             (total,) = held
             element = self._wide(self.array, elements.at(self.array, tap.place, tap.predicate))
-            weight = self._wide(self.kernel, elements.at(self.kernel, self._place(tap)))
-            is_float = self.dtype.kind == "f"
-            return (element.fma(weight, total) if is_float else total + element * weight,)
+            weight = self._wide(self.kernel, elements.at(self.kernel, self.weight(tap)))
+            return (self.sum(total, element, weight),)
 
         nothing = self.values.constant(0, self.dtype)
         (total,) = self.fold(around, (nothing,), step, innermost, checked)
         self.stores(around, self.node, self._converted(total, self.dtype, self.node.dtype), self.windows)
 
-    def _place(self, tap: Tap) -> tuple[Affine, ...]:
+    def sum(self, total: Value, element: Value, weight: Value) -> Value:
+        """The total and one product more."""
+        return element.fma(weight, total) if self.dtype.kind == "f" else total + element * weight
+
+    def weight(self, tap: Tap) -> Index:
         """Which element of the kernel meets an element of the array."""
         output, _, *spatial = self.op.rhs_spec
         found = [Affine()] * len(self.op.rhs_spec)
-        found[output] = tap.place[self.op.lhs_spec[1]]
+        found[output] = self.index[self.op.out_spec[1]]
         for axis, along in zip(spatial, self.op.lhs_spec[2:], strict=True):
             dimension, number = self.window.dimensions[along], tap.number[along]
             found[axis] = number * -1 + (dimension.size - 1) if dimension.window_reversal else number
@@ -122,3 +148,82 @@ class _Depthwise(WindowNest):
         found = self.lower(ops.Convert(new), [old], [value])
         assert found is not None and found.dtype == register_dtype(new), f"no loop converts {old} to {new}"
         return found
+
+
+class _Dense(_Depthwise):
+    """Several neighbouring windows at once, so that an element of the kernel is read once for all of them."""
+
+    def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
+        super().__init__(fusion, lower, node)
+        self.feature = self.op.lhs_spec[1]
+        #: The dimension along which windows are neighbours, and how many are at hand.
+        self.along: int | None = None
+        self.together = 1
+
+    def phases(self) -> list[Loop]:
+        *outer, last = [axis for axis, count in enumerate(self.windows) if count != 1]
+        if not outer or outer[-1] not in self.op.lhs_spec[2:]:
+            return super().phases()
+        self.along = outer.pop()
+        return self.nested(outer, [], partial(self._features, self.along, last))
+
+    def _features(self, along: int, last: int) -> Iterator[Loop]:
+        """A row of windows for a few features after the other: their part of the kernel stays in a cache."""
+        vector, self.index[last] = self.loop("i", self.windows[last], vector=True)
+        low, high = inside(self.window.dimensions[along], self.windows[along], self.base[along])
+        several = _several(high - low)
+        full = low + (high - low) // several * several
+        # Windows that lie on the array as a whole, by several.
+        for start, stop, together in ((0, low, 1), (low, full, several), (full, self.windows[along], 1)):
+            if start < stop:
+                loop, place = self.loop("i", (stop - start) // together)
+                vector.body.append(loop)
+                self.index[along], self.together = place * together + start, together
+                self.turn(loop, None, False)
+        yield vector
+
+    def met(self, around: Loop, tap: Tap, first: Gathered, step: Step) -> Gathered:
+        loop, place = self.loop("feature", self.base[self.feature])
+        around.body.append(loop)
+        arguments = tuple(self.carry(loop, each) for each in first)
+        return self.hand_on(
+            loop, step(arguments, dataclasses.replace(tap, place=put(tap.place, self.feature, place)))
+        )
+
+    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+        elements, along = self.elements(), self.along
+
+        def step(held: Gathered, tap: Tap) -> Gathered:
+            weight = elements.at(self.kernel, self.weight(tap))
+            found = []
+            for number, total in enumerate(held):
+                place = tap.place
+                if along is not None:
+                    far = number * self.window.dimensions[along].stride
+                    place = put(place, along, place[along] + far)
+                found.append(self.sum(total, elements.at(self.array, place), weight))
+            return tuple(found)
+
+        nothing = self.values.constant(0, self.dtype)
+        totals = self.fold(around, (nothing,) * self.together, step, None, False)
+        here = list(self.index)
+        for number, total in enumerate(totals):
+            if along is not None:
+                self.index[along] = here[along] + number
+            self.stores(around, self.node, total, self.windows)
+        self.index = here
+
+    def weight(self, tap: Tap) -> Index:
+        return put(super().weight(tap), self.op.rhs_spec[1], tap.place[self.feature])
+
+
+def put(index: Index, axis: int, place: Affine) -> Index:
+    """The index with another place along one axis."""
+    return (*index[:axis], place, *index[axis + 1 :])
+
+
+def _several(windows: int) -> int:
+    """How many windows to work on at once: as many as registers hold, so that few are left over."""
+    if windows <= _TOGETHER:
+        return max(1, windows)
+    return min(range(_TOGETHER, _TOGETHER // 2, -1), key=lambda several: windows % several)

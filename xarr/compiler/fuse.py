@@ -35,7 +35,7 @@ from xarr.compiler.groups import (
 )
 from xarr.compiler.inner_products import products_inside
 from xarr.compiler.least_roots import least_roots
-from xarr.compiler.scans import scanned
+from xarr.compiler.scans import reduces_rows, scanned
 from xarr.compiler.scatters import has_rows
 from xarr.compiler.transposed_tiles import LEAST
 from xarr.compiler.updates import placement
@@ -200,10 +200,11 @@ class _Fuser:
             return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
-            plain = group.placed is None and group.scan is None
+            scan = group.scan
+            plain = group.placed is None and (scan is None or reduces_rows(node, group.domain, scan))
             joined = plain and _join_reduction(node, asked, group, self.nests)
         elif isinstance(node.op, ops.ReduceWindow):
-            joined = _joins_scan(node, asked, group)
+            joined = asked == {whole(group.domain)} and self._can_scan(node, group)
         else:
             joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
@@ -219,6 +220,20 @@ class _Fuser:
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
+
+    def _can_scan(self, node: Node, group: Group) -> bool:
+        """Whether running totals go the way of the group's loops, and come after its reductions."""
+        scan = scanned(node)
+        if scan is None or group.inner or group.placed or group.scatter or group.scan not in (None, scan):
+            return False
+        found, stack = {node}, [node]
+        while stack:
+            users = self.users.get(stack.pop(), ())
+            new = [user for user in users if user in group.along and user not in found]
+            found.update(new)
+            stack.extend(new)
+        reductions = [each for each in group.along if isinstance(each.op, ops.Reduce)]
+        return all(each not in found and reduces_rows(each, group.domain, scan) for each in reductions)
 
     def _is_gathered_often(self, node: Node, group: Group) -> bool:
         """Whether a gather would compute its elements anew again and again."""
@@ -330,13 +345,6 @@ class _Fuser:
                 break
             last = max(last, high)
         return last
-
-
-def _joins_scan(node: Node, asked: set[Along], group: Group) -> bool:
-    """Whether running totals are asked for where the loops of a group are, and go the way of its others."""
-    plain = not (group.reduced or group.inner or group.placed or group.scatter)
-    same_way = group.scan is None or group.scan == scanned(node)
-    return plain and same_way and asked == {whole(group.domain)}
 
 
 def _scatters(node: Node, scatter: Node) -> bool:

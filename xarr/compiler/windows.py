@@ -143,7 +143,7 @@ class WindowNest(WindowLoops):
         self, around: Loop, axes: list[int], tap: Tap, first: Gathered, step: Step, innermost: int | None
     ) -> Gathered:
         if not axes:
-            return step(first, tap)
+            return self.met(around, tap, first, step)
         axis, *others = axes
         dimension, start = self.window.dimensions[axis], self.start(axis)
         if axis == innermost:
@@ -155,6 +155,10 @@ class WindowNest(WindowLoops):
         arguments = tuple(self.carry(loop, each) for each in first)
         tap = self._moved(tap, axis, start, number)
         return self.hand_on(loop, self._fold(loop, others, tap, arguments, step, innermost))
+
+    def met(self, around: Loop, tap: Tap, first: Gathered, step: Step) -> Gathered:
+        """What is there when one element of the window has joined."""
+        return step(first, tap)
 
     def _moved(self, tap: Tap, axis: int, start: Affine, number: Affine) -> Tap:
         """The element with this number along an axis."""

@@ -39,7 +39,9 @@ def width_of(phase: Loop) -> int:
     width = REGISTER // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
     found = list(_with_loops_of_lanes(phase))
-    shared = 1 if len(sizes) > SHORT else UNROLL if max(map(_gathered, found), default=0) < 2 else UNROLL // 2
+    most = UNROLL if max(map(_gathered, found), default=0) < 2 else UNROLL // 2
+    carried = max(len(loop.carries) for loop in phase.walk())
+    shared = max(1, most // max(1, carried)) if len(sizes) <= SHORT else 1
     return width * min(shared, max((_registers(loop, width) for loop in found), default=1))
 
 

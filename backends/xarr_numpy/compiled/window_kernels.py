@@ -19,6 +19,11 @@ from xarr_numpy.compiled.functions import lower
 WIDE: Final = 16
 #: Elements of a window at most.
 MOST: Final = 256
+#: Bytes of a kernel that stay in a processor's own cache, of products those that BLAS takes too long to get
+#: ready for, and features of the result from which a vector loop along them pays.
+MOST_KERNEL: Final = 3 * 2**17
+LITTLE_WORK: Final = 2**22
+LANES: Final = 8
 #: Distances inside an array are counted in int32.
 _MOST_PLACES: Final = 2**31
 
@@ -65,10 +70,22 @@ def _reduce_window(node: Node) -> int:
 def _convolution(node: Node) -> int:
     op = node.op
     assert isinstance(op, ops.Convolution)
-    if not _holds(node) or not convolutions.is_depthwise(node) or node.dtype in BOOL:
-        return 0
     sizes = tuple(node.operands[1].shape[axis] for axis in op.rhs_spec[2:])
-    return prod(sizes) if _are_small(sizes) else 0
+    if not _holds(node) or node.dtype in BOOL or max(sizes, default=1) >= WIDE or prod(sizes) > MOST:
+        return 0
+    if convolutions.is_depthwise(node):
+        return prod(sizes)
+    return _dense(node, prod(sizes)) if convolutions.is_dense(node) else 0
+
+
+def _dense(node: Node, taps: int) -> int:
+    """A convolution over all features, if the kernel stays in a cache or all is small: BLAS is better at others."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    terms, features = taps * node.operands[0].shape[op.lhs_spec[1]], node.shape[op.out_spec[1]]
+    is_little = terms * prod(node.shape) <= LITTLE_WORK
+    is_near = node.operands[1].tensor_type.size * node.dtype.itemsize <= MOST_KERNEL
+    return terms if (is_little or is_near) and features >= LANES and node.dtype.kind == "f" else 0
 
 
 def _select_and_scatter(node: Node) -> int:
