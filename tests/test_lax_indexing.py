@@ -19,6 +19,7 @@ from xarr.errors import DTypeError, IndexingError, InputError, ShapeError, Value
 from xarr.ir import ops
 from xarr.ir.graph import Graph, parameter
 from xarr.ir.types import TensorType
+from xarr_numpy import engine
 from xarr_numpy.indexing import Groups
 
 jax.config.update("jax_enable_x64", True)
@@ -266,6 +267,74 @@ def test_many_duplicates(targets: int, width: int) -> None:
         assert_same(lax.scatter_add(x, places[:, None], updates, numbers), sums)
         mixed = lax.scatter_with(x, places[:, None], updates, lambda a, b: a * 0.5 + b, numbers)
         assert_same(mixed, mixes)
+
+
+ENGINES = ["off", "tiles", *["compiled"] * engine.available()]
+
+
+def half_and_more(element: Any, update: Any) -> Any:
+    return lax.add(lax.mul(element, np.array(0.5).astype(element.dtype)), update)
+
+
+def rotate_and_mix(element: Any, update: Any) -> Any:
+    """Neither commutative nor associative, for integers."""
+    turned = lax.bitwise_xor(lax.shift_left(element, element.dtype.type(3)), update)
+    return lax.sub(turned, lax.shift_right_logical(element, element.dtype.type(5)))
+
+
+def implies(element: Any, update: Any) -> Any:
+    return lax.bitwise_or(lax.bitwise_not(element), update)
+
+
+@pytest.mark.parametrize("fusion", ENGINES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8", "uint64", "bool", "complex64"])
+@pytest.mark.parametrize("targets", [1, 3, 40])
+def test_any_combination_goes_in_order(targets: int, dtype: str, fusion: str) -> None:
+    """As the reference, also where one target gets all updates and where others get many or none."""
+    random, kind = np.random.default_rng(targets), np.dtype(getattr(ml_dtypes, dtype, dtype))
+    combine = implies if dtype == "bool" else rotate_and_mix if kind.kind in "iu" else half_and_more
+    places = np.minimum(random.zipf(1.5, (60, 1)), targets + 1) - 1
+    for shape, names in (((), ((), (0,), (0,))), ((2,), ROWS)):
+        x, updates = (
+            (random.normal(size=(size, *shape)) * 20).astype(kind) for size in (targets, len(places))
+        )
+        numbers = lax.ScatterDimensionNumbers(*names)
+        with xarr.use_backend("reference"):
+            wanted = np.asarray(lax.scatter_with(x, places, updates, combine, numbers))
+        with xarr.config(fusion=fusion), xarr.use_backend("numpy"):
+            assert_same(lax.scatter_with(x, places, updates, combine, numbers), wanted)
+
+
+@pytest.mark.parametrize("fusion", ENGINES)
+def test_any_combination_of_pairs_goes_in_order(fusion: str) -> None:
+    random = np.random.default_rng(0)
+    values, places = random.integers(0, 9, 50).astype(np.float32), random.integers(-1, 4, (50, 1))
+    start = np.full(3, np.inf, np.float32), np.full(3, -1)
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+
+    def swapped(element: Any, update: Any) -> Any:
+        return lax.add(update[0], lax.convert_element_type(element[1], np.float32)), lax.add(update[1], 1)
+
+    for combine in (argmin_of_pairs, swapped):
+        with xarr.use_backend("reference"):
+            wanted = lax.scatter_with(start, places, (values, np.arange(50)), combine, numbers)
+            wanted = [np.asarray(each) for each in wanted]
+        with xarr.config(fusion=fusion), xarr.use_backend("numpy"):
+            found = lax.scatter_with(start, places, (values, np.arange(50)), combine, numbers)
+            for mine, theirs in zip(found, wanted, strict=True):
+                assert_same(mine, theirs)
+
+
+@pytest.mark.skipif(not engine.available(), reason="needs llvmlite")
+def test_many_updates_are_combined_by_a_compiled_loop() -> None:
+    def text(count: int) -> str:
+        numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        types = "f32[9]", f"s64[{count},1]", f"f32[{count}]"
+        lowered = xarr.lower(lambda x, i, u: lax.scatter_with(x, i, u, half_and_more, numbers), *types)
+        program: Any = lowered.stage("program")
+        return str(program.text)
+
+    assert "scatter_any(f0," in text(100) and "scatter_any(c1," in text(100_000)
 
 
 @pytest.mark.parametrize("bound", [9, 2**62])

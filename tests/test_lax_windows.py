@@ -30,6 +30,8 @@ from tests.lax_values import COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of
 from tests.xla import parse, run_stablehlo
 from xarr import lax, stablehlo
 from xarr.errors import ParseError
+from xarr.ir.windows import WindowDimension
+from xarr_numpy import engine, neighbours
 
 jax.config.update("jax_enable_x64", True)
 
@@ -250,6 +252,34 @@ def test_large_sums_are_accurate() -> None:
     assert np.all(np.abs(found - exact) <= 20 * np.finfo(np.float32).eps * scale)
 
 
+@pytest.mark.parametrize("tile", [1, 16, 300])
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.bitwise_xor], ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "float32"])
+def test_wide_windows_in_tiles_of_any_size(
+    dtype: str, ufunc: np.ufunc, tile: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against each window on its own: tiles that hold a part of a line, or several lines."""
+    monkeypatch.setattr(neighbours, "_TILE", tile)
+    if ufunc is np.bitwise_xor and dtype == "float32":
+        ufunc = np.minimum
+    x = np.random.default_rng(1).integers(0, 100, (3, 70, 2)).astype(dtype)
+    for size, stride, step in (
+        (2, 1, 1),
+        (7, 1, 1),
+        (16, 3, 1),
+        (33, 1, 1),
+        (5, 2, 4),
+        (9, 1, 7),
+        (70, 1, 1),
+    ):
+        windows = (70 - (size - 1) * step - 1) // stride + 1
+        dimension = WindowDimension(size, stride, window_dilation=step)
+        found = neighbours.fold_neighbours(ufunc, x, 1, dimension, windows)
+        for k in range(windows):
+            own = x[:, k * stride : k * stride + (size - 1) * step + 1 : step]
+            assert_same(found[:, k], ufunc.reduce(own, axis=1, dtype=x.dtype))
+
+
 # --- select_and_scatter ------------------------------------------------------------------------------
 
 
@@ -314,6 +344,23 @@ def test_the_gradient_of_max_pooling(backend: str) -> None:
     wanted = jax.grad(lambda x: jlax.reduce_window(x, -np.inf, jlax.max, *window).sum())(x)
     found = lax.select_and_scatter_add(np.ones((2, 3, 3, 3), np.float32), x, lax.ge, *window)
     assert_same(found, np.asarray(wanted))
+
+
+@pytest.mark.parametrize("fusion", ["off", *["compiled"] * engine.available()])
+@pytest.mark.parametrize("stride", [1, 3])
+def test_choices_combined_by_any_computation(fusion: str, stride: int) -> None:
+    random = np.random.default_rng(4)
+    x, source = random.permutation(90).astype(np.float32).reshape(9, 10), random.normal(size=(9, 10))
+    settings = ((3, 3), (stride, stride), "SAME")
+    source = source[::stride, :10:stride].astype(np.float32)
+
+    def scattered() -> Any:
+        return lax.select_and_scatter(x, lax.ge, *settings, source, 7, lambda a, b: a * 0.5 + b)
+
+    with xarr.use_backend("reference"):
+        wanted = np.asarray(scattered())
+    with xarr.config(fusion=fusion), xarr.use_backend("numpy"):
+        assert_same(scattered(), wanted)
 
 
 # --- running totals ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.test_strictness import run
-from xarr import backend as backends, lazy
+from xarr import backend as backends, lazy, pending
 from xarr.compiler.programs import Programs
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, Constant
@@ -241,8 +241,8 @@ def test_a_long_graph_is_cut_between_a_tuple_and_its_last_use() -> None:
         for _ in range(5000):
             y = y + 1.0
         y = y + place.astype(np.float64)
-        parts = lazy._parts(lazy._pending([y._node]), [y._node])
-        assert len(parts) > 2 and max(len(order) for order, _ in parts) < 2 * lazy._LONGEST
+        parts = pending.parts_of(pending.order_of([y._node]), [y._node])
+        assert len(parts) > 2 and max(len(order) for order, _ in parts) < 2 * pending.LONGEST
         assert_same(y, np.array([5002.0, 5003.0]))
 
 

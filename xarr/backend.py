@@ -115,6 +115,14 @@ class AbstractBackend(ABC):
         """
         return self.compile(graph)
 
+    def compile_owning(self, graph: Graph, given: Sequence[int]) -> Program:
+        """As `compile`, but the program may write over the buffers of these parameters if it has claimed them."""
+        return self.compile(graph)
+
+    def claim(self, buffer: Any) -> bool:
+        """Let programs write over a buffer to which only the caller refers; False if others see its memory."""
+        return False
+
     def replay(self, graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
         """A function that does what `recipe` says around the program of `graph`; None for "as ever, in Python".
 
@@ -124,7 +132,8 @@ class AbstractBackend(ABC):
 
     @abstractmethod
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:
-        """A buffer with the values of `array`.  It may share memory: xarr never writes to a buffer."""
+        """A buffer with the values of `array`.  It may share memory: xarr writes to no buffer that was
+        not donated."""
 
     @abstractmethod
     def to_host(self, buffer: Any) -> np.ndarray[Any, Any]:

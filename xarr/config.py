@@ -17,7 +17,6 @@ Other variables whose names begin with XARR_ are most likely misspelled: Unknown
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 import warnings
@@ -110,6 +109,8 @@ def _check_names() -> None:
     known = [*(f"XARR_{name.upper()}" for name in _OPTIONS), *_OTHER_VARIABLES]
     for variable in sorted(os.environ):
         if variable.startswith("XARR_") and variable not in known:
+            import difflib  # here, because it is two milliseconds of every import of xarr
+
             near = difflib.get_close_matches(variable, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             message = f"xarr reads no environment variable {variable}; {hint}"

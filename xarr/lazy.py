@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -21,15 +22,13 @@ from xarr.backend import AbstractBackend, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
 from xarr.config import current as config
-from xarr.errors import BackendError, DonationError, InputError, TracedValueError, ValueRangeError
+from xarr.errors import BackendError, InputError, TracedValueError, ValueRangeError
 from xarr.host import is_weak, scalar_kind
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
-from xarr.ir.op import Op
-from xarr.ir.ops import Constant, Iota, Tuple
-from xarr.ir.ops.ciphers import is_cipher
-from xarr.ir.source import here
+from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
+from xarr.pending import LONGEST, Pending, graph_of, key_of_op, order_of, parts_of, structure_of
 from xarr.progress import ProgressBar
 from xarr.records import record
 
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _UNCHECKED_BYTES: Final = 2**20
-#: Nodes of a program; what is longer runs in parts.
-_LONGEST: Final = 2000
 ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
@@ -250,7 +247,9 @@ def _computed(handle: Handle) -> Node:
     """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
     node = handle._node
     if node.value is None:
-        _run([node], handle._backend or backends.default())
+        backend = handle._backend or backends.default()
+        if not _run_op(node, node.operands, backend):
+            _run([node], backend)
     return node
 
 
@@ -277,8 +276,8 @@ _lock: Final = threading.RLock()
 
 def _run(roots: list[Node], backend: AbstractBackend, label: str | None = None) -> None:
     with _lock:
-        order = _pending(roots)
-        parts = [(order, roots)] if len(order) <= _LONGEST else _parts(order, roots)
+        order = order_of(roots)
+        parts = [(order, roots)] if len(order) <= LONGEST else parts_of(order, roots)
     if label is None:
         for part, needed in parts:
             _run_part(part, needed, backend)
@@ -297,11 +296,11 @@ def _run_part(
 ) -> None:
     """Compute the `roots`; with a `bar`, by a program made for this run that counts its steps there."""
     with _lock:
-        key, leaves, outputs = _linearise(order, roots, backend)
+        key, leaves, outputs = structure_of(order, roots, backend)
         arguments = [buffer_of(leaf, backend) for leaf in leaves]
         compiled = _programs.get(key) if bar is None else None
         if compiled is None:
-            graph = lower(_as_graph(order, leaves, outputs), backend)
+            graph = lower(graph_of(order, leaves, outputs), backend)
             if bar is None:
                 compiled = Compiled(backend.compile(graph), graph)
                 _programs.add(key, compiled)
@@ -310,10 +309,7 @@ def _run_part(
     try:
         values = compiled.program(*arguments)
     except BaseException as error:
-        node = failed_node(error, compiled.graph)
-        if node is not None:
-            here = _counterpart(node, compiled, (order, leaves, outputs), backend)
-            error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {here.source}")
+        _say_where(error, compiled, (order, leaves, outputs), backend)
         raise
     with _lock:
         for node, value in zip(outputs, values, strict=True):
@@ -321,10 +317,44 @@ def _run_part(
                 node.settle(value, backend)
 
 
+def _run_op(node: Node, operands: tuple[Node, ...], backend: AbstractBackend) -> bool:
+    """Compute a single op over values that `backend` has, by a program that is there: False where that cannot be.
+
+    The common case of eager use, done as `_run` would do it without what only several nodes need.
+    """
+    count = len(operands)
+    if not 0 < count <= 2:
+        return False
+    leaves = operands[:1] if count == 2 and operands[0] is operands[1] else operands
+    for leaf in leaves:
+        if leaf.owner is not backend or leaf.value is None:
+            return False
+    compiled = _programs.get(key_of_op(node.op, leaves, backend))
+    if compiled is None:
+        return False
+    try:
+        (value,) = compiled.program(*[leaf.value for leaf in leaves])
+    except BaseException as error:
+        _say_where(error, compiled, ([*leaves, node], [*leaves], [node]), backend)
+        raise
+    with _lock:
+        if node.value is None:
+            node.settle(value, backend)
+    return True
+
+
+def _say_where(error: BaseException, compiled: Compiled, pending: Pending, backend: AbstractBackend) -> None:
+    """Add to an error of a program the line that built the node it comes from."""
+    node = failed_node(error, compiled.graph)
+    if node is not None:
+        here = _counterpart(node, compiled, pending, backend)
+        error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {here.source}")
+
+
 def _counterpart(
     node: Node,
     compiled: Compiled,
-    pending: tuple[list[Node], list[Node], list[Node]],
+    pending: Pending,
     backend: AbstractBackend,
 ) -> Node:
     """The node of the `pending` graph for `node` of the one that was compiled, perhaps from other lines."""
@@ -332,162 +362,24 @@ def _counterpart(
     with _lock:
         if any(node.value is not None for node in set(order).difference(leaves)):
             return node  # Another thread has computed it meanwhile, so that its structure is gone.
-        present = lower(_as_graph(order, leaves, outputs), backend)
+        present = lower(graph_of(order, leaves, outputs), backend)
     return present.nodes[compiled.graph.nodes.index(node)]
-
-
-def _parts(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[Node]]]:
-    """A long order in pieces, each with the nodes whose values later pieces or the caller need.
-
-    Compiling takes time per line.  The pieces of a long chain mostly have the same structure, and so
-    one program.
-    """
-    last_use = {operand: place for place, node in enumerate(order) for operand in node.operands}
-    last_use.update(dict.fromkeys(roots, len(order)))
-    parts = []
-    start = 0
-    while start < len(order):
-        end = min(start + _LONGEST, len(order))
-        part = order[start:end]
-        inside = set(part)
-        leaves = [operand for node in part for operand in node.operands if operand not in inside]
-        needed = [
-            node
-            for node in part
-            if node.value is None and last_use.get(node, -1) >= end and not _is_scalar_constant(node)
-        ]
-        if needed:
-            parts.append(([*dict.fromkeys(leaves), *part], needed))
-        start = end
-    return parts
-
-
-def _pending(roots: list[Node]) -> list[Node]:
-    """What `roots` need, operands first, each once: the same as `postorder` gives, without a call for each node."""
-    if len(roots) == 1 and _is_single(roots[0]):
-        return [*dict.fromkeys(roots[0].operands), roots[0]]
-    order: list[Node] = []
-    seen: set[Node] = set()
-    stack = roots[::-1]
-    while stack:
-        node = stack[-1]
-        if node not in seen:
-            if node.value is None and node.operands:
-                missing = [operand for operand in node.operands if operand not in seen]
-                if missing:
-                    stack += missing[::-1]
-                    continue
-            seen.add(node)
-            order.append(node)
-        stack.pop()
-    return order
-
-
-def _is_single(root: Node) -> bool:
-    """Whether a node is a single op over computed values, the common case of eager use."""
-    for operand in root.operands:
-        if operand.value is None:
-            return False
-    return bool(root.operands)
-
-
-def _is_scalar_constant(node: Node) -> bool:
-    return type(node.op) is Constant and not node.op.type.shape
-
-
-def _linearise(
-    order: list[Node], roots: list[Node], backend: AbstractBackend
-) -> tuple[tuple[Any, ...], list[Node], list[Node]]:
-    """The structure of a pending graph as a key, its leaves, and the nodes whose values to keep.
-
-    Scalar constants count as leaves, so that `x * rate` is one program for every rate; equal ones are
-    one leaf.
-    """
-    root = order[-1]
-    if len(roots) == 1 and len(root.operands) <= 2 and _is_single(root):
-        # One row says it all: of two operands there is one leaf if they are the same.
-        own = order[:-1]
-        return (root.op, backend.name, config.fusion, *[leaf.type for leaf in own]), own, roots
-    number: dict[Node, int] = {}
-    rows: list[Any] = [(backend.name, config.fusion)]
-    leaves: list[Node] = []
-    outputs: list[Node] = []
-    literals: dict[Op, int] = {}
-    for node in order:
-        row: Any = node.type
-        place = number[node] = len(rows)
-        if node.value is not None:
-            leaves.append(node)
-        elif node.operands:
-            row = (node.op, *[number[operand] for operand in node.operands])
-        elif _is_scalar_constant(node):
-            known = literals.setdefault(node.op, place)
-            if known < place and not node.handles:
-                number[node] = known
-                continue
-            leaves.append(node)
-        else:
-            _refuse_parameter(node)
-            row = (node.op,)
-        rows.append(row)
-        if node.value is None and _is_kept(node):
-            outputs.append(node)
-    outputs += [root for root in dict.fromkeys(roots) if not _is_kept(root)]
-    rows.append(tuple([number[node] for node in outputs]))
-    return tuple(rows), leaves, outputs
 
 
 def buffer_of(leaf: Node, backend: AbstractBackend) -> Any:
     """The value of a computed node or a constant, on `backend`."""
+    if leaf.owner is backend:
+        return leaf.value
     if isinstance(leaf.op, Constant):
-        return backend.from_host(leaf.op.array)
+        return backend.from_host(leaf.op.array) if leaf.op.type.shape else _number(leaf.op, backend)
     # A value made of constants alone may have been computed by another backend: it belongs to none.
-    return leaf.value if leaf.owner is backend else moved_value(leaf.type, leaf.value, leaf.owner, backend)
+    return moved_value(leaf.type, leaf.value, leaf.owner, backend)
 
 
-def _is_kept(node: Node) -> bool:
-    """Whether somebody may look at the value later: an Array, or what takes a tuple apart.
-
-    The words of a cipher are taken apart where they are asked for, and by nobody later.
-    """
-    if type(node.type) is TensorType:
-        return node.handles > 0
-    return type(node.op) is not Tuple and not is_cipher(node.op)
-
-
-def _refuse_parameter(node: Node) -> None:
-    """Refuse a node without operands and value that is an argument of a traced function, or was given away."""
-    if isinstance(node.op, Donated):
-        raise DonationError(
-            f"the value {node.type.short()} is gone: its Array was donated to {node.op.taker}; use what that call "
-            "returned, or do not donate an Array that is still needed"
-        )
-    if node.traced:
-        looked = here()
-        place = f"\nIt was asked for at {looked}" if looked else ""
-        place += f"\nIt became an argument at {node.source}" if node.source else ""
-        raise TracedValueError(
-            "the value of a traced array was asked for (by float, bool, int, list, np.asarray …), but inside "
-            "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
-            "control flow that depends on values, xarr.where to choose element by element, static_argnames of "
-            "xarr.jit for an argument that is a size, an axis or a flag, or look at the value "
-            f"outside{place}"
-        )
-
-
-def _as_graph(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Graph:
-    """The pending nodes as a closed graph whose parameters stand for `leaves`.
-
-    Every other node is a copy, also one that depends on no leaf: settling must not touch what a program
-    holds.
-    """
-    new = {leaf: parameter(leaf.type) for leaf in leaves}
-    literals = {leaf.op: new[leaf] for leaf in reversed(leaves)}
-    for node in order:
-        if node not in new:
-            same = literals.get(node.op) if _is_scalar_constant(node) else None
-            new[node] = same or node.rebuilt(tuple([new[operand] for operand in node.operands]))
-    return Graph([new[leaf] for leaf in leaves], [new[node] for node in outputs])
+@lru_cache(maxsize=4096)
+def _number(constant: Constant, backend: AbstractBackend) -> Any:
+    """A constant without dimensions, which programs use again and again."""
+    return backend.from_host(constant.array)
 
 
 # --- tracing ---------------------------------------------------------------------------------------

@@ -57,14 +57,14 @@ class _Late:
         self._name = name
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-        method = _written(self._class)[self._name]
+        method = _written(self._class, self._name)
         # Two threads may both get here, and set equal methods.
         setattr(self._class, self._name, method)
         return method.__get__(instance, owner)
 
 
-def _written(cls: type[Any]) -> dict[str, Any]:
-    """The methods of a dataclass with the fields of `cls`."""
+def _written(cls: type[Any], name: str) -> Any:
+    """A method of a frozen dataclass with the fields of `cls`."""
     own = fields(cls)
     namespace = {
         "__module__": cls.__module__,
@@ -75,8 +75,10 @@ def _written(cls: type[Any]) -> dict[str, Any]:
     }
     if hasattr(cls, "__post_init__"):
         namespace["__post_init__"] = cls.__post_init__
-    twin: type[Any] = dataclass(frozen=True)(type(cls.__name__, (), namespace))
-    return {name: twin.__dict__[name] for name in (*_METHODS, *_COMPARING)}
+    compares, init = name in _COMPARING, name == "__init__"
+    make = dataclass(init=init, repr=name == "__repr__", eq=compares, unsafe_hash=compares, frozen=init)
+    twin: type[Any] = make(type(cls.__name__, (), namespace))
+    return twin.__dict__[name]
 
 
 def _again(known: Field[Any]) -> Any:

@@ -11,7 +11,7 @@ from xarr.backend import AbstractBackend, Program, Recipe, read_only
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr.progress import ProgressBar
-from xarr_numpy import engine
+from xarr_numpy import engine, memory
 from xarr_numpy.program import compile_program
 from xarr_numpy.table import TABLE
 
@@ -38,6 +38,12 @@ class NumpyBackend(AbstractBackend):
 
     def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
         return compile_program(graph, bar=bar)
+
+    def compile_owning(self, graph: Graph, given: Sequence[int]) -> Program:
+        return compile_program(graph, given=[graph.parameters[place] for place in given])
+
+    def claim(self, buffer: np.ndarray[Any, Any]) -> bool:
+        return memory.claim(buffer)
 
     def replay(self, graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
         return engine.replay(graph, places, recipe)

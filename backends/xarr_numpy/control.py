@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
+Places = tuple[int, ...]
 
 
 # --- kernels -----------------------------------------------------------------------------------------
@@ -57,24 +58,24 @@ def while_loop_watched(bar: ProgressBar, cond: Function, body: Function, *state:
     return state
 
 
-def native_loop(loop: Function, wanted: tuple[int, ...], *state: Any) -> tuple[Any, ...]:
+def native_loop(loop: Function, wanted: Places, free: Places, *state: Any) -> tuple[Any, ...]:
     """The carried values after the last iteration of a loop in machine code."""
-    return loop(wanted, None, *state)
+    return loop(wanted, free, None, *state)
 
 
 def native_loop_shown(
-    progress: ops.Progress, loop: Function, wanted: tuple[int, ...], *state: Any
+    progress: ops.Progress, loop: Function, wanted: Places, free: Places, *state: Any
 ) -> tuple[Any, ...]:
     """`native_loop` with a progress bar."""
     with ProgressBar(progress.label, progress.total(state)) as bar:
-        return loop(wanted, bar.step, *state)
+        return loop(wanted, free, bar.step, *state)
 
 
 def native_loop_watched(
-    bar: ProgressBar, loop: Function, wanted: tuple[int, ...], *state: Any
+    bar: ProgressBar, loop: Function, wanted: Places, free: Places, *state: Any
 ) -> tuple[Any, ...]:
     """`native_loop` as one step of a program that shows how far it is."""
-    return loop(wanted, bar.turn, *state)
+    return loop(wanted, free, bar.turn, *state)
 
 
 def owned(state: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
@@ -168,9 +169,11 @@ def _call(emitter: Emitter, node: Node) -> str:
 def _fusion(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Fusion)
     kernel = engine.kernel(node.op)
-    name = emitter.constant(kernel.call, "k")
+    pairs = emitter.reused.get(node)
+    name = emitter.constant(kernel.write_over if pairs else kernel.call, "k")
     emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
-    return f"{name}({_names(emitter, node.operands)})"
+    # What is written over is named first: (result, operand).
+    return f"{name}({f'{pairs}, ' if pairs else ''}{_names(emitter, node.operands)})"
 
 
 def _map(emitter: Emitter, node: Node) -> str:
@@ -204,7 +207,8 @@ def _native_while(emitter: Emitter, node: Node) -> str:
     kernel = engine.loop_kernel(node.op)
     name = emitter.constant(kernel.call, "k")
     emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
-    arguments = f"{name}, {_wanted(emitter.graph, node)}"
+    free = tuple(operand for _, operand in emitter.reused.get(node, ()))
+    arguments = f"{name}, {_wanted(emitter.graph, node)}, {free}"
     loop = f"native_loop({arguments}"
     if emitter.bar is not None:
         loop = f"native_loop_watched(bar, {arguments}"

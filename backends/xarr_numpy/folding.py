@@ -7,7 +7,8 @@ on how windows lie:
 * each is what comes before (or after) some place: a running total,
 * they are few and small: one operation for each further element of a window,
 * they do not overlap: blocks, reduced in pairs,
-* otherwise: totals of 1, 2, 4, 8 … neighbours, of which two or a few make up any window.
+* otherwise: totals of 1, 2, 4, 8 … neighbours, of which two or a few make up any window; for ufuncs in tiles
+  (`neighbours`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy.kernels import pad
+from xarr_numpy.neighbours import fold_neighbours
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
@@ -276,6 +278,8 @@ def _folded(
         if ufunc is not None:
             return (ufunc.reduce(blocks[0], axis=axis + 1, dtype=blocks[0].dtype),)
         return _in_pairs(combine, blocks, axis + 1)
+    if ufunc is not None:
+        return (fold_neighbours(ufunc, arrays[0], axis, dimension, windows),)
     extent = (windows - 1) * stride + 1
     total: Arrays | None = None
     place, covered = 0, 1

@@ -1,8 +1,8 @@
 """Gather, scatter and dynamic slices: flat positions of all windows at once, then whole-array moves.
 
 A scatter whose windows cannot overlap in part, such as one into rows, moves blocks: the last dimensions of
-the operand that each window covers whole.  Duplicates are combined in rounds, the k-th update of every
-target in round k, so that any computation runs in order and on whole arrays.
+the operand that each window covers whole.  Duplicates are combined in order, by a compiled loop over all updates
+or in rounds, the k-th update of every target in round k, so that any computation runs on whole arrays.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from xarr.dtypes import COMPLEX, FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.indexing import Windows
+from xarr_numpy import engine
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.rows import Rows
 
@@ -222,20 +223,32 @@ def settle_zeros(result: Array, old: Array, targets: Array, new: Array, negative
 
 
 def scatter_any(
-    combine: Function,
+    combine: Function | Graph,
     operands: tuple[Array, ...],
     indices: Array,
     updates: tuple[Array, ...],
     windows: Windows,
 ) -> tuple[Array, ...]:
-    """Windows of N arrays combined by a computation on lanes, in order."""
+    """Windows of N arrays combined in order by a computation on lanes, or by one of scalars, compiled."""
     if 0 in operands[0].shape or 0 in updates[0].shape:
         return operands
     targets, new = placed_updates(indices, updates, windows)
     size = blocks(windows)[1]
     results = [as_blocks(operand, size) for operand in operands]
-    in_rounds(combine, results, new, Groups(targets, len(results[0])))
+    in_order(combine, results, new, targets)
     return tuple(result.reshape(operand.shape) for result, operand in zip(results, operands, strict=True))
+
+
+def in_order(
+    combine: Function | Graph, results: list[Array], updates: Sequence[Array], targets: Array
+) -> None:
+    """results[t] = combine(results[t], update) for every update and its target t, in order."""
+    if isinstance(combine, Graph):
+        ready = tuple(np.ascontiguousarray(update) for update in updates)
+        compiled = engine.sequential_module()
+        compiled.scatter(combine, tuple(results), np.ascontiguousarray(targets, np.int64), ready)
+    else:
+        in_rounds(combine, results, updates, Groups(targets, len(results[0])))
 
 
 class Groups:
@@ -277,10 +290,16 @@ def _sorted(targets: Array, bound: int) -> tuple[Array, Array]:
     return keys >> bits, keys & ((1 << bits) - 1)
 
 
-def in_rounds(combine: Function, results: list[Array], updates: list[Array], groups: Groups) -> None:
-    """results[t] = combine(results[t], update) for every update of every target t, in order."""
+#: Rounds with fewer targets than this are slower than going through the updates of each.
+_FEW: Final = 8
+
+
+def in_rounds(combine: Function, results: list[Array], updates: Sequence[Array], groups: Groups) -> None:
+    """The same on lanes: the k-th update of every target in round k, as long as that is true of some targets."""
     current = [result[groups.targets] for result in results]
-    for number, active in enumerate(groups.rounds()):
+    rounds = groups.rounds()
+    many = sum(active >= _FEW for active in rounds)
+    for number, active in enumerate(rounds[:many]):
         places = groups.order[groups.first[:active] + number]
         found = combine(
             *[each[:active] for each in current], *[np.take(each, places, axis=0) for each in updates]
@@ -289,6 +308,13 @@ def in_rounds(combine: Function, results: list[Array], updates: list[Array], gro
         apart = [np.copy(value) for value in found] if len(found) > 1 else found
         for each, value in zip(current, apart, strict=True):
             each[:active] = value
+    for target in range(rounds[many] if many < len(rounds) else 0):
+        places = groups.order[groups.first[target] + many : groups.first[target] + groups.counts[target]]
+        values = tuple(np.copy(each[target])[()] for each in current)
+        for update in zip(*[np.take(each, places, axis=0) for each in updates], strict=True):
+            values = combine(*values, *update)
+        for each, value in zip(current, values, strict=True):
+            each[target] = value
     for result, each in zip(results, current, strict=True):
         result[groups.targets] = each
 
@@ -310,6 +336,11 @@ def dynamic_update_in_place(operand: Array, update: Array, starts: Sequence[Any]
     """The operand itself, with `update` written into it."""
     operand[_window(operand.shape, starts, update.shape)] = update
     return operand
+
+
+def dynamic_update_if_writeable(operand: Array, update: Array, starts: Sequence[Any]) -> Array:
+    """The same where it is writeable, else a copy: an operand that nothing else needs."""
+    return dynamic_update_in_place(operand if operand.flags.carray else np.array(operand), update, starts)
 
 
 def _window(shape: Ints, starts: Sequence[Any], sizes: Ints) -> tuple[slice, ...]:
@@ -341,12 +372,19 @@ def _scatter(emitter: Emitter, node: Node) -> str:
         ufunc = scatter_ufunc_of(op.update_computation)
         if ufunc is not None:
             return f"scatter_ufunc({ufunc}, {arguments})"
-    combine = emitter.function(op.update_computation, lanes=True)
+    combine = combiner(emitter, op.update_computation, types[count + 1].size)
     inputs, updates = (
         f"({''.join(f'{name}, ' for name in half)})" for half in (names[:count], names[count + 1 :])
     )
     call = f"scatter_any({combine}, {inputs}, {names[count]}, {updates}, {windows})"
     return call if count > 1 else f"{call}[0]"
+
+
+def combiner(emitter: Emitter, graph: Graph, updates: int) -> str:
+    """A computation for `in_order`: itself if it is compiled, else its program on lanes."""
+    if engine.sequential(graph, updates):
+        return emitter.constant(graph)
+    return emitter.function(graph, lanes=True)
 
 
 def scatter_ufunc_of(graph: Graph) -> str | None:
@@ -372,7 +410,11 @@ def _dynamic_update_slice(emitter: Emitter, node: Node) -> str:
     operand, update, *starts = (emitter.full(each) for each in node.operands)
     if not starts:
         return update
-    kernel = "dynamic_update_in_place" if node in emitter.in_place else "dynamic_update_slice"
+    kernel = "dynamic_update_slice"
+    if node in emitter.in_place:
+        kernel = "dynamic_update_in_place"
+    elif node in emitter.reused:
+        kernel = "dynamic_update_if_writeable"
     return f"{kernel}({operand}, {update}, ({', '.join(starts)},))"
 
 
@@ -380,7 +422,7 @@ SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
         *(gather, scatter_replace, scatter_ufunc, scatter_any),
-        *(dynamic_slice, dynamic_update_slice, dynamic_update_in_place),
+        *(dynamic_slice, dynamic_update_slice, dynamic_update_in_place, dynamic_update_if_writeable),
     )
 }
 

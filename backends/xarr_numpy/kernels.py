@@ -21,6 +21,9 @@ _SIGNED: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 def finish(value: Any) -> Any:
     """A program's result as a compact array that nothing can write to; tuples of them."""
+    if type(value) is np.ndarray and value.base is None:  # the common case: nobody else has this memory
+        value.flags.writeable = False
+        return value
     if isinstance(value, tuple):
         return tuple([finish(element) for element in value])
     array = compact(value)

@@ -5,7 +5,9 @@ Fresh pages of memory cost as much as the arithmetic that fills them, so large b
 
 from __future__ import annotations
 
+import sys
 from collections import deque
+from contextlib import suppress
 from math import prod
 from typing import Any, Final
 
@@ -92,3 +94,26 @@ class Pool:
 
 
 pool: Final = Pool()
+
+
+def _references(array: Array) -> int:
+    """How often the array that `array` is a view of is referred to, as the interpreter counts."""
+    return sys.getrefcount(array.base)
+
+
+#: The same where the view alone refers to it.
+_ALONE: Final = _references(np.empty(2)[:1])
+
+
+def claim(array: Array) -> bool:
+    """Make an array writeable unless another shows its memory.  The array itself is the caller's to judge."""
+    view = array
+    while isinstance(view.base, np.ndarray):
+        if _references(view) != _ALONE or type(view.base) is not np.ndarray:
+            return False
+        view = view.base
+    if view.flags.owndata or isinstance(view.base, _Lease):
+        with suppress(ValueError):  # what it is a view of is read-only
+            array.flags.writeable = True
+            return True
+    return False

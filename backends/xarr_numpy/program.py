@@ -12,7 +12,7 @@ in the repeated dimensions, and NumPy's own broadcasting repeats it.  Whatever e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
@@ -23,6 +23,7 @@ from xarr.backend import failed_at
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node, Parameter
 from xarr.ir.ops import Constant, Fusion, GetTupleElement
+from xarr.ir.ops.fusion import reused
 from xarr.ir.types import TensorType, TupleType
 from xarr.progress import ProgressBar
 from xarr_numpy.table import SCOPE, TABLE
@@ -83,6 +84,7 @@ class Emitter:
         name: str = "program",
         in_place: frozenset[Node] = frozenset(),
         bar: ProgressBar | None = None,
+        given: Iterable[Node] = (),
     ) -> None:
         self.graph = graph
         self.lanes = lanes
@@ -90,6 +92,8 @@ class Emitter:
         #: Nodes that may write into their first operand.
         self.in_place = in_place
         self.bar = bar
+        #: Results that are written over an operand; `given` are parameters that may be written over.
+        self.reused = {} if lanes else reused(graph, given)
         self.names: dict[Node, str] = {}
         self.thin: set[Node] = set()
         #: Thin values of arrays that have no dimension at all: a scalar broadcast, and what came of it.
@@ -211,6 +215,11 @@ def _last_uses(graph: Graph) -> dict[Node, Node | None]:
     return last
 
 
-def compile_program(graph: Graph, lanes: bool = False, bar: ProgressBar | None = None) -> NumpyProgram:
-    """The NumPy program of a graph."""
-    return Emitter(graph, lanes, bar=bar).run()
+def compile_program(
+    graph: Graph, lanes: bool = False, bar: ProgressBar | None = None, given: Iterable[Node] = ()
+) -> NumpyProgram:
+    """The NumPy program of a graph.
+
+    The parameters `given` may be written over where their arrays are writeable.
+    """
+    return Emitter(graph, lanes, bar=bar, given=given).run()

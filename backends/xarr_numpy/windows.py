@@ -18,7 +18,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.windows import Window
 from xarr_numpy.folding import Arrays, Monoid, element_ranges, fold
-from xarr_numpy.indexing import Groups, in_rounds, offsets, scatter_ufunc_of, strides_of
+from xarr_numpy.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of
 from xarr_numpy.kernels import unsigned
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.rows import Rows
@@ -127,9 +127,10 @@ def _settled(found: Array, x: Array, initial: Any, window: Window, negative: boo
     def winning(values: Any) -> Any:
         return (values == 0) & (np.signbit(values) == negative)
 
-    doubtful = (found == 0) & (np.signbit(found) != negative)
+    doubtful = found == 0
     if not doubtful.any():
         return found
+    doubtful &= np.signbit(found) != negative
     present = winning(x)
     if not present.any() and not winning(initial):
         return found
@@ -176,7 +177,7 @@ def _on_tuples(combine: Function) -> Callable[[Arrays, Arrays], Arrays]:
 
 def select_and_scatter(
     select: Function,
-    scatter: Function | np.ufunc,
+    scatter: Function | Graph | np.ufunc,
     operand: Array,
     source: Array,
     initial: Any,
@@ -184,7 +185,7 @@ def select_and_scatter(
 ) -> Array:
     """Each source element combined into the element of its window that `select` chooses, row-major.
 
-    `scatter` is a computation on lanes, or a ufunc.
+    `scatter` is a ufunc, a computation on lanes, or one of scalars, compiled.
     """
     result = np.full(operand.size, initial, operand.dtype)
     if not source.size or not operand.size:
@@ -197,10 +198,10 @@ def select_and_scatter(
     targets, new = (chosen.reshape(-1), source.reshape(-1)) if some.all() else (chosen[some], source[some])
     if isinstance(scatter, np.ufunc):
         scatter.at(result, targets, new)
-    elif all(each.stride >= each.size for each in window.dimensions):
+    elif not isinstance(scatter, Graph) and all(each.stride >= each.size for each in window.dimensions):
         result[targets] = scatter(result[targets], new)[0]
     else:
-        in_rounds(scatter, [result], [new], Groups(targets, result.size))
+        in_order(scatter, [result], [new], targets)
     return result.reshape(operand.shape)
 
 
@@ -287,7 +288,7 @@ def _select_and_scatter(emitter: Emitter, node: Node) -> str:
     scatter = scatter_ufunc_of(op.scatter)
     # Among zeros the sign of an extreme is chance in NumPy.
     if scatter is None or isinstance(op.scatter.results[0].op, ops.Maximum | ops.Minimum):
-        scatter = emitter.function(op.scatter, lanes=True)
+        scatter = combiner(emitter, op.scatter, node.operands[1].tensor_type.size)
     if not op.window_dimensions:
         return f"{emitter.function(op.scatter, lanes=True)}({initial}, {source})[0]"
     select = emitter.function(op.select, lanes=True)

@@ -34,7 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend", "compiler", "compiler.*"),
-    ("lazy", "live_values"),
+    ("lazy", "live_values", "pending"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing"),
     ("array",),
@@ -56,7 +56,7 @@ OPEN_TO_BACKENDS = (
 ALWAYS_INSTALLED = sys.stdlib_module_names | {"numpy", "ml_dtypes", "typing_extensions"}
 
 # Except these, which take long to import and are needed by few.
-COSTLY = ("importlib.metadata", "xarr.explanation.broadcast", "xarr_numpy.compiled")
+COSTLY = ("difflib", "importlib.metadata", "xarr.explanation.broadcast", "xarr_numpy.compiled")
 
 
 @dataclass(frozen=True)

@@ -197,8 +197,12 @@ def _extremum(direction: str, left: Sequence[Value], right: Sequence[Value]) -> 
 def _later_extremum(direction: str, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
     """The same where the index on the right is the greater one."""
     (a, i), (b, j) = left, right
-    chosen = _later(direction, a, b)
-    return chosen.select(b, a), chosen.select(j, i)
+    if a.dtype.kind != "f":
+        chosen = _later(direction, a, b)
+        return chosen.select(b, a), chosen.select(j, i)
+    # One select in the other: processors whose masks are whole vectors are slow to combine masks.
+    behind, ordered = b.le(a) if direction == "GT" else b.ge(a), a.eq(a)
+    return behind.select(a, ordered.select(b, a)), behind.select(i, ordered.select(j, i))
 
 
 def _later(direction: str, a: Value, b: Value) -> Value:

@@ -34,6 +34,7 @@ from xarr.compiler.groups import (
     whole,
 )
 from xarr.compiler.least_roots import least_roots
+from xarr.compiler.scans import scanned
 from xarr.compiler.scatters import has_rows
 from xarr.compiler.updates import placement
 from xarr.ir import ops
@@ -53,13 +54,16 @@ def fuse(
     worth: Callable[[Group], bool],
     describe: Callable[[ops.Fusion], str] | None = None,
     nests: bool = True,
+    thrift: int = 0,
 ) -> Graph:
     """`graph` with groups of nodes exchanged for `Fusion` nodes.
 
     `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe`
     for people what a group's loops cost, `nests` whether a reduction may be inside the loops of a group.
+    `thrift` is what to forgo for the sake of memory: 1 groups over the same elements that become one, 2 groups
+    with several results, since some of these are made too early.
     """
-    return _Fuser(least_roots(graph) if nests else graph, computes, describe, nests).run(worth)
+    return _Fuser(least_roots(graph) if nests else graph, computes, describe, nests).run(worth, thrift)
 
 
 class _Fuser:
@@ -86,12 +90,17 @@ class _Fuser:
         self.spans: dict[Group, tuple[int, int]] = {}
         self.order = {node: place for place, node in enumerate(graph.nodes)}
 
-    def run(self, worth: Callable[[Group], bool]) -> Graph:
+    def run(self, worth: Callable[[Group], bool], thrift: int = 0) -> Graph:
         for node in reversed(self.graph.nodes):
             self._place(node)
-        self._merge_siblings()
+        if not thrift:
+            self._merge_siblings()
         kept = {group for group in self.spans if worth(group)}
-        return _Builder(self.graph, self.groups, kept, self.describe).run() if kept else self.graph
+        builder = _Builder(self.graph, self.groups, kept, self.describe)
+        if thrift > 1:
+            kept = {group for group in kept if len(builder.outputs[group]) == 1}
+            builder = _Builder(self.graph, self.groups, kept, self.describe)
+        return builder.run() if kept else self.graph
 
     # --- where a node goes ---------------------------------------------------------------------------
 
@@ -149,6 +158,8 @@ class _Fuser:
             group = Group(domain, reduced)
             kept = [axis for axis in range(len(domain)) if axis not in reduced]
             group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
+        elif isinstance(node.op, ops.ReduceWindow):
+            group = Group(node.shape, (), along={node: {whole(node.shape)}}, scan=scanned(node))
         elif isinstance(node.op, ops.Scatter):
             updates = node.operands[2].shape
             group = Group(updates, (), along={node: {whole(updates)}}, scatter=node)
@@ -178,7 +189,10 @@ class _Fuser:
             return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
-            joined = group.placed is None and _join_reduction(node, asked, group, self.nests)
+            plain = group.placed is None and group.scan is None
+            joined = plain and _join_reduction(node, asked, group, self.nests)
+        elif isinstance(node.op, ops.ReduceWindow):
+            joined = _joins_scan(node, asked, group)
         else:
             joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
@@ -189,6 +203,8 @@ class _Fuser:
             group.along = before
             group.inner.pop(node, None)
             return False
+        if isinstance(node.op, ops.ReduceWindow):
+            group.scan = scanned(node)
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
@@ -222,7 +238,7 @@ class _Fuser:
     def _are_siblings(self, group: Group, other: Group) -> bool:
         if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
             return False
-        if group.placed != other.placed or group.inner or other.inner:
+        if (group.placed, group.scan) != (other.placed, other.scan) or group.inner or other.inner:
             return False
         shared = self._read(group) & self._read(other)
         if not any(node.tensor_type.size > 1 for node in shared):
@@ -305,9 +321,16 @@ class _Fuser:
         return last
 
 
+def _joins_scan(node: Node, asked: set[Along], group: Group) -> bool:
+    """Whether running totals are asked for where the loops of a group are, and go the way of its others."""
+    plain = not (group.reduced or group.inner or group.placed or group.scatter)
+    same_way = group.scan is None or group.scan == scanned(node)
+    return plain and same_way and asked == {whole(group.domain)}
+
+
 def _scatters(node: Node, scatter: Node) -> bool:
     """Whether an operation can be computed as a scatter goes along, in vectors unless it is cheap."""
-    if isinstance(node.op, ops.Reduce | ops.Scatter):
+    if isinstance(node.op, ops.Reduce | ops.ReduceWindow | ops.Scatter):
         return False
     return isinstance(node.op, (*CHEAP, ops.Gather)) or has_rows(scatter)
 
@@ -357,9 +380,23 @@ def _is_short_or_repeated(node: Node) -> bool:
     if not large or large[-1] not in own or prod(_kept(node)) < MANY:
         return False
     count = prod(shape[axis] for axis in own)
-    if combination(node).in_order:
+    if count == 1 or combination(node).in_order:
         return False
-    return 1 < count <= SHORT or (count > 1 and _is_repeated(node.operands[0]))
+    return (count <= SHORT and not _follows_reduction(node)) or _is_repeated(node.operands[0])
+
+
+def _follows_reduction(node: Node) -> bool:
+    """Whether a reduction's operand is another's result, all but element-wise operations: they make one group."""
+    stack, seen = list(node.operands[:1]), set(node.operands)
+    while stack and len(seen) < MOST_MEMBERS:
+        each = stack.pop()
+        if isinstance(each.op, ops.Reduce):
+            return True
+        if isinstance(each.op, Elementwise | ops.Convert | ops.Select):
+            new = [operand for operand in each.operands if operand not in seen]
+            seen.update(new)
+            stack.extend(new)
+    return False
 
 
 def _kept(node: Node) -> Ints:

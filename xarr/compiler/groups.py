@@ -64,6 +64,8 @@ class Group:
     along: dict[Node, set[Along]] = field(default_factory=dict)
     #: The scatter that is the group's only result; the domain is that of its updates.
     scatter: Node | None = None
+    #: The axis along which running totals go, and whether from its end.
+    scan: tuple[int, bool] | None = None
     inner: dict[Node, Ints] = field(default_factory=dict)
 
     def shape(self) -> Ints:
@@ -104,6 +106,8 @@ def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
         return [array] * count + [()] * count
     if isinstance(op, ops.GetTupleElement):
         return [along]
+    if isinstance(op, ops.ReduceWindow):
+        return [along, ()]
     if isinstance(op, ops.Scatter):
         scattered = (tuple(None for _ in node.shape), _indices_along(node, along), along)
         return [_one_where_one(operand, each) for operand, each in zip(node.operands, scattered, strict=True)]

@@ -130,11 +130,29 @@ class Carry:
     result: Value
 
 
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """Running totals of a vector loop.
+
+    `running` is in each turn what `initial` and the terms up to this turn give, combined in order by an associative
+    computation: `combined` computes from `left` and `right`, two totals of neighbouring terms.  `initial` is
+    computed before the loop.
+    """
+
+    initial: Value
+    term: Value
+    left: Value
+    right: Value
+    combined: Value
+    running: Value
+
+
 @dataclass(eq=False)
 class Loop:
     """Run the body for index = 0 … extent - 1; an extent that is a Value is computed before the loop.
 
-    A `vector` loop has no order, so it carries nothing: neighbouring turns run as lanes of one instruction.
+    A `vector` loop has no order, so it carries nothing but running totals (`prefixes`): neighbouring turns
+    run as lanes of one instruction.
     The outermost loop of a phase may have `bounds`: then its body runs once for each range of turns, whose first
     and whose end, one behind the last, the bounds are.  Where it `repeats`, each range costs so much by itself that
     two are no faster than one.
@@ -146,6 +164,7 @@ class Loop:
     body: list[Loop | Store] = field(default_factory=list)
     accumulators: list[Accumulator] = field(default_factory=list)
     carries: list[Carry] = field(default_factory=list)
+    prefixes: list[Prefix] = field(default_factory=list)
     bounds: tuple[Value, ...] = ()
     repeats: bool = False
 
@@ -177,6 +196,8 @@ class Loop:
             yield from accumulator.terms
         for carry in self.carries:
             yield carry.following
+        for prefix in self.prefixes:
+            yield prefix.term
 
 
 @dataclass(eq=False)
@@ -250,14 +271,17 @@ class _Writer:
         word = "vector " if loop.vector else ""
         extent = self.value(loop.extent, indent) if isinstance(loop.extent, Value) else loop.extent
         initial = [self.value(carry.initial, indent) for carry in loop.carries]
+        starts = [self.value(prefix.initial, indent) for prefix in loop.prefixes]
         if loop.bounds:
             first, end = (self.name(value, f"i{len(self.names)}") for value in loop.bounds)
             self.lines.append(f"{indent}{prefix}ranges {first} … {end} of {extent}:")
         else:
             self.lines.append(f"{indent}{prefix}{word}for {name} < {extent}:")
         inner = indent + "    "
-        for carry, first in zip(loop.carries, initial, strict=True):
-            self.lines.append(f"{inner}{self.name(carry.argument, f'c{len(self.names)}')} carries {first}")
+        for carry, number in zip(loop.carries, initial, strict=True):
+            self.lines.append(f"{inner}{self.name(carry.argument, f'c{len(self.names)}')} carries {number}")
+        for running, number in zip(loop.prefixes, starts, strict=True):
+            self.prefix(running, number, inner)
         for part in loop.body:
             if isinstance(part, Loop):
                 self.loop(part, inner)
@@ -283,6 +307,12 @@ class _Writer:
             following = self.value(carry.following, inner)
             self.lines.append(f"{inner}{self.names[carry.argument]} = {following}")
             self.names[carry.result] = self.names[carry.argument]
+
+    def prefix(self, prefix: Prefix, start: str, indent: str) -> None:
+        term = self.value(prefix.term, indent)
+        total = _expression(prefix.combined, {prefix.left: "a", prefix.right: "b"})
+        name = self.name(prefix.running, f"r{len(self.names)}")
+        self.lines.append(f"{indent}{name} runs over {term}  by {total}  from {start}")
 
     def name(self, value: Value, name: str) -> str:
         self.names[value] = name

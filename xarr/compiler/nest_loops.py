@@ -145,14 +145,16 @@ class Nest:
     def lanes(self) -> Lanes:
         ends_reduced = bool(self.runs) and self.runs[-1].reduced
         wide = self.kept_runs[-1].extent if self.kept_runs else 1
+        # Results along the reduced dimensions are stored in lanes along the last of them, or one by one.
+        stores = any(self.runs_along_all(node) for node in self.graph.results)
         if self.in_order and ends_reduced:
-            return "kept" if wide >= UNROLLED else "none"
+            return "kept" if wide >= UNROLLED and not stores else "none"
         if not self.inner_reductions:
             return "last"
         if self._reads_all() and self._fewest_inside() > UNROLLED:
             return "none" if any(self.combinations[n].in_order for n in self.inner_reductions) else "inner"
         several = any(self.stage_of[node] for node in self.visible if self._is_array(node))
-        if ends_reduced and wide >= WIDE_ENOUGH and not several:
+        if ends_reduced and wide >= WIDE_ENOUGH and not several and not stores:
             return "kept"
         return "last"
 
@@ -406,28 +408,39 @@ class Loops:
     def _looped(
         self, elements: Elements, found: Combination, index: Index, predicate: Value | None
     ) -> tuple[Value, ...]:
-        """One loop for each reduced dimension, two for a long last one: sums of sums lose less."""
-        sizes = inside_sizes(found.node)
+        """One loop for each reduced dimension, two for a long last one: sums of sums lose less.
+
+        Each turn of the innermost gathers two elements, apart, since a processor can add both at once.
+        """
+        lower = self.nest.lower
+        *sizes, last = inside_sizes(found.node)
         initial = self._initial(elements, found, found.in_order)
         vector = self.nest.lanes == "inner"
-        loops: list[Loop] = []
-        inner: list[Affine] = []
-        for size in sizes:
-            last = len(inner) + 1 == len(sizes)
-            long = last and not vector and not found.in_order and size >= 4 * CHAIN
-            if long:
-                loops.append(self._inner_loop("chain", -(-size // CHAIN)))
-                left = loops[-1].index * -CHAIN + size
-                extent = left.lt(CHAIN).select(left, CHAIN) if size % CHAIN else CHAIN
-                loops.append(self._inner_loop("k", extent))
-                inner.append(Affine(((loops[-2].index, CHAIN), (loops[-1].index, 1))))
-            else:
-                loops.append(self._inner_loop("k", size, vector and last))
-                inner.append(Affine(((loops[-1].index, 1),)))
+        loops = [self._inner_loop("k", size) for size in sizes]
+        places = [Affine(((loop.index, 1),)) for loop in loops]
+        at, width, left = Affine(), last, 0
+        if not vector and not found.in_order:
+            if last >= 4 * CHAIN and last % CHAIN == 0:
+                loops.append(self._inner_loop("chain", last // CHAIN))
+                at, width = Affine(((loops[-1].index, CHAIN),)), CHAIN
+            left = width % 2 if not sizes else 0
+        chains = 1 if vector or found.in_order or (width - left) % 2 else 2
+        loops.append(self._inner_loop("k", width // chains, vector))
         self.here.body.append(nested(loops))
-        terms = self._terms(self.elements(loops[-1]), found, index, inner, predicate)
-        gather(self.values, loops, [found.accumulator(self.nest.lower, terms, initial)])
-        return loops[0].accumulators[0].results
+        inner = self.elements(loops[-1])
+        gathered = []
+        for chain in range(chains):
+            place = at + Affine(((loops[-1].index, chains),), chain)
+            terms = self._terms(inner, found, index, [*places, place], predicate)
+            gathered.append(found.accumulator(lower, terms, initial))
+        gather(self.values, loops, gathered)
+        first, *others = [each.results for each in loops[0].accumulators]
+        for other in others:
+            first = found.combined(lower, first, other)
+        if left:
+            terms = self._terms(elements, found, index, [Affine((), last - 1)], predicate)
+            first = found.next(lower, first, terms)
+        return first
 
     def _inner_loop(self, name: str, extent: int | Value, vector: bool = False) -> Loop:
         loop = Loop(index_value(self.values, name), extent, vector)

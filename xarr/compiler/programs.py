@@ -53,7 +53,7 @@ class Programs:
     def get(self, key: tuple[Any, ...]) -> Compiled | None:
         found = self._programs.get(key)
         # While nothing has to go soon, the order does not matter, and keeping it costs a hash.
-        if found is not None and (2 * len(self) > self.count or 2 * self.nbytes_kept > self.nbytes):
+        if found is not None and (2 * len(self._programs) > self.count or 2 * self.nbytes_kept > self.nbytes):
             self._programs.move_to_end(key)
         return found
 

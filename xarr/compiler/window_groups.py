@@ -21,6 +21,9 @@ from xarr.ir.types import TensorType
 #: Cheap operations that are computed again for each window, at most.
 _FEW: Final = 4
 
+#: What reads elements at other places than that of its result's.
+_ELSEWHERE: Final = (ops.Gather, ops.Reduce, ops.ReduceWindow, ops.Scatter)
+
 Describe = Callable[[ops.Fusion], str]
 #: (domain of the loops, how many cheap and costly operations) -> whether to make a group.
 Worth = Callable[[tuple[int, ...], int, int], bool]
@@ -130,7 +133,7 @@ def _is_read_in_place(graph: Graph, entry: Node) -> bool:
     for node in graph.nodes:
         if below.isdisjoint(node.operands):
             continue
-        if isinstance(node.op, (*MOVES, ops.Reduce)) or node.shape != entry.shape:
+        if isinstance(node.op, (*MOVES, *_ELSEWHERE)) or node.shape != entry.shape:
             return False
         below.add(node)
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.ops.movement import BroadcastInDim, Reshape, Reverse, Slice, Transpose
@@ -34,28 +34,56 @@ def nbytes(type: Type) -> int:
     return sum(each.nbytes for each in element_types(type))
 
 
-def peak(graph: Graph, inside: Callable[[Node], int]) -> Peak:
+#: For a node the results that take the memory of an operand, which nothing needs any more: (result, operand).
+Reuse = Mapping[Node, Sequence[tuple[int, int]]]
+
+
+def peak(graph: Graph, inside: Callable[[Node], int], reuse: Reuse | None = None) -> Peak:
     """The most memory in use at once; `inside` says what an op needs besides operands and results."""
-    owner = _owners(graph)
-    last: dict[Node, int] = {}
+    arrays = _Arrays(graph, reuse or {})
+    last: dict[int, int] = {}
     for place, node in enumerate(graph.nodes):
-        last.update((owner[each], place) for each in (node, *node.operands))
+        for each in (node, *node.operands):
+            last.update((array, place) for array in arrays.of[each])
     arguments = sum(nbytes(node.type) for node in graph.parameters)
-    kept = {owner[node] for node in graph.results}.union(graph.parameters)
+    kept = {array for node in (*graph.results, *graph.parameters) for array in arrays.of[node]}
     in_use = most = arguments
     for place, node in enumerate(graph.nodes):
-        if owner[node] is node and node not in graph.parameters:
-            in_use += nbytes(node.type)
+        in_use += sum(arrays.nbytes[array] for array in arrays.made.get(node, ()))
         most = max(most, in_use + inside(node))
-        done = {owner[each] for each in (node, *node.operands)} - kept
-        in_use -= sum(nbytes(each.type) for each in done if last[each] == place)
+        done = {array for each in (node, *node.operands) for array in arrays.of[each]} - kept
+        in_use -= sum(arrays.nbytes[array] for array in done if last[array] == place)
     return Peak(most, arguments)
 
 
-def _owners(graph: Graph) -> dict[Node, Node]:
-    """For each node the one whose memory its value lies in."""
-    found = {node: node for node in graph.parameters}
-    for node in graph.nodes:
-        is_view = isinstance(node.op, _VIEWS) or node.op.result_number(node) is not None
-        found[node] = found[node.operands[0]] if is_view else node
-    return found
+class _Arrays:
+    """The arrays in memory, by number: those of each node, of which views share some, and those it makes."""
+
+    def __init__(self, graph: Graph, reuse: Reuse) -> None:
+        self.of: dict[Node, tuple[int, ...]] = {}
+        self.made: dict[Node, tuple[int, ...]] = {}
+        self.nbytes: list[int] = []
+        for node in graph.parameters:
+            self.of[node] = self._new(node, {})
+        for node in graph.nodes:
+            if node in self.of:
+                continue
+            number = node.op.result_number(node)
+            if number is not None:
+                found = self.of[node.operands[0]]
+                # A tuple that was an argument may show several arrays as one.
+                self.of[node] = found[number : number + 1] or found
+            elif isinstance(node.op, _VIEWS):
+                self.of[node] = self.of[node.operands[0]]
+            else:
+                taken = {result: self.of[node.operands[k]][0] for result, k in reuse.get(node, ())}
+                self.of[node] = self._new(node, taken)
+                self.made[node] = tuple(array for array in self.of[node] if array not in taken.values())
+
+    def _new(self, node: Node, taken: Mapping[int, int]) -> tuple[int, ...]:
+        found = []
+        for number, type in enumerate(element_types(node.type)):
+            if number not in taken:
+                self.nbytes.append(nbytes(type))
+            found.append(taken.get(number, len(self.nbytes) - 1))
+        return tuple(found)

@@ -8,6 +8,22 @@ A key is used once; `split` makes new ones of it.  Bits come from Threefry-2x32 
 with its default `jax_threefry_partitionable`.  Element types default to xarr's (float64, int64).
 """
 
+from xarr.random.counts import (
+    binomial as binomial,
+    multinomial as multinomial,
+    poisson as poisson,
+)
+from xarr.random.gammas import (
+    ball as ball,
+    beta as beta,
+    chisquare as chisquare,
+    dirichlet as dirichlet,
+    f as f,
+    gamma as gamma,
+    generalized_normal as generalized_normal,
+    loggamma as loggamma,
+    t as t,
+)
 from xarr.random.keys import (
     Key as Key,
     PRNGKey as PRNGKey,
@@ -41,4 +57,10 @@ from xarr.random.samplers import (
     truncated_normal as truncated_normal,
     uniform as uniform,
     weibull_min as weibull_min,
+)
+from xarr.random.vectors import (
+    double_sided_maxwell as double_sided_maxwell,
+    maxwell as maxwell,
+    multivariate_normal as multivariate_normal,
+    wald as wald,
 )

@@ -172,9 +172,7 @@ def split(key: KeyLike, num: int | Shape = 2) -> KeyLike:
     """
     data = one_key("split", key)
     shape = sizes_of("split", num)
-    first, second = _stream(data, shape)
-    columns = [lax.reshape(wrap(term.node, data._backend), (*shape, 1)) for term in (first, second)]
-    new = lax.concatenate(columns, len(shape))
+    new = _words_together(_stream(data, shape), shape, data._backend)
     return Key(new) if isinstance(key, Key) else new
 
 
@@ -211,23 +209,40 @@ def bits(key: KeyLike, shape: Shape = (), dtype: DTypeLike = np.uint32) -> Array
 
 
 def random_bits(data: Array, width: int, shape: tuple[int, ...]) -> Array:
-    """`width` random bits in each element, from the words of a single key."""
+    """`width` random bits in each element, from the words of a single key, or of a key for each element."""
     first, second = _stream(data, shape)
     short = (first ^ second).to(np.dtype(f"uint{width}"))
     return wrap((joined(first, second) if width == 64 else short).node, data._backend)
 
 
+def split_each(data: Array, count: int = 2) -> tuple[Array, ...]:
+    """`count` new keys from each of many, whose words lie in the last dimension."""
+    shape, backend = data.shape[:-1], data._backend
+    key, high = _key_terms(data, shape), filled(0, shape, U32)
+    pairs = [threefry2x32(key, (high, filled(number, shape, U32))) for number in range(count)]
+    return tuple([_words_together(pair, shape, backend) for pair in pairs])
+
+
+def _words_together(pair: Pair, shape: tuple[int, ...], backend: Any) -> Array:
+    return lax.concatenate([lax.reshape(wrap(term.node, backend), (*shape, 1)) for term in pair], len(shape))
+
+
 def _stream(data: Array, shape: tuple[int, ...]) -> Pair:
-    """Two words for each place, whose row-major number is the counter."""
+    """Two words for each place, whose row-major number is the counter; 0 where each place has its own key."""
     is_short = prod(shape) <= 2**32
-    counter = (filled(0, shape, U32), places(shape, U32)) if is_short else words(places(shape, U64))
+    if data.ndim > 1:
+        counter = (filled(0, shape, U32), filled(0, shape, U32))
+    else:
+        counter = (filled(0, shape, U32), places(shape, U32)) if is_short else words(places(shape, U64))
     return threefry2x32(_key_terms(data, shape), counter)
 
 
 def _key_terms(data: Array, shape: tuple[int, ...]) -> Pair:
-    first, second = (
-        spread(Term(lax.squeeze(lax.slice(data, (index,), (index + 1,)))._node), shape) for index in range(2)
-    )
+    columns = [lax.slice_in_dim(data, at, at + 1, axis=data.ndim - 1) for at in range(2)]
+    if data.ndim > 1:
+        first, second = (Term(lax.squeeze(column, (data.ndim - 1,))._node) for column in columns)
+    else:
+        first, second = (spread(Term(lax.squeeze(column)._node), shape) for column in columns)
     return first, second
 
 

@@ -10,78 +10,32 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, default_of, info, real_part_of
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.explanation.late import broadcast_error
 from xarr.functions.creation_functions import arange, asarray
 from xarr.host import is_weak
-from xarr.ir.ops.formula import Term, xla_log1p
-from xarr.ir.ops.special import xla_erf_inv
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import wrap
-from xarr.random.keys import KeyLike, Shape, check_fits, one_key, random_bits, sizes_of, split
+from xarr.random.draws import (
+    DType,
+    Sizes,
+    draw_normal,
+    draw_uniform,
+    erf_inv,
+    float_type,
+    log1p,
+    number,
+    pair,
+    shape_like,
+    spread_to,
+)
+from xarr.random.keys import KeyLike, Shape, check_fits, one_key, random_bits, sizes_of
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
-DType = np.dtype[Any]
-Sizes = tuple[int, ...]
 _INT64: Final = np.dtype(np.int64)
-
-
-# --- helpers -----------------------------------------------------------------------------------------
-
-
-def _float_type(name: str, dtype: DTypeLike | None, also: frozenset[DType] = frozenset()) -> DType:
-    element = default_float() if dtype is None else canonical(dtype)
-    if element not in FLOAT | also or element.itemsize < 2:
-        kinds = "float or complex" if also else "float"
-        raise DTypeError(f"{name}: wanted a {kinds} type of at least 16 bits, got {element}")
-    return element
-
-
-def _spread(name: str, value: ArrayLike, shape: Sizes, dtype: DType) -> Array:
-    """A parameter in the type and the shape of the result, to which it broadcasts by NumPy's rule."""
-    given = value if is_weak(value) else asarray(value)
-    if dtype not in COMPLEX and (isinstance(given, complex) or getattr(given, "dtype", None) in COMPLEX):
-        raise DTypeError(
-            f"{name}: wanted real parameters, got complex ones; take .real, .imag or abs() first"
-        )
-    if is_weak(value):
-        return lax.full(shape, float(value) if dtype in FLOAT else value, dtype)
-    array = lax.convert_element_type(given, dtype)
-    check_fits(name, shape, array.shape)
-    return lax.broadcast_in_dim(array, shape, range(len(shape) - array.ndim, len(shape)))
-
-
-def _shape_like(name: str, shape: Shape | None, **parameters: ArrayLike) -> Sizes:
-    """The shape asked for, else that to which the parameters broadcast.  BroadcastError if they do not."""
-    shapes = [() if is_weak(value) else asarray(value).shape for value in parameters.values()]
-    if shape is None:
-        alignment = align_numpy(*shapes)
-        if isinstance(alignment, Misfit):
-            raise broadcast_error(name, shapes, names=tuple(parameters))
-        return alignment.result
-    sizes = sizes_of(name, shape)
-    check_fits(name, sizes, *shapes)
-    return sizes
-
-
-def _pair(data: Array) -> tuple[Array, Array]:
-    """The words of two new keys."""
-    both = split(data)
-    return lax.index_in_dim(both, 0, keepdims=False), lax.index_in_dim(both, 1, keepdims=False)
-
-
-def _number(value: float, dtype: DType) -> Any:
-    return np.asarray(value, dtype)[()]
-
-
-def _log1p(x: Array) -> Array:
-    return wrap(xla_log1p(Term(x._node)).node, x._backend)
 
 
 # --- uniform -----------------------------------------------------------------------------------------
@@ -99,24 +53,9 @@ def uniform(
     minval, maxval: numbers, or arrays that broadcast to `shape`.
     Raises DTypeError for a type that is no float, ShapeError for parameters that do not fit.
     """
-    element = _float_type("uniform", dtype)
+    element = float_type("uniform", dtype)
     sizes = sizes_of("uniform", shape)
-    return _uniform("uniform", one_key("uniform", key), sizes, element, minval, maxval)
-
-
-def _uniform(
-    name: str, data: Array, shape: Sizes, dtype: DType, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
-) -> Array:
-    low, high = (_spread(name, value, shape, dtype) for value in (minval, maxval))
-    width, mantissa = 8 * dtype.itemsize, int(info(dtype).nmant)
-    drawn = 8 if mantissa < 8 else width
-    unsigned = np.dtype(f"uint{width}")
-    found = lax.convert_element_type(random_bits(data, drawn, shape), unsigned)
-    # Random mantissa bits behind the exponent of 1 make a float in [1, 2).
-    one = np.asarray(1, dtype).view(unsigned)[()]
-    found = lax.bitwise_or(lax.shift_right_logical(found, unsigned.type(drawn - mantissa)), one)
-    unit = lax.sub(lax.bitcast_convert_type(found, dtype), _number(1, dtype))
-    return lax.max(low, lax.add(lax.mul(unit, lax.sub(high, low)), low))
+    return draw_uniform("uniform", one_key("uniform", key), sizes, element, minval, maxval)
 
 
 def randint(
@@ -160,7 +99,7 @@ def _randint(data: Array, shape: Sizes, dtype: DType, low: Any, high: Any) -> Ar
     low, high = (_integers(value, greatest, shape, dtype) for value in (low, high))
     width = 8 * dtype.itemsize
     unsigned = np.dtype(f"uint{width}")
-    first, second = (random_bits(words, width, shape) for words in _pair(data))
+    first, second = (random_bits(words, width, shape) for words in pair(data))
     span = lax.convert_element_type(lax.sub(high, low), unsigned)
     span = lax.select(lax.le(high, low), lax.full_like(span, 1), span)
     span = lax.select(lax.bitwise_and(beyond, lax.gt(high, low)), lax.add(span, unsigned.type(1)), span)
@@ -177,7 +116,7 @@ def _beyond(high: Any, greatest: int, shape: Sizes) -> Array:
     own = high.dtype
     if int(info(own).max) <= greatest:
         return lax.full(shape, False, np.bool_)
-    return _spread("randint", lax.gt(high, own.type(greatest)), shape, np.dtype(np.bool_))
+    return spread_to("randint", lax.gt(high, own.type(greatest)), shape, np.dtype(np.bool_))
 
 
 def _integers(value: Any, greatest: int, shape: Sizes, dtype: DType) -> Array:
@@ -186,7 +125,7 @@ def _integers(value: Any, greatest: int, shape: Sizes, dtype: DType) -> Array:
     own = value.dtype
     if int(info(own).max) > greatest:
         value = lax.min(value, own.type(greatest))
-    return _spread("randint", value, shape, dtype)
+    return spread_to("randint", value, shape, dtype)
 
 
 def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low") -> Array:
@@ -197,17 +136,17 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode
     """
     if mode not in ("low", "high"):
         raise InputError(f"bernoulli: wanted 'low' or 'high' for mode, got {mode!r}")
-    sizes = _shape_like("bernoulli", shape, p=p)
+    sizes = shape_like("bernoulli", shape, p=p)
     dtype = default_float() if is_weak(p) else asarray(p).dtype
     if dtype not in FLOAT or isinstance(p, bool) or (is_weak(p) and not isinstance(p, float)):
         raise DTypeError(f"bernoulli: wanted a float probability, got {p if is_weak(p) else dtype}")
-    bound = _spread("bernoulli", p, sizes, dtype)
+    bound = spread_to("bernoulli", p, sizes, dtype)
     data = one_key("bernoulli", key)
     if mode == "low":
-        return lax.lt(_uniform("bernoulli", data, sizes, dtype), bound)
-    both = _uniform("bernoulli", data, (2, *sizes), dtype)
+        return lax.lt(draw_uniform("bernoulli", data, sizes, dtype), bound)
+    both = draw_uniform("bernoulli", data, (2, *sizes), dtype)
     first, second = (lax.index_in_dim(both, at, keepdims=False) for at in range(2))
-    fine = lax.mul(second, _number(2.0 ** -int(info(dtype).nmant), dtype))
+    fine = lax.mul(second, number(2.0 ** -int(info(dtype).nmant), dtype))
     return lax.lt(fine, lax.sub(bound, first))
 
 
@@ -215,7 +154,7 @@ def rademacher(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) 
     """-1 or 1, each with probability 1/2; an int64 array unless `dtype` says otherwise."""
     element = default_of(int) if dtype is None else canonical(dtype)
     found = lax.convert_element_type(bernoulli(key, 0.5, shape), element)
-    two, one = _number(2, element), _number(1, element)
+    two, one = number(2, element), number(1, element)
     return lax.sub(lax.mul(found, two), one)
 
 
@@ -227,24 +166,13 @@ def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
 
     Raises DTypeError for a type that is neither float nor complex.
     """
-    element = _float_type("normal", dtype, COMPLEX)
+    element = float_type("normal", dtype, COMPLEX)
     sizes, data = sizes_of("normal", shape), one_key("normal", key)
     if element not in COMPLEX:
-        return _normal(data, sizes, element)
+        return draw_normal(data, sizes, element)
     real = real_part_of(element)
-    first, second = (_normal(words, sizes, real) for words in _pair(data))
-    return lax.div(lax.complex(first, second), _number(math.sqrt(2), element))
-
-
-def _normal(data: Array, shape: Sizes, dtype: DType) -> Array:
-    low = np.nextafter(_number(-1, dtype), _number(0, dtype))
-    u = _uniform("normal", data, shape, dtype, low, _number(1, dtype))
-    return lax.mul(_number(math.sqrt(2), dtype), _erf_inv(u))
-
-
-def _erf_inv(x: Array) -> Array:
-    """erf_inv with XLA's error, which is that of `lax.erf_inv` but in float64."""
-    return lax.erf_inv(x) if x.dtype.itemsize < 8 else wrap(xla_erf_inv(Term(x._node)).node, x._backend)
+    first, second = (draw_normal(words, sizes, real) for words in pair(data))
+    return lax.div(lax.complex(first, second), number(math.sqrt(2), element))
 
 
 def truncated_normal(
@@ -255,13 +183,13 @@ def truncated_normal(
     dtype: DTypeLike | None = None,
 ) -> Array:
     """Normal numbers between `lower` and `upper`, numbers or arrays that broadcast to `shape`."""
-    element = _float_type("truncated_normal", dtype)
-    sizes = _shape_like("truncated_normal", shape, lower=lower, upper=upper)
-    low, high = (_spread("truncated_normal", value, sizes, element) for value in (lower, upper))
-    root = _number(math.sqrt(2), element)
+    element = float_type("truncated_normal", dtype)
+    sizes = shape_like("truncated_normal", shape, lower=lower, upper=upper)
+    low, high = (spread_to("truncated_normal", value, sizes, element) for value in (lower, upper))
+    root = number(math.sqrt(2), element)
     a, b = (lax.erf(lax.div(value, root)) for value in (low, high))
-    u = _uniform("truncated_normal", one_key("truncated_normal", key), sizes, element, a, b)
-    found = lax.mul(root, _erf_inv(u))
+    u = draw_uniform("truncated_normal", one_key("truncated_normal", key), sizes, element, a, b)
+    found = lax.mul(root, erf_inv(u))
     above = lax.nextafter(low, lax.full_like(low, math.inf))
     below = lax.nextafter(high, lax.full_like(high, -math.inf))
     return lax.min(lax.max(found, above), below)
@@ -271,10 +199,10 @@ def lognormal(
     key: KeyLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
     """exp(sigma x) of normal x."""
-    element = _float_type("lognormal", dtype)
-    sizes = _shape_like("lognormal", shape, sigma=sigma)
-    drawn = _normal(one_key("lognormal", key), sizes, element)
-    return lax.exp(lax.mul(drawn, _spread("lognormal", sigma, sizes, element)))
+    element = float_type("lognormal", dtype)
+    sizes = shape_like("lognormal", shape, sigma=sigma)
+    drawn = draw_normal(one_key("lognormal", key), sizes, element)
+    return lax.exp(lax.mul(drawn, spread_to("lognormal", sigma, sizes, element)))
 
 
 # --- by inverting the distribution -------------------------------------------------------------------
@@ -284,15 +212,15 @@ def _drawn(
     name: str, key: KeyLike, shape: Shape, dtype: DTypeLike | None, low: str | float = 0.0
 ) -> tuple[Array, DType]:
     """Uniform numbers from `low`, a number or the name of one that finfo knows, up to 1."""
-    element = _float_type(name, dtype)
+    element = float_type(name, dtype)
     least = getattr(info(element), low) if isinstance(low, str) else low
-    return _uniform(name, one_key(name, key), sizes_of(name, shape), element, least, 1.0), element
+    return draw_uniform(name, one_key(name, key), sizes_of(name, shape), element, least, 1.0), element
 
 
 def exponential(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density exp(-x), x >= 0."""
     u, _ = _drawn("exponential", key, shape, dtype)
-    return lax.neg(_log1p(lax.neg(u)))
+    return lax.neg(log1p(lax.neg(u)))
 
 
 def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None) -> Array:
@@ -300,45 +228,45 @@ def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode
 
     mode: "low" (the default), or "high" for twice the random bits, which reach further into the tail.
     """
-    element = _float_type("gumbel", dtype)
+    element = float_type("gumbel", dtype)
     sizes, data = sizes_of("gumbel", shape), one_key("gumbel", key)
     if mode not in (None, "low", "high"):
         raise InputError(f"gumbel: wanted 'low' or 'high' for mode, got {mode!r}")
     tiny = float(info(element).tiny)
     if mode != "high":
-        u = _uniform("gumbel", data, sizes, element, tiny, 1.0)
+        u = draw_uniform("gumbel", data, sizes, element, tiny, 1.0)
         return lax.neg(lax.log(lax.neg(lax.log(u))))
-    both = _uniform("gumbel", data, (2, *sizes), element)
+    both = draw_uniform("gumbel", data, (2, *sizes), element)
     high, low = (lax.index_in_dim(both, at, keepdims=False) for at in range(2))
-    fine = lax.mul(low, _number(2.0 ** -int(info(element).nmant), element))
-    u = lax.select(lax.ge(high, 0.5), high, lax.add(lax.add(high, fine), _number(tiny, element)))
-    return lax.neg(lax.log(lax.neg(_log1p(lax.neg(u)))))
+    fine = lax.mul(low, number(2.0 ** -int(info(element).nmant), element))
+    u = lax.select(lax.ge(high, 0.5), high, lax.add(lax.add(high, fine), number(tiny, element)))
+    return lax.neg(lax.log(lax.neg(log1p(lax.neg(u)))))
 
 
 def laplace(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density exp(-|x|) / 2."""
-    element = _float_type("laplace", dtype)
+    element = float_type("laplace", dtype)
     u, _ = _drawn("laplace", key, shape, element, -1.0 + float(info(element).epsneg))
-    return lax.mul(lax.sign(u), _log1p(lax.neg(lax.abs(u))))
+    return lax.mul(lax.sign(u), log1p(lax.neg(lax.abs(u))))
 
 
 def logistic(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers whose distribution function is 1 / (1 + exp(-x))."""
     u, _ = _drawn("logistic", key, shape, dtype, "tiny")
-    return lax.sub(lax.log(u), _log1p(lax.neg(u)))
+    return lax.sub(lax.log(u), log1p(lax.neg(u)))
 
 
 def cauchy(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density 1 / (pi (1 + x²))."""
     u, element = _drawn("cauchy", key, shape, dtype, "eps")
-    return lax.tan(lax.mul(_number(math.pi, element), lax.sub(u, _number(0.5, element))))
+    return lax.tan(lax.mul(number(math.pi, element), lax.sub(u, number(0.5, element))))
 
 
 def pareto(key: KeyLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density b / x**(b + 1), x >= 1."""
-    element = _float_type("pareto", dtype)
-    sizes = _shape_like("pareto", shape, b=b)
-    return lax.exp(lax.div(exponential(key, sizes, element), _spread("pareto", b, sizes, element)))
+    element = float_type("pareto", dtype)
+    sizes = shape_like("pareto", shape, b=b)
+    return lax.exp(lax.div(exponential(key, sizes, element), spread_to("pareto", b, sizes, element)))
 
 
 def weibull_min(
@@ -349,22 +277,22 @@ def weibull_min(
     dtype: DTypeLike | None = None,
 ) -> Array:
     """Numbers of the Weibull distribution, scale (-log u)**(1 / concentration)."""
-    element = _float_type("weibull_min", dtype)
-    sizes = _shape_like("weibull_min", shape, scale=scale, concentration=concentration)
+    element = float_type("weibull_min", dtype)
+    sizes = shape_like("weibull_min", shape, scale=scale, concentration=concentration)
     base = exponential(key, sizes, element)
-    power = lax.div(_number(1, element), _spread("weibull_min", concentration, sizes, element))
-    return lax.mul(lax.pow(base, power), _spread("weibull_min", scale, sizes, element))
+    power = lax.div(number(1, element), spread_to("weibull_min", concentration, sizes, element))
+    return lax.mul(lax.pow(base, power), spread_to("weibull_min", scale, sizes, element))
 
 
 def rayleigh(
     key: KeyLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
     """Numbers of the density x / scale² exp(-x² / (2 scale²)), x >= 0."""
-    element = _float_type("rayleigh", dtype)
-    sizes = _shape_like("rayleigh", shape, scale=scale)
+    element = float_type("rayleigh", dtype)
+    sizes = shape_like("rayleigh", shape, scale=scale)
     u, _ = _drawn("rayleigh", key, sizes, element)
-    root = lax.sqrt(lax.mul(lax.log(u), _number(-2, element)))
-    return lax.mul(_spread("rayleigh", scale, sizes, element), root)
+    root = lax.sqrt(lax.mul(lax.log(u), number(-2, element)))
+    return lax.mul(spread_to("rayleigh", scale, sizes, element), root)
 
 
 def triangular(
@@ -376,12 +304,12 @@ def triangular(
     dtype: DTypeLike | None = None,
 ) -> Array:
     """Numbers between `left` and `right` whose density is a triangle with its top at `mode`."""
-    element = _float_type("triangular", dtype)
-    sizes = _shape_like("triangular", shape, left=left, mode=mode, right=right)
-    a, c, b = (_spread("triangular", value, sizes, element) for value in (left, mode, right))
+    element = float_type("triangular", dtype)
+    sizes = shape_like("triangular", shape, left=left, mode=mode, right=right)
+    a, c, b = (spread_to("triangular", value, sizes, element) for value in (left, mode, right))
     top = lax.div(lax.sub(c, a), lax.sub(b, a))
     u, _ = _drawn("triangular", key, sizes, element)
-    rest = lax.sub(_number(1, element), u)
+    rest = lax.sub(number(1, element), u)
     rising = lax.add(a, lax.sqrt(lax.mul(lax.mul(u, lax.sub(b, a)), lax.sub(c, a))))
     falling = lax.sub(b, lax.sqrt(lax.mul(lax.mul(rest, lax.sub(b, a)), lax.sub(b, c))))
     return lax.select(lax.lt(u, top), rising, falling)
@@ -392,12 +320,12 @@ def geometric(
 ) -> Array:
     """How many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so."""
     element = default_of(int) if dtype is None else canonical(dtype)
-    sizes = _shape_like("geometric", shape, p=p)
+    sizes = shape_like("geometric", shape, p=p)
     real = default_float() if is_weak(p) else asarray(p).dtype
-    u = _uniform("geometric", one_key("geometric", key), sizes, _float_type("geometric", real))
+    u = draw_uniform("geometric", one_key("geometric", key), sizes, float_type("geometric", real))
     u = lax.select(lax.eq(u, 0.0), lax.full_like(u, 1), u)
-    chance = _log1p(lax.neg(_spread("geometric", p, sizes, real)))
-    trials = lax.add(lax.floor(lax.div(lax.log(u), chance)), _number(1, real))
+    chance = log1p(lax.neg(spread_to("geometric", p, sizes, real)))
+    trials = lax.add(lax.floor(lax.div(lax.log(u), chance)), number(1, real))
     return lax.convert_element_type(trials, element)
 
 
@@ -425,7 +353,7 @@ def _shuffled(data: Array, x: Array, axis: int) -> Array:
     """Sorted by random numbers, as often as it takes to make equal ones unlikely."""
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     for _ in range(rounds):
-        data, drawn = _pair(data)
+        data, drawn = pair(data)
         _, x = lax.sort_key_val(random_bits(drawn, 32, x.shape), x, axis)
     return x
 
@@ -486,7 +414,7 @@ def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike |
         order = lax.sort_key_val(lax.neg(scores), arange(count))[1]
         return lax.reshape(lax.slice_in_dim(order, 0, draws), shape)
     total = lax.cumsum(weights)
-    u = lax.sub(_number(1, dtype), _uniform("choice", data, shape, dtype))
+    u = lax.sub(number(1, dtype), draw_uniform("choice", data, shape, dtype))
     last = lax.index_in_dim(total, count - 1, keepdims=False)
     return _first_not_below(total, lax.mul(lax.broadcast_in_dim(last, shape, ()), u))
 

@@ -35,6 +35,7 @@ from xarr.host import scalar
 from xarr.ir.graph import Graph, Leaf, Node, data, data_of
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
+from xarr.transforms.donation import claim
 from xarr.transforms.signature import Argument, Call, Signature, Static, exact
 from xarr.transforms.weak import computed
 from xarr.tree import Structure
@@ -129,15 +130,22 @@ class Traced:
         lazy.evaluate(*outer)
         graph = lower(self.graph, owner, hot=True)
         hidden = tuple([lazy.buffer_of(node, owner) for node in self.captured])
-        return Compiled(owner.compile(graph), graph, hidden, outer)
+        given = [self.arrays.index(place) for place in self.donation.leaves if place in self.arrays]
+        program = owner.compile_owning(graph, given) if given else owner.compile(graph)
+        return Compiled(program, graph, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
         compiled, owner = self.compiled(), self.owner
         lazy.evaluate(*[leaf for leaf in leaves if isinstance(leaf, Handle)])
+        for place in self.donation.leaves:
+            claim(leaves[place], owner)
         buffers = [_buffer(leaves[place], owner) for place in self.arrays]
         names = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
         buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
+        for place in self.donation.leaves:
+            if isinstance(leaves[place], Handle):
+                leaves[place]._give_away(self.donation.taker)
         try:
             values = compiled.program(*buffers, *compiled.hidden)
         except BaseException as error:
@@ -145,9 +153,6 @@ class Traced:
             raise
         pairs = list(zip(self.graph.result_types, values, strict=True))
         results = [lazy.wrap(data(*pairs[place], owner), owner) for place in self.places]
-        for place in self.donation.leaves:
-            if isinstance(leaves[place], Handle):
-                leaves[place]._give_away(self.donation.taker)
         return tree.unflatten(self.structure, results)
 
 
@@ -248,6 +253,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "overrides": config._overrides.get,
     "MISSED": MISSED,
     "apart": apart,
+    "claim": claim,
     "exact": exact,
     "scalar": scalar,
     "array": np.array,
@@ -273,8 +279,8 @@ class _Writer:
         self._unless("config['_global'] is not settings", "overrides() is not overridden")
         for place, number in enumerate(self.traced.numbers):
             self._number(f"c{place}", number)
-        self._call()
         self._donate()
+        self._call()
         self._results()
         names = ", ".join(["program", "explain", "backend", "settings", "overridden", *self.constants])
         body = "\n".join([f"        {line}" for line in self.lines])
@@ -439,6 +445,8 @@ class _Writer:
         donation = self.traced.donation
         for place in donation.leaves:
             if self.call.sources[place] == "Array":
+                # The variables for the node and the buffer refer to them once more.
+                self.lines.append(f"claim(x{place}, backend, 1)")
                 self.lines.append(f"x{place}._give_away({self._name('W', donation.taker)})")
 
     def _results(self) -> None:

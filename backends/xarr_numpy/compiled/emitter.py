@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from xarr.compiler.loops import Accumulator, Carry, Kernel, Loop, Store
+from xarr.compiler.loops import Accumulator, Carry, Kernel, Loop, Prefix, Store
 from xarr.compiler.scalars import Value
 from xarr_numpy.compiled.instructions import Block, register_type
 from xarr_numpy.compiled.registers import SHORT, UNROLL, Registers, order_of, roots_of
@@ -49,6 +49,8 @@ class _Function(Registers):
         self.hoist(loop)
         if isinstance(loop.extent, Value) and loop.most_turns == 1 and not loop.accumulators + loop.carries:
             self._once_or_not(loop, end)
+        elif loop.prefixes:
+            self._prefix_loop(loop, begin, end)
         elif loop.vector and begin == "0" and self._is_one_register(loop):
             self._one_register(loop, end)
         elif loop.vector:
@@ -70,7 +72,9 @@ class _Function(Registers):
 
     def _is_one_register(self, loop: Loop) -> bool:
         """Whether a vector loop that does nothing but store has one turn."""
-        stores = not loop.accumulators and all(isinstance(part, Store) for part in loop.body)
+        stores = not (loop.accumulators or loop.prefixes) and all(
+            isinstance(part, Store) for part in loop.body
+        )
         return stores and isinstance(loop.extent, int) and loop.extent <= self.width
 
     def _one_register(self, loop: Loop, end: str) -> None:
@@ -229,9 +233,12 @@ class _Function(Registers):
         self.vectors.add(loop.index)
         starts = self._starts(loop.accumulators, [True] * len(loop.accumulators))
         held = [list(starts) for _ in range(copies)]
-        chunked = bool(loop.accumulators) and not (
-            isinstance(loop.extent, int) and loop.extent <= 2 * CHUNK * step
+        rounded = any(
+            value.dtype.kind == "f" and value.op in ("add", "mul")
+            for accumulator in loop.accumulators
+            for value in accumulator.combined
         )
+        chunked = rounded and not (isinstance(loop.extent, int) and loop.extent <= 2 * CHUNK * step)
         if chunked:
             held = self._chunks(loop, begin, middle, held, step)
         else:
@@ -249,11 +256,93 @@ class _Function(Registers):
             folded = self._fold(accumulator, registers)
             self.block.names.update(zip(accumulator.results, folded, strict=True))
 
+    # --- running totals ----------------------------------------------------------------------------------
+
+    def _prefix_loop(self, loop: Loop, begin: str, end: str) -> None:
+        """One register a turn; each goes on from the total of those before."""
+        self.vectors.add(loop.index)
+        self.vectors.update(prefix.running for prefix in loop.prefixes)
+        initial = [prefix.initial for prefix in loop.prefixes]
+        self.compute(initial)
+        held = [self.block.operand(value, self.width) for value in initial]
+        count = self.line(f"sub nsw i64 {end}, {begin}")
+        full = self.line(f"and i64 {count}, {-self.width}")
+        middle = self.line(f"add nsw i64 {begin}, {full}")
+        held = self._prefix_turns(loop, begin, middle, held, masked=False)
+        length = loop.extent if isinstance(loop.extent, int) and begin == "0" else 1
+        if length % self.width:
+            self._prefix_turns(loop, middle, end, held, masked=True)
+
+    def _prefix_turns(self, loop: Loop, begin: str, end: str, held: list[str], masked: bool) -> list[str]:
+        """A loop of one register a turn; the totals at its end, in all lanes."""
+        head, body, done = self.labels("head", "body", "done")
+        before_label = self.label
+        self.write(f"br label %{head}")
+        self.begin(head)
+        base = f"%{head}.i"
+        slots = [f"%{head}.p{number}" for number in range(len(held))]
+        place = len(self.lines)
+        self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
+        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
+        outside, around_base, around_mask = self.inner(), dict(self.base), self.mask
+        self.begin(body)
+        self.base[loop.index] = base
+        if masked:
+            self.mask = self._first_lanes(base, end)
+        following = [self._runs(prefix, slot) for prefix, slot in zip(loop.prefixes, slots, strict=True)]
+        self._body(loop)
+        self.base, self.mask = around_base, around_mask
+        next_base = self.line(f"add nsw i64 {base}, {self.width}")
+        last = self.label
+        self.write(f"br label %{head}")
+        phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{last} ]"]
+        kinds = [register_type(prefix.running.dtype, self.width) for prefix in loop.prefixes]
+        rows = zip(slots, kinds, held, following, strict=True)
+        phis += [
+            f"{slot} = phi {kind} [ {x}, %{before_label} ], [ {y}, %{last} ]" for slot, kind, x, y in rows
+        ]
+        self.lines[place:place] = phis
+        self.leave(outside)
+        self.begin(done)
+        return slots
+
+    def _runs(self, prefix: Prefix, before: str) -> str:
+        """Give the totals of a turn a register; what goes on to the next turn."""
+        width = self.width
+        self.compute([prefix.term])
+        found = self.block.operand(prefix.term, width)
+        kind = register_type(prefix.term.dtype, width)
+        distance = 1
+        while distance < width:
+            shifted = self._lanes_of(kind, found, [max(0, lane - distance) for lane in range(width)])
+            total = self._total(prefix, shifted, found)
+            has_more = ", ".join(f"i1 {'true' if lane >= distance else 'false'}" for lane in range(width))
+            found = self.line(f"select <{width} x i1> <{has_more}>, {kind} {total}, {kind} {found}")
+            distance *= 2
+        self.block.names[prefix.running] = self._total(prefix, before, found)
+        # The last lane of the totals, but sooner there than by way of them.
+        return self._total(prefix, before, self._lanes_of(kind, found, [width - 1] * width))
+
+    def _lanes_of(self, kind: str, register: str, lanes: list[int]) -> str:
+        order = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.line(f"shufflevector {kind} {register}, {kind} poison, <{self.width} x i32> <{order}>")
+
+    def _total(self, prefix: Prefix, left: str, right: str) -> str:
+        block = Block(self.width, lambda value: True, prefix=f"{self.labels('c')[0]}.")
+        block.emit([prefix.combined], {prefix.left: left, prefix.right: right})
+        found = block.operand(prefix.combined, self.width)
+        self.flush()
+        self.lines += block.lines
+        self.declarations |= block.declarations
+        self.helpers |= block.functions
+        return found
+
     def _copies(self, loop: Loop) -> int:
         size = len(order_of(root for each in loop.walk() for root in roots_of(each)))
         if len(loop.body) and any(isinstance(part, Loop) for part in loop.body):
             return 1
-        wanted = UNROLL if loop.accumulators else 2
+        gathered = sum(len(accumulator.results) for accumulator in loop.accumulators)
+        wanted = UNROLL if gathered == 1 else 2
         if isinstance(loop.extent, int):
             wanted = min(wanted, max(1, loop.extent // self.width))
         copies = wanted if size <= SHORT else 1

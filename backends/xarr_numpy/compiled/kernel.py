@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from xarr.backend import Recipe
-from xarr.compiler import accumulators, elements, fuse as stage, scatters, window_groups
+from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
 from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
+from xarr.ir.memory_use import peak
+from xarr.ir.ops.fusion import inside, reused
 from xarr_numpy import workers
 from xarr_numpy.compiled import assembler, builtin, emitter, replay, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
+
+#: Bytes that groups may take at once, whatever the operations one by one do.
+LITTLE: Final = 2**20
 
 
 def computes(node: Node) -> bool:
@@ -31,6 +36,7 @@ def computes(node: Node) -> bool:
     return (
         elements.computes(node, lower)
         or scatters.computes(node, lower)
+        or scans.computes(node, lower)
         or (
             is_update(node)
             and all(elements.computes(each, lower) for each in node.operands[1:])
@@ -40,9 +46,19 @@ def computes(node: Node) -> bool:
 
 
 def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
-    """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has."""
-    found = stage.fuse(graph, computes, lambda group: worth(group.shape(), *work(group)), describe)
-    return window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
+    """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has.
+
+    The groups need no more memory than the operations one by one, but for a little.
+    """
+    allowed = max(peak(graph, inside).total, LITTLE)
+    for thrift in range(3):
+        found = stage.fuse(
+            graph, computes, lambda group: worth(group.shape(), *work(group)), describe, thrift=thrift
+        )
+        found = window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
+        if peak(found, inside, reused(found)).total <= allowed:
+            return found
+    return graph
 
 
 def describe(fusion: ops.Fusion) -> str:
@@ -130,8 +146,19 @@ class CompiledKernel:
         return found
 
     def _call(self, *operands: Array) -> Any:
+        return self.write_over((), *operands)
+
+    def write_over(self, pairs: Sequence[tuple[int, int]], *operands: Array) -> Any:
+        """The same, with some results in the memory of an operand: pairs of a result and an operand.
+
+        What is read-only, or does not lie in row-major order, is not written to.
+        """
         inputs = [np.ascontiguousarray(operand) for operand in operands]
-        outputs = [pool.empty(shape, dtype) for shape, dtype in self._shapes]
+        taken = {result: inputs[k] for result, k in pairs if operands[k].flags.carray}
+        outputs = [
+            taken[number].view(dtype).reshape(shape) if number in taken else pool.empty(shape, dtype)
+            for number, (shape, dtype) in enumerate(self._shapes)
+        ]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
         pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
         address = ctypes.addressof(pointers)

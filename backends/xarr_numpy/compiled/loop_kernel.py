@@ -62,12 +62,15 @@ class LoopKernel:
         self._pointers = ctypes.c_void_p * (2 * len(loop.carried) + 2)
         self._tables = _tables(loop)
 
-    def call(self, wanted: Sequence[int], report: Report | None, *operands: Any) -> tuple[Any, ...]:
+    def call(
+        self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
+    ) -> tuple[Any, ...]:
         """The carried values after the loop; of arrays of points only those `wanted` are good for anything.
 
-        `report` is told the steps of each chunk; then the first chunks are short.
+        The places `free` may be written to, unless they are read-only.  `report` is told the steps of each
+        chunk; then the first chunks are short.
         """
-        run = _Run(self, frozenset(wanted), operands)
+        run = _Run(self, frozenset(wanted), frozenset(free), operands)
         most = 1 if report else max(1, FIRST_CHUNK // (self._cost * max(1, self.loop.count // 16)))
         while True:
             started = time.perf_counter()
@@ -111,7 +114,10 @@ def _tables(loop: NativeLoop) -> frozenset[int]:
 class _Run:
     """The memory of one call."""
 
-    def __init__(self, kernel: LoopKernel, wanted: frozenset[int], operands: tuple[Any, ...]) -> None:
+    def __init__(
+        self, kernel: LoopKernel, wanted: frozenset[int], free: frozenset[int], operands: tuple[Any, ...]
+    ) -> None:
+        self.free = free
         self.carried = kernel.loop.carried
         self.operands = operands
         count = len(self.carried)
@@ -138,6 +144,8 @@ class _Run:
         operand = np.asarray(self.operands[place])
         if carried.is_fixed:
             return None
+        if place in self.free and operand.flags.carray:
+            return operand
         made = pool.empty(operand.shape, operand.dtype)
         if carried.kind == "table":
             made[...] = operand

@@ -38,17 +38,23 @@ def width_of(phase: Loop) -> int:
             sizes.append(value.dtype.itemsize)
     width = REGISTER // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
-    carried = max(len(loop.carries) for loop in phase.walk())
-    shared = max(1, UNROLL // max(1, carried)) if len(sizes) <= SHORT else 1
-    return width * min(
-        shared, max((_registers(loop, width) for loop in _with_loops_of_lanes(phase)), default=1)
-    )
+    found = list(_with_loops_of_lanes(phase))
+    sums = max((len(each.carries) for loop in found for each in loop.walk()), default=0)
+    shared = max(1, UNROLL // max(1, sums, 2 if max(map(_gathered, found), default=0) > 1 else 1))
+    shared = shared if len(sizes) <= SHORT else 1
+    return width * min(shared, max((_registers(loop, width) for loop in found), default=1))
 
 
 def _with_loops_of_lanes(phase: Loop) -> Iterator[Loop]:
     for each in phase.walk():
         if each.vector and any(isinstance(part, Loop) for part in each.body):
             yield each
+
+
+def _gathered(loop: Loop) -> int:
+    """How many results each lane gathers in loops of its own: all want registers."""
+    inner = [each for each in loop.walk() if each is not loop]
+    return sum(len(accumulator.results) for each in inner for accumulator in each.accumulators)
 
 
 def _registers(loop: Loop, width: int) -> int:
@@ -63,8 +69,8 @@ def roots_of(loop: Loop) -> Iterator[Value]:
         yield loop.extent
     for accumulator in loop.accumulators:
         yield from accumulator.identities
-    for carry in loop.carries:
-        yield carry.initial
+    yield from (carry.initial for carry in loop.carries)
+    yield from (prefix.initial for prefix in loop.prefixes)
 
 
 def order_of(roots: Iterable[Value]) -> list[Value]:
@@ -198,6 +204,7 @@ class Registers:
             inside.add(each.index)
             inside.update(value for a in each.accumulators for value in (*a.results, *a.left, *a.right))
             inside.update(value for carry in each.carries for value in (carry.argument, carry.result))
+            inside.update(value for p in each.prefixes for value in (p.left, p.right, p.running))
             roots.extend(roots_of(each))
         written = {store.buffer for each in loop.walk() for store in each.stores()}
         fixed = []
@@ -373,7 +380,7 @@ class Registers:
         buffer, block = store.buffer, self.block
         self.compute([store.value, *self._needed(value for value, _ in store.place.terms)])
         address, stride = self._address(buffer, store.place)
-        vector = stride == 1
+        vector = stride in (-1, 1)
         width = self.width if vector else 1
         register = block.operand(store.value, width)
         kind = memory_type(buffer.dtype, width)
@@ -381,13 +388,17 @@ class Registers:
             register = block.line(f"zext {register_type(BOOL, width)} {register} to {kind}")
         align = buffer.dtype.itemsize
         assert vector or (stride == 0 and not block.varies(store.value)), "outputs are written in order"
-        if vector and self.mask is not None:
+        mask = self.mask
+        if stride == -1:
+            step = memory_type(buffer.dtype)
+            address = block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
+            register = self._reversed(kind, register)
+            mask = None if mask is None else self._reversed(f"<{width} x i1>", mask)
+        if vector and mask is not None:
             lanes = f"<{width} x i1>"
             name = f"llvm.masked.store.{_mangled(kind)}.p0"
             self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
-            self.write(
-                f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {self.mask})"
-            )
+            self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
         else:
             self.write(f"store {kind} {register}, ptr {address}, align {align}")
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from math import prod
 from typing import Final
 
-from xarr.compiler import chosen_windows, convolutions, elements, nests, windows
+import numpy as np
+
+from xarr.compiler import chosen_windows, convolutions, elements, nests, products, scans, windows
 from xarr.compiler.loops import Kernel
 from xarr.dtypes import BOOL
 from xarr.ir import ops
@@ -24,12 +26,20 @@ MOST: Final = 256
 MOST_KERNEL: Final = 3 * 2**17
 LITTLE_WORK: Final = 2**22
 LANES: Final = 8
+#: Bytes of a right matrix up to which loops multiply faster than BLAS, matrices from which threads share them,
+#: and rows that share what is read of the right matrix.
+SMALL_MATRIX: Final = 2**15
+MATRICES: Final = 4
+ROWS: Final = 4
 #: Distances inside an array are counted in int32.
 _MOST_PLACES: Final = 2**31
+_PRODUCTS: Final = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group."""
+    if any(scans.computes(node, lower) for node in fusion.computation.nodes):
+        return scans.build(fusion, lower)
     for node in fusion.computation.nodes:
         builder = _BUILDERS.get(type(node.op))
         if builder is not None:
@@ -39,6 +49,7 @@ def build(fusion: ops.Fusion) -> Kernel:
 
 _BUILDERS: Final[dict[type[Op], Callable[[ops.Fusion, elements.Lower], Kernel]]] = {
     ops.Convolution: convolutions.build,
+    ops.DotGeneral: products.build,
     ops.ReduceWindow: windows.build,
     ops.SelectAndScatter: chosen_windows.build,
 }
@@ -86,6 +97,22 @@ def _dense(node: Node, taps: int) -> int:
     return terms if (is_little or is_near) and features >= LANES and node.dtype.kind == "f" else 0
 
 
+def _products(node: Node) -> int:
+    """Many products of small matrices, whose columns lie together in the right one."""
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    left, right = (operand.tensor_type for operand in node.operands)
+    if not _holds(node) or not left.dtype == right.dtype == node.dtype or node.dtype not in _PRODUCTS:
+        return 0
+    matrices = prod(left.shape[axis] for axis in op.lhs_batching_dimensions)
+    others, free = products.free_dimensions(node)
+    columns = right.shape[-1] if free and free[-1] == right.rank - 1 else 0
+    rows = left.shape[others[-1]] if others else 1
+    small = right.size // matrices * right.dtype.itemsize <= SMALL_MATRIX
+    terms = prod(left.shape[axis] for axis in op.lhs_contracting_dimensions)
+    return terms if matrices >= MATRICES and small and columns >= LANES and rows >= ROWS else 0
+
+
 def _select_and_scatter(node: Node) -> int:
     op = node.op
     assert isinstance(op, ops.SelectAndScatter)
@@ -111,6 +138,7 @@ def _holds(node: Node, *graphs: Graph) -> bool:
 
 _WORK: Final[dict[type[Op], Callable[[Node], int]]] = {
     ops.Convolution: _convolution,
+    ops.DotGeneral: _products,
     ops.ReduceWindow: _reduce_window,
     ops.SelectAndScatter: _select_and_scatter,
 }

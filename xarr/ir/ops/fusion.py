@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from xarr.ir.memory_use import nbytes, peak, shown_bytes
 from xarr.ir.op import operation
-from xarr.ir.ops.control import Call, While
+from xarr.ir.ops.composite import Clamp
+from xarr.ir.ops.control import Call, GetTupleElement, While
+from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, ReducePrecision, Select
+from xarr.ir.ops.indexing import DynamicUpdateSlice
+from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Graph, Node
@@ -30,7 +35,7 @@ class Fusion(Call):
         return None if self.describe is None else f"fusion: {self.describe(self)}"
 
     def remark_on(self, graph: Graph) -> str:
-        found = peak(graph, inside)
+        found = peak(graph, inside, reused(graph))
         most, arguments = shown_bytes(found.total), shown_bytes(found.arguments)
         return f"arrays: at most {most} at once, {arguments} of it arguments"
 
@@ -48,13 +53,105 @@ class NativeWhile(While):
         return self.remark_text
 
 
+#: What computes an element from those at the same place, and of what no element is read elsewhere.
+_IN_PLACE: Final = (BitcastConvert, Clamp, Convert, Elementwise, ReducePrecision, Select)
+#: Arrays below are not worth the trouble: they lie in a cache, and their memory is soon used again.
+LEAST_REUSED: Final = 2**15
+
+
+def reused(graph: Graph, given: Iterable[Node] = ()) -> dict[Node, tuple[tuple[int, int], ...]]:
+    """For groups, native loops and updates the results that are written over an operand: (result, operand).
+
+    The operand is the result of one of these, or one of the parameters `given`, and nothing else needs it: it
+    is used here for the last time, and before only by such nodes, none of whose results is a view of it.
+    """
+    last: dict[Node, Node] = {}
+    mixed: set[Node] = set(graph.results)
+    for node in graph.nodes:
+        last.update(dict.fromkeys(node.operands, node))
+        if not (isinstance(node.op, Fusion | NativeWhile | GetTupleElement) or _is_update(node)):
+            mixed.update(node.operands)
+        elif len(set(node.operands)) < len(node.operands):
+            mixed.update(each for each in node.operands if node.operands.count(each) > 1)
+    own = {node for node in (*given, *graph.nodes) if node not in mixed and isinstance(node.type, TensorType)}
+    own -= {node for node in graph.nodes if not _is_made_here(node)}
+    found = {}
+    for node in graph.nodes:
+        free = {k for k, each in enumerate(node.operands) if each in own and last[each] is node}
+        pairs = tuple(_pairs(node, free)) if free else ()
+        if pairs:
+            found[node] = pairs
+    return found
+
+
+def _is_update(node: Node) -> bool:
+    """Whether a node copies its operands; an update of a scalar is the update itself."""
+    return isinstance(node.op, DynamicUpdateSlice) and bool(node.shape)
+
+
+def _is_made_here(node: Node) -> bool:
+    """Whether a node is a new array that a group, a native loop or an update makes."""
+    if isinstance(node.op, GetTupleElement):
+        loop = node.operands[0].op
+        if isinstance(loop, NativeWhile):
+            return loop.body.results[node.op.index] is not loop.body.parameters[node.op.index]
+        return isinstance(loop, Fusion) and loop.describe is not None
+    return _is_update(node) or (isinstance(node.op, Fusion) and node.op.describe is not None)
+
+
+def _pairs(node: Node, free: set[int]) -> Iterator[tuple[int, int]]:
+    if isinstance(node.op, NativeWhile):
+        yield from (
+            (k, k)
+            for k, each in enumerate(node.operands)
+            if k in free
+            and each.tensor_type.nbytes >= LEAST_REUSED
+            and node.op.body.results[k] is not node.op.body.parameters[k]
+        )
+    elif _is_update(node):
+        if 0 in free and node.tensor_type.nbytes >= LEAST_REUSED:
+            yield 0, 0
+    elif isinstance(node.op, Fusion) and node.op.describe is not None:  # tiles write elsewhere
+        for number, operands in enumerate(_overwritable(node.op)):
+            fitting = sorted(free.intersection(operands))
+            if fitting:
+                free.remove(fitting[0])
+                yield number, fitting[0]
+
+
+@lru_cache(1024)
+def _overwritable(fusion: Fusion) -> tuple[frozenset[int], ...]:
+    """For each result of a group the operands over which it may be written.
+
+    These are of its size and read nowhere but at the element that is written, and before it is.
+    """
+    graph = fusion.computation
+    reads: dict[Node, frozenset[int]] = {node: frozenset([k]) for k, node in enumerate(graph.parameters)}
+    elsewhere: set[int] = set()
+    for node in graph.nodes:
+        reads[node] = frozenset().union(*(reads[operand] for operand in node.operands))
+        if not isinstance(node.op, _IN_PLACE):
+            elsewhere |= reads[node]
+    found = []
+    for node in graph.results:
+        fits = [
+            k
+            for k, each in enumerate(graph.parameters)
+            if each.shape == node.shape == fusion.domain
+            and each.dtype.itemsize == node.dtype.itemsize
+            and node.tensor_type.nbytes >= LEAST_REUSED
+        ]
+        found.append(reads[node].intersection(fits) - elsewhere if not fusion.reduced else frozenset())
+    return tuple(found)
+
+
 def inside(node: Node) -> int:
     """Bytes of arrays that the computations of an op make and let go; groups and native loops make none."""
     if isinstance(node.op, Fusion | NativeWhile):
         return 0
     needs = []
     for graph in node.op.graphs:
-        found = peak(graph, inside)
+        found = peak(graph, inside, reused(graph))
         # A loop holds two states at once, of which its result is one; the result of others is theirs.
         shared = 0 if isinstance(node.op, While) else sum(map(nbytes, graph.result_types))
         needs.append(found.total - found.arguments - shared)

@@ -1,0 +1,86 @@
+"""Wide windows that overlap, folded by a ufunc on tiles that stay in a cache.
+
+Within a tile the number of passes grows as the logarithm of the window: totals of 1, 2, 4, 8 … neighbours, of which
+a few make up any window, so that sums are as accurate as pairwise ones.  Integers wrap, so that the difference of
+two running sums is exact.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.dtypes import INTEGER
+from xarr.ir.windows import WindowDimension
+from xarr_numpy import workers
+from xarr_numpy.memory import pool
+
+Array = np.ndarray[Any, Any]
+
+#: Elements of a tile, about: three arrays of them fit a second-level cache.
+_TILE: Final = 2**15
+
+
+def fold_neighbours(ufunc: np.ufunc, x: Array, axis: int, dimension: WindowDimension, windows: int) -> Array:
+    """The windows of x along `axis`, which all lie in it."""
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    result = pool.empty((*before, windows, *after), x.dtype)
+    source = x.reshape(prod(before), x.shape[axis], prod(after))
+    target = result.reshape(prod(before), windows, prod(after))
+    reach, stride = dimension.dilated_size, dimension.stride
+    # Neighbouring tiles share what windows reach over, so that is kept small beside a tile.
+    count = min(windows, max(1, max(_TILE // max(1, prod(after)), 2 * reach) // stride))
+    span = (count - 1) * stride + reach
+    lines = max(1, _TILE // max(1, span * prod(after)))
+    parts = -(-windows // count)
+    kind = (
+        _running if ufunc is np.add and x.dtype in INTEGER and dimension.window_dilation == 1 else _doubling
+    )
+
+    def tiles(_: int, begin: int, end: int) -> None:
+        rooms = np.empty((2, min(lines, len(source)), span, prod(after)), x.dtype)
+        with np.errstate(all="ignore"):
+            for number in range(begin, end):
+                line, part = divmod(number, parts)
+                rows = slice(line * lines, (line + 1) * lines)
+                out = target[rows, part * count : (part + 1) * count]
+                first = part * count * stride
+                here = source[rows, first : first + (out.shape[1] - 1) * stride + reach]
+                kind(ufunc, here, out, rooms[:, : len(here)], dimension)
+
+    workers.run(tiles, 0, -(-len(source) // lines) * parts, min(lines, len(source)) * span * prod(after))
+    return result
+
+
+def _doubling(ufunc: np.ufunc, x: Array, out: Array, rooms: Array, dimension: WindowDimension) -> None:
+    """Write totals along axis 1, in the order of the elements of a window."""
+    size, step, stride = dimension.size, dimension.window_dilation, dimension.stride
+    extent = (out.shape[1] - 1) * stride + 1
+    place, covered, turn, is_first = 0, 1, 0, True
+    while True:
+        if size & covered:
+            here = x[:, place : place + extent : stride]
+            if is_first:
+                np.copyto(out, here)
+            else:
+                ufunc(out, here, out=out)
+            place, is_first = place + covered * step, False
+        covered *= 2
+        if covered > size:
+            return
+        shift = covered // 2 * step
+        length = x.shape[1] - shift
+        room = rooms[turn][:, :length]
+        ufunc(x[:, :length], x[:, shift:], out=room)
+        x, turn = room, 1 - turn
+
+
+def _running(ufunc: np.ufunc, x: Array, out: Array, rooms: Array, dimension: WindowDimension) -> None:
+    """The same for sums of integers, as differences of running sums."""
+    size, stride = dimension.size, dimension.stride
+    sums = rooms[0][:, : x.shape[1]]
+    np.add.accumulate(x, axis=1, dtype=x.dtype, out=sums)
+    np.copyto(out, sums[:, size - 1 :: stride])
+    np.subtract(out[:, 1:], sums[:, stride - 1 :: stride][:, : out.shape[1] - 1], out=out[:, 1:])

@@ -1,0 +1,161 @@
+"""Running totals as compiled loops, against the reference backend and exact sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr.config import current as config
+from xarr.ir import ops
+from xarr.ir.graph import Graph
+from xarr.lazy import to_host
+
+pytest.importorskip("llvmlite")
+
+Array = np.ndarray[Any, Any]
+TOTALS: dict[str, Callable[..., Any]] = {
+    "cumsum": lax.cumsum,
+    "cumprod": lax.cumprod,
+    "cummax": lax.cummax,
+    "cummin": lax.cummin,
+    "cumlogsumexp": lax.cumlogsumexp,
+}
+EXTREMES = ("cummax", "cummin")
+DTYPES = ("float32", "float64", "int8", "int32", "int64", "uint16", "uint64", "bool", "float16", "bfloat16")
+
+
+def computed(function: Callable[..., Any], *arrays: Array, fusion: str = "compiled") -> Array:
+    with config(fusion=fusion):
+        found: Array = to_host(function(*map(xarr.asarray, arrays)))
+    return found
+
+
+def kernels(function: Callable[..., Any], *types: str) -> int:
+    with config(fusion="compiled"):
+        fused = xarr.lower(function, *types).stage("fused")
+    assert isinstance(fused, Graph)
+    others = [
+        node
+        for node in fused.nodes
+        if not isinstance(node.op, ops.Fusion | ops.Constant | ops.GetTupleElement)
+    ]
+    assert not others, fused.to_text()
+    return sum(isinstance(node.op, ops.Fusion) for node in fused.nodes)
+
+
+def values(seed: int, shape: tuple[int, ...], dtype: str) -> Array:
+    """Small numbers, with zeros of both signs, infinities and NaN among floats."""
+    generator = np.random.default_rng(seed)
+    found = np.asarray(generator.normal(size=shape) * 3)
+    if dtype in ("float32", "float64", "float16", "bfloat16"):
+        odd = generator.choice(np.array([0.0, -0.0, np.inf, -np.inf, np.nan]), shape)
+        found = np.where(generator.random(shape) < 0.02, odd, found)
+    return found.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_totals_as_the_reference(data: st.DataObject) -> None:
+    """Integers and extremes to the bit; floats as near as the order of additions allows."""
+    name = data.draw(st.sampled_from(sorted(TOTALS)))
+    exact = name in EXTREMES
+    dtypes = [d for d in DTYPES if d[0] == "f" and "16" not in d] if name == "cumlogsumexp" else DTYPES
+    dtype = data.draw(
+        st.sampled_from([d for d in dtypes if exact or d not in ("bool", "float16", "bfloat16")])
+    )
+    sizes = st.lists(st.sampled_from([1, 2, 3, 5, 17, 33]), min_size=1, max_size=3)
+    # The reference backend goes through each window anew.
+    shape = tuple(data.draw(sizes.filter(lambda sizes: prod(sizes) <= 120)))
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    reverse = data.draw(st.booleans())
+    x = values(data.draw(st.integers(0, 2**32)), shape, dtype)
+
+    def function(x: Any) -> Any:
+        return TOTALS[name](x, axis, reverse)
+
+    with xarr.use_backend("reference"):
+        wanted = to_host(function(xarr.asarray(x)))
+    found = computed(function, x)
+    if exact or x.dtype.kind in "iub":
+        assert_same(found, wanted)
+    else:
+        assert found.dtype == wanted.dtype
+        scale = np.nanmax(np.abs(np.where(np.isfinite(wanted), wanted, 0)), initial=1)
+        bound = 40 * np.finfo(wanted.dtype).eps
+        np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound * scale)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("shape", "axis"), [((100_003,), 0), ((3, 20_001), 1), ((20_001, 70), 0)])
+def test_sums_are_no_worse_than_in_turn(dtype: str, shape: tuple[int, ...], axis: int) -> None:
+    x = np.random.default_rng(5).random(shape).astype(dtype)
+    wide = np.cumsum(x.astype(np.longdouble), axis=axis)
+    found = computed(lambda x: lax.cumsum(x, axis), x)
+    in_turn = np.cumsum(x, axis=axis)
+    assert np.max(np.abs(found - wide)) <= np.max(np.abs(in_turn - wide))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_long_axes(axis: int, reverse: bool) -> None:
+    """Whole numbers, whose sums are exact, over several blocks of rows and long runs of registers."""
+    shape = [2, 3, 4]
+    shape[axis] = 700
+    shape[(axis + 1) % 3] = 90
+    x = np.random.default_rng(7).integers(-9, 9, shape).astype(np.float32)
+    wanted = np.cumsum(x[::-1] if reverse and axis == 0 else x, axis=axis)
+    if reverse:
+        wanted = np.flip(np.cumsum(np.flip(x, axis), axis=axis), axis)
+    assert_same(computed(lambda x: lax.cumsum(x, axis, reverse), x), wanted)
+
+
+def shares(x: Any) -> Any:
+    """Running totals of what rows add up to, as parts of the whole."""
+    squares = x * x
+    return lax.cumsum(squares, 1) / (squares + 1)
+
+
+#: name: function, types of its operands, kernels
+FUSED: dict[str, tuple[Callable[..., Any], list[str], int]] = {
+    "before and after": (shares, ["f32[30,100]"], 1),
+    "two totals": (lambda x: (lax.cumsum(x, 0), lax.cummax(x * 2, 0)), ["f32[30,100]"], 1),
+    "total of totals": (lambda x: lax.cumsum(lax.cumsum(x, 1) * 0.5, 1), ["f64[30,100]"], 1),
+    "total of totals of columns": (lambda x: lax.cumsum(lax.cumsum(x, 0) - x, 0), ["f64[30,100]"], 1),
+    "other ways": (lambda x: lax.cumsum(x, 1) + lax.cumsum(x, 1, reverse=True), ["f32[30,100]"], 2),
+    "shifted": (lambda x: lax.cumsum(x, 1)[:, 1:] - x[:, :-1], ["f32[30,100]"], 2),
+    "of gathered rows": (lambda x, i: lax.cumsum(lax.take(x, i, 0), 1), ["f32[30,100]", "s32[50]"], 1),
+    "of rows less their mean": (
+        lambda x: lax.cumsum(x - xarr.mean(x, axis=1, keepdims=True), 1),
+        ["f32[30,100]"],
+        2,
+    ),
+}
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("name", FUSED)
+def test_totals_run_with_what_surrounds_them(name: str) -> None:
+    function, types, count = FUSED[name]
+    assert kernels(function, *types) == count
+    generator = np.random.default_rng(2)
+    arrays = [generator.integers(0, 30, (50,)).astype(np.int32)] * len(types)
+    arrays[0] = generator.normal(size=(30, 100)).astype("float32" if "32" in types[0] else "float64")
+
+    def together(*arrays: Any) -> Any:
+        found = function(*arrays)
+        return xarr.concatenate(
+            [each.reshape(-1) for each in (found if isinstance(found, tuple) else (found,))]
+        )
+
+    found, wanted = (computed(together, *arrays, fusion=fusion) for fusion in ("compiled", "off"))
+    bound = 300 * float(xarr.finfo(arrays[0].dtype).eps)
+    np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound * 100)

@@ -1,0 +1,160 @@
+"""A reduction inside the loops of another group: distances, their minima and places, short rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr.config import current as config
+from xarr.ir import ops
+from xarr.ir.graph import Graph
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.implicit
+
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(5)
+
+
+def squares(a: Any, b: Any) -> Any:
+    difference = a[:, None, :] - b[None]
+    return xarr.sum(difference * difference, axis=-1)
+
+
+def softmax(x: Any) -> Any:
+    powers = xarr.exp(x - xarr.max(x, axis=-1, keepdims=True))
+    return powers / xarr.sum(powers, axis=-1, keepdims=True)
+
+
+def both_ends(a: Any, b: Any) -> Any:
+    found = squares(a, b)
+    return xarr.min(found, axis=1), xarr.max(found, axis=1), found
+
+
+def mixed(a: Any, b: Any) -> Any:
+    """A reduction over two dimensions inside one over the first."""
+    terms = xarr.abs(a[:, None, :, None] * b[None, :, None, :])
+    return xarr.max(xarr.sum(terms, axis=(2, 3)), axis=0)
+
+
+#: name: function of two operands, how many kernels it becomes
+PROGRAMS: dict[str, tuple[Callable[..., Any], int]] = {
+    "squares": (squares, 1),
+    "minima of rows": (lambda a, b: xarr.min(squares(a, b), axis=1), 1),
+    "minima of columns": (lambda a, b: xarr.min(squares(a, b), axis=0), 1),
+    "least distances": (lambda a, b: xarr.min(xarr.sqrt(squares(a, b)), axis=1), 1),
+    "minimum of all": (lambda a, b: xarr.min(squares(a, b)), 1),
+    "places": (lambda a, b: xarr.argmin(squares(a, b), axis=1), 1),
+    "places in columns": (lambda a, b: xarr.argmax(squares(a, b), axis=0), 1),
+    "softmax of distances": (lambda a, b: softmax(squares(a, b) / -a.shape[1]), 1),
+    "sum of powers": (lambda a, b: xarr.sum(xarr.exp(squares(a, b) / -a.shape[1]), axis=1), 1),
+    "both ends and all": (both_ends, 2),
+    "greatest difference": (lambda a, b: xarr.min(xarr.max(xarr.abs(a[:, None] - b[None]), -1), 1), 1),
+    "two dimensions inside": (mixed, 1),
+}
+#: Rows of both operands, and what both have: written out, a loop, an odd one, chains, one longer than chains.
+SIZES = [(50, 70, 3), (300, 33, 3), (130, 40, 17), (20, 200, 64), (150, 5, 512), (1, 200, 5)]
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"),
+    [
+        *((size, "float32") for size in SIZES),
+        *((size, dtype) for size in SIZES[1:3] for dtype in ("float64", "int32")),
+        *((SIZES[0], dtype) for dtype in ("float16", "bfloat16")),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_pairs_of_points(name: str, size: tuple[int, int, int], dtype: str) -> None:
+    function, count = PROGRAMS[name]
+    rows, columns, features = size
+    if name == "two dimensions inside":
+        features = min(features, 20)
+    # Few integers of which sums are exact in any order.
+    whole = name in ("places", "places in columns") or dtype == "int32"
+    arrays = [
+        RNG.integers(-3, 4, (n, features)) if whole else RNG.normal(size=(n, features))
+        for n in (rows, columns)
+    ]
+    a, b = (xarr.asarray(array.astype("float32" if whole else "float64"), dtype=dtype) for array in arrays)
+    with config(fusion="off"):
+        wanted = function(a, b)
+        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        xarr.evaluate(*wanted)
+    with config(fusion="compiled"):
+        fused = xarr.lower(function, a, b).stage("fused")
+        assert isinstance(fused, Graph)
+        if min(rows, columns) > 1 and dtype in ("float32", "float64"):
+            assert sum(isinstance(node.op, ops.Fusion) for node in fused.nodes) == count, fused.to_text()
+        found = function(a, b)
+        found = found if isinstance(found, tuple) else (found,)
+        xarr.evaluate(*found)
+    for mine, exact in zip(found, wanted, strict=True):
+        if exact.dtype.kind == "i":
+            assert_same(np.asarray(mine), np.asarray(exact))
+        else:
+            eps = float(xarr.finfo(exact.dtype).eps)
+            x, y = np.asarray(mine, np.float64), np.asarray(exact, np.float64)
+            np.testing.assert_allclose(x, y, rtol=200 * eps, atol=50 * eps)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int64", "float16", "bfloat16", "float32", "float64"]
+)
+@pytest.mark.parametrize(
+    "shape", [(100, 2), (1000, 3), (70, 16), (65, 1), (5, 40, 7), (200, 3, 4), (3, 100, 1, 5)], ids=str
+)
+def test_short_rows(shape: tuple[int, ...], dtype: str) -> None:
+    x = xarr.asarray(RNG.integers(0, 3, shape), dtype=dtype)
+    axes = [-1, (-2, -1)] if len(shape) > 2 else [-1]
+    for axis in axes:
+        for reduce in (xarr.sum, xarr.max, xarr.prod):
+            with config(fusion="off"):
+                wanted = np.asarray(reduce(x + x, axis=axis))
+            with config(fusion="compiled"):
+                assert_same(np.asarray(reduce(x + x, axis=axis)), wanted)
+    with config(fusion="off"):
+        place = np.asarray(lax.argmax(x, len(shape) - 1, np.int32))
+    with config(fusion="compiled"):
+        assert_same(np.asarray(lax.argmax(x, len(shape) - 1, np.int32)), place)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.0, 0.0, -1.0])
+def test_the_root_of_the_least_is_the_least_root(value: float) -> None:
+    x = np.abs(RNG.normal(size=(40, 70))).astype(np.float32)
+    x[3, 5] = value
+    x[4] = value
+    for axis in (0, 1):
+        with config(fusion="off"):
+            wanted = np.asarray(xarr.min(xarr.sqrt(xarr.asarray(x)), axis=axis))
+        with config(fusion="compiled"):
+            assert_same(np.asarray(xarr.min(xarr.sqrt(xarr.asarray(x)), axis=axis)), wanted)
+
+
+def test_a_sum_of_many_inside_is_accurate() -> None:
+    """Sums of sums: the error does not grow with the number of terms."""
+    a, b = (RNG.uniform(1, 2, (200, 4096)).astype(np.float32) for _ in range(2))
+    exact = np.min(np.abs(a[:, None].astype(np.float64) * b[None, :20]).sum(-1), axis=1)
+    with config(fusion="compiled"):
+        x, y = xarr.asarray(a), xarr.asarray(b[:20])
+        found = np.asarray(xarr.min(xarr.sum(xarr.abs(x[:, None] * y[None]), axis=-1), axis=1))
+    np.testing.assert_allclose(found, exact, rtol=2e-6)
+
+
+def test_operands_that_are_not_repeated_are_read_in_order() -> None:
+    """Nothing to copy: the inner reduction itself runs in lanes."""
+    x = xarr.asarray(RNG.normal(size=(30, 40, 50)))
+    with config(fusion="compiled"):
+        found = np.asarray(xarr.min(xarr.sum(xarr.exp(x), axis=-1), axis=-1))
+        text = str(
+            xarr.lower(lambda x: xarr.min(xarr.sum(xarr.exp(x), axis=-1), axis=-1), x).stage("program").text
+        )
+    assert "packed" not in text
+    np.testing.assert_allclose(found, np.exp(np.asarray(x)).sum(-1).min(-1), rtol=1e-14)

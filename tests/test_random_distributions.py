@@ -1,0 +1,214 @@
+"""Distributions that loop or are made of several draws, against jax.random: counts to the bit, floats closely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import xarr
+from xarr import lax, random
+from xarr.errors import BroadcastError, DTypeError, InputError, ShapeError
+
+jax.config.update("jax_enable_x64", True)
+
+HostArray = np.ndarray[Any, Any]
+SHAPES = np.array([1e-3, 0.1, 0.5, 1.0, 3.5, 20.0])
+CHANCES = np.array([0.2, 0.3, 0.0, 0.5])
+COVARIANCE = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.3], [0.0, 0.3, 0.7]])
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A call of xarr.random or jax.random, and how many spacings of the larger of the result and 1 it may err."""
+
+    name: str
+    call: Callable[[Any, Any, str], Any]
+    apart: float
+
+
+def parameter(values: HostArray, dtype: str, count: int = 40) -> HostArray:
+    return np.broadcast_to(values, (count, *values.shape)).astype(dtype)
+
+
+DRAWN = [
+    Drawn("gamma", lambda r, k, d: r.gamma(k, SHAPES.astype(d), (40, 6), d), 8),
+    Drawn("loggamma", lambda r, k, d: r.loggamma(k, SHAPES.astype(d), (40, 6), d), 8),
+    Drawn("beta", lambda r, k, d: r.beta(k, SHAPES.astype(d), np.array(2, d), (40, 6), d), 4),
+    Drawn("dirichlet", lambda r, k, d: r.dirichlet(k, SHAPES.astype(d), (40,), d), 4),
+    Drawn("chisquare", lambda r, k, d: r.chisquare(k, SHAPES.astype(d), (40, 6), d), 8),
+    Drawn("f", lambda r, k, d: r.f(k, parameter(SHAPES + 1, d), parameter(SHAPES + 2, d), dtype=d), 16),
+    Drawn("t", lambda r, k, d: r.t(k, (SHAPES + 0.2).astype(d), (40, 6), d), 8),
+    Drawn("generalized_normal", lambda r, k, d: r.generalized_normal(k, 3.0, (99,), d), 4),
+    Drawn("ball", lambda r, k, d: r.ball(k, 3, 1.5, (50,), d), 4),
+    Drawn(
+        "multivariate_normal",
+        lambda r, k, d: r.multivariate_normal(
+            k, np.array([1, 2, 3], d), np.stack([COVARIANCE, np.eye(3)]).astype(d), (20, 2)
+        ),
+        16,
+    ),
+    Drawn("maxwell", lambda r, k, d: r.maxwell(k, (99,), d), 4),
+    Drawn(
+        "double_sided_maxwell",
+        lambda r, k, d: r.double_sided_maxwell(k, np.array([1, 2], d), np.array(2, d), (9,), d),
+        8,
+    ),
+    Drawn("binomial", lambda r, k, d: r.binomial(k, *trials(d), (60, 8), d), 0),
+    Drawn(
+        "multinomial",
+        lambda r, k, d: r.multinomial(k, np.array(50, d), CHANCES.astype(d), shape=(30, 4), dtype=d),
+        0,
+    ),
+]
+
+
+def trials(dtype: str) -> tuple[HostArray, HostArray]:
+    counts = [5, 100, 1000, 0, -1, np.inf, 30.7, np.nan]
+    return np.array(counts, dtype), np.array([0.1, 0.3, 0.9, 0.5, 0.5, 0.5, 1.0, 0.2], dtype)
+
+
+#: JAX compiles each for seconds, so but one goes through both types.
+BOTH = [(drawn, ("float32", "float64")[index % 2]) for index, drawn in enumerate(DRAWN)] + [
+    (DRAWN[0], "float64")
+]
+
+
+@pytest.mark.parametrize(("drawn", "dtype"), BOTH, ids=lambda value: getattr(value, "name", value))
+def test_numbers_of_jax(drawn: Drawn, dtype: str) -> None:
+    got = np.asarray(drawn.call(random, random.key(5), dtype))
+    wanted = np.asarray(drawn.call(jax.random, jax.random.key(5), dtype))
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    if not drawn.apart:
+        np.testing.assert_array_equal(got, wanted)
+        return
+    spacing = float(np.finfo(dtype).eps) * np.maximum(np.abs(wanted), 1)
+    errors = np.where(got == wanted, 0, np.abs(got - wanted) / spacing)
+    assert float(np.max(errors)) <= drawn.apart
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_wald_is_that_of_jax_but_for_its_cancellation(dtype: str) -> None:
+    mean = np.array([0.1, 1.0, 30.0], dtype)
+    got = np.asarray(random.wald(random.key(5), mean, (50, 3), dtype))
+    wanted = np.asarray(jax.random.wald(jax.random.key(5), mean, (50, 3), dtype))
+    assert got.dtype == wanted.dtype
+    # Small results are what is left of large terms.
+    limit = 64 * float(np.finfo(dtype).eps) * float(mean.max()) ** 2
+    np.testing.assert_allclose(got, wanted, rtol=limit, atol=limit)
+
+
+@pytest.mark.parametrize("dtype", [None, "uint8"])
+def test_poisson_numbers_of_jax(dtype: str | None) -> None:
+    mean = np.array([0.0, 0.1, 2.0, 9.9, 10.0, 50.0, 200.0, -1.0, np.nan])
+    got = np.asarray(random.poisson(random.key(8), mean, (100, 9), dtype))
+    wanted = np.asarray(jax.random.poisson(jax.random.key(8), mean, (100, 9), dtype))
+    assert got.dtype == wanted.dtype
+    np.testing.assert_array_equal(got, wanted)
+
+
+def test_infinite_means_end() -> None:
+    drawn = np.asarray(random.poisson(random.key(1), np.full(99, np.inf), dtype="int32"))
+    assert drawn.max() == np.iinfo("int32").max
+
+
+def test_shapes_of_parameters_and_empty_results() -> None:
+    key = random.key(0)
+    assert random.gamma(key, np.ones((2, 1))).shape == (2, 1)
+    assert random.beta(key, np.ones((2, 1)), np.ones(3)).shape == (2, 3)
+    assert random.gamma(key, 1.0, (0, 3)).shape == (0, 3)
+    assert np.asarray(random.poisson(key, 3.0, (0,))).shape == (0,)
+    assert np.asarray(random.gamma(key, 2.0)).shape == ()
+    assert random.multivariate_normal(key, np.zeros(2), np.eye(2)).dtype == np.float64
+    assert random.double_sided_maxwell(key, np.zeros(2), 1.0).shape == (2, 2)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_the_same_on_every_backend(backend: str) -> None:
+    with xarr.use_backend(backend):
+        key = random.key(4)
+        numbers = np.asarray(random.gamma(key, np.array([0.3, 2.0]), dtype="float32"))
+        counts = np.asarray(random.poisson(key, np.array([3.0, 40.0])))
+    wanted = np.asarray(jax.random.gamma(jax.random.key(4), np.array([0.3, 2.0]), dtype="float32"))
+    np.testing.assert_allclose(numbers, wanted, rtol=1e-6)
+    np.testing.assert_array_equal(counts, jax.random.poisson(jax.random.key(4), np.array([3.0, 40.0])))
+
+
+def test_distributions_in_loops_and_under_jit() -> None:
+    def draw(key: Any) -> Any:
+        key, own = random.split(key)
+        return key, random.gamma(own, 0.5, (3,))
+
+    def step(key: Any, _: Any) -> Any:
+        return draw(key)
+
+    together = np.asarray(lax.scan(step, random.key(2), length=3)[1])
+    key, apart = random.key(2), []
+    for _ in range(3):
+        key, drawn = draw(key)
+        apart.append(np.asarray(drawn))
+    np.testing.assert_array_equal(together, apart)
+    np.testing.assert_array_equal(xarr.jit(draw)(random.key(2))[1], apart[0])
+
+
+def test_bits_are_of_32_bits_by_default() -> None:
+    """As in JAX without jax_enable_x64; with it JAX's default is uint64."""
+    got = random.bits(random.key(3), (4,))
+    assert got.dtype == np.uint32
+    np.testing.assert_array_equal(got, jax.random.bits(jax.random.key(3), (4,), "uint32"))
+    np.testing.assert_array_equal(
+        random.bits(random.key(3), (4,), "uint64"), jax.random.bits(jax.random.key(3), (4,))
+    )
+
+
+KEY = random.key(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: random.gamma(KEY, 1.0, dtype="int32"), DTypeError, "gamma: wanted a float type"),
+        (lambda: random.gamma(KEY, 1j), DTypeError, "gamma: wanted real parameters"),
+        (lambda: random.gamma(KEY, np.ones(3), (2,)), ShapeError, "does not fit the shape"),
+        (lambda: random.beta(KEY, np.ones(3), np.ones(2)), BroadcastError, "beta"),
+        (lambda: random.dirichlet(KEY, 1.0), ShapeError, "dirichlet: wanted an alpha of rank 1"),
+        (lambda: random.ball(KEY, -1), InputError, "ball: wanted a number of coordinates d >= 0, got -1"),
+        (lambda: random.poisson(KEY, 1.0, dtype="float32"), DTypeError, "poisson: wanted an integer type"),
+        (lambda: random.binomial(KEY, 3, 0.5, dtype="int32"), DTypeError, "binomial: wanted a float type"),
+        (lambda: random.multinomial(KEY, 3, 0.5), ShapeError, "multinomial: wanted a p of rank 1"),
+        (lambda: random.multinomial(KEY, np.ones(3), np.ones(2)), ShapeError, "does not fit the shape"),
+        (
+            lambda: random.multivariate_normal(KEY, np.zeros(2), np.eye(3)),
+            ShapeError,
+            r"a mean of shape \(…, n\) and a covariance of shape \(…, n, n\), got \(2,\) and \(3, 3\)",
+        ),
+        (
+            lambda: random.multivariate_normal(KEY, np.zeros(2), np.eye(2), method="svd"),
+            InputError,
+            "the method 'cholesky', the only one here, got 'svd'",
+        ),
+        (
+            lambda: random.multivariate_normal(KEY, np.zeros((2, 3)), np.ones((4, 3, 3))),
+            BroadcastError,
+            "multivariate_normal",
+        ),
+        (lambda: random.gamma(random.split(KEY), 1.0), InputError, "gamma: wanted a single key"),
+    ],
+    ids=range(14),
+)
+def test_bad_calls(call: Callable[[], object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+#: Of jax.random: no QR factors here; a primitive; and what belongs to the key types of JAX.
+ABSENT = {"key_dtype", "orthogonal", "random_gamma_p"}
+
+
+def test_every_name_of_jax_is_there() -> None:
+    theirs = {name for name in dir(jax.random) if not name.startswith("_")}
+    assert theirs - set(dir(random)) == ABSENT

@@ -1,0 +1,182 @@
+"""The part of the graph that is to be computed: its order, its structure as a key of programs, and as a graph.
+
+Callers hold the lock of `xarr.lazy`, so that no value appears meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from xarr.backend import AbstractBackend
+from xarr.config import current as config
+from xarr.errors import DonationError, TracedValueError
+from xarr.ir.graph import Donated, Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.ops import Constant, Tuple
+from xarr.ir.ops.ciphers import is_cipher
+from xarr.ir.source import here
+from xarr.ir.types import TensorType
+
+#: Nodes of a program; what is longer runs in parts.
+LONGEST: Final = 2000
+#: Nodes in order, those of them whose values are the arguments, and those whose values are wanted.
+Pending = tuple[list[Node], list[Node], list[Node]]
+
+
+def order_of(roots: list[Node]) -> list[Node]:
+    """What `roots` need, operands first, each once: the same as `postorder` gives, without a call for each node."""
+    if len(roots) == 1 and _is_single(roots[0]):
+        return [*dict.fromkeys(roots[0].operands), roots[0]]
+    order: list[Node] = []
+    seen: set[Node] = set()
+    stack = roots[::-1]
+    while stack:
+        node = stack[-1]
+        if node not in seen:
+            if node.value is None and node.operands:
+                missing = [operand for operand in node.operands if operand not in seen]
+                if missing:
+                    stack += missing[::-1]
+                    continue
+            seen.add(node)
+            order.append(node)
+        stack.pop()
+    return order
+
+
+def _is_single(root: Node) -> bool:
+    """Whether a node is a single op over computed values, the common case of eager use."""
+    for operand in root.operands:
+        if operand.value is None:
+            return False
+    return bool(root.operands)
+
+
+def is_scalar_constant(node: Node) -> bool:
+    return type(node.op) is Constant and not node.op.type.shape
+
+
+def key_of_op(op: Op, leaves: Sequence[Node], backend: AbstractBackend) -> tuple[Any, ...]:
+    """The key of one op over one or two computed values; there is one leaf if both operands are the same."""
+    return (op, backend.name, config.fusion, *[leaf.type for leaf in leaves])
+
+
+def structure_of(
+    order: list[Node], roots: list[Node], backend: AbstractBackend
+) -> tuple[tuple[Any, ...], list[Node], list[Node]]:
+    """The structure of a pending graph as a key, its leaves, and the nodes whose values to keep.
+
+    Scalar constants count as leaves, so that `x * rate` is one program for every rate; equal ones are
+    one leaf.
+    """
+    root = order[-1]
+    if len(order) <= 3 and len(roots) == 1 and len(root.operands) <= 2 and _is_single(root):
+        return key_of_op(root.op, order[:-1], backend), order[:-1], roots
+    number: dict[Node, int] = {}
+    #: A row after the other: the type of a leaf, or an op and the numbers of its operands.
+    key: list[Any] = [backend.name, config.fusion]
+    leaves: list[Node] = []
+    outputs: list[Node] = []
+    literals: dict[Op, int] = {}
+    count = 0
+    for node in order:
+        if node.value is not None:
+            leaves.append(node)
+            key.append(node.type)
+        elif node.operands:
+            key.append(node.op)
+            key += [number[operand] for operand in node.operands]
+        elif is_scalar_constant(node):
+            known = literals.setdefault(node.op, count)
+            if known < count and not node.handles:
+                number[node] = known
+                continue
+            leaves.append(node)
+            key.append(node.type)
+        else:
+            _refuse_parameter(node)
+            key.append(node.op)
+        number[node] = count
+        count += 1
+        if node.value is None and (node.handles if type(node.type) is TensorType else _is_kept(node)):
+            outputs.append(node)
+    for root in dict.fromkeys(roots):
+        if not _is_kept(root):
+            outputs.append(root)
+    key.append(None)
+    key += [number[node] for node in outputs]
+    return tuple(key), leaves, outputs
+
+
+def _is_kept(node: Node) -> bool:
+    """Whether somebody may look at the value later: an Array, or what takes a tuple apart.
+
+    The words of a cipher are taken apart where they are asked for, and by nobody later.
+    """
+    if type(node.type) is TensorType:
+        return node.handles > 0
+    return type(node.op) is not Tuple and not is_cipher(node.op)
+
+
+def _refuse_parameter(node: Node) -> None:
+    """Refuse a node without operands and value that is an argument of a traced function, or was given away."""
+    if isinstance(node.op, Donated):
+        place = str(node.source)
+        call = f", this time at {place}" if node.source and place not in node.op.taker else ""
+        raise DonationError(
+            f"the value {node.type.short()} is gone: its Array was donated to {node.op.taker}{call}; use what "
+            "that call returned, or do not donate an Array that is still needed"
+        )
+    if node.traced:
+        looked = here()
+        place = f"\nIt was asked for at {looked}" if looked else ""
+        place += f"\nIt became an argument at {node.source}" if node.source else ""
+        raise TracedValueError(
+            "the value of a traced array was asked for (by float, bool, int, list, np.asarray …), but inside "
+            "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
+            "control flow that depends on values, xarr.where to choose element by element, static_argnames of "
+            "xarr.jit for an argument that is a size, an axis or a flag, or look at the value "
+            f"outside{place}"
+        )
+
+
+def graph_of(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Graph:
+    """The pending nodes as a closed graph whose parameters stand for `leaves`.
+
+    Every other node is a copy, also one that depends on no leaf: settling must not touch what a program
+    holds.
+    """
+    new = {leaf: parameter(leaf.type) for leaf in leaves}
+    literals = {leaf.op: new[leaf] for leaf in reversed(leaves)}
+    for node in order:
+        if node not in new:
+            same = literals.get(node.op) if is_scalar_constant(node) else None
+            new[node] = same or node.rebuilt(tuple([new[operand] for operand in node.operands]))
+    return Graph([new[leaf] for leaf in leaves], [new[node] for node in outputs])
+
+
+def parts_of(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[Node]]]:
+    """A long order in pieces, each with the nodes whose values later pieces or the caller need.
+
+    Compiling takes time per line.  The pieces of a long chain mostly have the same structure, and so
+    one program.
+    """
+    last_use = {operand: place for place, node in enumerate(order) for operand in node.operands}
+    last_use.update(dict.fromkeys(roots, len(order)))
+    parts = []
+    start = 0
+    while start < len(order):
+        end = min(start + LONGEST, len(order))
+        part = order[start:end]
+        inside = set(part)
+        leaves = [operand for node in part for operand in node.operands if operand not in inside]
+        needed = [
+            node
+            for node in part
+            if node.value is None and last_use.get(node, -1) >= end and not is_scalar_constant(node)
+        ]
+        if needed:
+            parts.append(([*dict.fromkeys(leaves), *part], needed))
+        start = end
+    return parts

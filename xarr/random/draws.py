@@ -1,0 +1,108 @@
+"""What distributions are made of: parameters brought to one shape, uniform and normal numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.broadcasting import Misfit, align_numpy
+from xarr.dtypes import COMPLEX, FLOAT, canonical, default_float, info
+from xarr.errors import DTypeError
+from xarr.explanation.late import broadcast_error
+from xarr.functions.creation_functions import asarray
+from xarr.host import is_weak
+from xarr.ir.ops.formula import Term, xla_log1p
+from xarr.ir.ops.special import xla_erf_inv
+from xarr.lax.core import ArrayLike
+from xarr.lazy import wrap
+from xarr.random.keys import Shape, check_fits, random_bits, sizes_of, split
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+DType = np.dtype[Any]
+Sizes = tuple[int, ...]
+
+
+def float_type(name: str, dtype: DTypeLike | None, also: frozenset[DType] = frozenset()) -> DType:
+    """The element type asked for, by default xarr's; DTypeError for other kinds and for float8."""
+    element = default_float() if dtype is None else canonical(dtype)
+    if element not in FLOAT | also or element.itemsize < 2:
+        kinds = "float or complex" if also else "float"
+        raise DTypeError(f"{name}: wanted a {kinds} type of at least 16 bits, got {element}")
+    return element
+
+
+def spread_to(name: str, value: ArrayLike, shape: Sizes, dtype: DType) -> Array:
+    """A parameter in the type and the shape of the result, to which it broadcasts by NumPy's rule."""
+    given = value if is_weak(value) else asarray(value)
+    if dtype not in COMPLEX and (isinstance(given, complex) or getattr(given, "dtype", None) in COMPLEX):
+        raise DTypeError(
+            f"{name}: wanted real parameters, got complex ones; take .real, .imag or abs() first"
+        )
+    if is_weak(value):
+        return lax.full(shape, float(value) if dtype in FLOAT else value, dtype)
+    array = lax.convert_element_type(given, dtype)
+    check_fits(name, shape, array.shape)
+    return lax.broadcast_in_dim(array, shape, range(len(shape) - array.ndim, len(shape)))
+
+
+def shape_like(name: str, shape: Shape | None, **parameters: ArrayLike) -> Sizes:
+    """The shape asked for, else that to which the parameters broadcast.  BroadcastError if they do not."""
+    shapes = [() if is_weak(value) else asarray(value).shape for value in parameters.values()]
+    if shape is None:
+        alignment = align_numpy(*shapes)
+        if isinstance(alignment, Misfit):
+            raise broadcast_error(name, shapes, names=tuple(parameters))
+        return alignment.result
+    sizes = sizes_of(name, shape)
+    check_fits(name, sizes, *shapes)
+    return sizes
+
+
+def pair(data: Array) -> tuple[Array, Array]:
+    """The words of two new keys."""
+    both = split(data)
+    return lax.index_in_dim(both, 0, keepdims=False), lax.index_in_dim(both, 1, keepdims=False)
+
+
+def number(value: float, dtype: DType) -> Any:
+    """A scalar of that type."""
+    return np.asarray(value, dtype)[()]
+
+
+def log1p(x: Array) -> Array:
+    """log(1 + x) with XLA's error."""
+    return wrap(xla_log1p(Term(x._node)).node, x._backend)
+
+
+def draw_uniform(
+    name: str, data: Array, shape: Sizes, dtype: DType, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
+) -> Array:
+    """Uniform floats in [minval, maxval) from the words of a key, or of a key for each element."""
+    low, high = (spread_to(name, value, shape, dtype) for value in (minval, maxval))
+    width, mantissa = 8 * dtype.itemsize, int(info(dtype).nmant)
+    drawn = 8 if mantissa < 8 else width
+    unsigned = np.dtype(f"uint{width}")
+    found = lax.convert_element_type(random_bits(data, drawn, shape), unsigned)
+    # Random mantissa bits behind the exponent of 1 make a float in [1, 2).
+    one = np.asarray(1, dtype).view(unsigned)[()]
+    found = lax.bitwise_or(lax.shift_right_logical(found, unsigned.type(drawn - mantissa)), one)
+    unit = lax.sub(lax.bitcast_convert_type(found, dtype), number(1, dtype))
+    return lax.max(low, lax.add(lax.mul(unit, lax.sub(high, low)), low))
+
+
+def draw_normal(data: Array, shape: Sizes, dtype: DType) -> Array:
+    """Normal numbers from the words of a key, or of a key for each element."""
+    low = np.nextafter(number(-1, dtype), number(0, dtype))
+    u = draw_uniform("normal", data, shape, dtype, low, number(1, dtype))
+    return lax.mul(number(math.sqrt(2), dtype), erf_inv(u))
+
+
+def erf_inv(x: Array) -> Array:
+    """erf_inv with XLA's error, which is that of `lax.erf_inv` but in float64."""
+    return lax.erf_inv(x) if x.dtype.itemsize < 8 else wrap(xla_erf_inv(Term(x._node)).node, x._backend)

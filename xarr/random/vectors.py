@@ -1,0 +1,128 @@
+"""Distributions made of several normal numbers each.  Source: jax.random."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.broadcasting import Misfit, align_numpy
+from xarr.dtypes import FLOAT, default_float
+from xarr.errors import InputError, ShapeError
+from xarr.explanation.late import broadcast_error
+from xarr.functions.creation_functions import asarray
+from xarr.lax.core import ArrayLike
+from xarr.random.draws import (
+    DType,
+    Sizes,
+    draw_normal,
+    draw_uniform,
+    float_type,
+    number,
+    pair,
+    shape_like,
+    spread_to,
+)
+from xarr.random.keys import KeyLike, Shape, check_fits, one_key, sizes_of
+from xarr.random.samplers import rademacher
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def multivariate_normal(
+    key: KeyLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+) -> Array:
+    """Vectors of normal numbers with this mean, of shape (…, n), and covariance, of shape (…, n, n).
+
+    shape: of the result without its last dimension; method: "cholesky", which wants a positive definite
+    covariance and gives NaN for another.
+    Raises ShapeError for shapes that do not fit, InputError for another method.
+    """
+    if method != "cholesky":
+        raise InputError(
+            f"multivariate_normal: wanted the method 'cholesky', the only one here, got {method!r}"
+        )
+    center, covariance = asarray(mean), asarray(cov)
+    _check_moments(center.shape, covariance.shape)
+    common = _common_type(center.dtype, covariance.dtype)
+    element = float_type("multivariate_normal", common if dtype is None else dtype)
+    lead = _lead(shape, center.shape[:-1], covariance.shape[:-2])
+    rank, size = len(lead), center.shape[-1]
+    factor = lax.linalg.cholesky(lax.convert_element_type(covariance, common))
+    factor = spread_to("multivariate_normal", factor, (*lead, size, size), common)
+    drawn = draw_normal(one_key("multivariate_normal", key), (*lead, size), element)
+    batch = tuple(range(rank))
+    drawn = lax.convert_element_type(drawn, common)
+    turned = lax.dot_general(factor, drawn, (((rank + 1,), (rank,)), (batch, batch)))
+    moved = lax.add(spread_to("multivariate_normal", center, turned.shape, common), turned)
+    return lax.convert_element_type(moved, element)
+
+
+def _check_moments(mean: Sizes, cov: Sizes) -> None:
+    if not mean or len(cov) < 2 or cov[-2:] != (mean[-1], mean[-1]):
+        raise ShapeError(
+            "multivariate_normal: wanted a mean of shape (…, n) and a covariance of shape (…, n, n), got "
+            f"{mean} and {cov}"
+        )
+
+
+def _common_type(first: DType, second: DType) -> DType:
+    kinds = [dtype for dtype in (first, second) if dtype in FLOAT]
+    return max(kinds, key=lambda dtype: dtype.itemsize) if kinds else default_float()
+
+
+def _lead(shape: Shape | None, *shapes: Sizes) -> Sizes:
+    if shape is not None:
+        sizes = sizes_of("multivariate_normal", shape)
+        check_fits("multivariate_normal", sizes, *shapes)
+        return sizes
+    alignment = align_numpy(*shapes)
+    if isinstance(alignment, Misfit):
+        raise broadcast_error("multivariate_normal", shapes, names=("mean", "cov"))
+    return alignment.result
+
+
+def maxwell(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
+    """Lengths of vectors of three normal numbers."""
+    element, sizes = float_type("maxwell", dtype), sizes_of("maxwell", shape)
+    drawn = draw_normal(one_key("maxwell", key), (*sizes, 3), element)
+    return lax.sqrt(lax.reduce_sum(lax.mul(drawn, drawn), (len(sizes),)))
+
+
+def double_sided_maxwell(
+    key: KeyLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
+) -> Array:
+    """loc + scale · sign · length of vectors of three normal numbers, with a random sign.
+
+    As in JAX the result's shape is `shape` followed by that of the parameters, which counts twice if `shape`
+    is ().
+    """
+    element = float_type("double_sided_maxwell", dtype)
+    own = shape_like("double_sided_maxwell", None, loc=loc, scale=scale)
+    sizes = (*(sizes_of("double_sided_maxwell", shape) or own), *own)
+    for_length, for_sign = pair(one_key("double_sided_maxwell", key))
+    signed = lax.mul(rademacher(for_sign, sizes, element), maxwell(for_length, sizes, element))
+    middle, width = (spread_to("double_sided_maxwell", value, sizes, element) for value in (loc, scale))
+    return lax.add(lax.mul(signed, width), middle)
+
+
+def wald(key: KeyLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
+    """Numbers of the inverse Gaussian distribution of this mean and shape parameter 1."""
+    element = float_type("wald", dtype)
+    sizes = shape_like("wald", shape, mean=mean)
+    for_normal, for_choice = pair(one_key("wald", key))
+    middle = spread_to("wald", mean, sizes, element)
+    four, half = number(4, element), number(0.5, element)
+    v = draw_normal(for_normal, sizes, element)
+    z = draw_uniform("wald", for_choice, sizes, element)
+    y, square = lax.mul(v, v), lax.mul(middle, middle)
+    root = lax.sqrt(lax.add(lax.mul(lax.mul(four, middle), y), lax.mul(square, lax.mul(y, y))))
+    x = lax.sub(lax.add(middle, lax.mul(lax.mul(square, y), half)), lax.mul(lax.mul(middle, half), root))
+    return lax.select(lax.le(z, lax.div(middle, lax.add(middle, x))), x, lax.div(square, x))
