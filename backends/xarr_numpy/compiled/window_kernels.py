@@ -19,8 +19,9 @@ from xarr_numpy.compiled.functions import lower
 
 #: Windows that are as wide in some dimension have better ways than to look at each element.
 WIDE: Final = 16
-#: Elements of a window at most.
+#: Elements of a window at most, and of one that is reduced: NumPy does that along one dimension at a time.
 MOST: Final = 256
+MOST_REDUCED: Final = 64
 #: Bytes of a kernel that stay in a processor's own cache, of products those that BLAS takes too long to get
 #: ready for, and features of the result from which a vector loop along them pays.
 MOST_KERNEL: Final = 3 * 2**17
@@ -73,7 +74,9 @@ def _reduce_window(node: Node) -> int:
     assert isinstance(op, ops.ReduceWindow)
     if len(node.operands) != 2 or max(op.base_dilations, default=1) > 1:
         return 0
-    return op.window.size if _are_small(op.window_dimensions) and _holds(node, op.computation) else 0
+    size = op.window.size
+    fits = _are_small(op.window_dimensions) and size <= MOST_REDUCED
+    return size if fits and _holds(node, op.computation) else 0
 
 
 def _convolution(node: Node) -> int:
