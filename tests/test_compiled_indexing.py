@@ -135,3 +135,44 @@ def test_sums_do_not_depend_on_the_number_of_threads(name: str, count: int) -> N
         wanted = to_host(function(*map(xarr.asarray, arrays)))
     with config(fusion="compiled"), threads(count):
         assert_same(function(*map(xarr.asarray, arrays)), wanted)
+
+
+@pytest.mark.parametrize("window", [(8,), ()])
+def test_scatters_are_written_over_what_nothing_needs(window: tuple[int, ...]) -> None:
+    """A donated operand is not copied; one that its own updates are read from is."""
+    shape = (5000, *window)
+    generator = np.random.default_rng(3)
+    x, u = generator.normal(size=shape), generator.normal(size=(700, *window))
+    indices = generator.integers(0, 5000, 700)
+    add = rows_into(shape, window)
+    steps: tuple[Callable[..., Any], ...] = (
+        lambda x, i, u: add(add(x, i, u), i, u),
+        lambda x, i, u: add(x, i, lax.take(x, i, 0)),
+    )
+    for step, stays in zip(steps, (True, False), strict=True):
+        arguments: list[Any] = [lax.add(xarr.asarray(x), np.float64(1)).evaluate(), indices, u]
+        wanted = to_host(step(*map(xarr.asarray, (x + 1, indices, u))))
+        before = arguments[0]._node.value.ctypes.data
+        found = xarr.jit(step, donate_argnums=0)(*arguments)
+        assert_same(found, wanted)
+        assert (found._node.value.ctypes.data == before) is stays
+
+
+@pytest.mark.parametrize("start", ["given", "made"])
+def test_loops_scatter_into_what_they_carry(start: str) -> None:
+    generator = np.random.default_rng(4)
+    x, u = generator.normal(size=9000), generator.normal(size=400)
+    indices = generator.integers(0, 9000, 400)
+    add = rows_into((9000,), ())
+
+    def function(x: Any, i: Any, u: Any) -> Any:
+        before = lax.mul(x, np.float64(2)) if start == "made" else x
+        return lax.fori_loop(
+            0, 5, lambda k, s: add(s, i, lax.mul(u, lax.convert_element_type(k, np.float64))), before
+        )
+
+    given = x.copy()
+    found = xarr.jit(function)(given, indices, u)
+    with config(fusion="off"):
+        assert_same(found, to_host(function(*map(xarr.asarray, (x, indices, u)))))
+    assert_same(given, x)

@@ -22,7 +22,7 @@ from xarr.lazy import to_host
 pytest.importorskip("llvmlite")
 
 Array = np.ndarray[Any, Any]
-ROWS, COLUMNS = 12, 18
+ROWS, COLUMNS = 18, 17
 
 
 def halved(x: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import inspect
+import itertools
 import pickle
 import sys
 import weakref
@@ -246,7 +247,7 @@ def test_failed_allocation_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         jitted(x)
 
 
-@pytest.mark.parametrize("name", ["_COUNT", "_ITEMS", "_BYTES", "_CLASS"])
+@pytest.mark.parametrize("name", ["_COUNT", "_ITEMS", "_BYTES", "_CLASS", "_NUMBER"])
 def test_another_layout_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, name, getattr(replay, name) + 8)
     replay._offsets.cache_clear()
@@ -281,3 +282,65 @@ def test_large_work_does_not_hold_the_lock() -> None:
     jitted = xarr.jit(lambda x: x + 1)
     jitted(x)
     assert not is_built_in(jitted)
+
+
+FLOATS = (1.5, -0.0, 0.1, 1e-320, 3.4e38, 1e300, -1e300, float("inf"), float("nan"))
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, np.float16, np.int32], ids=lambda dtype: dtype.__name__
+)
+def test_numbers_are_converted_as_ever(dtype: Any) -> None:
+    (x,) = arrays(np.array([1, 2, 3], dtype))
+    jitted, plain = xarr.jit(lambda x, a, b: (a - x) * b), xarr.jit(lambda x, a, b: (a - x) * b)
+    jitted(x, 1.5, 2.5)
+    assert is_built_in(jitted) is (dtype in (np.float32, np.float64) or dtype is np.int32)
+    plain(x, 1.5, 2.5)
+    for a, b in itertools.product(FLOATS, (2.5, -0.0)):
+        wanted = plain._replays[-1]((x, a, b), {})
+        assert_same(np.asarray(jitted(x, a, b)), np.asarray(wanted))
+
+
+def test_number_that_no_float32_holds_is_missed() -> None:
+    (x,) = arrays(X)
+    jitted = xarr.jit(lambda x, a: x * a)
+    jitted(x, 2.0)
+    fast, missed = jitted._replay, replay_missed()
+    assert all(fast((x, a), {}) is missed for a in (1e300, float("inf"), float("nan"), 3.4028235e38))
+    assert all(fast((x, a), {}) is not missed for a in (0.0, 1e-300, -3.4e38))
+
+
+class Own(float):
+    """A float that is not quite one."""
+
+
+@pytest.mark.parametrize("other", [2, True, 2j, np.float64(2), np.float32(2), Own(2), X], ids=repr)
+def test_what_is_no_python_float_is_missed(other: Any) -> None:
+    (x,) = arrays(X)
+    jitted = xarr.jit(lambda x, a: x * a)
+    jitted(x, 2.0)
+    assert jitted._replay((x, other), {}) is replay_missed()
+    assert_same(np.asarray(jitted(x, other)), np.asarray(x * other))
+
+
+def test_unused_number_is_looked_at_too() -> None:
+    (x,) = arrays(X)
+    jitted = xarr.jit(lambda a, x, b: x - a)
+    jitted(0.5, x, 1.0)
+    assert is_built_in(jitted)
+    assert_same(np.asarray(jitted(1.5, x, float("nan"))), X - np.float32(1.5))
+    assert jitted._replay((1.5, x, 1), {}) is replay_missed()
+    assert jitted._replay((1.5, 1.5, 1.0), {}) is replay_missed()
+    assert jitted._replay((x, x, 1.0), {}) is replay_missed()
+
+
+def test_number_of_two_types_and_an_expression_of_numbers() -> None:
+    x, y = arrays(X, X.astype(np.float64))
+    jitted = xarr.jit(lambda x, y, a: (x * a).astype(np.float64) - y * a)
+    jitted(x, y, 0.5)
+    assert is_built_in(jitted)
+    wanted = (X * np.float32(0.1)).astype(np.float64) - X.astype(np.float64) * 0.1
+    assert_same(np.asarray(jitted(x, y, 0.1)), wanted)
+    computed = xarr.jit(lambda x, a: x * (a + 1.0))
+    computed(x, 0.5)
+    assert not is_built_in(computed)

@@ -124,6 +124,19 @@ def shares(x: Any) -> Any:
     return lax.cumsum(squares, 1) / (squares + 1)
 
 
+def less_mean(x: Any) -> Any:
+    return lax.cumsum(x - xarr.mean(x, axis=1, keepdims=True), 1)
+
+
+def softmax(x: Any) -> Any:
+    e = xarr.exp(x - xarr.max(x, axis=-1, keepdims=True))
+    return e / xarr.sum(e, axis=-1, keepdims=True)
+
+
+def largest_less(x: Any) -> Any:
+    return xarr.max(x, axis=1, keepdims=True) - x
+
+
 #: name: function, types of its operands, kernels
 FUSED: dict[str, tuple[Callable[..., Any], list[str], int]] = {
     "before and after": (shares, ["f32[30,100]"], 1),
@@ -133,10 +146,17 @@ FUSED: dict[str, tuple[Callable[..., Any], list[str], int]] = {
     "other ways": (lambda x: lax.cumsum(x, 1) + lax.cumsum(x, 1, reverse=True), ["f32[30,100]"], 2),
     "shifted": (lambda x: lax.cumsum(x, 1)[:, 1:] - x[:, :-1], ["f32[30,100]"], 2),
     "of gathered rows": (lambda x, i: lax.cumsum(lax.take(x, i, 0), 1), ["f32[30,100]", "s32[50]"], 1),
-    "of rows less their mean": (
-        lambda x: lax.cumsum(x - xarr.mean(x, axis=1, keepdims=True), 1),
+    "of rows less their mean": (less_mean, ["f32[30,100]"], 1),
+    "of few rows less their mean": (less_mean, ["f32[3,100]"], 2),
+    "of columns less their mean": (lambda x: lax.cumsum(x - xarr.mean(x, axis=0), 0), ["f32[30,100]"], 2),
+    "shares": (lambda x: lax.cumsum(softmax(x), 1), ["f32[30,100]"], 1),
+    "shares from the end": (lambda x: 1 - lax.cumsum(softmax(x), 1, reverse=True), ["f64[30,100]"], 1),
+    "shares and their sums": (lambda x: (lax.cumsum(softmax(x), 1), xarr.sum(x, axis=1)), ["f32[30,100]"], 2),
+    "totals less the largest": (lambda x: largest_less(lax.cumsum(x, 1)), ["f32[30,100]"], 2),
+    "totals by the largest": (
+        lambda x: lax.cumsum(x, 1) / xarr.max(x, axis=1, keepdims=True),
         ["f32[30,100]"],
-        2,
+        1,
     ),
 }
 
@@ -148,7 +168,8 @@ def test_totals_run_with_what_surrounds_them(name: str) -> None:
     assert kernels(function, *types) == count
     generator = np.random.default_rng(2)
     arrays = [generator.integers(0, 30, (50,)).astype(np.int32)] * len(types)
-    arrays[0] = generator.normal(size=(30, 100)).astype("float32" if "32" in types[0] else "float64")
+    rows = int(types[0].partition("[")[2].partition(",")[0])
+    arrays[0] = generator.normal(size=(rows, 100)).astype("float32" if "32" in types[0] else "float64")
 
     def together(*arrays: Any) -> Any:
         found = function(*arrays)

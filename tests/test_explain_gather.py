@@ -183,3 +183,70 @@ def test_wrong_arguments() -> None:
     refused(InputError, r"got float64 of \(1, 1\)", (4, 5), (1, 1), ROWS, (1, 5), indices=[[0.5]])
     with pytest.raises(ShapeError, match=r"scatter \[C4\]"):
         xarr.explain_scatter((4, 5), (3, 1), (2, 5), INTO_ROWS)
+
+
+# --- arrays and functions ----------------------------------------------------------------------------
+
+
+def test_arrays_show_where_their_elements_go() -> None:
+    x, indices = xarr.asarray(np.arange(8.0).reshape(4, 2)), np.array([[2], [9], [-1]])
+    for given in (indices, xarr.asarray(indices), indices.tolist()):
+        shown = xarr.explain_gather(x, given, ROWS, (1, 2))
+        assert shown == xarr.explain_gather((4, 2), (3, 1), ROWS, (1, 2))
+        assert (
+            "with these indices:\n"
+            "  result[0, :] <- operand[2, 0:2]\n"
+            "  result[1, :] <- operand[3, 0:2]: start [9, 0] is out of bounds, clamped\n"
+            "  result[2, :] <- operand[0, 0:2]: start [-1, 0] is out of bounds, clamped\n"
+        ) in shown.text()
+        assert "result[1, :] out of bounds: [9, 0], clamped" in shown.svg()
+    assert "with these indices" not in xarr.explain_gather((4, 2), (3, 1), ROWS, (1, 2)).text()
+
+
+def test_arrays_of_a_scatter() -> None:
+    shown = xarr.explain_scatter(np.zeros((3, 1)), np.array([[1], [5]]), np.ones((2, 1)), INTO_ROWS)
+    assert "  updates[0, :] -> result[1, 0:1]\n" in shown.text()
+    assert "  updates[1, :] is left out: start [5, 0] is out of bounds\n" in shown.text()
+    assert "updates[1, :] out of bounds: [5, 0]" in shown.svg()
+
+
+def test_long_lists_of_windows_are_cut_off() -> None:
+    text = xarr.explain_gather((4, 2), np.zeros((20, 1), int), ROWS, (1, 2)).text()
+    assert "  result[11, :] <- operand[0, 0:2]\n  and 8 more\n" in text
+
+
+def test_functions_and_arrays_not_yet_evaluated() -> None:
+    x, i = xarr.asarray(np.arange(8.0).reshape(4, 2)), xarr.asarray(np.array([2, 0]))
+    for shown in (
+        xarr.explain_gather(lambda: lax.take(x, i, axis=0)),
+        xarr.explain_gather(lax.take(x, i, axis=0)),
+    ):
+        assert shown.is_gather and shown.windows.operand_shape == (4, 2)
+        assert "result[0, :] <- operand[2, 0:2]" in shown.text()
+    added = xarr.explain_scatter(lambda: lax.scatter_add(x, i[:, None], np.ones((2, 2)), INTO_ROWS))
+    assert "updates[0, :] -> result[2, 0:2]" in added.text()
+
+
+def test_indices_without_values_are_drawn_as_an_example() -> None:
+    def function(x: Any, i: Any) -> Any:
+        found.append(xarr.explain_gather(lambda: lax.gather_rows(x, i)))
+        return x
+
+    found: list[Any] = []
+    xarr.lower(function, "f32[4,2]", "s64[3]")
+    assert found[0].starts is None
+    assert "the starts are an example" in found[0].svg()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda: xarr.asarray(np.zeros(3)), "wanted one gather to explain, found 0"),
+        (3, "wanted operand, indices and dimension numbers, or a function; got 3"),
+        (lambda: [lax.gather_rows(np.zeros((2, 2)), np.array([0])) for _ in range(2)], "found 2"),
+    ],
+    ids=["none", "no function", "two"],
+)
+def test_what_holds_no_single_gather_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        xarr.explain_gather(given)

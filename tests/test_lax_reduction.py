@@ -337,3 +337,34 @@ def test_argmax_refuses_empty_complex_and_other_index_types() -> None:
 def test_bitwise_reductions_refuse_other_elements(name: str, dtype: str) -> None:
     with pytest.raises(DTypeError, match="wanted bool or integer elements"):
         getattr(lax, name)(xarr.ones(3, dtype=dtype), (0,))
+
+
+def test_a_computation_of_independent_pairs_is_several_reductions() -> None:
+    """One in which a result depends on another pair is not."""
+    values, others = RNG.normal(size=(4, 5)).astype(np.float32), RNG.integers(-9, 9, (4, 5))
+    start = np.float32(np.inf), np.int64(1)
+    for axes in ((0,), (1,), (0, 1), ()):
+        least, product = lax.reduce(
+            (values, others), start, lambda a, b: (lax.min(a[0], b[0]), lax.mul(b[1], a[1])), axes
+        )
+        same(least, values.min(axis=axes) if axes else values)
+        same(product, others.prod(axis=axes) if axes else others)
+    program: Any = xarr.lower(_crossed, "f32[4,5]").stage("program")
+    assert "reduce_any(" in program.text
+    np.testing.assert_allclose(np.asarray(_crossed(values)[0]), values.sum(axis=0), rtol=1e-5)
+
+
+def _crossed(x: Any) -> Any:
+    """Sums, and sums of both results."""
+    zero = np.float32(0)
+    return lax.reduce((x, x), (zero, zero), lambda a, b: (lax.add(a[0], b[0]), lax.add(a[0], b[1])), (0,))
+
+
+def test_places_of_extremes_need_no_row_of_numbers() -> None:
+    def text(function: Any) -> str:
+        program: Any = xarr.lower(function, "f32[7]").stage("program")
+        return str(program.text)
+
+    with xarr.config(fusion="off"):
+        assert "iota(" not in text(lambda x: lax.argmax(x, 0, np.int32))
+        assert "iota(" in text(lambda x: (lax.argmax(x, 0, np.int32), lax.iota(np.int32, 7)))

@@ -22,7 +22,7 @@ from xarr.ir import ops
 
 jax.config.update("jax_enable_x64", True)
 
-NAMES = ("digamma", "erf", "erf_inv", "erfc", "lgamma")
+NAMES = ("bessel_i0e", "bessel_i1e", "digamma", "erf", "erf_inv", "erfc", "lgamma")
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 SPECIAL = [
     0.0,

@@ -246,6 +246,22 @@ def test_a_loop_too_short_to_compile_for_stays() -> None:
     assert any(isinstance(node.op, ops.NativeWhile) for node in many.nodes)
 
 
+def test_a_loop_that_turns_out_long_goes_on_in_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy import control
+
+    monkeypatch.setattr(control, "MANY", 10)
+    for steps in (9, 10, 11, 50):
+        with xarr.config(fusion="auto"):
+            found = lax.fori_loop(0, steps, lambda i, s: s * 3 + i, np.int64(1))
+            stack = lax.scan(lambda c, x: (c + x, c * 2), np.int64(0), np.arange(steps))[1]
+            sums = lax.fori_loop(0, steps, lambda i, s: s + xarr.sum(s), np.arange(3))
+            xarr.evaluate(found, stack, sums)
+        with xarr.config(fusion="off"):
+            assert_same(found, lax.fori_loop(0, steps, lambda i, s: s * 3 + i, np.int64(1)))
+            assert_same(stack, lax.scan(lambda c, x: (c + x, c * 2), np.int64(0), np.arange(steps))[1])
+            assert_same(sums, lax.fori_loop(0, steps, lambda i, s: s + xarr.sum(s), np.arange(3)))
+
+
 # --- random bodies --------------------------------------------------------------------------------------
 
 

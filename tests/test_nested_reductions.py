@@ -113,7 +113,7 @@ def test_pairs_of_points(name: str, size: tuple[int, int, int], dtype: str) -> N
 )
 def test_short_rows(shape: tuple[int, ...], dtype: str) -> None:
     x = xarr.asarray(RNG.integers(0, 3, shape), dtype=dtype)
-    axes = [-1, (-2, -1)] if len(shape) > 2 else [-1]
+    axes: list[Any] = [-1, (-2, -1)] if len(shape) > 2 else [-1]
     for axis in axes:
         for reduce in (xarr.sum, xarr.max, xarr.prod):
             with config(fusion="off"):
@@ -153,8 +153,57 @@ def test_operands_that_are_not_repeated_are_read_in_order() -> None:
     x = xarr.asarray(RNG.normal(size=(30, 40, 50)))
     with config(fusion="compiled"):
         found = np.asarray(xarr.min(xarr.sum(xarr.exp(x), axis=-1), axis=-1))
-        text = str(
-            xarr.lower(lambda x: xarr.min(xarr.sum(xarr.exp(x), axis=-1), axis=-1), x).stage("program").text
-        )
-    assert "packed" not in text
+        program = xarr.lower(lambda x: xarr.min(xarr.sum(xarr.exp(x), axis=-1), axis=-1), x).stage("program")
+    assert "packed" not in str(program)
     np.testing.assert_allclose(found, np.exp(np.asarray(x)).sum(-1).min(-1), rtol=1e-14)
+
+
+#: Dimensions of both operands: batching, contracting.
+PRODUCTS = {
+    "matrix": ((300, 3), (400, 3), ((), ()), ((1,), (1,))),
+    "transposed": ((300, 40), (40, 400), ((), ()), ((1,), (0,))),
+    "batched": ((5, 3, 200), (300, 5, 3), ((0,), (1,)), ((1,), (2,))),
+    "two contracted": ((200, 4, 5), (5, 500, 4), ((), ()), ((1, 2), (2, 0))),
+    "three free": ((30, 20, 7), (7, 10, 80), ((), ()), ((2,), (0,))),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_products_of_matrices_that_are_reduced_at_once(case: str, dtype: str) -> None:
+    left, right, batching, contracting = PRODUCTS[case]
+    a, b = (xarr.asarray(RNG.normal(size=shape).astype(dtype)) for shape in (left, right))
+
+    def function(a: Any, b: Any) -> Any:
+        return xarr.max(1 - 2 * lax.dot_general(a, b, (contracting, batching)), axis=-1)
+
+    with config(fusion="off"):
+        wanted = np.asarray(function(a, b))
+    with config(fusion="compiled"):
+        fused = xarr.lower(function, a, b).stage("fused")
+        assert isinstance(fused, Graph)
+        assert [type(node.op) for node in fused.nodes] == [ops.Fusion]
+        np.testing.assert_allclose(np.asarray(function(a, b)), wanted, rtol=100 * float(np.finfo(dtype).eps))
+
+
+def test_products_that_are_wanted_whole_stay_with_the_library() -> None:
+    a, b = (xarr.asarray(RNG.normal(size=(400, 3))) for _ in range(2))
+
+    def function(a: Any, b: Any) -> Any:
+        products = xarr.matmul(a, b.T)
+        return xarr.max(products, axis=1), products
+
+    with config(fusion="compiled"):
+        fused = xarr.lower(function, a, b).stage("fused")
+        assert isinstance(fused, Graph)
+        assert any(isinstance(node.op, ops.DotGeneral) for node in fused.nodes)
+
+
+def test_what_is_not_worth_a_kernel_leaves_products_whole() -> None:
+    a, b = (xarr.asarray(RNG.normal(size=(300, 3))) for _ in range(2))
+    with config(fusion="auto"):
+        fused = xarr.lower(lambda a, b: xarr.max(xarr.matmul(a, b.T), axis=1), a, b).stage("fused")
+        assert isinstance(fused, Graph)
+        whole = [node for node in fused.nodes if isinstance(node.op, ops.DotGeneral)]
+        assert whole or any(isinstance(node.op, ops.Fusion) for node in fused.nodes)
+        assert max(node.tensor_type.size for node in fused.nodes) <= 300 * 300

@@ -65,11 +65,14 @@ class Recipe:
 
     A function made of it takes the positional arguments as a tuple and the others as a dict.  It returns `missed`
     unless there are `arguments` of the class `array`, whose `_node` has such a `type` and an `owner` and `value` of
-    the `backend`, which is their `_backend` too, and no others; the lists `empty` are empty; `setting`, a dict, a
-    key and a value, and `override`, a context variable and a value, are as they were, by identity.
+    the `backend`, which is their `_backend` too, or a Python float for None, and no others; the lists `empty` are
+    empty; `setting`, a dict, a key and a value, and `override`, a context variable and a value, are as they were,
+    by identity.
     Each of the `results`, an op, a type and a place in the source, becomes a `leaf` with such `op`, `type` and
     `_place`, the `value`, its `owner`, and 1 as `handles`, shown by an object of the class `array`; they are
     returned in a tuple if `in_tuple`, else there is one.
+    The program takes the values, then `numbers`: which argument it is, and the float type that it becomes; one that
+    does not fit there is `missed`.
     """
 
     array: type[Any]
@@ -79,7 +82,8 @@ class Recipe:
     empty: tuple[list[Any], list[Any]]
     setting: tuple[dict[str, Any], str, object]
     override: tuple[ContextVar[Any], object]
-    arguments: tuple[TensorType, ...]
+    arguments: tuple[TensorType | None, ...]
+    numbers: tuple[tuple[int, np.dtype[Any]], ...]
     results: tuple[tuple[Op, TensorType, object], ...]
     in_tuple: bool
 

@@ -28,7 +28,7 @@ from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, po
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
-from xarr.pending import LONGEST, Pending, graph_of, key_of_op, order_of, parts_of, structure_of
+from xarr.pending import LONGEST, Pending, graph_of, key_of_few, order_of, parts_of, structure_of
 from xarr.progress import ProgressBar
 from xarr.records import record
 
@@ -248,7 +248,7 @@ def _computed(handle: Handle) -> Node:
     node = handle._node
     if node.value is None:
         backend = handle._backend or backends.default()
-        if not _run_op(node, node.operands, backend):
+        if not _run_few(node, backend):
             _run([node], backend)
     return node
 
@@ -317,25 +317,20 @@ def _run_part(
                 node.settle(value, backend)
 
 
-def _run_op(node: Node, operands: tuple[Node, ...], backend: AbstractBackend) -> bool:
-    """Compute a single op over values that `backend` has, by a program that is there: False where that cannot be.
+def _run_few(node: Node, backend: AbstractBackend) -> bool:
+    """Compute a node by a program that is there for its `key_of_few`; False where there is none.
 
-    The common case of eager use, done as `_run` would do it without what only several nodes need.
+    What `_run` does, for the common case of eager use.
     """
-    count = len(operands)
-    if not 0 < count <= 2:
+    few = key_of_few(node, backend)
+    compiled = None if few is None else _programs.get(few[0])
+    if few is None or compiled is None:
         return False
-    leaves = operands[:1] if count == 2 and operands[0] is operands[1] else operands
-    for leaf in leaves:
-        if leaf.owner is not backend or leaf.value is None:
-            return False
-    compiled = _programs.get(key_of_op(node.op, leaves, backend))
-    if compiled is None:
-        return False
+    leaves = few[1]
     try:
-        (value,) = compiled.program(*[leaf.value for leaf in leaves])
+        (value,) = compiled.program(*[buffer_of(leaf, backend) for leaf in leaves])
     except BaseException as error:
-        _say_where(error, compiled, ([*leaves, node], [*leaves], [node]), backend)
+        _say_where(error, compiled, (order_of([node]), leaves, [node]), backend)
         raise
     with _lock:
         if node.value is None:

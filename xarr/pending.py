@@ -5,7 +5,6 @@ Callers hold the lock of `xarr.lazy`, so that no value appears meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from xarr.backend import AbstractBackend
@@ -13,21 +12,21 @@ from xarr.config import current as config
 from xarr.errors import DonationError, TracedValueError
 from xarr.ir.graph import Donated, Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.ops import Constant, Tuple
+from xarr.ir.ops import BroadcastInDim, Constant, Convert, Reshape, Slice, Transpose, Tuple
 from xarr.ir.ops.ciphers import is_cipher
 from xarr.ir.source import here
 from xarr.ir.types import TensorType
 
 #: Nodes of a program; what is longer runs in parts.
 LONGEST: Final = 2000
+#: Nodes of a graph for which `key_of_few` might be made: an op, what changes its operands, and these.
+_FEW: Final = 7
 #: Nodes in order, those of them whose values are the arguments, and those whose values are wanted.
 Pending = tuple[list[Node], list[Node], list[Node]]
 
 
 def order_of(roots: list[Node]) -> list[Node]:
     """What `roots` need, operands first, each once: the same as `postorder` gives, without a call for each node."""
-    if len(roots) == 1 and _is_single(roots[0]):
-        return [*dict.fromkeys(roots[0].operands), roots[0]]
     order: list[Node] = []
     seen: set[Node] = set()
     stack = roots[::-1]
@@ -45,21 +44,38 @@ def order_of(roots: list[Node]) -> list[Node]:
     return order
 
 
-def _is_single(root: Node) -> bool:
-    """Whether a node is a single op over computed values, the common case of eager use."""
-    for operand in root.operands:
-        if operand.value is None:
-            return False
-    return bool(root.operands)
-
-
 def is_scalar_constant(node: Node) -> bool:
     return type(node.op) is Constant and not node.op.type.shape
 
 
-def key_of_op(op: Op, leaves: Sequence[Node], backend: AbstractBackend) -> tuple[Any, ...]:
-    """The key of one op over one or two computed values; there is one leaf if both operands are the same."""
-    return (op, backend.name, config.fusion, *[leaf.type for leaf in leaves])
+def key_of_few(root: Node, backend: AbstractBackend) -> tuple[tuple[Any, ...], list[Node]] | None:
+    """The key and the leaves of one op over values that are there, as they are or after one change.
+
+    The common case of eager use, without what only larger graphs need; None for anything else.  Needs no lock.
+    """
+    key: list[Any] = [root.op, backend.name, config.fusion]
+    leaves: list[Node] = []
+    operands = root.operands
+    if not 0 < len(operands) <= 3:
+        return None
+    for operand in operands:
+        op, below = operand.op, operand.operands
+        if operand.value is None and below:
+            if type(op) not in _CHANGES or operand.handles:
+                return None
+            key.append(op)
+            (operand,) = below
+        if operand.value is None and not is_scalar_constant(operand):
+            return None
+        if operand not in leaves:
+            leaves.append(operand)
+            key.append(operand.type)
+        key.append(leaves.index(operand))
+    return tuple(key), leaves
+
+
+#: Changes: pure ops of one operand that may stand between a value and the op that an expression asks for.
+_CHANGES: Final = frozenset({BroadcastInDim, Convert, Reshape, Slice, Transpose})
 
 
 def structure_of(
@@ -70,9 +86,9 @@ def structure_of(
     Scalar constants count as leaves, so that `x * rate` is one program for every rate; equal ones are
     one leaf.
     """
-    root = order[-1]
-    if len(order) <= 3 and len(roots) == 1 and len(root.operands) <= 2 and _is_single(root):
-        return key_of_op(root.op, order[:-1], backend), order[:-1], roots
+    few = key_of_few(order[-1], backend) if len(order) <= _FEW and len(roots) == 1 else None
+    if few is not None:
+        return *few, roots
     number: dict[Node, int] = {}
     #: A row after the other: the type of a leaf, or an op and the numbers of its operands.
     key: list[Any] = [backend.name, config.fusion]

@@ -17,6 +17,7 @@ from xarr.custom_calls import run_custom_call
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.ops.fusion import written_over
 from xarr.ir.types import TensorType
 from xarr.progress import ProgressBar
 from xarr_numpy import engine
@@ -30,6 +31,9 @@ Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
 Places = tuple[int, ...]
 
+#: Iterations of a loop in Python that take about as long as compiling it.
+MANY: Final = 4096
+
 
 # --- kernels -----------------------------------------------------------------------------------------
 
@@ -39,6 +43,19 @@ def while_loop(cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
     while cond(*state)[0]:
         state = body(*state)
     return state
+
+
+def while_loop_then(loop: ops.While, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
+    """`while_loop` of which nobody knows how long it is: after many iterations it goes on in machine code."""
+    for _ in range(MANY):
+        if not cond(*state)[0]:
+            return state
+        state = body(*state)
+    kernel = engine.loop_kernel_if_any(loop)
+    if kernel is None:
+        return while_loop(cond, body, *state)
+    results: tuple[Any, ...] = kernel.call(range(len(state)), (), None, *state)
+    return results
 
 
 def while_loop_shown(progress: ops.Progress, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
@@ -170,6 +187,9 @@ def _fusion(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Fusion)
     kernel = engine.kernel(node.op)
     pairs = emitter.reused.get(node)
+    if node in emitter.in_place:
+        (place,) = (place for place, new in updated_in_place(emitter.graph).items() if new is node)
+        pairs = written_over(node, emitter.graph.parameters[place])
     name = emitter.constant(kernel.write_over if pairs else kernel.call, "k")
     emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
     # What is written over is named first: (result, operand).
@@ -192,6 +212,8 @@ def _while(emitter: Emitter, node: Node) -> str:
         emitter.function(node.op.body, in_place=frozenset(written.values())),
     ]
     loop = f"while_loop({', '.join(functions)}"
+    if engine.chosen() == "compiled":
+        loop = f"while_loop_then({emitter.constant(node.op)}, {', '.join(functions)}"
     if emitter.bar is not None:
         loop = f"while_loop_watched(bar, {', '.join(functions)}"
     elif node.op.progress is not None:
@@ -239,8 +261,8 @@ def updated_in_place(body: Graph) -> dict[int, Node]:
     uses.update(body.results)
     found = {}
     for place, (old, new) in enumerate(zip(body.parameters, body.results, strict=True)):
-        is_update = isinstance(new.op, ops.DynamicUpdateSlice) and new.operands[0] is old
-        if is_update and new.shape and uses[old] == uses[new] == 1:
+        is_update = isinstance(new.op, ops.DynamicUpdateSlice) and new.operands[0] is old and bool(new.shape)
+        if uses[old] == uses[new] == 1 and (is_update or written_over(new, old)):
             found[place] = new
     return found
 
@@ -288,7 +310,7 @@ def _lanes_call(emitter: Emitter, node: Node, index: str, functions: Sequence[st
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
-        *(while_loop, while_loop_shown, while_loop_watched, owned, custom_call),
+        *(while_loop, while_loop_then, while_loop_shown, while_loop_watched, owned, custom_call),
         *(native_loop, native_loop_shown, native_loop_watched),
         *(branch, map_lanes, while_lanes, branch_lanes),
     )

@@ -180,6 +180,12 @@ def loop_kernel(loop: ops.NativeWhile) -> Any:
     return _loop_kernel(_bare(loop))
 
 
+def loop_kernel_if_any(loop: ops.While) -> Any:
+    """The same for a loop of which it is not known whether it can be one; None if it cannot."""
+    bare = _bare(loop)
+    return None if _plan(bare) is None else _loop_kernel(bare)
+
+
 def _bare(loop: ops.While) -> ops.While:
     """What computes the same; whether it shows its progress does not matter."""
     return ops.While(loop.cond, loop.body)

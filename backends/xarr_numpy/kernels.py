@@ -59,7 +59,11 @@ def unsigned(x: Array) -> Array:
 
 def iota(shape: Ints, dimension: int, dtype: np.dtype[Any]) -> Array:
     """0, 1 … along `dimension`, with size 1 in every other one."""
-    counts = convert(np.arange(shape[dimension]), dtype)
+    size = shape[dimension]
+    if dtype in INTEGER and size - 1 <= np.iinfo(dtype).max:
+        counts = np.arange(size, dtype=dtype)
+    else:
+        counts = convert(np.arange(size), dtype)
     return counts.reshape([-1 if axis == dimension else 1 for axis in range(len(shape))])
 
 
@@ -129,17 +133,23 @@ def _odd_float32(x: Array) -> Array:
         last = x.dtype.type(0xFFF)
         large = (x > 2**53) if x.dtype.kind == "u" else (x > 2**53) | (x < -(2**53))
         x = np.where(large, (x & ~last) | (((x & last) != 0).astype(x.dtype) << x.dtype.type(11)), x)
-    wide = x.astype(np.float64)
+    wide = x.astype(np.float64, copy=False)
     narrow = wide.astype(np.float32)
-    inexact_even = ((narrow < wide) | (narrow > wide)) & (unsigned(narrow) & 1 == 0)
-    other = np.nextafter(narrow, np.where(wide > narrow, np.float32(np.inf), np.float32(-np.inf)))
-    return np.where(inexact_even, other, narrow)
+    rounded = narrow.astype(np.float64)
+    # Up by one number, down or not at all; numbers of either sign are counted from 0.
+    up, down = rounded < wide, rounded > wide
+    step = (up.view(np.int8) - down.view(np.int8)) * (1 - 2 * np.less(wide, 0).view(np.int8))
+    bits = narrow.view(np.int32)
+    bits += step * (bits & 1 ^ 1)
+    return narrow
 
 
 def _saturated(x: Array, dtype: np.dtype[Any]) -> Array:
     if x.dtype in EXTENDED_FLOAT:
         x = x.astype(np.float32)
     limits = np.iinfo(dtype)
+    if x.size and float(limits.min) < x.min() and x.max() < float(limits.max):
+        return x.astype(dtype)
     # The largest float below 2**63 or 2**64 is well under the limit, so compare before converting.
     too_large, too_small = x >= float(limits.max), x <= float(limits.min)
     inside = np.where(too_large | too_small | np.isnan(x), x.dtype.type(0), x).astype(dtype)
@@ -186,12 +196,22 @@ def power(x: Array, y: Array) -> Array:
 
 def sign(x: Array) -> Array:
     """-1, 0, 1 with the sign of zero kept."""
-    return np.where(x == 0, x, np.sign(x))
+    if x.dtype in EXTENDED_FLOAT:
+        return np.where(x == 0, x, np.sign(x))
+    found: Array = np.copysign(np.sign(x), x)
+    return found
+
+
+def _decides(x: Array) -> bool:
+    """Whether an operand is one number that is not zero, so that no two zeros are compared."""
+    return np.size(x) == 1 and bool(np.all(x != 0))
 
 
 def maximum(x: Array, y: Array) -> Array:
     """The larger float, 0.0 being larger than -0.0, as IEEE 754-2019 orders them."""
     larger = np.maximum(x, y)
+    if _decides(x) or _decides(y):
+        return larger
     zero = larger == 0
     if not np.any(zero):
         return larger
@@ -202,11 +222,20 @@ def maximum(x: Array, y: Array) -> Array:
 def minimum(x: Array, y: Array) -> Array:
     """The smaller float, -0.0 being smaller than 0.0, as IEEE 754-2019 orders them."""
     smaller = np.minimum(x, y)
+    if _decides(x) or _decides(y):
+        return smaller
     zero = smaller == 0
     if not np.any(zero):
         return smaller
     wrong = zero & (np.signbit(x) != np.signbit(y)) & ~np.signbit(smaller)
     return np.where(wrong, -x.dtype.type(0), smaller)
+
+
+def clamp(low: Array, x: Array, high: Array) -> Array:
+    """min(max(x, low), high) of floats."""
+    if x.dtype not in EXTENDED_FLOAT and _decides(low) and _decides(high):
+        return np.clip(x, low, high)
+    return minimum(maximum(x, low), high)
 
 
 def next_after(x: Array, y: Array) -> Array:
@@ -228,7 +257,11 @@ def total_order(x: Array) -> Array:
     if x.dtype == float8_e8m0fnu:
         return unsigned(x)
     bits = np.asarray(x).view(_SIGNED[x.dtype.itemsize])
-    return np.where(bits < 0, np.bitwise_xor(bits, np.iinfo(bits.dtype).max), bits)
+    turned = bits >> bits.dtype.type(8 * bits.itemsize - 1)
+    turned &= np.iinfo(bits.dtype).max
+    turned ^= bits
+    found: Array = turned
+    return found
 
 
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
@@ -243,12 +276,17 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     bits = unsigned(x)
     if mantissa_bits < mantissa:
         dropped = mantissa - mantissa_bits
-        odd = (bits >> kind(dropped)) & kind(1)
-        bits = (bits + (kind((1 << (dropped - 1)) - 1) + odd)) & ~kind((1 << dropped) - 1)
+        rounding = bits >> kind(dropped)
+        rounding &= kind(1)
+        rounding += kind((1 << (dropped - 1)) - 1)
+        rounding += bits
+        rounding &= ~kind((1 << dropped) - 1)
+        bits = rounding
     if exponent_bits < exponent:
         bits = _narrow_exponent(bits, kind, width, mantissa, exponent, exponent_bits)
     rounded = bits.view(x.dtype)
-    return np.where(np.isnan(x), x, rounded)
+    nan = np.isnan(x)
+    return np.where(nan, x, rounded) if nan.any() else rounded
 
 
 def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent: int, wanted: int) -> Array:
@@ -390,29 +428,23 @@ def integer_power(x: Array, y: Array) -> Array:
     return np.where(y < 0, inverse, power)
 
 
-def _in_width(x: Array, count: Array) -> tuple[Array, Array]:
-    """Which shift counts are within the width, and the counts with the others replaced by 0."""
-    inside = unsigned(count) < x.dtype.itemsize * 8
-    return inside, np.where(inside, count, x.dtype.type(0))
+# NumPy shifts by counts that are negative or beyond the width as XLA does: no bits are left but copies of the sign.
 
 
 def shift_left(x: Array, count: Array) -> Array:
-    inside, safe = _in_width(x, count)
-    return np.where(inside, np.left_shift(x, safe), x.dtype.type(0))
+    found: Array = np.left_shift(x, count)
+    return found
 
 
 def shift_right_logical(x: Array, count: Array) -> Array:
-    inside, safe = _in_width(x, count)
-    shifted = np.right_shift(unsigned(x), unsigned(safe)).view(x.dtype)
-    return np.where(inside, shifted, x.dtype.type(0))
+    found: Array = np.right_shift(unsigned(x), unsigned(count)).view(x.dtype)
+    return found
 
 
 def shift_right_arithmetic(x: Array, count: Array) -> Array:
-    inside, _ = _in_width(x, count)
-    signed = np.asarray(x).view(_SIGNED[x.dtype.itemsize])
-    most = signed.dtype.type(x.dtype.itemsize * 8 - 1)
-    result: Array = np.right_shift(signed, np.where(inside, count, most).astype(signed.dtype)).view(x.dtype)
-    return result
+    kind = _SIGNED[x.dtype.itemsize]
+    found: Array = np.right_shift(np.asarray(x).view(kind), np.asarray(count).view(kind)).view(x.dtype)
+    return found
 
 
 def popcnt(x: Array) -> Array:
@@ -450,6 +482,7 @@ SCOPE: Final[dict[str, Any]] = {
             sign,
             maximum,
             minimum,
+            clamp,
             next_after,
             power,
             round_away,

@@ -21,6 +21,8 @@ Array = np.ndarray[Any, Any]
 
 #: Elements of a tile, about: three arrays of them fit a second-level cache.
 _TILE: Final = 2**15
+#: A thread that runs NumPy hands Python's lock over and over: it is worth so many times more elements.
+_HAND_OVER: Final = 4
 
 
 def fold_neighbours(ufunc: np.ufunc, x: Array, axis: int, dimension: WindowDimension, windows: int) -> Array:
@@ -50,7 +52,8 @@ def fold_neighbours(ufunc: np.ufunc, x: Array, axis: int, dimension: WindowDimen
                 here = source[rows, first : first + (out.shape[1] - 1) * stride + reach]
                 kind(ufunc, here, out, rooms[:, : len(here)], dimension)
 
-    workers.run(tiles, 0, -(-len(source) // lines) * parts, min(lines, len(source)) * span * prod(after))
+    cost = min(lines, len(source)) * span * prod(after) // _HAND_OVER
+    workers.run(tiles, 0, -(-len(source) // lines) * parts, cost)
     return result
 
 

@@ -26,6 +26,7 @@ from xarr.ir.ops import Constant, Fusion, GetTupleElement
 from xarr.ir.ops.fusion import reused
 from xarr.ir.types import TensorType, TupleType
 from xarr.progress import ProgressBar
+from xarr_numpy.quiet import loud, quiet
 from xarr_numpy.table import SCOPE, TABLE
 
 
@@ -39,12 +40,14 @@ class NumpyProgram:
     lines: dict[int, Node]
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        with np.errstate(all="ignore"):
-            try:
-                return self.function(*arguments)
-            except BaseException as error:
-                self._say_where(error)
-                raise
+        state = quiet()
+        try:
+            return self.function(*arguments)
+        except BaseException as error:
+            self._say_where(error)
+            raise
+        finally:
+            loud(state)
 
     def __str__(self) -> str:
         return self.text

@@ -11,7 +11,7 @@ import numpy as np
 from xarr.dtypes import EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph, Node, Parameter
 from xarr.ir.op import Op
 from xarr_numpy.rows import Rows
 
@@ -110,25 +110,71 @@ def ufunc_of(graph: Graph) -> str | None:
     return _UFUNCS.get(type(node.op)) if set(node.operands) == set(graph.parameters) else None
 
 
+def separate(graph: Graph) -> list[Graph] | None:
+    """The combiners of which a combiner of N pairs is made, if each result depends on its own pair only."""
+    count = len(graph.results)
+    found = []
+    for k, result in enumerate(graph.results):
+        pair = (graph.parameters[k], graph.parameters[count + k])
+        if not _is_made_of(result, set(pair)):
+            return None
+        found.append(Graph(pair, [result], graph.name))
+    return found
+
+
+def _is_made_of(node: Node, parameters: set[Node]) -> bool:
+    """Whether no other parameter is needed."""
+    stack, seen = [node], {node}
+    while stack:
+        each = stack.pop()
+        if isinstance(each.op, Parameter) and each not in parameters:
+            return False
+        stack.extend(operand for operand in each.operands if operand not in seen)
+        seen.update(each.operands)
+    return True
+
+
 def _reduce(emitter: Emitter, node: Node) -> str:
     op = node.op
     assert isinstance(op, ops.Reduce)
-    names = [emitter.full(operand) for operand in node.operands]
-    count = len(names) // 2
-    ufunc = ufunc_of(op.computation)
-    if count == 1 and ufunc is not None and op.dimensions:
-        return f"reduce_ufunc({ufunc}, {names[0]}, {names[1]}, {op.dimensions})"
-    combine = emitter.function(op.computation, lanes=True)
+    count = len(node.operands) // 2
     find = _finder(node, op)
     if find is not None:
-        dtype = emitter.constant(node.operands[1].dtype)
-        start = f"({names[2]}, {names[3]})"
-        return f"reduce_argument({find}, {combine}, {names[0]}, {start}, {op.dimensions[0]}, {dtype})"
+        combine, dtype = (
+            emitter.function(op.computation, lanes=True),
+            emitter.constant(node.operands[1].dtype),
+        )
+        first, *start = (emitter.full(operand) for operand in (node.operands[0], *node.operands[2:]))
+        return (
+            f"reduce_argument({find}, {combine}, {first}, ({', '.join(start)}), {op.dimensions[0]}, {dtype})"
+        )
+    names = [emitter.full(operand) for operand in node.operands]
+    ufuncs = [ufunc_of(graph) for graph in separate(op.computation) or ()]
+    if ufuncs and all(ufuncs) and op.dimensions:
+        calls = [
+            f"reduce_ufunc({ufunc}, {x}, {initial}, {op.dimensions})"
+            for ufunc, x, initial in zip(ufuncs, names[:count], names[count:], strict=True)
+        ]
+        return calls[0] if count == 1 else f"({', '.join(calls)})"
+    combine = emitter.function(op.computation, lanes=True)
     arrays, initial = (
         f"({''.join(f'{name}, ' for name in half)})" for half in (names[:count], names[count:])
     )
     call = f"reduce_any({combine}, {arrays}, {initial}, {op.dimensions})"
     return call if count > 1 else f"{call}[0]"
+
+
+def counts_only(graph: Graph, iota: Node) -> bool:
+    """Whether all that uses counted-up indices finds them itself, so that there need be none."""
+    if iota in graph.results:
+        return False
+    users = [node for node in graph.nodes if iota in node.operands]
+    return all(
+        isinstance(node.op, ops.Reduce)
+        and _finder(node, node.op) is not None
+        and [k for k, operand in enumerate(node.operands) if operand is iota] == [1]
+        for node in users
+    )
 
 
 def _finder(node: Node, op: ops.Reduce) -> str | None:

@@ -91,6 +91,8 @@ def _constant(emitter: Emitter, node: Node) -> str:
 
 def _iota(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Iota)
+    if reductions.counts_only(emitter.graph, node):
+        return "None"
     emitter.mark_thin(node)
     return f"iota({node.shape}, {node.op.dimension}, {emitter.constant(node.dtype)})"
 
@@ -211,7 +213,7 @@ TABLE: Final[Rows] = {
     ops.Xor: elementwise("np.bitwise_xor({0}, {1})"),
     # the irregular element-wise ones
     ops.Select: elementwise("np.where({0}, {1}, {2})"),
-    ops.Clamp: elementwise("np.minimum(np.maximum({1}, {0}), {2})", real="minimum(maximum({1}, {0}), {2})"),
+    ops.Clamp: elementwise("np.minimum(np.maximum({1}, {0}), {2})", real="clamp({0}, {1}, {2})"),
     ops.Convert: _convert,
     ops.BitcastConvert: _bitcast,
     ops.ReducePrecision: elementwise("reduce_precision({0}, {op.exponent_bits}, {op.mantissa_bits})"),

@@ -194,6 +194,46 @@ def mandelbrot(dtype: np.dtype, _: int) -> Contenders:
     return found
 
 
+def decay(dtype: np.dtype, steps: int) -> Contenders:
+    """A loop of so many steps over one number."""
+    rate = np.asarray(0.999, dtype)
+
+    def by_hand() -> np.ndarray:
+        total, each, one = dtype.type(0), dtype.type(0.999), dtype.type(1)
+        for _ in range(steps):
+            total = total * each + one
+        return np.asarray(total)
+
+    def program(xp: Any, lax: Any) -> Function:
+        return lambda rate: lax.fori_loop(0, steps, lambda i, s: s * rate + 1, xp.zeros_like(rate))
+
+    found = contenders(program, rate, by_numpy=by_hand)
+    kernels = numba_kernels()
+    if kernels:
+        found["numba"] = lambda: kernels.decay(rate, steps)
+    return found
+
+
+def smoothing(dtype: np.dtype, size: int) -> Contenders:
+    """A scan whose carry is one number, with a result for each step."""
+    x, rate = random(dtype, size), np.asarray(0.999, dtype)
+
+    def by_hand() -> np.ndarray:
+        result, total, each = np.empty_like(x), dtype.type(0), dtype.type(0.999)
+        for i, value in enumerate(x):
+            result[i] = total = total * each + value
+        return result
+
+    def program(xp: Any, lax: Any) -> Function:
+        def step(total: Any, value: Any, rate: Any) -> Any:
+            total = total * rate + value
+            return total, total
+
+        return lambda x, r: lax.scan(lambda c, v: step(c, v, r), xp.zeros_like(r), x)[1]
+
+    return contenders(program, x, rate, by_numpy=by_hand, by_numba="smoothed")
+
+
 ROWS = (
     Row("g", "max pool 3×3/2 of (8,112,112,64)", max_pool),
     Row("g", "max pool 3×3/2, gradient", max_pool_gradient),
@@ -202,4 +242,6 @@ ROWS = (
     Row("h", "segment sum of 10^6 rows of 16", segment_sum, tolerance=1e3),
     Row("i", "Jacobi 4096², steps:", jacobi, (50,), quick_sizes=(10,), traffic=lambda n: 2 * n * GRID**2),
     Row("i", "Mandelbrot 1024², 100 steps", mandelbrot, unequal=0.01),
+    Row("i", "loop over one number, steps:", decay, (10**6,), quick_sizes=(1000,), tolerance=1e3),
+    Row("i", "scan with one number, steps:", smoothing, (10**6,), quick_sizes=(1000,), tolerance=1e3),
 )

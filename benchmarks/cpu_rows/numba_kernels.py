@@ -207,6 +207,24 @@ def mandelbrot(real: Array, imaginary: Array, steps: int) -> Array:
 
 
 @plain
+def decay(rate: Array, steps: int) -> Array:
+    total = rate.dtype.type(0)
+    for _ in range(steps):
+        total = total * rate[()] + rate.dtype.type(1)
+    return np.asarray(total)
+
+
+@plain
+def smoothed(x: Array, rate: Array) -> Array:
+    result = np.empty_like(x)
+    total = x.dtype.type(0)
+    for i in range(x.size):
+        total = total * rate[()] + x[i]
+        result[i] = total
+    return result
+
+
+@plain
 def add(x: Array, y: Array) -> Array:
     return x + y
 

@@ -501,7 +501,10 @@ NUMBERS = {
     ),
     "Special functions": Case(
         graph(
-            lambda x: tuple(node(op(), x) for op in (ops.Digamma, ops.Erf, ops.Erfc, ops.ErfInv, ops.Lgamma)),
+            lambda x: tuple(
+                node(op(), x)
+                for op in (ops.BesselI1e, ops.Digamma, ops.Erf, ops.Erfc, ops.ErfInv, ops.Lgamma)
+            ),
             V,
         ),
         (np.float32([0.25, 0.5, 0.75]),),

@@ -19,6 +19,7 @@ import numpy as np
 
 from xarr.dtypes import FLOAT, INTEGER, SIGNED, bfloat16, info
 from xarr.ir import ops
+from xarr.ir.computations import arg_extremum
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
@@ -246,6 +247,7 @@ class _Builder:
     def step(self) -> None:
         kinds = [self.arithmetic] * 12 + [self.gentle, self.convert, self.compare, self.select] * 2
         kinds += [self.move] * 3 + [self.reduce] * 2 + [self.normalise] * 3
+        kinds += [self.extremum, self.pairs]
         kinds += [self.clamp, self.pad, self.concatenate, self.iota]
         with suppress(_TooLarge):
             self.random.choice(kinds)()
@@ -490,6 +492,38 @@ class _Builder:
         if (bound.exact and op is not ops.Add) or size < inf:
             found = Bound(size, error, True)
             self.add(ops.Reduce(dims, computation(op, x.dtype)), x, first, bound=found)
+
+    def extremum(self) -> None:
+        """The place of the greatest or least element, and the element."""
+        x = self.pick(lambda node: bool(node.shape) and self.bounds[node].exact)
+        if not x.shape or not self.bounds[x].exact:
+            return
+        axis, dtype = self.random.randrange(len(x.shape)), self.random.choice(INTEGERS[2:4])
+        computation = arg_extremum(self.random.choice(["GT", "LT"]), x.dtype, dtype)
+        places = self.add(ops.Iota(TensorType(x.shape, dtype), axis), bound=Bound())
+        first = self.like(self.constant(1, x.dtype), exact=True)
+        found = Node(ops.Reduce((axis,), computation), (x, places, first, self.constant(0, dtype)))
+        bound = Bound(max(self.bounds[x].size, self.bounds[first].size), 0.0, True)
+        for number, each in enumerate((bound, Bound())):
+            if self.random.random() < 0.8:
+                self.add(ops.GetTupleElement(number), found, bound=each)
+
+    def pairs(self) -> None:
+        """Each row of one array with each of another: a reduction of their elements, and one of its results."""
+        x = self.pick(lambda node: len(node.shape) == 2)
+        if len(x.shape) != 2 or x.shape[0] * x.tensor_type.size > self.most:
+            return
+        y = self.like(x)
+        shape = (x.shape[0], *x.shape)
+        a = self.add(ops.BroadcastInDim(shape, (0, 2)), x, bound=self.bounds[x])
+        b = self.add(ops.BroadcastInDim(shape, (1, 2)), y, bound=self.bounds[y])
+        op = self.random.choice([ops.Add, ops.Multiply, ops.Maximum])
+        both = self.combine(op, a, b) if x.dtype in FLOATS else self.add(op(), a, b, bound=Bound())
+        if both is not None and both in self.bounds:
+            self.reduce(both, (2,))
+            last = next(reversed(self.bounds))
+            if last is not both and last.shape == shape[:2]:
+                self.reduce(last, (self.random.randrange(2),))
 
 
 def _size(array: Array) -> float:

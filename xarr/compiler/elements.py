@@ -183,7 +183,9 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
         element = elements.at(operand, (*index[:dim], index[dim] + -start, *index[dim + 1 :]), inside)
         found = element if found is None else inside.select(element, found)
         start += size
-    assert found is not None
+    if found is None:  # a known place outside, where the predicate is false: any element does
+        first = (*index[:dim], Affine(), *index[dim + 1 :])
+        found = elements.at(node.operands[0], first, predicate)
     return found
 
 

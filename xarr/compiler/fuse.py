@@ -15,12 +15,12 @@ What moves or repeats elements is free and is copied into every group that uses 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from math import prod
 from typing import Final
 
 from xarr.compiler.accumulators import combination
+from xarr.compiler.grouped_graph import GroupedGraph
 from xarr.compiler.groups import (
     CHEAP,
     INNER,
@@ -33,12 +33,14 @@ from xarr.compiler.groups import (
     own_dimensions,
     whole,
 )
+from xarr.compiler.inner_products import products_inside
 from xarr.compiler.least_roots import least_roots
-from xarr.compiler.scans import scanned
+from xarr.compiler.scans import reduces_rows, scanned
 from xarr.compiler.scatters import has_rows
+from xarr.compiler.transposed_tiles import LEAST
 from xarr.compiler.updates import placement
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import TensorType
 
@@ -63,7 +65,16 @@ def fuse(
     `thrift` is what to forgo for the sake of memory: 1 groups over the same elements that become one, 2 groups
     with several results, since some of these are made too early.
     """
-    return _Fuser(least_roots(graph) if nests else graph, computes, describe, nests).run(worth, thrift)
+    if not nests:
+        return _Fuser(graph, computes, describe, nests).run(worth, thrift)
+    graph = least_roots(graph)
+    apart, shapes = products_inside(graph)
+    found = _Fuser(apart, computes, describe, nests).run(worth, thrift)
+    stored = {node.type.shape for node in found.nodes if isinstance(node.type, TensorType)}
+    if stored.isdisjoint(shapes):
+        return found
+    # The products did not end up in groups.
+    return _Fuser(graph, computes, describe, nests).run(worth, thrift)
 
 
 class _Fuser:
@@ -96,10 +107,10 @@ class _Fuser:
         if not thrift:
             self._merge_siblings()
         kept = {group for group in self.spans if worth(group)}
-        builder = _Builder(self.graph, self.groups, kept, self.describe)
+        builder = GroupedGraph(self.graph, self.groups, kept, self.describe)
         if thrift > 1:
             kept = {group for group in kept if len(builder.outputs[group]) == 1}
-            builder = _Builder(self.graph, self.groups, kept, self.describe)
+            builder = GroupedGraph(self.graph, self.groups, kept, self.describe)
         return builder.run() if kept else self.graph
 
     # --- where a node goes ---------------------------------------------------------------------------
@@ -189,10 +200,11 @@ class _Fuser:
             return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
-            plain = group.placed is None and group.scan is None
+            scan = group.scan
+            plain = group.placed is None and (scan is None or reduces_rows(node, group.domain, scan))
             joined = plain and _join_reduction(node, asked, group, self.nests)
         elif isinstance(node.op, ops.ReduceWindow):
-            joined = _joins_scan(node, asked, group)
+            joined = asked == {whole(group.domain)} and self._can_scan(node, group)
         else:
             joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
         if not joined:
@@ -208,6 +220,20 @@ class _Fuser:
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
+
+    def _can_scan(self, node: Node, group: Group) -> bool:
+        """Whether running totals go the way of the group's loops, and come after its reductions."""
+        scan = scanned(node)
+        if scan is None or group.inner or group.placed or group.scatter or group.scan not in (None, scan):
+            return False
+        found, stack = {node}, [node]
+        while stack:
+            users = self.users.get(stack.pop(), ())
+            new = [user for user in users if user in group.along and user not in found]
+            found.update(new)
+            stack.extend(new)
+        reductions = [each for each in group.along if isinstance(each.op, ops.Reduce)]
+        return all(each not in found and reduces_rows(each, group.domain, scan) for each in reductions)
 
     def _is_gathered_often(self, node: Node, group: Group) -> bool:
         """Whether a gather would compute its elements anew again and again."""
@@ -321,13 +347,6 @@ class _Fuser:
         return last
 
 
-def _joins_scan(node: Node, asked: set[Along], group: Group) -> bool:
-    """Whether running totals are asked for where the loops of a group are, and go the way of its others."""
-    plain = not (group.reduced or group.inner or group.placed or group.scatter)
-    same_way = group.scan is None or group.scan == scanned(node)
-    return plain and same_way and asked == {whole(group.domain)}
-
-
 def _scatters(node: Node, scatter: Node) -> bool:
     """Whether an operation can be computed as a scatter goes along, in vectors unless it is cheap."""
     if isinstance(node.op, ops.Reduce | ops.ReduceWindow | ops.Scatter):
@@ -428,7 +447,7 @@ def _put_inside(node: Node, along: Along, group: Group) -> bool:
     axes = group.axes(range(len(group.domain)))
     runs = [axis for axis in along if axis not in (ONE, None)]
     sizes = [node.operands[0].shape[axis] for axis in own_dimensions(node)]
-    if None in along or sorted(runs, key=str) != sorted(axes, key=str) or prod(sizes) == 1:
+    if not axes or None in along or sorted(runs, key=str) != sorted(axes, key=str) or prod(sizes) == 1:
         return False
     if group.reduced and _has_several_stages(group):
         rows = prod(group.domain[axis] for axis in group.kept())
@@ -488,109 +507,17 @@ _SMALL: Final = 2**15
 
 
 def _reads_in_order(node: Node, asked: set[Along], group: Group) -> bool:
-    """Whether a transposition still lets the innermost loop read neighbours."""
+    """Whether a transposition still lets the innermost loop read neighbours, or tiles do."""
     if not isinstance(node.op, ops.Transpose) or node.tensor_type.size <= _SMALL:
         return True
+    long = [group.domain[axis] for axis in group.axes(range(len(group.domain)))][-1:]
+    if not group.reduced and group.scatter is None and long and long[0] >= LEAST:
+        return all(None not in along for along in asked)
     axes = group.axes(range(len(group.domain)))
     for along in asked:
+        if any(axis is not None and axis >= INNER for axis in along):
+            continue  # copied in the order that is wanted, if need be
         inner = [a for a in operands_along(node, along, group)[0] if a != ONE]
         if axes and axes[-1] in inner and inner[-1] != axes[-1]:
             return False
     return True
-
-
-# --- the graph with the groups in it -------------------------------------------------------------------------
-
-
-class _Builder:
-    """Writes the graph anew, with a node for each group."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        groups: dict[Node, list[Group]],
-        kept: set[Group],
-        describe: Callable[[ops.Fusion], str] | None,
-    ) -> None:
-        self.graph = graph
-        self.describe = describe
-        self.kept = kept
-        self.home = {
-            node: each[0]
-            for node, each in groups.items()
-            if not isinstance(node.op, MOVES) and each[0] in kept
-        }
-        self._settle_parts(groups)
-        self.new: dict[Node, Node] = {node: node for node in graph.parameters}
-        self.place = {node: place for place, node in enumerate((*graph.parameters, *graph.nodes))}
-        self.inputs = {group: self._inputs(group) for group in kept}
-        demanded = self._demanded()
-        self.outputs = {
-            group: [node for node in group.members() if node in demanded and node in self.home]
-            for group in kept
-        }
-
-    def _settle_parts(self, groups: dict[Node, list[Group]]) -> None:
-        """Let the parts of a reduction's results belong to its group, and others read them as arrays."""
-        for part in self.graph.nodes:
-            if not isinstance(part.op, ops.GetTupleElement):
-                continue
-            whole = part.operands[0]
-            home = self.home.get(whole)
-            for group in groups.get(part, ()):
-                if group is not home:
-                    group.along.pop(part, None)
-            if home is not None:
-                home.along[part] = home.along[whole]
-                self.home[part] = home
-
-    def _inputs(self, group: Group) -> list[Node]:
-        operands = {operand for node in group.members() for operand in node.operands}
-        return sorted(operands.difference(group.along), key=self.place.__getitem__)
-
-    def _demanded(self) -> set[Node]:
-        """Nodes whose values are wanted as arrays."""
-        found: set[Node] = set()
-        stack = list(self.graph.results)
-        while stack:
-            node = stack.pop()
-            if node not in found:
-                found.add(node)
-                group = self.home.get(node)
-                stack.extend(self.inputs[group] if group else node.operands)
-        return found
-
-    def run(self) -> Graph:
-        stack = list(reversed(self.graph.results))
-        tries: Counter[Group | Node] = Counter()
-        while stack:
-            node = stack[-1]
-            group = self.home.get(node)
-            needed = self.inputs[group] if group else node.operands
-            missing = [operand for operand in needed if operand not in self.new]
-            if node in self.new:
-                stack.pop()
-            elif missing:
-                tries[group or node] += 1
-                assert tries[group or node] <= len(needed) + 1, "two groups wait for each other"
-                stack.extend(missing)
-            elif group:
-                self._write(group)
-            else:
-                operands = tuple(self.new[operand] for operand in node.operands)
-                same = all(a is b for a, b in zip(operands, node.operands, strict=True))
-                self.new[node] = node if same else node.rebuilt(operands)
-        return Graph(self.graph.parameters, [self.new[node] for node in self.graph.results], self.graph.name)
-
-    def _write(self, group: Group) -> None:
-        inputs, outputs = self.inputs[group], self.outputs[group]
-        inner: dict[Node, Node] = {node: parameter(node.type) for node in inputs}
-        for node in group.members():
-            inner[node] = node.rebuilt(tuple(inner[operand] for operand in node.operands))
-        graph = Graph([inner[node] for node in inputs], [inner[node] for node in outputs], "fusion")
-        fusion = ops.Fusion(graph, group.domain, group.reduced, self.describe)
-        operands = tuple(self.new[node] for node in inputs)
-        made = outputs[-1].rebuilt(operands, fusion)
-        for number, node in enumerate(outputs):
-            only = len(outputs) == 1
-            self.new[node] = made if only else node.rebuilt((made,), ops.GetTupleElement(number))

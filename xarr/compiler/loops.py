@@ -233,6 +233,21 @@ def load(values: Values, buffer: Buffer, place: Affine, predicate: Value | None 
     return values.make("load", operands, buffer.dtype, access)
 
 
+def copied(phase: Loop) -> tuple[Buffer, Buffer] | None:
+    """The buffer that a phase fills with elements of another at the same places, and that other; else None."""
+    *_, inner = phase.walk()
+    stores = [store for loop in phase.walk() for store in loop.stores()]
+    if phase.bounds or len(stores) != 1 or list(inner.stores()) != stores:
+        return None
+    (store,) = stores
+    access, value = store.value.attribute, store.value
+    if not isinstance(access, Access) or access.masked:
+        return None
+    terms = dict(zip(value.operands, access.factors, strict=True))
+    same = terms == dict(store.place.terms) and access.constant == store.place.constant
+    return (store.buffer, access.buffer) if same and access.buffer.size == store.buffer.size else None
+
+
 # --- printing ----------------------------------------------------------------------------------------------
 
 _SIGNS: Final = {

@@ -14,6 +14,7 @@ from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtyp
 from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Store, index_value, load
 from xarr.compiler.packing import Lane, Packing
 from xarr.compiler.scalars import Value, Values
+from xarr.compiler.transposed_tiles import LEAST, MANY, Tiles
 from xarr.compiler.updates import shifted
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -46,7 +47,12 @@ class Nest:
     """A group with the runs of axes that its loops go through; `probe` to find out which these are."""
 
     def __init__(
-        self, fusion: ops.Fusion, lower: Lower, merged: Sequence[Sequence[int]], probe: bool = False
+        self,
+        fusion: ops.Fusion,
+        lower: Lower,
+        merged: Sequence[Sequence[int]],
+        probe: bool = False,
+        rows: int | None = None,
     ) -> None:
         self.fusion = fusion
         self.lower = lower
@@ -65,6 +71,8 @@ class Nest:
         self.scratch: list[Buffer] = []
         self.locals: list[Buffer] = []
         self.probe = probe
+        #: The run of which tiles have rows, if the group is computed in tiles.
+        self.rows = None if rows is None else self.runs[rows]
         self.packing = Packing(self.values, prod(run.extent for run in self.runs))
         # What was accessed, for `merges`: the places, the indices of each axis, those used as numbers.
         self.places: list[Affine] = []
@@ -97,6 +105,21 @@ class Nest:
             before = max((found[operand] for operand in node.operands), default=0)
             found[node] = before + (node in self.reductions)
         return found
+
+    def transposed(self) -> int | None:
+        """The run along which an operand lies in order that lanes read in steps, if tiles are worth it."""
+        if self.reductions or self.inner_reductions or prod(run.extent for run in self.runs) < MANY:
+            return None
+        *outer, last = self.runs
+        index = [self.index_of[run.axes[-1]][-1] for run in self.runs]
+        for place in self.places:
+            factors = dict(place.terms)
+            if factors.get(index[-1], 0) in (-1, 0, 1) or last.extent < LEAST:
+                continue
+            for number, run in enumerate(outer):
+                if factors.get(index[number]) == 1 and run.extent >= LEAST:
+                    return number
+        return None
 
     @cached_property
     def visible(self) -> set[Node]:
@@ -213,6 +236,7 @@ class Loops:
         self.values = nest.values
         self.index: list[Affine] = [Affine()] * len(nest.fusion.domain)
         self.lane: Lane | None = None
+        self.tiles: Tiles | None = None
         #: The loop whose turn elements are computed for: loops of inner reductions go into it.
         self.here = Loop(index_value(self.values, "once"), 1)
         self._reduced: dict[tuple[Loop, Node, Index, Value | None], tuple[Value, ...]] = {}
@@ -229,6 +253,10 @@ class Loops:
         def source(index: Index, predicate: Value | None) -> Value:
             place = row_major(node.shape, index)
             self.nest.places.append(place)
+            if self.tiles is not None and predicate is None:
+                found = self.tiles.read(buffer, place)
+                if found is not None:
+                    return found
             if self.lane is not None and predicate is None and not self.nest.probe:
                 packed = self.nest.packing.packed(buffer, place, self.lane)
                 if packed is not None:

@@ -30,6 +30,7 @@ from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value
 from xarr.compiler.nest_loops import Loops, Nest, Run, gather, nested
 from xarr.compiler.packing import PANEL, Lane, panel_extent
 from xarr.compiler.scalars import Value
+from xarr.compiler.transposed_tiles import TILE, Tiles
 from xarr.compiler.updates import around, in_phases
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -44,7 +45,11 @@ def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
     """The loop program of a group."""
     if any(isinstance(node.op, ops.Scatter) for node in fusion.computation.results):
         return scatters.build(fusion, lower)
-    return _kernel(Nest(fusion, lower, _merged_axes(fusion, lower)))
+    merged = _merged_axes(fusion, lower)
+    nest = Nest(fusion, lower, merged)
+    kernel = _kernel(nest)
+    rows = nest.transposed()
+    return kernel if rows is None else _kernel(Nest(fusion, lower, merged, rows=rows))
 
 
 def _merged_axes(fusion: ops.Fusion, lower: Lower) -> list[list[int]]:
@@ -113,6 +118,10 @@ class _Whole(Loops):
         if not runs:
             return [Loop(index_value(self.values, "once"), 1)]
         last = runs[-1]
+        if self.nest.rows is not None:
+            return self._in_tiles(
+                self.nest.rows, [run for run in runs[:-1] if run is not self.nest.rows], last
+            )
         if not self._has_panels(last):
             return [self.loop(run) for run in runs]
         outer = [self.loop(run) for run in runs[:-1]]
@@ -122,6 +131,22 @@ class _Whole(Loops):
         axis = last.axes[-1]
         self.index[axis] = self.index[axis] + Affine(((panel.index, PANEL),))
         return [panel, *outer, lane]
+
+    def _in_tiles(self, row: Run, others: list[Run], column: Run) -> list[Loop]:
+        """Loops over tiles and inside of each."""
+        outer = [self.loop(run) for run in others]
+        rows, columns = (
+            Loop(index_value(self.values, name), -(-run.extent // TILE))
+            for name, run in (("rows", row), ("columns", column))
+        )
+        inner: list[Loop] = []
+        for run, tiles in ((row, rows), (column, columns)):
+            inner.append(self.loop(run, panel_extent(tiles, run.extent, TILE)))
+            axis = run.axes[-1]
+            self.index[axis] = self.index[axis] + Affine(((tiles.index, TILE),))
+        self.tiles = Tiles(self.values, self.nest.locals, columns, inner[0], inner[1])
+        many = bool(outer) and prod(run.extent for run in others[:1]) >= FEW
+        return [*outer, rows, columns, *inner] if many else [rows, *outer, columns, *inner]
 
     def _has_panels(self, last: Run) -> bool:
         nest = self.nest

@@ -87,13 +87,15 @@ class Packing:
         rows = sorted(((f, v) for v, f in factors.items()), key=lambda row: -row[0])
         if step <= 1 or any(f <= 0 or v not in self.extents for f, v in rows):
             return None
-        columns = 0 <= place.constant < step <= WIDEST and all(f >= step for f, _ in rows)
+        # Other loads may want what lies between, and share the copy.
+        between = min(step, *(f for f, _ in rows)) if rows else step
+        columns = between if 0 <= place.constant < between <= WIDEST else 1
         found = _Copy(
             buffer,
-            (*((f, self.extents[v]) for f, v in rows), *([(1, step)] if columns else [])),
+            (*((f, self.extents[v]) for f, v in rows), *([(1, columns)] if columns > 1 else [])),
             step,
             lane.extent,
-            0 if columns else place.constant,
+            place.constant if columns == 1 else 0,
             lane.panel is not None,
         )
         if not self._is_worth(found, prod(self.extents[v] for f, v in rows if f < step)):
@@ -104,8 +106,8 @@ class Packing:
         row = Affine()
         for (_, extent), (_, value) in zip(found.rows, rows, strict=False):
             row = row * extent + Affine(((value, 1),))
-        if columns:
-            row = row * step + place.constant
+        if columns > 1:
+            row = row * columns + place.constant
         place = row * found.stride + Affine(((lane.index, 1),))
         if lane.panel is not None:
             place = place + Affine(((lane.panel, found.count * PANEL),))
@@ -151,9 +153,9 @@ class Packing:
         return loops[0]
 
 
-def panel_extent(panel: Loop, extent: int) -> int | Value:
-    """How many of `extent` turns fall into a panel."""
-    if extent % PANEL == 0:
-        return PANEL
-    left = panel.index * -PANEL + extent
-    return left.lt(PANEL).select(left, PANEL)
+def panel_extent(panel: Loop, extent: int, size: int = PANEL) -> int | Value:
+    """How many of `extent` turns fall into a panel of `size`."""
+    if extent % size == 0:
+        return size
+    left = panel.index * -size + extent
+    return left.lt(size).select(left, size)

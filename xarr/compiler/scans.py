@@ -10,6 +10,8 @@ Along the last axis that has more than one index, a vector loop goes through it:
             total = running total of the operand
             result[...] = ... total ...
 
+Reductions of the same rows, from which what is added up may be computed, come before, in loops of their own.
+
 Along another axis rows of totals, which stay in the cache, take in one row of the operand after the other:
 
     for each index of the other axes, the last of them in blocks:   in parallel
@@ -24,18 +26,20 @@ additions deep, with L lanes in a register, along others n: never deeper than wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from xarr.compiler import elements as one_element
+from xarr.compiler.accumulators import combination
 from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
+from xarr.compiler.groups import CHEAP, MOVES
 from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Prefix, Role, Store, index_value, load
 from xarr.compiler.merging import merged
-from xarr.compiler.scalars import Value, Values
-from xarr.compiler.scatters import combined, nested
+from xarr.compiler.scalars import Value, Values, in_order
+from xarr.compiler.scatters import combined, given, nested
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -46,6 +50,10 @@ Ints: TypeAlias = tuple[int, ...]
 SHORTEST: Final = 64
 LONGEST: Final = 1024
 BLOCKS: Final = 16
+#: Bytes of values of a row that may be kept from one loop through it to the next.
+MOST_LOCAL: Final = 2**17
+#: Rows whose reductions keep processors busy.
+ROWS: Final = 16
 
 
 def scanned(node: Node) -> tuple[int, bool] | None:
@@ -81,6 +89,28 @@ def computes(node: Node, lower: Lower) -> bool:
     return all(one_element.computes(each, lower) for each in nodes)
 
 
+def reduces_rows(node: Node, domain: Ints, scan: tuple[int, bool]) -> bool:
+    """Whether a reduction can come before running totals along rows of the domain: one of each row."""
+    large = [axis for axis, size in enumerate(domain) if size != 1]
+    axis, _ = scan
+    if not isinstance(node.op, ops.Reduce) or len(node.operands) != 2 or node.operands[0].shape != domain:
+        return False
+    own = [each for each in node.op.dimensions if domain[each] != 1]
+    is_one = own == [axis] == large[-1:] and combination(node).monoids is not None
+    return is_one and node.operands[0].tensor_type.size // domain[axis] >= ROWS
+
+
+def _needed(roots: Iterable[Node]) -> list[Node]:
+    """The nodes that `roots` are computed from, and these."""
+    found = dict.fromkeys(roots)
+    stack = list(found)
+    while stack:
+        new = [operand for operand in stack.pop().operands if operand not in found]
+        found.update(dict.fromkeys(new))
+        stack.extend(new)
+    return list(found)
+
+
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
     """The loop program of a group with running totals."""
     return _Scans(fusion, lower).kernel()
@@ -92,6 +122,7 @@ class _Scans:
         self.lower = lower
         self.values = Values()
         self.scans = [node for node in self.graph.nodes if scanned(node)]
+        self.reductions = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
         found = {scanned(node) for node in self.scans}
         assert len(found) == 1, "the totals of a group run along one axis"
         ((self.axis, self.reverse),) = (each for each in found if each)
@@ -125,11 +156,14 @@ class _Scans:
         single = [index_value(self.values, f"i{axis}") for axis in range(len(self.domain))]
         index = [Affine(((value, 1),)) for value in single]
         roots: list[Value] = []
-        sources = dict(self.arguments)
+        sources = dict(self.arguments) | {node: partial(self._unknown, node) for node in self.reductions}
         elements = Elements(self.values, sources, self.lower)
         for node in self.scans:
             roots.append(elements.at(node.operands[0], self._own(node.operands[0], index)))
             sources[node] = partial(self._unknown, node)
+        roots += [
+            elements.at(node.operands[0], self._own(node.operands[0], index)) for node in self.reductions
+        ]
         stores = self._stores(elements, index)
         roots += [store.value for store in stores]
         return merged(self.domain, single, roots, [store.place for store in stores], [self.axis])
@@ -138,13 +172,24 @@ class _Scans:
         return self.values.make("argument", (), register_dtype(node.dtype), node)
 
     def _own(self, node: Node, index: Sequence[Affine]) -> Index:
-        """Where a node that runs along the domain stands at an index of it."""
-        axes = iter(axis for axis, size in enumerate(self.domain) if size != 1)
+        """Where a node that runs along the domain, or along its rows, stands at an index of it."""
+        every = [axis for axis, size in enumerate(self.domain) if size != 1]
+        if not self._is_in_rows(node):
+            every.remove(self.axis)
+        axes = iter(every)
         return tuple(Affine() if size == 1 else index[next(axes)] for size in node.shape)
 
-    def _stores(self, elements: Elements, index: Sequence[Affine]) -> list[Store]:
+    def _is_in_rows(self, node: Node) -> bool:
+        """Whether a node has an element for each of the domain, not just for each of its rows."""
+        return sum(size != 1 for size in node.shape) == sum(size != 1 for size in self.domain)
+
+    def _stores(
+        self, elements: Elements, index: Sequence[Affine], in_rows: bool | None = None
+    ) -> list[Store]:
         found = []
         for buffer, node in zip(self.outputs, self.graph.results, strict=True):
+            if in_rows not in (None, self._is_in_rows(node)):
+                continue
             at = self._own(node, index)
             found.append(Store(buffer, row_major(node.shape, at), elements.at(node, at)))
         return found
@@ -168,20 +213,96 @@ class _Scans:
 
     def _along_rows(self, runs: list[list[int]]) -> Loop:
         """The axis is the innermost."""
-        loops = [self._loop(run) for run in runs]
-        inner = loops[-1]
-        inner.vector = True
-        index = self._index(runs, [Affine(((loop.index, 1),)) for loop in loops])
+        outer = [self._loop(run) for run in runs[:-1]] or [Loop(index_value(self.values, "once"), 1)]
+        around = nested(outer)[-1]
         sources = dict(self.arguments)
+        stages = self._stages()
+        for stage in range(1, 1 + max((stages[node] for node in self.reductions), default=0)):
+            self._reduce(stage, stages, runs, outer, sources)
+        inner, index = self._row(runs, outer)
         elements = Elements(self.values, sources, self.lower)
         for node in self.scans:
             term = elements.at(node.operands[0], self._own(node.operands[0], index))
             prefix = self._prefix(node, elements.at(node.operands[1], ()), term)
             inner.prefixes.append(prefix)
             sources[node] = partial(self._given, self._own(node, index), prefix.running)
-        inner.body += self._stores(elements, index)
-        outer = loops[:-1] or [Loop(index_value(self.values, "once"), 1)]
-        return nested([*outer, inner])[0]
+        inner.body += self._stores(elements, index, in_rows=True)
+        after = Elements(self.values, sources, self.lower)
+        around.body += [inner, *self._stores(after, index, in_rows=False)]
+        return outer[0]
+
+    def _row(self, runs: list[list[int]], outer: list[Loop]) -> tuple[Loop, list[Affine]]:
+        """A new loop through a row, and the index of each axis in it."""
+        row = self._loop(runs[-1])
+        row.vector = True
+        places = [Affine(((loop.index, 1),)) for loop in (*outer[: len(runs) - 1], row)]
+        return row, self._index(runs, places)
+
+    def _stages(self) -> dict[Node, int]:
+        """For each node how many reductions follow one another until it can be computed."""
+        found = dict.fromkeys(self.graph.parameters, 0)
+        for node in self.graph.nodes:
+            before = max((found[operand] for operand in node.operands), default=0)
+            found[node] = before + isinstance(node.op, ops.Reduce)
+        return found
+
+    def _reduce(
+        self,
+        stage: int,
+        stages: dict[Node, int],
+        runs: list[list[int]],
+        outer: list[Loop],
+        sources: dict[Node, Source],
+    ) -> None:
+        """Go through a row for the reductions of a stage; keep what was costly and is wanted again."""
+        row, index = self._row(runs, outer)
+        elements = Elements(self.values, sources, self.lower)
+        outer[-1].body.append(row)
+        found = [combination(node) for node in self.reductions if stages[node] == stage]
+        for each in found:
+            terms = [elements.at(array, self._own(array, index)) for array in each.arrays]
+            row.accumulators.append(each.accumulator(self.lower, terms, ()))
+        for node in _needed([array for each in found for array in each.arrays]):
+            is_costly = not isinstance(node.op, (*CHEAP, *MOVES, ops.Reduce, ops.ReduceWindow))
+            wanted = is_costly and self._is_in_rows(node) and stages[node] == stage - 1
+            if wanted and self._is_used_after(node, stage, stages):
+                self._keep(node, row, index, elements, sources)
+        after = Elements(self.values, sources, self.lower)
+        for each, gathered in zip(found, row.accumulators, strict=True):
+            initial = [after.at(first, ()) for first in each.node.operands[len(each.arrays) :]]
+            (total,) = each.finished(self.lower, initial, gathered.results)
+            sources[each.node] = partial(given, total)
+
+    def _keep(
+        self, node: Node, row: Loop, index: list[Affine], elements: Elements, sources: dict[Node, Source]
+    ) -> None:
+        at = self._own(node, index)
+        value = elements.at(node, at)
+        size = self.domain[self.axis]
+        held = sum(buffer.nbytes for buffer in self.locals)
+        if node in sources or held + size * value.dtype.itemsize > MOST_LOCAL:
+            return
+        if value not in in_order(*(term for each in row.accumulators for term in each.terms)):
+            return
+        buffer = Buffer(f"kept{len(self.locals)}", value.dtype, size, "local")
+        self.locals.append(buffer)
+        row.body.append(Store(buffer, index[self.axis], value))
+        sources[node] = partial(self._kept, buffer, at)
+
+    def _is_used_after(self, node: Node, stage: int, stages: dict[Node, int]) -> bool:
+        """Whether what comes after the reductions of a stage uses a node that they use too."""
+        return any(
+            stages[user] >= stage and not (isinstance(user.op, ops.Reduce) and stages[user] == stage)
+            for user in self.graph.nodes
+            if node in user.operands
+        )
+
+    def _kept(self, buffer: Buffer, own: Index, index: Index, predicate: Value | None) -> Value | None:
+        """An element of the present row; those of other rows are not there."""
+        last = max(dim for dim, at in enumerate(own) if at.terms)
+        if (*index[:last], *index[last + 1 :]) != (*own[:last], *own[last + 1 :]):
+            return None
+        return load(self.values, buffer, index[last], predicate)
 
     def _prefix(self, node: Node, initial: Value, term: Value) -> Prefix:
         assert isinstance(node.op, ops.ReduceWindow)

@@ -70,11 +70,12 @@ def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
 def combined(graph: Graph, lower: Lower, x: Value, y: Value) -> Value:
     """What a computation of two scalars gives."""
     first, second = graph.parameters
-    sources: dict[Node, Source] = {first: partial(_given, x), second: partial(_given, y)}
+    sources: dict[Node, Source] = {first: partial(given, x), second: partial(given, y)}
     return Elements(x.values, sources, lower).at(graph.results[0], ())
 
 
-def _given(value: Value, index: Index, predicate: Value | None) -> Value:
+def given(value: Value, index: Index, predicate: Value | None) -> Value:
+    """A source for a node that has one element."""
     return value
 
 

@@ -11,13 +11,16 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from xarr import tree
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.gather_svg import render_windows
+from xarr.explanation.placements import block_of, placements, slice_of
 from xarr.ir.computations import scalars
-from xarr.ir.graph import Graph
+from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.ops import Gather, Scatter
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import TensorType
+from xarr.lazy import Handle, to_host, wrap
 
 Ints = tuple[int, ...]
 
@@ -28,8 +31,8 @@ _ELEMENT, _INDEX = np.dtype(np.float32), np.dtype(np.int64)
 class WindowExplanation:
     """What one gather or scatter does: one object, several views.
 
-    `str(e)` or `e.text()`; `e.loops` is Python that computes it element by element; `e.svg()` draws operands
-    of rank 2 or less, and notebooks show that.
+    `str(e)` or `e.text()`, which lists the windows of known indices; `e.loops` is Python that computes it
+    element by element; `e.svg()` draws operands of rank 2 or less, and notebooks show that.
     """
 
     op: str
@@ -66,6 +69,7 @@ class WindowExplanation:
                 "",
                 *_operand_dimensions(self),
                 "",
+                *_moves(self),
                 self.loops,
             ]
         )
@@ -87,21 +91,29 @@ class WindowExplanation:
 
 
 def explain_gather(
-    operand_shape: Sequence[SupportsIndex],
-    indices_shape: Sequence[SupportsIndex],
-    dimension_numbers: Any,
-    slice_sizes: Sequence[SupportsIndex],
+    operand: Any,
+    start_indices: Any = None,
+    dimension_numbers: Any = None,
+    slice_sizes: Sequence[SupportsIndex] | None = None,
     *,
     index_vector_dim: int | None = None,
     indices: ArrayLike | None = None,
 ) -> WindowExplanation:
-    """Explain `lax.gather` with these shapes and dimension numbers (a `lax.GatherDimensionNumbers`).
+    """Explain `lax.gather(operand, start_indices, dimension_numbers, slice_sizes)`.
 
+    operand, start_indices: arrays, or shapes given as tuples or lists of ints.  The values of given indices
+        are shown: which element goes where, and what is out of bounds.
     index_vector_dim: as in `lax.gather`, by default the last dimension of the indices.
-    indices: values of that shape for the picture, which shows an example without them.
+    indices: values beside a shape of the indices; without any the picture shows an example.
 
-    Raises InputError for arguments of another kind, ShapeError [C1]-[C21] for numbers that do not fit.
+    Of a function alone, as in `explain_gather(lambda: lax.take(x, i))`, or of an Array not yet evaluated, the gather in
+    it is explained.
+
+    Raises InputError for arguments of another kind and unless there is one gather, ShapeError [C1]-[C21] for
+    numbers that do not fit.
     """
+    if dimension_numbers is None and start_indices is None:
+        return _explain_node("explain_gather", _the_node("explain_gather", Gather, operand))
     names = (
         "offset_dims",
         "collapsed_slice_dims",
@@ -110,36 +122,45 @@ def explain_gather(
         "start_index_map",
     )
     offset, collapsed, batching, own_batching, index_map = _fields("explain_gather", dimension_numbers, names)
-    operand, starts = (
-        TensorType(_shape("explain_gather", shape), dtype)
-        for shape, dtype in ((operand_shape, _ELEMENT), (indices_shape, _INDEX))
+    whole, starts = (
+        TensorType(_shape("explain_gather", given), dtype)
+        for given, dtype in ((operand, _ELEMENT), (start_indices, _INDEX))
     )
     sizes = _integers("explain_gather", "slice_sizes", slice_sizes)
     vector_dim = _vector_dim(starts, index_vector_dim)
     op = Gather(offset, collapsed, batching, own_batching, index_map, vector_dim, sizes)
-    op.infer(operand, starts)
-    windows = op.windows(operand, starts)
+    op.infer(whole, starts)
+    windows = op.windows(whole, starts)
+    values = _values(start_indices) if indices is None else indices
     return WindowExplanation(
-        "gather", starts.shape, windows, _vectors("explain_gather", windows, starts.shape, indices)
+        "gather", starts.shape, windows, _vectors("explain_gather", windows, starts.shape, values)
     )
 
 
 def explain_scatter(
-    operand_shape: Sequence[SupportsIndex],
-    indices_shape: Sequence[SupportsIndex],
-    updates_shape: Sequence[SupportsIndex],
-    dimension_numbers: Any,
+    operand: Any,
+    scatter_indices: Any = None,
+    updates: Any = None,
+    dimension_numbers: Any = None,
     *,
     index_vector_dim: int | None = None,
     indices: ArrayLike | None = None,
 ) -> WindowExplanation:
-    """Explain a `lax.scatter…` with these shapes and dimension numbers (a `lax.ScatterDimensionNumbers`).
+    """Explain a `lax.scatter…(operand, scatter_indices, updates, dimension_numbers)`.
 
+    operand, scatter_indices, updates: arrays, or shapes given as tuples or lists of ints.  The values of given
+        indices are shown: which element goes where, and what is left out.
     index_vector_dim: as in `lax.scatter`, by default the last dimension of the indices.
-    indices: values of that shape for the picture, which shows an example without them.
+    indices: values beside a shape of the indices; without any the picture shows an example.
 
-    Raises InputError for arguments of another kind, ShapeError [C1]-[C22] for numbers that do not fit.
+    Of a function alone, as in `explain_scatter(lambda: lax.segment_sum(x, i))`, or of an Array not yet evaluated, the
+    scatter in it is explained.
+
+    Raises InputError for arguments of another kind and unless there is one scatter, ShapeError [C1]-[C22] for
+    numbers that do not fit.
     """
+    if dimension_numbers is None and scatter_indices is None:
+        return _explain_node("explain_scatter", _the_node("explain_scatter", Scatter, operand))
     names = (
         "update_window_dims",
         "inserted_window_dims",
@@ -148,18 +169,65 @@ def explain_scatter(
         "scatter_dims_to_operand_dims",
     )
     window, inserted, batching, own_batching, index_map = _fields("explain_scatter", dimension_numbers, names)
-    operand, starts, updates = (
-        TensorType(_shape("explain_scatter", shape), dtype)
-        for shape, dtype in ((operand_shape, _ELEMENT), (indices_shape, _INDEX), (updates_shape, _ELEMENT))
+    whole, starts, parts = (
+        TensorType(_shape("explain_scatter", given), dtype)
+        for given, dtype in ((operand, _ELEMENT), (scatter_indices, _INDEX), (updates, _ELEMENT))
     )
     old, new = scalars(_ELEMENT, _ELEMENT)
     vector_dim, replacing = _vector_dim(starts, index_vector_dim), Graph((old, new), [new])
     op = Scatter(window, inserted, batching, own_batching, index_map, vector_dim, replacing)
-    op.infer(operand, starts, updates)
-    windows = op.windows(operand, starts, updates)
+    op.infer(whole, starts, parts)
+    windows = op.windows(whole, starts, parts)
+    values = _values(scatter_indices) if indices is None else indices
     return WindowExplanation(
-        "scatter", starts.shape, windows, _vectors("explain_scatter", windows, starts.shape, indices)
+        "scatter", starts.shape, windows, _vectors("explain_scatter", windows, starts.shape, values)
     )
+
+
+# --- arguments ---------------------------------------------------------------------------------------
+
+
+def _the_node(name: str, kind: type[Gather | Scatter], given: Any) -> Node:
+    """The one gather or scatter that a function, or an Array not yet evaluated, stands for."""
+    if not callable(given) and not isinstance(given, Handle):
+        raise InputError(
+            f"{name}: wanted operand, indices and dimension numbers, or a function; got {given!r}"
+        )
+    results = tree.flatten(given() if callable(given) else given)[0]
+    nodes = [result._node for result in results if isinstance(result, Handle)]
+    found: list[Node] = [node for node in postorder(nodes) if isinstance(node.op, kind)]
+    if len(found) != 1:
+        raise InputError(
+            f"{name}: wanted one {kind.lax_name} to explain, found {len(found)}; give a function that makes "
+            "one, such as lambda: lax.take(x, i) (an Array that was evaluated no longer knows what made it)"
+        )
+    return found[0]
+
+
+def _explain_node(name: str, node: Node) -> WindowExplanation:
+    op, types = node.op, [operand.tensor_type for operand in node.operands]
+    assert isinstance(op, Gather | Scatter)
+    if isinstance(op, Gather):
+        windows, at = op.windows(types[0], types[1]), 1
+    else:
+        at = len(types) // 2
+        windows = op.windows(types[0], types[at], types[at + 1])
+    starts = node.operands[at]
+    values = None if starts.traced else np.asarray(to_host(wrap(starts, None)))
+    vectors = _vectors(name, windows, types[at].shape, values)
+    return WindowExplanation(name.removeprefix("explain_"), types[at].shape, windows, vectors)
+
+
+def _values(given: Any) -> Any:
+    """The values of indices that are an array, None of a shape and of what is being traced."""
+    if isinstance(given, Handle):
+        return None if given._node.traced else np.asarray(to_host(given))
+    return given if isinstance(given, np.ndarray) or _is_nested(given) else None
+
+
+def _is_nested(given: Any) -> bool:
+    """Whether it is a list of lists, which is an array, where a list of ints is a shape."""
+    return isinstance(given, list) and any(isinstance(entry, list) for entry in given)
 
 
 def _fields(name: str, numbers: Any, fields: tuple[str, ...]) -> list[Ints]:
@@ -177,6 +245,8 @@ def _integers(name: str, what: str, values: Any) -> Ints:
 
 
 def _shape(name: str, sizes: Any) -> Ints:
+    if isinstance(sizes, Handle | np.ndarray) or _is_nested(sizes):
+        return sizes._node.tensor_type.shape if isinstance(sizes, Handle) else np.shape(sizes)
     found = _integers(name, "a shape", sizes)
     if any(size < 0 for size in found):
         raise ShapeError(f"wanted sizes of 0 or more, got the shape {found}")
@@ -273,6 +343,30 @@ def _start_words(found: WindowExplanation, dim: int) -> str:
     if found.windows.index_vector_dim == len(found.indices_shape):
         return "starts at the index"
     return f"starts at component {component} of the index vector"
+
+
+#: More windows than these are not listed.
+_LISTED = 12
+
+
+def _moves(found: WindowExplanation) -> Iterator[str]:
+    """Which elements go where, for indices that are known; what is out of bounds is marked."""
+    if found.starts is None:
+        return
+    windows, count = found.windows, prod(found.windows.batch_shape)
+    yield "with these indices:"
+    for place in placements(windows, found.is_gather, found.starts, _LISTED):
+        own = f"{found.windowed_name}{slice_of(windows, place.batch)}"
+        asked = f"start {list(place.asked)} is out of bounds"
+        if place.start is None:
+            yield f"  {own} is left out: {asked}"
+        else:
+            block = block_of(windows, place.start)
+            way = f"{own} <- operand{block}" if found.is_gather else f"{own} -> result{block}"
+            yield f"  {way}{f': {asked}, clamped' if place.is_moved else ''}"
+    if count > _LISTED:
+        yield f"  and {count - _LISTED} more"
+    yield ""
 
 
 # --- loops -------------------------------------------------------------------------------------------

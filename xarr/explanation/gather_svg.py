@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from xarr.explanation.canvas import Canvas
+from xarr.explanation.placements import Placement, placements, slice_of
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.ir.ops.indexing import Windows
 
@@ -27,7 +26,7 @@ def render_windows(windows: Windows, is_gather: bool, vectors: Any) -> str:
     example.
     """
     canvas = Canvas()
-    placed = list(_placed(windows, is_gather, vectors))
+    placed = list(placements(windows, is_gather, vectors, _WINDOWS))
     if is_gather:
         end = _draw_operand(canvas, windows, placed, "operand", MARGIN)
         _draw_windows(canvas, windows, placed, "result", end + _BETWEEN)
@@ -41,31 +40,15 @@ def render_windows(windows: Windows, is_gather: bool, vectors: Any) -> str:
     return canvas.svg(f"{word} {windows.operand_shape}: windows of {windows.sizes}", STYLE)
 
 
-def _placed(windows: Windows, is_gather: bool, vectors: Any) -> Iterator[tuple[Ints, Ints | None]]:
-    """The first indices of the batch and where their windows start; None for a window that is left out."""
-    count = prod(windows.batch_shape)
-    for number in range(min(count, _WINDOWS)):
-        batch = tuple(int(at) for at in np.unravel_index(number, windows.batch_shape))
-        start = [0] * len(windows.operand_shape)
-        for component, (dim, last) in enumerate(zip(windows.index_map, windows.last_starts, strict=True)):
-            given = last * number // max(1, count - 1) if vectors is None else int(vectors[number, component])
-            start[dim] = min(max(given, 0), last) if is_gather else given
-        for dim, position in windows.batching:
-            start[dim] = batch[position]
-        rows = zip(start, windows.sizes, windows.operand_shape, strict=True)
-        fits = all(0 <= at <= whole - size for at, size, whole in rows)
-        yield batch, tuple(start) if fits else None
-
-
 def _draw_operand(
-    canvas: Canvas, windows: Windows, placed: Sequence[tuple[Ints, Ints | None]], name: str, left: float
+    canvas: Canvas, windows: Windows, placed: Sequence[Placement], name: str, left: float
 ) -> float:
     """The operand, each element in the colour of the last window that covers it; returns the right edge."""
     covering: dict[Ints, list[int]] = {}
-    for number, (_, start) in enumerate(placed):
-        if start is not None:
-            ends = (min(at + size, _CELLS) for at, size in zip(start, windows.sizes, strict=True))
-            for element in product(*map(range, start, ends)):
+    for number, place in enumerate(placed):
+        if place.start is not None:
+            ends = (min(at + size, _CELLS) for at, size in zip(place.start, windows.sizes, strict=True))
+            for element in product(*map(range, place.start, ends)):
                 covering.setdefault(element, []).append(number)
     shape = windows.operand_shape
     right = max(
@@ -104,7 +87,7 @@ def _cell_text(element: Ints) -> str:
 
 
 def _draw_windows(
-    canvas: Canvas, windows: Windows, placed: Sequence[tuple[Ints, Ints | None]], name: str, left: float
+    canvas: Canvas, windows: Windows, placed: Sequence[Placement], name: str, left: float
 ) -> float:
     """One below the other the windows, each cell with the operand's element that it reads or writes.
 
@@ -113,18 +96,26 @@ def _draw_windows(
     canvas.text(left, MARGIN + 10, name, "t", 13)
     right = canvas.text(left, MARGIN + 26, str(windows.windowed_shape), "d")
     y = MARGIN + 54
-    for number, (batch, start) in enumerate(placed):
-        right = max(right, canvas.text(left, y, f"{name}{_slice_of(windows, batch)}", "d", 11))
+    for number, place in enumerate(placed):
+        label = f"{name}{slice_of(windows, place.batch)}{_moved(place)}"
+        right = max(right, canvas.text(left, y, label, "d", 11))
         y = 26 + (
             _left_out(canvas, left, y + 6)
-            if start is None
-            else _draw_window(canvas, windows, number, start, left, y + 6)
+            if place.start is None
+            else _draw_window(canvas, windows, number, place.start, left, y + 6)
         )
     hidden = prod(windows.batch_shape) - len(placed)
     if hidden > 0:
         canvas.text(left, y, f"and {hidden} more", "d")
     across = windows.sizes[-1] if windows.sizes else 1
     return max(right, left + _WIDTH * max(2, min(across, _CELLS)))
+
+
+def _moved(place: Placement) -> str:
+    """A mark for a window whose start is out of bounds."""
+    if not place.is_moved:
+        return ""
+    return f" out of bounds: {list(place.asked)}{'' if place.start is None else ', clamped'}"
 
 
 def _left_out(canvas: Canvas, x: float, y: float) -> float:
@@ -144,10 +135,3 @@ def _draw_window(canvas: Canvas, windows: Windows, number: int, start: Ints, x: 
         canvas.box(left, top, _WIDTH, CELL, f"c o{number}", _cell_text(element), f"operand{list(element)}")
         bottom = max(bottom, top + CELL)
     return bottom
-
-
-def _slice_of(windows: Windows, batch: Ints) -> str:
-    """Where the window stands in the windowed array: `[2, :, :]`."""
-    placed = dict(zip(windows.batch_dims, batch, strict=True))
-    rank = len(windows.batch_dims) + len(windows.window_dims)
-    return f"[{', '.join(str(placed.get(dim, ':')) for dim in range(rank))}]"

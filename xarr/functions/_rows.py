@@ -167,7 +167,7 @@ class _Plan:
     @staticmethod
     def of(node: Node, x1: ArrayLike, x2: ArrayLike, dtype: DType) -> _Plan | None:
         """The plan by which `node` was made; None if another pair of such operands might need another."""
-        if recording or config.broadcasting != "numpy":
+        if recording or config.broadcasting != "numpy" or not isinstance(x1, Handle) | isinstance(x2, Handle):
             return None
         left, right = (_steps(end, x) for end, x in zip(node.operands, (x1, x2), strict=True))
         return None if left is None or right is None else _Plan(config.state(), dtype, left, right, node.type)

@@ -138,3 +138,9 @@ def _in_one_turn(angle: Node) -> Node:
 
 def _constant(value: float, dtype: DType) -> Node:
     return Node(Constant.of(np.array(value, dtype)))
+
+
+def descending(dtype: DType, other: DType) -> Graph:
+    """(a, b, c, d) -> a > b, floats in total order: the comparator of a sort by one of two arrays."""
+    a, b, c, d = scalars(dtype, dtype, other, other)
+    return Graph((a, b, c, d), [Node(Compare("GT", dtype in FLOAT), (a, b))], "comparator")

@@ -8,6 +8,14 @@ from xarr.custom_calls import (
     unregister_custom_call as unregister_custom_call,
 )
 from xarr.lax import linalg as linalg
+from xarr.lax.arrangement import (
+    broadcast_shapes as broadcast_shapes,
+    broadcast_to_rank as broadcast_to_rank,
+    empty as empty,
+    stack as stack,
+    tile as tile,
+    unstack as unstack,
+)
 from xarr.lax.contraction import (
     batch_matmul as batch_matmul,
     dot as dot,
@@ -77,6 +85,7 @@ from xarr.lax.elementwise import (
     eq as eq,
     eq_to as eq_to,
     exp as exp,
+    exp2 as exp2,
     expm1 as expm1,
     floor as floor,
     ge as ge,
@@ -190,12 +199,16 @@ from xarr.lax.rows import (
     segment_sum as segment_sum,
     take as take,
 )
+from xarr.lax.scans import associative_scan as associative_scan, map as map
 from xarr.lax.sorting import (
     sort as sort,
     sort_key_val as sort_key_val,
     sort_with as sort_with,
+    top_k as top_k,
 )
 from xarr.lax.special import (
+    bessel_i0e as bessel_i0e,
+    bessel_i1e as bessel_i1e,
     digamma as digamma,
     erf as erf,
     erf_inv as erf_inv,

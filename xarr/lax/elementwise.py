@@ -8,6 +8,7 @@ lower-rank operand, in increasing order, to dimensions of the higher-rank one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.broadcasting import align_xla
-from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, UNSIGNED, canonical, xla_name
+from xarr.dtypes import COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED, canonical, xla_name
 from xarr.errors import BroadcastError, DTypeError, InputError
 from xarr.explanation.late import broadcast_error
 from xarr.ir import ops
@@ -232,6 +233,16 @@ def square(x: ArrayLike) -> Array:
     # The sum of two large equal parts may be infinite, times a difference of 0.
     is_diagonal = bitwise_and(eq(abs(a), abs(b)), is_finite(a))
     return complex(select(is_diagonal, sub(a, a), mul(sub(a, b), add(a, b))), add(product, product))
+
+
+def exp2(x: ArrayLike) -> Array:
+    """2 to the power x, as jax.lax computes it: exp(x log 2), of floats and complexes."""
+    (node,), _ = operands("exp2", x)
+    if node.dtype not in FLOAT | COMPLEX:
+        raise DTypeError(
+            f"exp2: wanted floats or complexes, got {node.tensor_type.short()}; convert_element_type"
+        )
+    return exp(mul(x, math.log(2.0)))
 
 
 def reciprocal(x: ArrayLike) -> Array:

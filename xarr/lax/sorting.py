@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from xarr.errors import InputError, ShapeError, ValueRangeError
+import numpy as np
+
+from xarr.dtypes import COMPLEX
+from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
-from xarr.ir.computations import lexicographic
+from xarr.ir.computations import descending, lexicographic
 from xarr.ir.graph import Node
+from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, flag, integer, operands
+from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lax.movement import slice_in_dim
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
 
 if TYPE_CHECKING:
+    from xarr.array import Array
     from xarr.backend import AbstractBackend
+
+_INT32: Final = np.dtype(np.int32)
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
@@ -59,6 +68,29 @@ def _sorted_nodes(
 def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> Any:
     """`keys` in order along `dimension`, and `values` under the same permutation."""
     return sort((keys, values), dimension, is_stable)
+
+
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+    """The `k` largest along `axis`, in descending order, and where they stand, as int32.
+
+    Of equals the first comes first; floats are in total order, so that NaN is larger than infinity.
+    Raises ValueRangeError for a k beyond the size, AxisError, DTypeError for complex numbers.
+    Source: jax.lax.top_k.
+    """
+    (node,), backend = operands("top_k", operand)
+    if node.dtype in COMPLEX:
+        raise DTypeError(f"top_k: wanted real numbers, got {node.tensor_type.short()}; take abs() or .real")
+    dim = normalize_axis(integer("top_k", "axis", axis), len(node.shape))
+    refuse_dynamic("top_k", node, "sort", (dim,))
+    count = integer("top_k", "k", k)
+    if not 0 <= count <= node.shape[dim]:
+        raise ValueRangeError(
+            f"top_k: wanted k in [0, {node.shape[dim]}], the size along axis {dim}, got {k}"
+        )
+    places = Node(ops.Iota(TensorType(node.shape, _INT32), dim))
+    found = results_of(ops.Sort(dim, True, descending(node.dtype, _INT32)), (node, places), 2, backend)
+    largest, where = (slice_in_dim(each, 0, count, axis=dim) for each in found)
+    return largest, where
 
 
 def sort_with(

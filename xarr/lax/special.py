@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
-from xarr.ir import ops
-from xarr.lax.elementwise import unary
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from xarr.errors import DTypeError
+from xarr.ir import ops
+from xarr.ir.ops.formula import Term
+from xarr.ir.ops.special import ACCEPTED, bessel_i0e as formula_of_bessel_i0e
+from xarr.lax.core import ArrayLike, operands
+from xarr.lax.elementwise import unary
+from xarr.lazy import wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+bessel_i1e = unary(ops.BesselI1e())
 digamma = unary(ops.Digamma())
 erf = unary(ops.Erf())
 erf_inv = unary(ops.ErfInv())
 erfc = unary(ops.Erfc())
 lgamma = unary(ops.Lgamma())
+
+
+def bessel_i0e(x: ArrayLike) -> Array:
+    """exp(-|x|) I0(x), the modified Bessel function of order 0, of floats: no op, but a formula of others.
+
+    Raises DTypeError for other element types.
+    """
+    (node,), backend = operands("bessel_i0e", x)
+    dtype = node.dtype
+    if dtype not in ACCEPTED:
+        raise DTypeError(f"bessel_i0e [C1]: wanted floats of 16 bits or more, got {node.tensor_type.short()}")
+    term = Term(node)
+    wide = term.to(np.dtype(np.float32)) if dtype.itemsize == 2 else term
+    return wrap(formula_of_bessel_i0e(wide).to(dtype).node, backend)

@@ -181,7 +181,7 @@ def has_fast_path(call: Call) -> bool:
 
 
 def by_backend(traced: Traced, call: Call) -> Replay | None:
-    """What `replay` gives, made by the backend, where it can do that: for Arrays alone, by position."""
+    """What `replay` gives, made by the backend, where it can do that: for Arrays and floats, by position."""
     arguments, structure = call.signature.arguments, traced.structure
     compiled = traced.compiled()
     nodes = [traced.graph.results[place] for place in traced.places]
@@ -193,9 +193,12 @@ def by_backend(traced: Traced, call: Call) -> Replay | None:
     is_simple = structure.container is None or (
         structure.container is tuple and all(child.container is None for child in structure.children)
     )
-    if not (is_flat and is_simple and taken and given) or set(call.sources) != {"Array"}:
+    if not (is_flat and is_simple and taken and given and None not in given and set(taken) != {None}):
         return None
-    if traced.numbers or compiled.hidden or traced.donation.leaves:
+    numbers = [(each.text[1:], each.dtype) for each in traced.numbers if each.kind is float]
+    if compiled.hidden or traced.donation.leaves or not set(call.sources) <= {"Array", "number"}:
+        return None
+    if len(numbers) < len(traced.numbers) or not all(place.isdecimal() for place, _ in numbers):
         return None
     settings, overridden = config.state()
     recipe = Recipe(
@@ -203,15 +206,18 @@ def by_backend(traced: Traced, call: Call) -> Replay | None:
         setting=(config.__dict__, "_global", settings),
         override=(config._overrides, overridden),
         arguments=taken,
-        results=tuple([(data_of(type), type, node._place) for type, node in zip(given, nodes, strict=True)]),
+        numbers=tuple([(int(place), dtype) for place, dtype in numbers]),
+        results=tuple([(data_of(node.type), node.tensor_type, node._place) for node in nodes]),
         in_tuple=structure.container is tuple,
     )
     return traced.owner.replay(compiled.graph, traced.places, recipe)
 
 
-def _static(types: Sequence[Any]) -> tuple[TensorType, ...] | None:
-    """The types, if all are those of arrays without dynamic dimensions."""
-    return tuple(types) if all(type(each) is TensorType and not each.dynamic for each in types) else None
+def _static(types: Sequence[Any]) -> tuple[TensorType | None, ...] | None:
+    """The types, None for float; None if one is neither that nor an array's without dynamic dimensions."""
+    found = tuple([None if each is float else each for each in types])
+    known = all(each is None or (type(each) is TensorType and not each.dynamic) for each in found)
+    return found if known else None
 
 
 def replay(traced: Traced, call: Call) -> tuple[Replay, str]:

@@ -11,7 +11,7 @@ import numpy as np
 from xarr.backend import Recipe
 from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
 from xarr.compiler.groups import work
-from xarr.compiler.loops import Kernel, Loop
+from xarr.compiler.loops import Kernel, Loop, copied
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
 from xarr.ir import ops
@@ -112,7 +112,15 @@ class CompiledKernel:
             (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase), *_ranges(phase))
             for name, phase in zip(names, self.program.phases, strict=False)
         ]
+        #: For each phase the result and the operand of which it does nothing but make a copy.
+        self._copies = [self._copied(phase) for phase in self.program.phases]
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
+
+    def _copied(self, phase: Loop) -> tuple[int, int] | None:
+        found = copied(phase)
+        if found is None or found[0].role != "out" or found[1].role != "in":
+            return None
+        return self.program.outputs.index(found[0]), self.program.inputs.index(found[1])
 
     def _is_small(self) -> bool:
         """Whether the work is too little to be shared, and soon done: it may hold Python's lock meanwhile."""
@@ -162,8 +170,12 @@ class CompiledKernel:
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
         pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
         address = ctypes.addressof(pointers)
-        for function, extent, cost, pieces_each, least in self._phases:
-            workers.run(function, address, extent, cost, pieces_each, least)
+        there = [(result, k) for result, k in pairs if result in taken]
+        for copies, (function, extent, cost, pieces_each, least) in zip(
+            self._copies, self._phases, strict=True
+        ):
+            if copies is None or copies not in there:
+                workers.run(function, address, extent, cost, pieces_each, least)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __str__(self) -> str:

@@ -39,9 +39,9 @@ def width_of(phase: Loop) -> int:
     width = REGISTER // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
     found = list(_with_loops_of_lanes(phase))
-    sums = max((len(each.carries) for loop in found for each in loop.walk()), default=0)
-    shared = max(1, UNROLL // max(1, sums, 2 if max(map(_gathered, found), default=0) > 1 else 1))
-    shared = shared if len(sizes) <= SHORT else 1
+    most = UNROLL if max(map(_gathered, found), default=0) < 2 else UNROLL // 2
+    carried = max(len(loop.carries) for loop in phase.walk())
+    shared = max(1, most // max(1, carried)) if len(sizes) <= SHORT else 1
     return width * min(shared, max((_registers(loop, width) for loop in found), default=1))
 
 

@@ -35,12 +35,23 @@ _WRITEABLE: Final = 0x400
 _NDARRAY: Final = 2
 _NEW: Final = 94
 
+#: What an argument is looked at as: an Array, a float that becomes a float64 or a float32, one that nothing uses.
+_ARRAY: Final = 1
+_DOUBLE: Final = 2
+_SINGLE: Final = 3
+_UNUSED: Final = 4
+_KINDS: Final = {np.dtype(np.float64): _DOUBLE, np.dtype(np.float32): _SINGLE}
+#: Bytes from the start of a float to its value.
+_NUMBER: Final = object.__basicsize__
+#: The largest float32, as LLVM writes it.
+_LARGEST: Final = f"0x{np.float64(np.finfo(np.float32).max).view(np.uint64):016X}"
+
 #: What the machine code reads, in order; all of it has the size of a pointer.
 _FIELDS: Final = (
     *("array", "leaf", "backend", "missed", "recording", "observers", "config", "key", "settings"),
-    *("overrides", "overridden", "one", "new", "ndarray", "phase", "extent"),
-    *("arguments", "operands", "outputs", "results", "in_tuple"),
-    *("types", "places", "made", "wrapped"),
+    *("overrides", "overridden", "one", "float", "new", "ndarray", "phase", "extent"),
+    *("arguments", "sources", "operands", "outputs", "results", "in_tuple"),
+    *("looked", "places", "made", "wrapped"),
     *("at_node", "at_backend", "at_value", "at_owner", "at_type", "at_op", "at_handles", "at_place"),
 )
 
@@ -55,14 +66,17 @@ def function(
     """The built-in function for calls that `recipe` describes; None where it cannot be made.
 
     phase, extent: the address of the kernel's only phase, whose code stays loaded as long as the process, and
-    its turns; places: which argument each of the kernel's operands is; order: which output each result is.
+    its turns; places: which parameter of the program each of the kernel's operands is; order: which output each
+    result is.
     """
+    sources = _sources(recipe)
     offsets = _offsets(recipe.array, recipe.leaf)  # type: ignore[arg-type]
     outputs: dict[int, TensorType] = {}
     for place, (_, type_, _) in zip(order, recipe.results, strict=True):
         outputs[place] = type_
-    too_many = max(len(places) + len(outputs), len(recipe.arguments), len(recipe.results)) > MOST
-    if offsets is None or too_many or sorted(outputs) != list(range(len(outputs))):
+    if sources is None or max(len(places) + len(outputs), len(sources), len(recipe.results)) > MOST:
+        return None
+    if offsets is None or sorted(outputs) != list(range(len(outputs))):
         return None
     recording, observers = recipe.empty
     descriptions = [np.dtype(outputs[k].dtype) for k in range(len(outputs))]
@@ -77,23 +91,40 @@ def function(
         for place, (op, type_, source) in zip(order, recipe.results, strict=True)
         for word in (id(op), id(type_), id(source), place)
     ]
-    tables = [_words(each) for each in (map(id, recipe.arguments), places, made, wrapped)]
+    looked = [word for source in sources for word in source]
+    tables = [_words(each) for each in (looked, places, made, wrapped)]
     one = 1
     new, ndarray = _numpy_functions()
     objects = (
         *(recipe.array, recipe.leaf, recipe.backend, recipe.missed, recording, observers),
-        *(*recipe.setting, *recipe.override, one),
+        *(*recipe.setting, *recipe.override, one, float),
     )
     context = _Context(
         *[id(each) for each in objects],
         *(new, ndarray, phase, extent),
-        *(len(recipe.arguments), len(places), len(outputs), len(recipe.results), recipe.in_tuple),
+        *(
+            len(recipe.arguments),
+            len(sources),
+            len(places),
+            len(outputs),
+            len(recipe.results),
+            recipe.in_tuple,
+        ),
         *[ctypes.addressof(table) for table in tables],
         *offsets,
     )
     address = ctypes.addressof(context).to_bytes(8, "little")
     # The built-in function holds what the context points to.
     return _make()((address, context, objects, tables, sizes, descriptions, recipe))
+
+
+def _sources(recipe: Recipe) -> list[tuple[int, int, int]] | None:
+    """What is looked at in turn, the parameters of the program first: which argument, as what, and of which type."""
+    arrays = [(k, _ARRAY, id(type_)) for k, type_ in enumerate(recipe.arguments) if type_ is not None]
+    numbers = [(k, _KINDS.get(dtype, 0), 0) for k, dtype in recipe.numbers]
+    used = {k for k, _ in recipe.numbers}
+    others = [(k, _UNUSED, 0) for k, type_ in enumerate(recipe.arguments) if type_ is None and k not in used]
+    return None if any(kind == 0 for _, kind, _ in numbers) else [*arrays, *numbers, *others]
 
 
 def _words(values: Any) -> ctypes.Array[ctypes.c_size_t]:
@@ -125,13 +156,14 @@ def _offset(cls: type[Any], name: str) -> int | None:
 def _is_as_expected() -> bool:
     """Whether tuples, lists, dicts and bytes lie in memory as the machine code reads them."""
     word = ctypes.c_size_t.from_address
-    pair, items, names, text = (None, True), [1, 2, 3], {"a": 1, "b": 2}, b"12345678"
+    pair, items, names, text, number = (None, True), [1, 2, 3], {"a": 1, "b": 2}, b"12345678", 1.5
     counts = [word(id(each) + _COUNT).value for each in (pair, items, names)]
     return (
         counts == [2, 3, 2]
         and word(id(pair) + _ITEMS + 8).value == id(True)
         and word(id(text) + _BYTES).value == int.from_bytes(text, "little")
         and word(id(items) + _CLASS).value == id(list)
+        and ctypes.c_double.from_address(id(number) + _NUMBER).value == number
     )
 
 
@@ -176,6 +208,7 @@ _NUMBERS: Final = frozenset(
     (
         "extent",
         "arguments",
+        "sources",
         "operands",
         "outputs",
         "results",
@@ -189,6 +222,7 @@ declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyTuple_New(i64)
+declare double @llvm.fabs.f64(double)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 """
@@ -200,6 +234,7 @@ define ptr @replay(ptr %self, ptr %given, i64 %number) nounwind {{
 entry:
   %found = alloca ptr, align 8
   %data = alloca [{MOST} x ptr], align 8
+  %numbers = alloca [{MOST} x double], align 8
   %arrays = alloca [{MOST} x ptr], align 8
   %buffers = alloca [{MOST} x ptr], align 8
   %first.slot = getelementptr i8, ptr %self, i64 {_ITEMS}
@@ -247,14 +282,42 @@ compare:
   br i1 %is.same, label %next, label %miss
 next:
   %i = phi i64 [ 0, %compare ], [ %i.next, %fine ]
-  %is.last = icmp eq i64 %i, %arguments
+  %is.last = icmp eq i64 %i, %sources
   br i1 %is.last, label %work, label %argument
 argument:
+  %looked.row = mul i64 %i, 3
+  %position.slot = getelementptr i64, ptr %looked, i64 %looked.row
+  %position = load i64, ptr %position.slot, align 8
+  %kind.slot = getelementptr i64, ptr %position.slot, i64 1
+  %kind = load i64, ptr %kind.slot, align 8
+  %wanted.slot = getelementptr i64, ptr %position.slot, i64 2
+  %wanted = load ptr, ptr %wanted.slot, align 8
   %items = getelementptr i8, ptr %args, i64 {_ITEMS}
-  %x.slot = getelementptr ptr, ptr %items, i64 %i
+  %x.slot = getelementptr ptr, ptr %items, i64 %position
   %x = load ptr, ptr %x.slot, align 8
   %x.class.slot = getelementptr i8, ptr %x, i64 {_CLASS}
   %x.class = load ptr, ptr %x.class.slot, align 8
+  %wants.array = icmp eq i64 %kind, {_ARRAY}
+  br i1 %wants.array, label %array.look, label %float.look
+float.look:
+  %is.float = icmp eq ptr %x.class, %float
+  br i1 %is.float, label %float.read, label %miss
+float.read:
+  %read.slot = getelementptr i8, ptr %x, i64 {_NUMBER}
+  %number.read = load double, ptr %read.slot, align 8
+  %number.slot = getelementptr double, ptr %numbers, i64 %i
+  store double %number.read, ptr %number.slot, align 8
+  %wants.single = icmp eq i64 %kind, {_SINGLE}
+  br i1 %wants.single, label %single.look, label %fine
+single.look:
+  %number.size = call double @llvm.fabs.f64(double %number.read)
+  %fits.single = fcmp ole double %number.size, {_LARGEST}
+  br i1 %fits.single, label %single.put, label %miss
+single.put:
+  %number.single = fptrunc double %number.read to float
+  store float %number.single, ptr %number.slot, align 8
+  br label %fine
+array.look:
   %is.array = icmp eq ptr %x.class, %array
   br i1 %is.array, label %handle, label %miss
 handle:
@@ -269,8 +332,6 @@ handle:
 leaf.look:
   %type.slot = getelementptr i8, ptr %node, i64 %at_type
   %type = load ptr, ptr %type.slot, align 8
-  %wanted.slot = getelementptr ptr, ptr %types, i64 %i
-  %wanted = load ptr, ptr %wanted.slot, align 8
   %owner.slot = getelementptr i8, ptr %node, i64 %at_owner
   %owner = load ptr, ptr %owner.slot, align 8
   %value.slot = getelementptr i8, ptr %node, i64 %at_value
@@ -291,12 +352,15 @@ ndarray.look:
   %flags = load i32, ptr %flags.slot, align 4
   %flags.needed = and i32 %flags, {builtin.USABLE}
   %is.usable = icmp eq i32 %flags.needed, {builtin.USABLE}
-  br i1 %is.usable, label %fine, label %miss
-fine:
+  br i1 %is.usable, label %elements.read, label %miss
+elements.read:
   %elements.slot = getelementptr i8, ptr %value, i64 {builtin.DATA}
   %elements = load ptr, ptr %elements.slot, align 8
+  br label %fine
+fine:
+  %source = phi ptr [ %elements, %elements.read ], [ %number.slot, %float.read ], [ %number.slot, %single.put ]
   %kept.slot = getelementptr ptr, ptr %data, i64 %i
-  store ptr %elements, ptr %kept.slot, align 8
+  store ptr %source, ptr %kept.slot, align 8
   %i.next = add i64 %i, 1
   br label %next
 miss:

@@ -75,6 +75,7 @@ from xarr.ir.ops.normalisation import (
 from xarr.ir.ops.random import Rng as Rng, RngBitGenerator as RngBitGenerator
 from xarr.ir.ops.reduction import DotGeneral as DotGeneral, Reduce as Reduce, Sort as Sort
 from xarr.ir.ops.special import (
+    BesselI1e as BesselI1e,
     Digamma as Digamma,
     Erf as Erf,
     Erfc as Erfc,

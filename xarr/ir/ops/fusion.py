@@ -11,7 +11,7 @@ from xarr.ir.op import operation
 from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.control import Call, GetTupleElement, While
 from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, ReducePrecision, Select
-from xarr.ir.ops.indexing import DynamicUpdateSlice
+from xarr.ir.ops.indexing import DynamicUpdateSlice, Scatter
 from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -119,6 +119,14 @@ def _pairs(node: Node, free: set[int]) -> Iterator[tuple[int, int]]:
                 yield number, fitting[0]
 
 
+def written_over(node: Node, operand: Node) -> tuple[tuple[int, int], ...]:
+    """The only result of a group and the number of this operand, if it may be written over it; else nothing."""
+    if not isinstance(node.op, Fusion) or node.op.describe is None or not isinstance(node.type, TensorType):
+        return ()
+    (places,) = _overwritable(node.op)
+    return tuple((0, k) for k, each in enumerate(node.operands) if each is operand and k in places)
+
+
 @lru_cache(1024)
 def _overwritable(fusion: Fusion) -> tuple[frozenset[int], ...]:
     """For each result of a group the operands over which it may be written.
@@ -130,14 +138,18 @@ def _overwritable(fusion: Fusion) -> tuple[frozenset[int], ...]:
     elsewhere: set[int] = set()
     for node in graph.nodes:
         reads[node] = frozenset().union(*(reads[operand] for operand in node.operands))
-        if not isinstance(node.op, _IN_PLACE):
+        if isinstance(node.op, Scatter) and len(node.operands) == 3:
+            # The operand is laid down as the result before anything is combined into it.
+            elsewhere.update(*(reads[operand] for operand in node.operands[1:]))
+        elif not isinstance(node.op, _IN_PLACE):
             elsewhere |= reads[node]
     found = []
     for node in graph.results:
+        domain = node.shape if isinstance(node.op, Scatter) else fusion.domain
         fits = [
             k
             for k, each in enumerate(graph.parameters)
-            if each.shape == node.shape == fusion.domain
+            if each.shape == node.shape == domain
             and each.dtype.itemsize == node.dtype.itemsize
             and node.tensor_type.nbytes >= LEAST_REUSED
         ]

@@ -12,11 +12,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from xarr.custom_calls import is_registered
-from xarr.dtypes import FLOAT
+from xarr.dtypes import COMPLEX
 from xarr.errors import ShapeError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.computations import descending
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr.ir.ops.formula import Term, is_finite, where
 from xarr.ir.ops.normalisation import BatchNorm
 from xarr.ir.stablehlo.dynamic import (
     dynamic_broadcast_in_dim,
@@ -33,7 +35,6 @@ from xarr.ir.stablehlo.dynamic import (
 from xarr.ir.stablehlo.lapack import LAPACK_CALLS
 from xarr.ir.stablehlo.records import Operation
 from xarr.ir.stablehlo.site import Site
-from xarr.ir.types import TensorType
 
 #: What a builder gives: the node of an op, or the results one by one where they are several nodes.
 Built: TypeAlias = Node | tuple[Node, ...]
@@ -52,6 +53,17 @@ def _elementwise() -> dict[str, Callable[[Site], Built]]:
     ]
     named = [each for each in classes if hasattr(each, "name") and not fields(each)]
     return {each.name: _regular(each(), each.arity) for each in named}
+
+
+def _square(site: Site) -> Built:
+    """x², the parts of a complex one as (a - b) (a + b) and 2 a b, and 0 for the first where |a| = |b|."""
+    (x,) = site.take(1)
+    if x.tensor_type.dtype not in COMPLEX:
+        return Node(ops.Multiply(), (x, x))
+    a, b = Term(Node(ops.Real(), (x,))), Term(Node(ops.Imag(), (x,)))
+    is_diagonal = abs(a).equals(abs(b)) & is_finite(a)
+    parts = where(is_diagonal, a - a, (a - b) * (a + b)), a * b + a * b
+    return Node(ops.Complex(), tuple(part.node for part in parts))
 
 
 # --- creation and movement --------------------------------------------------------------------------
@@ -311,15 +323,9 @@ def _largest(operand: Node, k: int) -> Built:
         raise ShapeError(f"top_k: wanted 0 <= k <= the last size of {type.short()}, got {k}")
     last = type.rank - 1
     places = Node(ops.Iota(type.with_dtype(np.dtype(np.int32)), last))
-    ordered = Node(ops.Sort(last, True, _descending(type.dtype)), (operand, places))
+    ordered = Node(ops.Sort(last, True, descending(type.dtype, np.dtype(np.int32))), (operand, places))
     cut = ops.Slice((0,) * type.rank, (*type.shape[:-1], k), (1,) * type.rank)
     return tuple(Node(cut, (Node(ops.GetTupleElement(index), (ordered,)),)) for index in range(2))
-
-
-def _descending(dtype: np.dtype[Any]) -> Graph:
-    index = np.dtype(np.int32)
-    parameters = [parameter(TensorType((), each)) for each in (dtype, dtype, index, index)]
-    return Graph(parameters, [Node(ops.Compare("GT", dtype in FLOAT), tuple(parameters[:2]))], "comparator")
 
 
 # --- computations, tuples ---------------------------------------------------------------------------
@@ -431,6 +437,7 @@ Builders = dict[str, Callable[[Site], Built]]
 BUILDERS: Final[Builders] = {
     **_elementwise(),
     "chlo.constant": _constant,
+    "chlo.square": _square,
     "chlo.tan": _regular(ops.Tan(), 1),
     "chlo.top_k": _top_k,
     "func.call": lambda site: site.function("callee"),

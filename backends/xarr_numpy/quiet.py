@@ -1,0 +1,44 @@
+"""NumPy's floating-point warnings switched off and on again around a program.
+
+`np.errstate` does it in Python, which on small arrays takes longer than the operation itself.  What it sets is
+one context variable of NumPy 2, which is set here at once; where there is none `np.errstate` is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy._core import umath
+
+#: `state = quiet()` switches warnings off, for this thread or task; `loud(state)` sets them as they were.
+Switches = tuple[Callable[[], Any], Callable[[Any], None]]
+
+
+def switches(variable: object) -> Switches:
+    """The two switches, by NumPy's context variable if `variable` is that."""
+    if not isinstance(variable, ContextVar):
+        return _enter, _leave
+    with np.errstate(all="ignore"):
+        silence = variable.get(None)
+    if silence is None:
+        return _enter, _leave
+    return partial(variable.set, silence), variable.reset
+
+
+def _enter() -> np.errstate:
+    state = np.errstate(all="ignore")
+    state.__enter__()
+    return state
+
+
+def _leave(state: np.errstate) -> None:
+    state.__exit__(None, None, None)
+
+
+_switches: Final = switches(getattr(umath, "_extobj_contextvar", None))
+quiet: Final = _switches[0]
+loud: Final = _switches[1]

@@ -1,0 +1,81 @@
+"""Programs of NumPy calls warn of nothing, and leave NumPy's settings as they were."""
+
+import threading
+import warnings
+from contextvars import ContextVar
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr_numpy import quiet
+
+ZEROS = np.zeros(3, np.float32)
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [getattr(quiet.umath, "_extobj_contextvar", None), None, ContextVar("other"), "no variable"],
+    ids=["NumPy's", "none", "an empty one", "something else"],
+)
+def test_switches(variable: object) -> None:
+    off, on = quiet.switches(variable)
+    with np.errstate(divide="raise", invalid="warn"):
+        before = np.geterr()
+        outer = off()
+        inner = off()
+        assert set(np.geterr().values()) == {"ignore"}
+        assert np.isnan(ZEROS / ZEROS).all()
+        on(inner)
+        assert set(np.geterr().values()) == {"ignore"}
+        on(outer)
+        assert np.geterr() == before
+        with pytest.raises(FloatingPointError):
+            1 / ZEROS
+
+
+def test_numpy_has_the_variable() -> None:
+    assert isinstance(quiet.umath._extobj_contextvar, ContextVar), "np.errstate is used, which is slower"
+
+
+def test_programs_warn_of_nothing_and_restore() -> None:
+    x = xarr.asarray(ZEROS).evaluate()
+    before = np.geterr()
+    with warnings.catch_warnings(), xarr.config(fusion="off"):
+        warnings.simplefilter("error")
+        assert_same(np.asarray(1 / x), np.full(3, np.inf, np.float32))
+    assert np.geterr() == before
+
+
+def test_error_of_a_program_restores(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("kernel out of order")
+
+    x = xarr.asarray(ZEROS).evaluate()
+    before = np.geterr()
+    for _ in range(2):
+        monkeypatch.setattr(np, "add", fail)
+        with pytest.raises(OSError, match="out of order"):
+            (x + x).evaluate()
+        monkeypatch.undo()
+        assert np.geterr() == before
+        assert_same(np.asarray(x + x), ZEROS + ZEROS)
+
+
+def test_threads_have_their_own_state() -> None:
+    x = xarr.asarray(ZEROS).evaluate()
+    found: list[object] = []
+
+    def work() -> None:
+        with np.errstate(over="raise"):
+            for _ in range(200):
+                (x / x).evaluate()
+            found.append(np.geterr()["over"])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == ["raise"] * 4

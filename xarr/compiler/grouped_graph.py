@@ -1,0 +1,104 @@
+"""The graph with its groups in it: a node for each, which has the members as its computation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from xarr.compiler.groups import MOVES, Group
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+
+
+class GroupedGraph:
+    """Writes the graph anew, with a node for each group."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        groups: dict[Node, list[Group]],
+        kept: set[Group],
+        describe: Callable[[ops.Fusion], str] | None,
+    ) -> None:
+        self.graph = graph
+        self.describe = describe
+        self.kept = kept
+        self.home = {
+            node: each[0]
+            for node, each in groups.items()
+            if not isinstance(node.op, MOVES) and each[0] in kept
+        }
+        self._settle_parts(groups)
+        self.new: dict[Node, Node] = {node: node for node in graph.parameters}
+        self.place = {node: place for place, node in enumerate((*graph.parameters, *graph.nodes))}
+        self.inputs = {group: self._inputs(group) for group in kept}
+        demanded = self._demanded()
+        self.outputs = {
+            group: [node for node in group.members() if node in demanded and node in self.home]
+            for group in kept
+        }
+
+    def _settle_parts(self, groups: dict[Node, list[Group]]) -> None:
+        """Let the parts of a reduction's results belong to its group, and others read them as arrays."""
+        for part in self.graph.nodes:
+            if not isinstance(part.op, ops.GetTupleElement):
+                continue
+            whole = part.operands[0]
+            home = self.home.get(whole)
+            for group in groups.get(part, ()):
+                if group is not home:
+                    group.along.pop(part, None)
+            if home is not None:
+                home.along[part] = home.along[whole]
+                self.home[part] = home
+
+    def _inputs(self, group: Group) -> list[Node]:
+        operands = {operand for node in group.members() for operand in node.operands}
+        return sorted(operands.difference(group.along), key=self.place.__getitem__)
+
+    def _demanded(self) -> set[Node]:
+        """Nodes whose values are wanted as arrays."""
+        found: set[Node] = set()
+        stack = list(self.graph.results)
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                group = self.home.get(node)
+                stack.extend(self.inputs[group] if group else node.operands)
+        return found
+
+    def run(self) -> Graph:
+        stack = list(reversed(self.graph.results))
+        tries: Counter[Group | Node] = Counter()
+        while stack:
+            node = stack[-1]
+            group = self.home.get(node)
+            needed = self.inputs[group] if group else node.operands
+            missing = [operand for operand in needed if operand not in self.new]
+            if node in self.new:
+                stack.pop()
+            elif missing:
+                tries[group or node] += 1
+                assert tries[group or node] <= len(needed) + 1, "two groups wait for each other"
+                stack.extend(missing)
+            elif group:
+                self._write(group)
+            else:
+                operands = tuple(self.new[operand] for operand in node.operands)
+                same = all(a is b for a, b in zip(operands, node.operands, strict=True))
+                self.new[node] = node if same else node.rebuilt(operands)
+        return Graph(self.graph.parameters, [self.new[node] for node in self.graph.results], self.graph.name)
+
+    def _write(self, group: Group) -> None:
+        inputs, outputs = self.inputs[group], self.outputs[group]
+        inner: dict[Node, Node] = {node: parameter(node.type) for node in inputs}
+        for node in group.members():
+            inner[node] = node.rebuilt(tuple(inner[operand] for operand in node.operands))
+        graph = Graph([inner[node] for node in inputs], [inner[node] for node in outputs], "fusion")
+        fusion = ops.Fusion(graph, group.domain, group.reduced, self.describe)
+        operands = tuple(self.new[node] for node in inputs)
+        made = outputs[-1].rebuilt(operands, fusion)
+        for number, node in enumerate(outputs):
+            only = len(outputs) == 1
+            self.new[node] = made if only else node.rebuilt((made,), ops.GetTupleElement(number))

@@ -1,0 +1,116 @@
+"""Products of matrices that are reduced at once, as sums of products inside the loops of the reduction.
+
+A product whose contracted dimensions are short has many more elements than its operands.  Where a reduction
+takes most of them away again, they need never be stored: each is a short sum that stays in registers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from xarr.compiler.accumulators import monoids
+from xarr.ir import ops
+from xarr.ir.computations import combiner
+from xarr.ir.graph import Graph, Node
+from xarr.ir.ops.elementwise import Elementwise
+
+Ints: TypeAlias = tuple[int, ...]
+
+#: Products of which so many are added are left to a matrix product, which goes over its operands in blocks.
+LONGEST: Final = 64
+#: Elements of a product from which they are worth not to be stored, and how many of them a reduction combines.
+LARGE: Final = 2**16
+REDUCED: Final = 64
+
+
+def products_inside(graph: Graph) -> tuple[Graph, set[Ints]]:
+    """The graph with such products taken apart, and the shapes of what must then never be stored."""
+    users: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for operand in dict.fromkeys(node.operands):
+            users.setdefault(operand, []).append(node)
+    results = Counter(graph.results)
+    new: dict[Node, Node] = {}
+    shapes: set[Ints] = set()
+    for node in graph.nodes:
+        operands = tuple(new.get(operand, operand) for operand in node.operands)
+        if _is_short(node) and _is_reduced(node, users, results):
+            new[node] = _apart(node, operands)
+            shapes.add(new[node].operands[0].shape)
+        elif operands != node.operands:
+            new[node] = node.rebuilt(operands)
+    if not shapes:
+        return graph, shapes
+    return Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name), shapes
+
+
+def _is_short(node: Node) -> bool:
+    op = node.op
+    if not isinstance(op, ops.DotGeneral) or node.dtype not in (np.float32, np.float64):
+        return False
+    lhs, rhs = node.operands
+    terms = prod(lhs.shape[axis] for axis in op.lhs_contracting_dimensions)
+    size = node.tensor_type.size
+    small = 8 * max(lhs.tensor_type.size, rhs.tensor_type.size) <= size * terms
+    return lhs.dtype == rhs.dtype == node.dtype and 0 < terms <= LONGEST and size >= LARGE and small
+
+
+def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node]) -> bool:
+    """Whether all that comes of a product, element by element, is reduced along its last dimension."""
+    last = node.tensor_type.rank - 1
+    stack, seen = [node], {node}
+    found = False
+    while stack:
+        each = stack.pop()
+        if results[each] or not users.get(each):
+            return False
+        for user in users[each]:
+            op = user.op
+            if isinstance(op, ops.Reduce):
+                terms = prod(node.shape[axis] for axis in op.dimensions)
+                if last not in op.dimensions or monoids(op.computation) is None or terms < REDUCED:
+                    return False
+                found = True
+            elif not isinstance(op, Elementwise | ops.Convert | ops.Select) or user.shape != node.shape:
+                return False
+            elif user not in seen:
+                seen.add(user)
+                stack.append(user)
+    # Several reductions would each want the products anew.
+    return found and sum(isinstance(user.op, ops.Reduce) for each in seen for user in users[each]) == 1
+
+
+def _apart(node: Node, operands: tuple[Node, ...]) -> Node:
+    """Sum of products, as a reduction of a product of repeated arrays."""
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    lhs, rhs = operands
+    batch = len(op.lhs_batching_dimensions)
+    left = _free(lhs, op.lhs_batching_dimensions, op.lhs_contracting_dimensions)
+    right = _free(rhs, op.rhs_batching_dimensions, op.rhs_contracting_dimensions)
+    inner = tuple(lhs.shape[axis] for axis in op.lhs_contracting_dimensions)
+    shape = node.shape + inner
+    ends = range(len(node.shape), len(shape))
+    rows = (*range(batch + len(left)), *ends)
+    columns = (*range(batch), *range(batch + len(left), len(shape)))
+    wide = (
+        _repeated(lhs, (*op.lhs_batching_dimensions, *left, *op.lhs_contracting_dimensions), rows, shape),
+        _repeated(rhs, (*op.rhs_batching_dimensions, *right, *op.rhs_contracting_dimensions), columns, shape),
+    )
+    zero = Node(ops.Constant.of(np.array(0, node.dtype)))
+    return Node(ops.Reduce(tuple(ends), combiner(ops.Add(), node.dtype)), (Node(ops.Multiply(), wide), zero))
+
+
+def _free(x: Node, batching: Ints, contracting: Ints) -> list[int]:
+    return [axis for axis in range(len(x.shape)) if axis not in (*batching, *contracting)]
+
+
+def _repeated(x: Node, axes: Ints, places: Ints, shape: Ints) -> Node:
+    """An array whose dimensions `axes` lie at `places`, in ascending order, of a larger shape."""
+    if axes != tuple(range(len(axes))):
+        x = Node(ops.Transpose(axes), (x,))
+    return Node(ops.BroadcastInDim(shape, places), (x,))

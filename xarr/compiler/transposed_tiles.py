@@ -1,0 +1,59 @@
+"""Tiles through which operands are read whose neighbours lie along another dimension than the lanes.
+
+for each tile of rows and columns:
+    for each column of the tile:        its part of the operand, as it lies in memory, into a buffer
+    for each row of the tile:           the columns in lanes, from the buffer
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load
+from xarr.compiler.scalars import Value, Values
+
+#: Rows and columns of a tile.
+TILE: Final = 32
+#: Rows and columns that a domain has at least, where tiles pay.
+LEAST: Final = 8
+#: Elements of a domain from which tiles pay.
+MANY: Final = 2**15
+
+
+@dataclass
+class Tiles:
+    """Where elements are read from a tile: `inside` is the loop over tiles, `row` and `column` those in one."""
+
+    values: Values
+    locals: list[Buffer]
+    inside: Loop
+    row: Loop
+    column: Loop
+    known: dict[tuple[Buffer, Affine], Value] = field(default_factory=dict)
+
+    def read(self, buffer: Buffer, place: Affine) -> Value | None:
+        """The element at a place, by way of a tile if that is how it is read in order."""
+        factors = dict(place.terms)
+        if factors.get(self.row.index) != 1 or factors.get(self.column.index, 0) in (-1, 0, 1):
+            return None
+        key = (buffer, place)
+        if key not in self.known:
+            tile = Buffer(f"tile{len(self.locals)}", buffer.dtype, TILE * TILE, "local")
+            self.locals.append(tile)
+            self.inside.body.insert(len(self.known), self._filled(tile, buffer, place))
+            own = Affine(((self.column.index, TILE), (self.row.index, 1)))
+            self.known[key] = load(self.values, tile, own)
+        return self.known[key]
+
+    def _filled(self, tile: Buffer, buffer: Buffer, place: Affine) -> Loop:
+        column = Loop(index_value(self.values, "column"), self.column.extent)
+        row = Loop(index_value(self.values, "row"), self.row.extent, vector=True)
+        other = {self.column.index: column.index, self.row.index: row.index}
+        source = Affine(
+            tuple((other.get(value, value), factor) for value, factor in place.terms), place.constant
+        )
+        target = Affine(((column.index, TILE), (row.index, 1)))
+        row.body.append(Store(tile, target, load(self.values, buffer, source)))
+        column.body.append(row)
+        return column

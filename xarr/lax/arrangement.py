@@ -1,0 +1,80 @@
+"""Shapes of results, and arrays put together from others: what jax.lax has beside XLA's operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from numpy.typing import DTypeLike
+
+from xarr.broadcasting import Misfit, align_numpy
+from xarr.errors import InputError, ShapeError
+from xarr.explanation.broadcast import broadcast_error
+from xarr.lax.core import ArrayLike, integer, integers, operands
+from xarr.lax.creation import full
+from xarr.lax.movement import (
+    broadcast_in_dim,
+    concatenate,
+    expand_dims,
+    index_in_dim,
+    reshape,
+)
+from xarr.shapes import check_sizes, normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape to which all of `shapes` broadcast by NumPy's rule; BroadcastError if there is none."""
+    found = [check_sizes(shape) for shape in shapes]
+    alignment = align_numpy(*found)
+    if isinstance(alignment, Misfit):
+        raise broadcast_error("broadcast_shapes", found, names=[f"shape {at}" for at in range(len(found))])
+    return alignment.result
+
+
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
+    """`x` with size-1 dimensions in front, so that it has `rank` dimensions.  ShapeError for too few."""
+    (node,), _ = operands("broadcast_to_rank", x)
+    wanted = integer("broadcast_to_rank", "rank", rank)
+    if wanted < len(node.shape):
+        raise ShapeError(f"broadcast_to_rank: wanted a rank of {len(node.shape)} or more, got {wanted}")
+    return expand_dims(x, range(wanted - len(node.shape)))
+
+
+def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
+    """An array whose elements nobody should read; they are 0."""
+    return full(shape, 0, dtype)
+
+
+def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
+    """Arrays of one shape and element type along a new dimension `axis`.  Raises as `concatenate` does."""
+    if not len(arrays):
+        raise InputError("stack: wanted at least one array, got none")
+    ranks = [_rank(each) for each in arrays]
+    along = normalize_axis(integer("stack", "axis", axis), ranks[0] + 1)
+    return concatenate([expand_dims(each, (along,)) for each in arrays], along)
+
+
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of `x` along `axis`, without that dimension."""
+    (node,), _ = operands("unstack", x)
+    along = normalize_axis(integer("unstack", "axis", axis), len(node.shape))
+    return tuple([index_in_dim(x, at, along, keepdims=False) for at in range(node.shape[along])])
+
+
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
+    """`operand` repeated reps[i] times along dimension i.  Raises ShapeError unless there is one for each."""
+    (node,), _ = operands("tile", operand)
+    counts = integers("tile", "reps", reps)
+    if len(counts) != len(node.shape) or any(count < 0 for count in counts):
+        raise ShapeError(f"tile: wanted {len(node.shape)} numbers of 0 or more for reps, got {counts}")
+    pairs = [size for pair in zip(counts, node.shape, strict=True) for size in pair]
+    spread = broadcast_in_dim(operand, pairs, range(1, 2 * len(node.shape), 2))
+    return reshape(spread, [count * size for count, size in zip(counts, node.shape, strict=True)])
+
+
+def _rank(x: ArrayLike) -> int:
+    (node,), _ = operands("stack", x)
+    return len(node.shape)
