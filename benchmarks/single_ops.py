@@ -396,6 +396,34 @@ def _by_two(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return x[order], y[order]
 
 
+def generators() -> Iterator[Row]:
+    state = np.array([1, 2], np.uint64)
+    for name, algorithm in (("Philox", "RNG_PHILOX"), ("Threefry", "RNG_THREE_FRY")):
+        yield (
+            f"bits by {name}",
+            _bits(algorithm),
+            lambda x: random.integers(0, 2**32, SIZE, np.uint32),
+            (state,),
+        )
+    zero, one = np.float32(0), np.float32(1)
+    yield (
+        "rng_uniform",
+        lambda: lax.rng_uniform(zero, one, (SIZE,)),
+        lambda: random.random(SIZE, np.float32),
+        (),
+    )
+    yield (
+        "rng_normal",
+        lambda: lax.rng_normal(zero, one, (SIZE,)),
+        lambda: random.standard_normal(SIZE, np.float32),
+        (),
+    )
+
+
+def _bits(algorithm: str) -> Function:
+    return lambda state: lax.rng_bit_generator(state, (SIZE,), np.uint32, algorithm=algorithm)[1]
+
+
 _RECORDING = "NumPy takes 0.3 ms or less; the rest is recording the operation with its computations"
 #: Why a row takes more than three times as long as NumPy, where it does.
 REASONS: dict[str, str] = {
@@ -403,9 +431,11 @@ REASONS: dict[str, str] = {
     "reduce_or": _RECORDING,
     "argmax": _RECORDING,
     "argmax of rows": _RECORDING,
+    "bits by Philox": "hundreds of NumPy calls on whole arrays: its arithmetic does not become a compiled loop",
+    "bits by Threefry": "a hundred NumPy calls on each tile: too few elements to be compiled outside of jit",
 }
 
-FAMILIES = (unary, binary, irregular, movement, reductions, sorts)
+FAMILIES = (unary, binary, irregular, movement, reductions, sorts, generators)
 
 
 def single_ops() -> dict[str, dict[str, Callable[[], object]]]:

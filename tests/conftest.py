@@ -35,6 +35,13 @@ def _directory_of(package: str) -> Path | None:
     return None if spec is None or spec.origin is None else Path(spec.origin).resolve().parent
 
 
+@pytest.fixture
+def unfused() -> Iterator[None]:
+    """For tests of single operations or of their text: no fused loops, whichever engine the run is about."""
+    with importlib.import_module("xarr.config").current(fusion="off"):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def xarr_config_reset() -> Iterator[None]:
     """Puts the configuration back after each test, so that no test leans on another's."""

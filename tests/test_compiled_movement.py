@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any
@@ -89,3 +90,14 @@ def test_reverses_steps_pads_and_concatenations(dtype: str) -> None:
     assert_same_bits(lambda x, y: xarr.maximum(xarr.concatenate([y, y[:, ::-1]], axis=1), x), x, y)
     assert_same_bits(lambda x: xarr.max(x[::-1, 1::4], axis=0), x)
     assert_same_bits(lambda x: xarr.max(xarr.concatenate([x, x[::-1]]), axis=1), x)
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 150_001), (2, 131_072), (2, 3, 60_000), (3, 900, 150), (1, 5, 70_000)], ids=str
+)
+def test_few_rows_are_cut_for_several_processors(shape: tuple[int, ...]) -> None:
+    x, v = numbers(shape, "float32"), numbers(shape[:-1], "float32")
+    text = assert_same_bits(lambda x, v: x * v[..., None] + 1, x, v)
+    outermost = re.search(r"parallel (?:vector )?for i0 < (\d+):", text)
+    assert outermost and int(outermost[1]) >= 8
+    assert_same_bits(lambda x, v: xarr.max(x * v[..., None], axis=-1), x, v)

@@ -43,6 +43,7 @@ def is_composite(node: Node) -> bool:
     return node.op.decompose(*node.operands) is not None
 
 
+@pytest.mark.usefixtures("unfused")
 @pytest.mark.parametrize(("op", "name"), [(op, name) for op in COMPOSITE for name in cases_of(op)])
 def test_both_forms_agree(op: type[Op], name: str) -> None:
     case, backend = CASES[name], get("numpy")
@@ -109,6 +110,7 @@ def test_products_of_any_rank(shapes: Any, dimensions: Any, dtype: str) -> None:
     assert_same(apart, whole)
 
 
+@pytest.mark.usefixtures("unfused")
 def test_results_of_calls_and_barriers_need_no_tuples() -> None:
     swap = graph(lambda x, y: (y, add(x, x)), V, V)
 

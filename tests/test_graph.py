@@ -333,6 +333,7 @@ def test_decompose_refuses_what_has_no_definition() -> None:
 # --- lower -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("unfused")
 def test_every_stage() -> None:
     lowered = xarr.lower(lambda x: x * 2.0 + x * 2.0, xarr.asarray(np.ones(3)).to("numpy"))
     traced, simplified, decomposed = (lowered.stage(name) for name in ("traced", "simplified", "decomposed"))

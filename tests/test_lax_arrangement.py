@@ -13,12 +13,13 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.lax_values import dtype_of, values
+from tests.support.checkout import CHECKOUT
 from xarr import lax, stablehlo
 from xarr.errors import AxisError, BroadcastError, DTypeError, InputError, ShapeError, ValueRangeError
 
 jax.config.update("jax_enable_x64", True)
 
-#: Of jax.lax, and why each is not in xarr.lax: the table of docs/lax.md.
+#: Of jax.lax, and why each is not in xarr.lax: the table of docs/beside_jax_lax.md.
 ABSENT: dict[str, tuple[str, ...]] = {
     "collectives and shardings, which need several devices": (
         *(
@@ -68,6 +69,13 @@ def test_every_function_of_jax_is_there_or_is_listed() -> None:
     assert len(listed) == len(set(listed))
     assert missing <= set(listed), sorted(missing - set(listed))
     assert not {name for name in listed if hasattr(lax, name)}
+
+
+def test_the_page_lists_what_is_left_out() -> None:
+    page = (CHECKOUT / "docs" / "beside_jax_lax.md").read_text(encoding="utf-8")
+    for reason, names in ABSENT.items():
+        shown = ", ".join(f"`{name}`" for name in names)
+        assert f"| {reason} | {shown} |" in page
 
 
 # --- top_k -------------------------------------------------------------------------------------------

@@ -386,7 +386,7 @@ def test_barrier_keeps_equal_work_apart() -> None:
     x = np.arange(3.0)
     found = lax.optimization_barrier({"a": x, "b": (lax.exp(x), 2)})
     np.testing.assert_array_equal(value(found["a"]), x)
-    np.testing.assert_array_equal(value(found["b"][0]), np.exp(x))
+    np.testing.assert_array_max_ulp(value(found["b"][0]), np.exp(x), 1)
     assert lax.optimization_barrier(()) == ()
     (graph, _) = lazy.trace(
         lambda p: [lax.add(lax.exp(lax.optimization_barrier(p)), lax.exp(lax.optimization_barrier(p)))],

@@ -253,15 +253,17 @@ def test_large_sums_are_accurate() -> None:
 
 
 @pytest.mark.parametrize("tile", [1, 16, 300])
-@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.bitwise_xor], ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize(
+    "ufunc", [np.add, np.maximum, np.bitwise_and, np.bitwise_xor], ids=lambda ufunc: ufunc.__name__
+)
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "float32"])
 def test_wide_windows_in_tiles_of_any_size(
     dtype: str, ufunc: np.ufunc, tile: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against each window on its own: tiles that hold a part of a line, or several lines."""
     monkeypatch.setattr(neighbours, "_TILE", tile)
-    if ufunc is np.bitwise_xor and dtype == "float32":
-        ufunc = np.minimum
+    if dtype == "float32":
+        ufunc = {np.bitwise_xor: np.minimum, np.bitwise_and: np.minimum}.get(ufunc, ufunc)
     x = np.random.default_rng(1).integers(0, 100, (3, 70, 2)).astype(dtype)
     for size, stride, step in (
         (2, 1, 1),

@@ -207,3 +207,13 @@ def test_what_is_not_worth_a_kernel_leaves_products_whole() -> None:
         whole = [node for node in fused.nodes if isinstance(node.op, ops.DotGeneral)]
         assert whole or any(isinstance(node.op, ops.Fusion) for node in fused.nodes)
         assert max(node.tensor_type.size for node in fused.nodes) <= 300 * 300
+
+
+def test_the_fused_stage_counts_operands_of_an_inner_reduction_once() -> None:
+    least = xarr.jit(lambda a, b: xarr.min(squares(a, b), axis=1)).lower("f32[512,32]", "f32[1024,32]")
+    fused = least.stage("fused")
+    assert isinstance(fused, Graph)
+    # Both operands, 64 and 128 KiB, and the copy of the first, which is written and read; the result is 2 KiB.
+    assert (
+        "reads 262.1 kB (least 196.6 kB), writes 67.6 kB (least 2.0 kB), scratch 65.5 kB" in fused.to_text()
+    )

@@ -76,6 +76,7 @@ def test_a_backend_fuses_what_is_decomposed_and_compiles_what_it_fused() -> None
     assert "multiply" in compile_graph(doubled(), backend).text
 
 
+@pytest.mark.usefixtures("unfused")
 def test_a_backend_without_fusion_compiles_what_is_decomposed() -> None:
     backend = get("numpy")
     assert lower(doubled(), backend, "fused") == lower(doubled(), backend, "decomposed")

@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from tests.lax_values import COMPLEXES, FLOATS
+from xarr.config import current as config
 
 HostArray = np.ndarray[Any, Any]
 
@@ -503,6 +504,8 @@ EXTREMES: Final = (
 
 def bound_of(function: str, dtype: str) -> int:
     """How many ULP apart xarr and XLA may be; 0 means the same bits."""
+    if config.fusion == "compiled" and (function, dtype) in OWN_FORMULA:
+        return OWN_FORMULA[function, dtype]
     return _TESTED.get((function, dtype), 0)
 
 
@@ -511,5 +514,8 @@ def differences(function: str, dtype: str, result: str) -> list[Difference]:
     found = [one for one in DIFFERENCES if function in one.functions and dtype in one.dtypes]
     return [one for one in found if one.result in (None, result)]
 
+
+#: Where NumPy follows XLA's inexact formula, and compiled loops a better one: XLA's whole error counts.
+OWN_FORMULA: Final = {("erfc", "float32"): 66, ("erfc", "float64"): 489}
 
 _TESTED: Final = {(row.function, row.dtype): row.tested for row in BOUNDS}

@@ -47,9 +47,12 @@ def draw(distribution: str, shape: tuple[int, ...], a: Array, b: Array) -> Array
     with _lock:
         if dtype in INTEGER:
             return np.asarray(_generator().integers(int(low), int(high), shape, dtype))
-        wide = _generator().random(shape)
+        wide = np.asarray(_generator().random(shape))
     if dtype not in FLOAT:
         return np.zeros(shape, dtype)  # [False, True) holds False alone
-    found = np.asarray(float(low) + wide * (float(high) - float(low)), dtype)
+    wide *= float(high) - float(low)
+    wide += float(low)
+    found = wide.astype(dtype, copy=False)
     # Rounding to a shorter type must not reach the end, which is excluded.
-    return np.where(found < high, found, low)
+    reached = found >= high
+    return np.where(reached, low, found) if np.any(reached) else found

@@ -144,7 +144,9 @@ def sequential_module() -> Any:
 
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
-    graph = by_words(graph, least // COSTLY) if chosen() == "compiled" else by_pairs(graph)
+    if chosen() == "compiled":
+        graph = by_words(graph, least // COSTLY)
+    graph = by_pairs(graph)
     graph = _with_bodies(graph, least, hot)
     if not hot and not _may_hold(graph, least):
         return graph

@@ -21,6 +21,8 @@ Array = np.ndarray[Any, Any]
 
 #: Elements of a tile, about: three arrays of them fit a second-level cache.
 _TILE: Final = 2**15
+#: What does not change when an element is combined twice.
+_IDEMPOTENT: Final = (np.maximum, np.minimum, np.bitwise_and, np.bitwise_or)
 #: A thread that runs NumPy hands Python's lock over and over: it is worth so many times more elements.
 _HAND_OVER: Final = 4
 
@@ -61,23 +63,26 @@ def _doubling(ufunc: np.ufunc, x: Array, out: Array, rooms: Array, dimension: Wi
     """Write totals along axis 1, in the order of the elements of a window."""
     size, step, stride = dimension.size, dimension.window_dilation, dimension.stride
     extent = (out.shape[1] - 1) * stride + 1
-    place, covered, turn, is_first = 0, 1, 0, True
-    while True:
-        if size & covered:
-            here = x[:, place : place + extent : stride]
-            if is_first:
-                np.copyto(out, here)
-            else:
-                ufunc(out, here, out=out)
-            place, is_first = place + covered * step, False
-        covered *= 2
-        if covered > size:
-            return
-        shift = covered // 2 * step
-        length = x.shape[1] - shift
-        room = rooms[turn][:, :length]
-        ufunc(x[:, :length], x[:, shift:], out=room)
-        x, turn = room, 1 - turn
+    place, covered, is_first = 0, 1, True
+    for power in range(size.bit_length()):
+        if power:
+            shift = covered * step
+            length = x.shape[1] - shift
+            room = rooms[power % 2][:, :length]
+            ufunc(x[:, :length], x[:, shift:], out=room)
+            x, covered = room, 2 * covered
+        if ufunc in _IDEMPOTENT or not size & covered:
+            continue
+        here = x[:, place : place + extent : stride]
+        if is_first:
+            np.copyto(out, here)
+        else:
+            ufunc(out, here, out=out)
+        place, is_first = place + covered * step, False
+    if ufunc in _IDEMPOTENT:
+        # The first and the last elements of a window, which may overlap.
+        last = (size - covered) * step
+        ufunc(x[:, :extent:stride], x[:, last : last + extent : stride], out=out)
 
 
 def _running(ufunc: np.ufunc, x: Array, out: Array, rooms: Array, dimension: WindowDimension) -> None:

@@ -38,7 +38,16 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing"),
     ("array",),
-    ("explanation.program", "lowering", "make_explicit", "doctor", "stablehlo", "random", "random.*"),
+    (
+        "explanation.gather",
+        "explanation.program",
+        "lowering",
+        "make_explicit",
+        "doctor",
+        "stablehlo",
+        "random",
+        "random.*",
+    ),
     ("transforms", "transforms.*"),
     ("__init__", "__main__"),
 )

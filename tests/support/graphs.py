@@ -500,13 +500,7 @@ NUMBERS = {
         ([3, 3],),
     ),
     "Special functions": Case(
-        graph(
-            lambda x: tuple(
-                node(op(), x)
-                for op in (ops.BesselI1e, ops.Digamma, ops.Erf, ops.Erfc, ops.ErfInv, ops.Lgamma)
-            ),
-            V,
-        ),
+        graph(lambda x: tuple(node(op(), x) for op in SPECIAL), V),
         (np.float32([0.25, 0.5, 0.75]),),
     ),
 }
@@ -600,4 +594,5 @@ CONVOLUTION = {
 }
 
 
+SPECIAL = (ops.BesselI1e, ops.Digamma, ops.Erf, ops.Erfc, ops.ErfInv, ops.Lgamma)
 CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS | NUMBERS | CONVOLUTION

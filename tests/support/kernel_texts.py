@@ -1,4 +1,4 @@
-"""Ten typical groups, their loop programs and the LLVM IR of these.
+"""Typical groups, their loop programs and the LLVM IR of these.
 
 python -m tests.support.kernel_texts            # prints all
 python -m tests.support.kernel_texts --update   # writes them to tests/snapshots/kernels
@@ -14,12 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from tests.support.graphs import graph, node, scalars, tensor
-from xarr.compiler.nests import build
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled import emitter, kernel
-from xarr_numpy.compiled.functions import lower
+from xarr_numpy.compiled.window_kernels import build
 
 SNAPSHOTS: Final = Path(__file__).parents[1] / "snapshots" / "kernels"
 F16, F32, F64, I32, PRED = (np.dtype(n) for n in ("float16", "float32", "float64", "int32", "bool"))
@@ -88,6 +87,25 @@ def _half(x: Node, y: Node) -> Node:
     return node(ops.Convert(F16), _binary(ops.Divide, node(ops.Convert(F32), x), y))
 
 
+def _gathered_rows(x: Node, indices: Node) -> Node:
+    op = ops.Gather((1,), (0,), (), (), (0,), 1, (1, x.shape[1]))
+    rows = node(op, x, indices)
+    return _binary(ops.Multiply, rows, _constant(2, rows))
+
+
+def _scattered_rows(x: Node, indices: Node, updates: Node) -> Node:
+    add = scalars(lambda a, b: node(ops.Add(), a, b), x.dtype, x.dtype)
+    return node(ops.Scatter((1,), (0,), (), (), (0,), 1, add), x, indices, updates)
+
+
+def _running_sums(x: Node) -> Node:
+    add = scalars(lambda a, b: node(ops.Add(), a, b), x.dtype, x.dtype)
+    rank, size = len(x.shape), x.shape[-1]
+    ones, zeros = (1,) * rank, ((0, 0),) * (rank - 1)
+    op = ops.ReduceWindow((*ones[1:], size), ones, ones, ones, (*zeros, (size - 1, 0)), add)
+    return _binary(ops.Divide, node(op, x, node(ops.Constant.of(np.array(0, x.dtype)))), _constant(3, x))
+
+
 #: By name the function and the types of its operands; each becomes one group.
 CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
     "row_and_matrix": (_row_and_matrix, (tensor(F32, 37, 53), tensor(F32, 53))),
@@ -100,6 +118,9 @@ CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
     "padding_and_reverse": (_padded, (tensor(F32, 20, 31),)),
     "places": (_largest_place, (tensor(F32, 20, 31),)),
     "half_precision": (_half, (tensor(F16, 5, 33), tensor(F32, 5, 33))),
+    "gathered_rows": (_gathered_rows, (tensor(F32, 20, 16), tensor(I32, 70))),
+    "scattered_rows": (_scattered_rows, (tensor(F32, 70, 16), tensor(I32, 300), tensor(F32, 300, 16))),
+    "running_sums": (_running_sums, (tensor(F64, 7, 53),)),
 }
 
 
@@ -108,7 +129,7 @@ def texts(name: str) -> dict[str, str]:
     function, types = CASES[name]
     fused = kernel.fuse(graph(function, *types), lambda domain, cheap, costly: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
-    program = build(fusion, lower)
+    program = build(fusion)
     return {".loops": f"{program}\n", ".ll": emitter.emit(program)[0]}
 
 

@@ -16,14 +16,12 @@ import numpy as np
 from xarr.compiler.elements import Index, Lower, register_dtype
 from xarr.compiler.loops import Affine, Kernel, Loop
 from xarr.compiler.scalars import DType, Value
+from xarr.compiler.window_loops import put, several
 from xarr.compiler.windows import Gathered, Step, Tap, WindowNest, inside
 from xarr.dtypes import FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.windows import Window, WindowDimension
-
-#: Windows whose sums are held in registers at once.
-_TOGETHER = 6
 
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
@@ -171,10 +169,10 @@ class _Dense(_Depthwise):
         """A row of windows for a few features after the other: their part of the kernel stays in a cache."""
         vector, self.index[last] = self.loop("i", self.windows[last], vector=True)
         low, high = inside(self.window.dimensions[along], self.windows[along], self.base[along])
-        several = _several(high - low)
-        full = low + (high - low) // several * several
+        width = several(high - low)
+        full = low + (high - low) // width * width
         # Windows that lie on the array as a whole, by several.
-        for start, stop, together in ((0, low, 1), (low, full, several), (full, self.windows[along], 1)):
+        for start, stop, together in ((0, low, 1), (low, full, width), (full, self.windows[along], 1)):
             if start < stop:
                 loop, place = self.loop("i", (stop - start) // together)
                 vector.body.append(loop)
@@ -215,15 +213,3 @@ class _Dense(_Depthwise):
 
     def weight(self, tap: Tap) -> Index:
         return put(super().weight(tap), self.op.rhs_spec[1], tap.place[self.feature])
-
-
-def put(index: Index, axis: int, place: Affine) -> Index:
-    """The index with another place along one axis."""
-    return (*index[:axis], place, *index[axis + 1 :])
-
-
-def _several(windows: int) -> int:
-    """How many windows to work on at once: as many as registers hold, so that few are left over."""
-    if windows <= _TOGETHER:
-        return max(1, windows)
-    return min(range(_TOGETHER, _TOGETHER // 2, -1), key=lambda several: windows % several)

@@ -37,6 +37,10 @@ from xarr.ir.graph import Node
 
 #: Below so many turns of the parallel loop its work is cut along the reduced dimensions.
 FEW: Final = 16
+#: Elements that several processors share.
+SHARED: Final = 2**18
+#: Turns of the last loop that a processor runs at once where the other loops have few.
+PART: Final = 2**13
 #: Rows above each column from which columns are cut.
 TALL: Final = 256
 
@@ -122,14 +126,32 @@ class _Whole(Loops):
             return self._in_tiles(
                 self.nest.rows, [run for run in runs[:-1] if run is not self.nest.rows], last
             )
-        if not self._has_panels(last):
-            return [self.loop(run) for run in runs]
-        outer = [self.loop(run) for run in runs[:-1]]
-        panel = Loop(index_value(self.values, "panel"), -(-last.extent // PANEL))
-        lane = self.loop(last, panel_extent(panel, last.extent))
-        self.lane = Lane(lane.index, last.extent, panel.index)
+        if self._has_panels(last):
+            loops = self._in_panels(runs, PANEL)
+            self.lane = Lane(loops[-1].index, last.extent, loops[0].index)
+            return loops
+        runs = self._balanced(runs)
+        few = runs[0].extent < FEW and prod(run.extent for run in runs) >= SHARED
+        if few and last.extent > PART and not self.nest.probe and self.nest.has_lanes(last) and len(runs) > 1:
+            return self._in_panels(runs, PART)
+        return [self.loop(run) for run in runs]
+
+    def _balanced(self, runs: list[Run]) -> list[Run]:
+        """The runs with one of many turns in front, which processors share."""
+        outer = runs[:-1] if self.nest.has_lanes(runs[-1]) else runs
+        if runs[0].extent >= FEW or not outer or self.nest.probe:
+            return runs
+        first = max(outer, key=lambda run: run.extent)
+        return [first, *(run for run in runs if run is not first)]
+
+    def _in_panels(self, runs: list[Run], size: int) -> list[Loop]:
+        """Loops of which the outermost goes through parts of the last run."""
+        *others, last = runs
+        outer = [self.loop(run) for run in others]
+        panel = Loop(index_value(self.values, "panel"), -(-last.extent // size))
+        lane = self.loop(last, panel_extent(panel, last.extent, size))
         axis = last.axes[-1]
-        self.index[axis] = self.index[axis] + Affine(((panel.index, PANEL),))
+        self.index[axis] = self.index[axis] + Affine(((panel.index, size),))
         return [panel, *outer, lane]
 
     def _in_tiles(self, row: Run, others: list[Run], column: Run) -> list[Loop]:

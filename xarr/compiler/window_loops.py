@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major, strides
-from xarr.compiler.loops import Affine, Buffer, Carry, Loop, carried, index_value, load
+from xarr.compiler.loops import Affine, Buffer, Carry, Loop, Store, carried, index_value, load
 from xarr.compiler.scalars import Value, Values
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -33,6 +33,8 @@ class WindowLoops:
             node: self._reader(each, node)
             for each, node in zip(self.inputs, self.graph.parameters, strict=True)
         }
+        #: Where the loops are, along each dimension of the result.
+        self.index: list[Affine] = [Affine()] * len(fusion.domain)
         #: The least and the greatest number that an index may be.
         self.ranges: dict[Value, tuple[int, int]] = {}
 
@@ -124,6 +126,14 @@ class WindowLoops:
         loop.carries = [Carry(carry.initial, carry.argument, value, carry.result) for carry, value in rows]
         return tuple(carry.result for carry in loop.carries)
 
+    def stores(self, around: Loop, node: Node, value: Value, domain: Ints) -> None:
+        """Store the group's results, given the element of `node` at the present index of the domain."""
+        self.sources[node] = lambda index, predicate: value
+        elements = self.elements()
+        for result, buffer in zip(self.graph.results, self.outputs, strict=True):
+            index = own_index(result.shape, domain, tuple(self.index))
+            around.body.append(Store(buffer, row_major(result.shape, index), elements.at(result, index)))
+
 
 def buffer(name: str, node: Node, role: Any) -> Buffer:
     """Memory for an array."""
@@ -135,6 +145,22 @@ def computed(graph: Graph, operands: Sequence[Value], values: Values, lower: Low
     sources = {node: _given(value) for node, value in zip(graph.parameters, operands, strict=True)}
     elements = Elements(values, sources, lower)
     return tuple(elements.at(node, ()) for node in graph.results)
+
+
+def put(index: Index, axis: int, place: Affine) -> Index:
+    """The index with another place along one axis."""
+    return (*index[:axis], place, *index[axis + 1 :])
+
+
+#: Results that are summed up in registers at once.
+_TOGETHER: Final = 6
+
+
+def several(count: int) -> int:
+    """How many of `count` results to sum up at once: as many as registers hold, so that few are left over."""
+    if count <= _TOGETHER:
+        return max(1, count)
+    return min(range(_TOGETHER, _TOGETHER // 2, -1), key=lambda together: count % together)
 
 
 def _given(value: Value) -> Source:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from xarr.compiler.elements import Index, Lower, row_major
-from xarr.compiler.loops import Affine, Kernel, Loop, Store
+from xarr.compiler.elements import Index, Lower
+from xarr.compiler.loops import Affine, Kernel, Loop
 from xarr.compiler.scalars import Value
-from xarr.compiler.window_loops import Ints, WindowLoops, computed, own_index
+from xarr.compiler.window_loops import Ints, WindowLoops, computed
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import Window, WindowDimension
@@ -176,14 +176,6 @@ class WindowNest(WindowLoops):
             return tuple(inside.select(new, old) for new, old in zip(found, first, strict=True))
 
         return checked
-
-    def stores(self, around: Loop, node: Node, value: Value, domain: Ints) -> None:
-        """Store the group's results, given the element of `node` at the present index of the domain."""
-        self.sources[node] = lambda index, predicate: value
-        elements = self.elements()
-        for result, buffer in zip(self.graph.results, self.outputs, strict=True):
-            index = own_index(result.shape, domain, tuple(self.index))
-            around.body.append(Store(buffer, row_major(result.shape, index), elements.at(result, index)))
 
 
 class _Reduction(WindowNest):

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.errors import InputError, ShapeError
-from xarr.explanation.broadcast import broadcast_error
+from xarr.explanation.late import broadcast_error
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.creation import full
 from xarr.lax.movement import (

@@ -16,7 +16,7 @@ from xarr.explanation.late import broadcast_error
 from xarr.functions.creation_functions import asarray
 from xarr.host import is_weak
 from xarr.ir.ops.formula import Term, xla_log1p
-from xarr.ir.ops.special import xla_erf_inv
+from xarr.ir.ops.special import Erf, xla_erf_inv
 from xarr.lax.core import ArrayLike
 from xarr.lazy import wrap
 from xarr.random.keys import Shape, check_fits, random_bits, sizes_of, split
@@ -101,6 +101,11 @@ def draw_normal(data: Array, shape: Sizes, dtype: DType) -> Array:
     low = np.nextafter(number(-1, dtype), number(0, dtype))
     u = draw_uniform("normal", data, shape, dtype, low, number(1, dtype))
     return lax.mul(number(math.sqrt(2), dtype), erf_inv(u))
+
+
+def erf(x: Array) -> Array:
+    """erf with XLA's error, which `erf_inv` magnifies; compiled loops have another formula for `lax.erf`."""
+    return wrap(Erf().decompose(x._node), x._backend)
 
 
 def erf_inv(x: Array) -> Array:

@@ -21,6 +21,7 @@ from xarr.random.draws import (
     Sizes,
     draw_normal,
     draw_uniform,
+    erf,
     erf_inv,
     float_type,
     log1p,
@@ -187,7 +188,7 @@ def truncated_normal(
     sizes = shape_like("truncated_normal", shape, lower=lower, upper=upper)
     low, high = (spread_to("truncated_normal", value, sizes, element) for value in (lower, upper))
     root = number(math.sqrt(2), element)
-    a, b = (lax.erf(lax.div(value, root)) for value in (low, high))
+    a, b = (erf(lax.div(value, root)) for value in (low, high))
     u = draw_uniform("truncated_normal", one_key("truncated_normal", key), sizes, element, a, b)
     found = lax.mul(root, erf_inv(u))
     above = lax.nextafter(low, lax.full_like(low, math.inf))

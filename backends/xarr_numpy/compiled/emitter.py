@@ -91,7 +91,7 @@ class _Function(Registers):
     def _once_or_not(self, loop: Loop, end: str) -> None:
         """A loop that gathers nothing and whose extent is 1 or 0."""
         body, done = self.labels("body", "done")
-        runs = self.line(f"icmp ne i64 {end}, 0")
+        runs = self.line(f"icmp sgt i64 {end}, 0")
         self.write(f"br i1 {runs}, label %{body}, label %{done}")
         outside = self.inner()
         self.begin(body)

@@ -200,7 +200,7 @@ def text() -> str:
             f"  %{name} = load {'i64' if name in _NUMBERS else 'ptr'}, ptr %{name}.slot, align 8",
         )
     ]
-    return "\n".join([_DECLARATIONS, _head(), *fields, _checks(), _work(), _results(), _wrap()])
+    return "\n".join([_DECLARATIONS, _head(), *fields, _checks(), _looks(), _work(), _results(), _wrap()])
 
 
 #: Fields that are numbers, not addresses.
@@ -244,7 +244,7 @@ entry:
 
 
 def _checks() -> str:
-    """Go on to `%work`, with the addresses of the arguments' elements in `%data`, or to `%miss`."""
+    """Go on to `%work` when `_looks` has put the addresses of all arguments' elements in `%data`, or to `%miss`."""
     return f"""
   %is_pair = icmp eq i64 %number, 2
   br i1 %is_pair, label %count, label %miss
@@ -283,7 +283,12 @@ compare:
 next:
   %i = phi i64 [ 0, %compare ], [ %i.next, %fine ]
   %is.last = icmp eq i64 %i, %sources
-  br i1 %is.last, label %work, label %argument
+  br i1 %is.last, label %work, label %argument"""
+
+
+def _looks() -> str:
+    """Look at one argument: to `%fine` with the address of its elements, or to `%miss`."""
+    return f"""
 argument:
   %looked.row = mul i64 %i, 3
   %position.slot = getelementptr i64, ptr %looked, i64 %looked.row

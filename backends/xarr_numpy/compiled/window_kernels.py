@@ -6,7 +6,9 @@ from collections.abc import Callable
 from math import prod
 from typing import Final
 
-from xarr.compiler import chosen_windows, convolutions, elements, nests, scans, windows
+import numpy as np
+
+from xarr.compiler import chosen_windows, convolutions, elements, nests, products, scans, windows
 from xarr.compiler.loops import Kernel
 from xarr.dtypes import BOOL
 from xarr.ir import ops
@@ -17,15 +19,22 @@ from xarr_numpy.compiled.functions import lower
 
 #: Windows that are as wide in some dimension have better ways than to look at each element.
 WIDE: Final = 16
-#: Elements of a window at most.
+#: Elements of a window at most, and of one that is reduced: NumPy does that along one dimension at a time.
 MOST: Final = 256
+MOST_REDUCED: Final = 64
 #: Bytes of a kernel that stay in a processor's own cache, of products those that BLAS takes too long to get
 #: ready for, and features of the result from which a vector loop along them pays.
 MOST_KERNEL: Final = 3 * 2**17
 LITTLE_WORK: Final = 2**22
 LANES: Final = 8
+#: Bytes of a right matrix up to which loops multiply faster than BLAS, matrices from which threads share them,
+#: and rows that share what is read of the right matrix.
+SMALL_MATRIX: Final = 2**15
+MATRICES: Final = 4
+ROWS: Final = 4
 #: Distances inside an array are counted in int32.
 _MOST_PLACES: Final = 2**31
+_PRODUCTS: Final = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def build(fusion: ops.Fusion) -> Kernel:
@@ -41,6 +50,7 @@ def build(fusion: ops.Fusion) -> Kernel:
 
 _BUILDERS: Final[dict[type[Op], Callable[[ops.Fusion, elements.Lower], Kernel]]] = {
     ops.Convolution: convolutions.build,
+    ops.DotGeneral: products.build,
     ops.ReduceWindow: windows.build,
     ops.SelectAndScatter: chosen_windows.build,
 }
@@ -64,7 +74,9 @@ def _reduce_window(node: Node) -> int:
     assert isinstance(op, ops.ReduceWindow)
     if len(node.operands) != 2 or max(op.base_dilations, default=1) > 1:
         return 0
-    return op.window.size if _are_small(op.window_dimensions) and _holds(node, op.computation) else 0
+    size = op.window.size
+    fits = _are_small(op.window_dimensions) and size <= MOST_REDUCED
+    return size if fits and _holds(node, op.computation) else 0
 
 
 def _convolution(node: Node) -> int:
@@ -86,6 +98,22 @@ def _dense(node: Node, taps: int) -> int:
     is_little = terms * prod(node.shape) <= LITTLE_WORK
     is_near = node.operands[1].tensor_type.size * node.dtype.itemsize <= MOST_KERNEL
     return terms if (is_little or is_near) and features >= LANES and node.dtype.kind == "f" else 0
+
+
+def _products(node: Node) -> int:
+    """Many products of small matrices, whose columns lie together in the right one."""
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    left, right = (operand.tensor_type for operand in node.operands)
+    if not _holds(node) or not left.dtype == right.dtype == node.dtype or node.dtype not in _PRODUCTS:
+        return 0
+    matrices = prod(left.shape[axis] for axis in op.lhs_batching_dimensions)
+    others, free = products.free_dimensions(node)
+    columns = right.shape[-1] if free and free[-1] == right.rank - 1 else 0
+    rows = left.shape[others[-1]] if others else 1
+    small = right.size // matrices * right.dtype.itemsize <= SMALL_MATRIX
+    terms = prod(left.shape[axis] for axis in op.lhs_contracting_dimensions)
+    return terms if matrices >= MATRICES and small and columns >= LANES and rows >= ROWS else 0
 
 
 def _select_and_scatter(node: Node) -> int:
@@ -113,6 +141,7 @@ def _holds(node: Node, *graphs: Graph) -> bool:
 
 _WORK: Final[dict[type[Op], Callable[[Node], int]]] = {
     ops.Convolution: _convolution,
+    ops.DotGeneral: _products,
     ops.ReduceWindow: _reduce_window,
     ops.SelectAndScatter: _select_and_scatter,
 }

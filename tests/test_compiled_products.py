@@ -1,0 +1,97 @@
+"""Many small matrix products as compiled loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr.ir import ops
+from xarr.ir.graph import Graph
+
+pytest.importorskip("llvmlite")
+
+Array = np.ndarray[Any, Any]
+Ints = tuple[int, ...]
+
+#: The dimensions of the operands and of the result: b and c of a batch, k and l contracted, m and p rows, n columns.
+FORMS = ("bmk,bkn", "mbk,kbn", "bkmp,bkn", "bcmk,cbkn", "bkml,lbkqn", "bm,bn")
+
+
+def operands(form: str, sizes: dict[str, int], seed: int, dtype: str) -> tuple[Array, Array, Any]:
+    """Small whole numbers, whose sums are exact, and the dimension numbers."""
+    left, right = form.split(",")
+    random = np.random.default_rng(seed)
+    arrays = [
+        random.integers(-3, 4, [sizes[letter] for letter in side]).astype(dtype) for side in (left, right)
+    ]
+    shared = [letter for letter in left if letter in right]
+
+    def places(letters: str) -> tuple[Ints, Ints]:
+        found = [letter for letter in shared if letter in letters]
+        return tuple(map(left.index, found)), tuple(map(right.index, found))
+
+    return arrays[0], arrays[1], (places("kl"), places("bc"))
+
+
+def fused(function: Any, *arrays: Array) -> list[ops.Fusion]:
+    with xarr.config(fusion="compiled"):
+        graph = xarr.lower(function, *map(xarr.asarray, arrays)).stage("fused")
+    assert isinstance(graph, Graph)
+    return [node.op for node in graph.nodes if isinstance(node.op, ops.Fusion)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(FORMS),
+    st.sampled_from(("float32", "float64")),
+    st.tuples(*[st.integers(1, 5)] * 4),
+    st.integers(4, 14),
+    st.integers(8, 40),
+    st.integers(0, 2**32),
+)
+def test_small_products_are_those_of_the_reference(
+    form: str, dtype: str, few: Ints, rows: int, columns: int, seed: int
+) -> None:
+    sizes = dict(zip("cklq", few, strict=True)) | {"b": 4, "m": rows, "p": rows, "n": columns}
+    left, right, numbers = operands(form, sizes, seed, dtype)
+
+    def function(x: Any, y: Any) -> Any:
+        return lax.dot_general(x, y, numbers)
+
+    assert len(fused(function, left, right)) == 1
+    with xarr.config(fusion="compiled"):
+        found = np.asarray(function(xarr.asarray(left), xarr.asarray(right)))
+    with xarr.use_backend("reference"):
+        assert_same(found, function(xarr.asarray(left), xarr.asarray(right)))
+
+
+def test_what_comes_after_joins_small_products() -> None:
+    left, right, numbers = operands("bmk,bkn", {"b": 6, "m": 7, "k": 5, "n": 9}, 1, "float32")
+
+    def function(x: Any, y: Any) -> Any:
+        found = lax.dot_general(x, y, numbers)
+        return lax.max(found, lax.full_like(found, 0))
+
+    assert len(fused(function, left, right)) == 1
+    with xarr.config(fusion="compiled"):
+        assert_same(function(*map(xarr.asarray, (left, right))), np.maximum(left @ right, 0))
+
+
+@pytest.mark.parametrize(
+    ("form", "n", "dtype"),
+    [
+        ("bmk,bkn", 5, "float32"),
+        ("bmk,bnk", 16, "float32"),
+        ("bmk,bkn", 16, "int32"),
+        ("mk,kn", 16, "float32"),
+    ],
+)
+def test_other_products_are_left_to_blas(form: str, n: int, dtype: str) -> None:
+    left, right, numbers = operands(form, {"b": 6, "m": 7, "k": 5, "n": n}, 1, dtype)
+    assert not fused(lambda x, y: lax.dot_general(x, y, numbers), left, right)

@@ -1,0 +1,119 @@
+"""Loops for many small matrix products, which a BLAS takes longer to get ready for than to do.
+
+for each index of the batch:                                in parallel
+    for each column of the right matrix:                    vector
+        for each few rows of the left one:
+            for each contracted index:                      a sum for each of the rows
+"""
+
+from __future__ import annotations
+
+from xarr.compiler.elements import Index, Lower
+from xarr.compiler.loops import Affine, Kernel, Loop
+from xarr.compiler.scalars import Value
+from xarr.compiler.window_loops import Ints, WindowLoops, put, several
+from xarr.ir import ops
+from xarr.ir.graph import Node
+
+
+def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+    """The loop program of a group around one dot_general."""
+    (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.DotGeneral)]
+    nest = _Products(fusion, lower, node)
+    return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
+
+
+def free_dimensions(node: Node) -> tuple[Ints, Ints]:
+    """Those dimensions of either operand that the result has and the other operand has not."""
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    left, right = node.operands
+    gone = (
+        op.lhs_batching_dimensions + op.lhs_contracting_dimensions,
+        op.rhs_batching_dimensions + op.rhs_contracting_dimensions,
+    )
+    return (
+        tuple(axis for axis in range(len(left.shape)) if axis not in gone[0]),
+        tuple(axis for axis in range(len(right.shape)) if axis not in gone[1]),
+    )
+
+
+class _Products(WindowLoops):
+    def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
+        super().__init__(fusion, lower)
+        assert isinstance(node.op, ops.DotGeneral)
+        self.node = node
+        self.op = node.op
+        self.shape = node.shape
+        self.free = free_dimensions(node)
+        #: The dimensions of the result along which there are rows, if any, and columns.
+        first = len(self.op.lhs_batching_dimensions)
+        self.rows = first + len(self.free[0]) - 1 if self.free[0] else None
+        self.columns = len(self.shape) - 1
+
+    def phases(self) -> list[Loop]:
+        inner = {self.rows, self.columns}
+        outer = [axis for axis, size in enumerate(self.shape) if size != 1 and axis not in inner]
+        first, places = self.flat([self.shape[axis] for axis in outer] or [1])
+        for axis, place in zip(outer, places, strict=False):
+            self.index[axis] = place
+        first.body.append(self._columns())
+        return [first]
+
+    def _columns(self) -> Loop:
+        vector, self.index[self.columns] = self.loop("i", self.shape[self.columns], vector=True)
+        count = 1 if self.rows is None else self.shape[self.rows]
+        together = several(count)
+        full = count // together * together
+        for start, stop, width in ((0, full, together), (full, count, count - full)):
+            if start < stop:
+                loop, place = self.loop("i", (stop - start) // width)
+                vector.body.append(loop)
+                self._few_rows(loop, place * width + start, width)
+        return vector
+
+    def _few_rows(self, around: Loop, first: Affine, width: int) -> None:
+        """Sum up and store the results of this many rows."""
+        nothing = self.values.constant(0, self.node.dtype)
+        here = tuple(self.index)
+        indices = [here if self.rows is None else put(here, self.rows, first + k) for k in range(width)]
+        totals = self._sums(
+            around, indices, (Affine(),) * len(self.op.lhs_contracting_dimensions), [nothing] * width
+        )
+        for index, total in zip(indices, totals, strict=True):
+            self.index = list(index)
+            self.stores(around, self.node, total, self.shape)
+        self.index = list(here)
+
+    def _sums(
+        self, around: Loop, indices: list[Index], summed: Index, totals: list[Value], depth: int = 0
+    ) -> list[Value]:
+        """The totals after products with all indices of the contracted dimensions from the one at `depth` on."""
+        if depth == len(summed):
+            return self._products(indices, summed, totals)
+        size = self.node.operands[0].shape[self.op.lhs_contracting_dimensions[depth]]
+        loop, place = self.loop("k", size)
+        around.body.append(loop)
+        arguments = [self.carry(loop, total) for total in totals]
+        found = self._sums(loop, indices, put(summed, depth, place), arguments, depth + 1)
+        return list(self.hand_on(loop, found))
+
+    def _products(self, indices: list[Index], summed: Index, totals: list[Value]) -> list[Value]:
+        elements = self.elements()
+        left, right = self.node.operands
+        weight = elements.at(right, self._place(indices[0], summed, 1))
+        return [
+            elements.at(left, self._place(index, summed, 0)).fma(weight, total)
+            for index, total in zip(indices, totals, strict=True)
+        ]
+
+    def _place(self, index: Index, summed: Index, side: int) -> Index:
+        """The index in an operand, given that in the result and those of the contracted dimensions."""
+        op, free = self.op, self.free[side]
+        batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)[side]
+        contracted = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)[side]
+        start = len(batch) + (len(self.free[0]) if side else 0)
+        found = dict(zip(contracted, summed, strict=True))
+        found |= dict(zip(batch, index, strict=False))
+        found |= dict(zip(free, index[start:], strict=False))
+        return tuple(found[axis] for axis in range(len(found)))
