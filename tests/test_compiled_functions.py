@@ -407,7 +407,8 @@ def all_element_wise() -> list[type[Elementwise]]:
 
 
 def test_every_element_wise_operation_is_here_or_decomposed() -> None:
-    others = {"stablehlo.compare", "stablehlo.complex", "chlo.erf_inv", "chlo.lgamma", "chlo.digamma"}
+    others = {"stablehlo.compare", "stablehlo.complex"}
+    others |= {"chlo.bessel_i1e", "chlo.erf_inv", "chlo.lgamma", "chlo.digamma"}
     assert {one.name for one in all_element_wise()} - set(FUNCTIONS) == others
     assert set(FUNCTIONS) - {one.name for one in all_element_wise()} == {
         "stablehlo.clamp",
@@ -476,6 +477,7 @@ def decomposed(op: Op, x: Value) -> Value:
 #: How far from the NumPy program, which computes the same formulas from other functions: in units of eps
 #: where the result is at most 1, else in ULP, since near their zeros both err by as much as their terms.
 DECOMPOSED = {
+    ops.BesselI1e: (lax.bessel_i1e, np.linspace(-20.37, 90, 2001), 8),
     ops.ErfInv: (lax.erf_inv, np.linspace(-0.9999, 0.9999, 2001), 6),
     ops.Lgamma: (lax.lgamma, np.linspace(-20.37, 90, 2001), 24),
     ops.Digamma: (lax.digamma, np.linspace(-20.37, 90, 2001), 40),
