@@ -126,22 +126,32 @@ def test_random_calls_agree_with_jax(operation: str) -> None:
 @pytest.mark.parametrize("operation", WITH_XLA)
 def test_random_calls_agree_with_xla(operation: str) -> None:
     rows = draws(operation, WITH_XLA)
-    for at in range(0, len(rows), 50):
-        chunk = rows[at : at + 50]
-        flat = [operand for row in chunk for operand in row.operands]
+    unknown = sum(compare_with_xla(rows[at : at + 50]) for at in range(0, len(rows), 50))
+    assert unknown <= len(rows) // 20
 
-        def every(*operands: Any, chunk: list[Drawn] = chunk) -> list[Any]:
-            rest = iter(operands)
-            results = [row.call(lax, tuple(next(rest) for _ in row.operands)) for row in chunk]
-            return jax.tree.leaves(results, is_leaf=lambda leaf: isinstance(leaf, xarr.Array))
 
+def compare_with_xla(rows: list[Drawn]) -> int:
+    """Compare all calls, which are one program; returns how many of them XLA on the CPU cannot run."""
+    flat = [operand for row in rows for operand in row.operands]
+
+    def every(*operands: Any) -> list[Any]:
+        rest = iter(operands)
+        results = [row.call(lax, tuple(next(rest) for _ in row.operands)) for row in rows]
+        return jax.tree.leaves(results, is_leaf=lambda leaf: isinstance(leaf, xarr.Array))
+
+    try:
         wanted = run_stablehlo(str(xarr.lower(every, *flat).stage("traced")), *flat)
-        for backend in ("numpy", "reference"):
-            with xarr.use_backend(backend):
-                got = every(*map(xarr.asarray, flat))
-                for mine, theirs in zip(got, wanted, strict=True):
-                    found = np.asarray(mine)
-                    assert_same(found, live_part(theirs, found.shape))
+    except jax.errors.JaxRuntimeError as error:
+        # It refuses some dynamic dimensions of size 1 in the middle.
+        if "UNIMPLEMENTED" not in str(error):
+            raise
+        return sum(compare_with_xla([row]) for row in rows) if len(rows) > 1 else 1
+    for backend in ("numpy", "reference"):
+        with xarr.use_backend(backend):
+            for mine, theirs in zip(every(*map(xarr.asarray, flat)), wanted, strict=True):
+                found = np.asarray(mine)
+                assert_same(found, live_part(theirs, found.shape))
+    return 0
 
 
 def live_part(buffer: Any, shape: tuple[int, ...]) -> Any:
