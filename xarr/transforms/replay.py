@@ -29,7 +29,7 @@ from xarr.array import Array
 from xarr.backend import AbstractBackend, Program, Recipe, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.config import current as config
-from xarr.dtypes import COMPLEX, INTEGER, info
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
 from xarr.functions._core import observers
 from xarr.host import scalar
 from xarr.ir.graph import Graph, Leaf, Node, data, data_of
@@ -417,7 +417,7 @@ class _Writer:
             self.lines.append(f"{x} = {number.text}")
         d = self._name("D", dtype)
         value = f"array({x}, {d})"
-        if dtype in COMPLEX or kind is complex:
+        if dtype in COMPLEX or kind is complex or (kind is int and dtype in EXTENDED_FLOAT):
             value = f"scalar({x}, {d})"
         elif kind is not bool:
             limits = info(dtype)
