@@ -86,6 +86,14 @@ def test_integers_above_int64() -> None:
     assert_same(xarr.jit(lambda x, n: x + n)(x, 2**63), x + 2**63)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "float16", "float32"])
+def test_integers_above_int64_become_floats_in_later_calls(dtype: str) -> None:
+    x = xarr.ones(2, dtype=dtype)
+    add = xarr.jit(lambda x, n: x + n)
+    for n in (2, 3, 2**63, 2**64, -(2**63) - 1):
+        assert_same(add(x, n), x + n)
+
+
 @pytest.mark.parametrize(("base", "exponent"), [(2, 3), (2.0, 3), (2, 0.5), (2.0, -1)])
 def test_powers_of_numbers(base: Any, exponent: Any) -> None:
     assert_same(xarr.jit(lambda n: n**exponent)(base), xarr.asarray(base**exponent))

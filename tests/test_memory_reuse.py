@@ -178,6 +178,18 @@ def test_a_call_that_fails_has_taken_its_argument() -> None:
         np.asarray(x)
 
 
+@pytest.mark.parametrize("is_evaluated", [False, True])
+def test_an_array_that_is_another_argument_too_is_not_written_over(is_evaluated: bool) -> None:
+    step = xarr.jit(lambda x, y: (x.at[0].set(5.0), y * 1), donate_argnums=0)
+    for _ in range(3):
+        x = xarr.zeros(SIZE) + 1
+        if is_evaluated:
+            xarr.evaluate(x)
+        first, second = step(x, x)
+        assert_same(first[:2], np.array([5.0, 1.0]))
+        assert_same(second, np.ones(SIZE))
+
+
 def test_threads_do_not_share_a_donated_array() -> None:
     results: list[Array] = []
 

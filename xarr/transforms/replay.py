@@ -29,7 +29,7 @@ from xarr.array import Array
 from xarr.backend import AbstractBackend, Program, Recipe, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.config import current as config
-from xarr.dtypes import COMPLEX, INTEGER, info
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
 from xarr.functions._core import observers
 from xarr.host import scalar
 from xarr.ir.graph import Graph, Leaf, Node, data, data_of
@@ -139,7 +139,8 @@ class Traced:
         compiled, owner = self.compiled(), self.owner
         lazy.evaluate(*[leaf for leaf in leaves if isinstance(leaf, Handle)])
         for place in self.donation.leaves:
-            claim(leaves[place], owner)
+            if not _is_passed_again(leaves, place):
+                claim(leaves[place], owner)
         buffers = [_buffer(leaves[place], owner) for place in self.arrays]
         names = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
         buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
@@ -165,6 +166,12 @@ def explain(error: BaseException, graph: Graph) -> None:
 
 def _buffer(leaf: Any, owner: AbstractBackend) -> Any:
     return lazy.buffer_of(leaf._node, owner) if isinstance(leaf, Handle) else owner.from_host(leaf)
+
+
+def _is_passed_again(leaves: Sequence[Any], place: int) -> bool:
+    """Whether a leaf's value is another leaf's too, so that the program reads it as more than one argument."""
+    node = getattr(leaves[place], "_node", None)
+    return any(getattr(leaf, "_node", None) is node for k, leaf in enumerate(leaves) if k != place)
 
 
 def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any], ...]) -> Any:
@@ -410,7 +417,7 @@ class _Writer:
             self.lines.append(f"{x} = {number.text}")
         d = self._name("D", dtype)
         value = f"array({x}, {d})"
-        if dtype in COMPLEX or kind is complex:
+        if dtype in COMPLEX or kind is complex or (kind is int and dtype in EXTENDED_FLOAT):
             value = f"scalar({x}, {d})"
         elif kind is not bool:
             limits = info(dtype)
