@@ -237,7 +237,9 @@ def test_built_in_function_goes_with_the_jitted_one() -> None:
 
 def test_failed_allocation_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     failing = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
-    _, ndarray = replay._numpy_functions()
+    functions = replay._numpy_functions()
+    assert functions is not None
+    _, ndarray = functions
     monkeypatch.setattr(replay, "_numpy_functions", lambda: (failing, ndarray))
     (x,) = arrays(X)
     jitted = xarr.jit(lambda x: (x + 1, x * 2))
@@ -260,6 +262,24 @@ def test_another_layout_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -
     finally:
         monkeypatch.undo()
         replay._offsets.cache_clear()
+
+
+@pytest.mark.parametrize("lost", ["table", "class"])
+def test_another_numpy_is_noticed(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if lost == "table":
+        monkeypatch.delattr(np._core._multiarray_umath, "_ARRAY_API")  # type: ignore[attr-defined]
+    else:
+        monkeypatch.setattr(replay, "_NDARRAY", replay._NDARRAY + 1)
+    replay._numpy_functions.cache_clear()
+    try:
+        (x,) = arrays(X)
+        jitted = xarr.jit(lambda x: x + 1)
+        jitted(x)
+        assert not is_built_in(jitted)
+        assert_same(np.asarray(jitted(x)), X + 1)
+    finally:
+        monkeypatch.undo()
+        replay._numpy_functions.cache_clear()
 
 
 def test_what_python_does_stays_with_python() -> None:
