@@ -23,7 +23,7 @@ from xarr.ir.graph import Leaf
 
 pytest.importorskip("llvmlite")
 
-from xarr_numpy.compiled import builtin, replay
+from xarr_numpy.compiled import assembler, builtin, replay
 
 pytestmark = pytest.mark.skipif(not builtin.works(), reason="objects lie in memory in another way")
 
@@ -295,6 +295,18 @@ def test_what_python_does_stays_with_python() -> None:
         jitted = xarr.jit(function)
         jitted(x)
         assert not is_built_in(jitted)
+
+
+def test_numpy_scalars_are_not_read_as_arrays() -> None:
+    kernels: list[Any] = []
+    for value in (np.float64(1.5), np.int64(257), np.float32(2)):
+        text = builtin.DECLARATIONS + builtin.entry_text("entry", "phase", 2, 1)
+        text += "define void @phase(ptr %b, i64 %f, i64 %n) { ret void }"
+        kernels.append(assembler.load(assembler.object_code(text), ["entry"]))
+        entry = builtin.function(kernels[-1].addresses["entry"])
+        assert entry(X, X) is True
+        assert entry(value, X) is False
+    replay._immortal.extend(kernels)
 
 
 def test_large_work_does_not_hold_the_lock() -> None:
