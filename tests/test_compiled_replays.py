@@ -23,7 +23,7 @@ from xarr.ir.graph import Leaf
 
 pytest.importorskip("llvmlite")
 
-from xarr_numpy.compiled import builtin, replay
+from xarr_numpy.compiled import assembler, builtin, replay
 
 pytestmark = pytest.mark.skipif(not builtin.works(), reason="objects lie in memory in another way")
 
@@ -237,7 +237,9 @@ def test_built_in_function_goes_with_the_jitted_one() -> None:
 
 def test_failed_allocation_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     failing = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
-    _, ndarray = replay._numpy_functions()
+    functions = replay._numpy_functions()
+    assert functions is not None
+    _, ndarray = functions
     monkeypatch.setattr(replay, "_numpy_functions", lambda: (failing, ndarray))
     (x,) = arrays(X)
     jitted = xarr.jit(lambda x: (x + 1, x * 2))
@@ -262,6 +264,24 @@ def test_another_layout_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -
         replay._offsets.cache_clear()
 
 
+@pytest.mark.parametrize("lost", ["table", "class"])
+def test_another_numpy_is_noticed(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if lost == "table":
+        monkeypatch.delattr(np._core._multiarray_umath, "_ARRAY_API")  # type: ignore[attr-defined]
+    else:
+        monkeypatch.setattr(replay, "_NDARRAY", replay._NDARRAY + 1)
+    replay._numpy_functions.cache_clear()
+    try:
+        (x,) = arrays(X)
+        jitted = xarr.jit(lambda x: x + 1)
+        jitted(x)
+        assert not is_built_in(jitted)
+        assert_same(np.asarray(jitted(x)), X + 1)
+    finally:
+        monkeypatch.undo()
+        replay._numpy_functions.cache_clear()
+
+
 def test_what_python_does_stays_with_python() -> None:
     (x,) = arrays(X)
     hidden = xarr.asarray(X).evaluate()
@@ -275,6 +295,18 @@ def test_what_python_does_stays_with_python() -> None:
         jitted = xarr.jit(function)
         jitted(x)
         assert not is_built_in(jitted)
+
+
+def test_numpy_scalars_are_not_read_as_arrays() -> None:
+    kernels: list[Any] = []
+    for value in (np.float64(1.5), np.int64(257), np.float32(2)):
+        text = builtin.DECLARATIONS + builtin.entry_text("entry", "phase", 2, 1)
+        text += "define void @phase(ptr %b, i64 %f, i64 %n) { ret void }"
+        kernels.append(assembler.load(assembler.object_code(text), ["entry"]))
+        entry = builtin.function(kernels[-1].addresses["entry"])
+        assert entry(X, X) is True
+        assert entry(value, X) is False
+    replay._immortal.extend(kernels)
 
 
 def test_large_work_does_not_hold_the_lock() -> None:

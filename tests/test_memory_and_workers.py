@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -175,6 +177,38 @@ def test_a_failing_phase_is_raised_and_leaves_the_workers_usable() -> None:
     assert (turns.count == 1).all()
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer that sends a signal")
+def test_an_interrupt_waits_for_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    here, begun, running = threading.current_thread(), threading.Event(), []
+
+    def phase(buffers: int, begin: int, end: int) -> None:
+        if threading.current_thread() is here:
+            assert begun.wait(60)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+        elif not begun.is_set():
+            running.append(begin)
+            begun.set()
+            time.sleep(0.5)
+            running.pop()
+
+    monkeypatch.setattr(workers, "count", lambda: 2)
+    monkeypatch.setattr(workers, "_pool", None)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            workers.run(phase, 0, 10**6, 1)
+        assert begun.is_set() and not running
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    for _ in range(3):
+        turns = Turns(10**6)
+        workers.run(turns, 0, 10**6, 1)
+        assert (turns.count == 1).all()
+
+
 def test_nobody_waits_for_a_thread_that_has_not_come_to_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "count", lambda: 3)
     monkeypatch.setattr(workers, "_pool", None)
@@ -191,10 +225,10 @@ def test_work_that_was_taken_back_is_not_done_later() -> None:
     done: list[int] = []
     for number in range(2000):
         worker.start(lambda number=number: done.append(number))  # type: ignore[misc]
-        worker.finish()
+        worker.finish([])
         seen = list(done)
     worker.start(lambda: done.append(-1))
     while -1 not in done:
         pass
-    worker.finish()
+    worker.finish([])
     assert done == [*seen, -1] and len(set(done)) == len(done)

@@ -91,7 +91,7 @@ def _along(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimension
     run = _run(dimension, size, windows)
     if run is not None:
         return _running(monoid, arrays, axis, run)
-    if monoid.ufunc is not None and _prefers_loop(dimension, size, windows, arrays[0].size // size):
+    if monoid.ufunc is not None and _prefers_loop(dimension, windows, arrays[0].size // size):
         return (_loop(monoid.ufunc, arrays[0], monoid.fill[0], axis, dimension),)
     arrays, mask = _padded(monoid, arrays, axis, dimension, windows)
     if mask is not None:
@@ -193,7 +193,7 @@ def _scan(combine: Combine, arrays: Arrays, axis: int) -> Arrays:
 # --- one operation for each element of a window ------------------------------------------------------
 
 
-def _prefers_loop(dimension: WindowDimension, size: int, windows: int, lines: int) -> bool:
+def _prefers_loop(dimension: WindowDimension, windows: int, lines: int) -> bool:
     """Whether that is less work than totals of 1, 2, 4 … neighbours are, in `lines` arrays of one dimension."""
     if dimension.size >= _BLOCK and (windows == 1 or dimension.stride >= dimension.dilated_size):
         return False

@@ -36,6 +36,7 @@ class _Worker:
         self._work: Callable[[], None] | None = None
         #: Whether the thread was woken and has not looked for work since.
         self._is_waking = False
+        self._is_working = False
         threading.Thread(target=self._run, daemon=True, name="xarr").start()
 
     def start(self, work: Callable[[], None]) -> None:
@@ -45,21 +46,31 @@ class _Worker:
                 self._is_waking = True
                 self._wanted.release()
 
-    def finish(self) -> None:
-        """Wait until the work is done, or take it back: on a busy machine the thread may not have come to it."""
+    def finish(self, failures: list[BaseException]) -> None:
+        """Wait until the work is done, or take it back: on a busy machine the thread may not have come to it.
+
+        What a signal raises meanwhile, as Ctrl-C does, joins `failures`: the thread still uses the caller's memory.
+        """
         with self._guard:
             if self._work is not None:
                 self._work = None
                 return
-        self._done.acquire()
+        while self._is_working:
+            try:
+                self._done.acquire()
+            except BaseException as error:
+                failures.append(error)
 
     def _run(self) -> None:
         while True:
             self._wanted.acquire()
             with self._guard:
                 work, self._work, self._is_waking = self._work, None, False
+                self._is_working = work is not None
+                self._done.acquire(blocking=False)  # a `finish` that saw it done at once has left it free
             if work is not None:
                 work()
+                self._is_working = False
                 self._done.release()
 
 
@@ -122,10 +133,12 @@ def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int, piec
             except BaseException as error:  # raised by the caller, when no thread works any more
                 failures.append(error)
 
-    for worker in pool.workers:
-        worker.start(work)
-    work()
-    for worker in pool.workers:
-        worker.finish()
+    try:
+        for worker in pool.workers:
+            worker.start(work)
+        work()
+    finally:
+        for worker in pool.workers:
+            worker.finish(failures)
     if failures:
         raise failures[0]

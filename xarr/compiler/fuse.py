@@ -375,7 +375,7 @@ def _join_reduction(node: Node, asked: set[Along], group: Group, nests: bool) ->
     inside = nests and (group.reduced or group.inner or _is_short_or_repeated(node))
     if inside and _put_inside(node, along, group):
         return True
-    return _grow(node, along, group, domain, reduced, large)
+    return _grow(along, group, domain, reduced, large)
 
 
 #: Elements of a reduction along the last dimension that fill no register.
@@ -471,7 +471,7 @@ def _has_several_stages(group: Group) -> bool:
     return False
 
 
-def _grow(node: Node, along: Along, group: Group, domain: Ints, reduced: Ints, large: list[int]) -> bool:
+def _grow(along: Along, group: Group, domain: Ints, reduced: Ints, large: list[int]) -> bool:
     """A group of what comes after a reduction takes the reduction in."""
     axes = group.axes(range(len(group.domain)))
     if group.reduced or group.inner or [axis for axis in along if axis != ONE] != axes:

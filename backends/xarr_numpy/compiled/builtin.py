@@ -19,6 +19,7 @@ import numpy as np
 
 #: Bytes from the start of an array object to the address of its data, and to its flags.
 DATA: Final = object.__basicsize__
+CLASS: Final = DATA - 8
 FLAGS: Final = DATA + 6 * 8
 #: In row-major order and aligned.
 USABLE: Final = 0x1 | 0x100
@@ -66,21 +67,31 @@ def entry_text(name: str, phase: str, count: int, extent: int) -> str:
     """An entry in LLVM IR: `phase` over `extent` turns on the data of `count` arrays.
 
     Called with the arrays it returns True; False, and nothing done, if one of them does not lie in row-major
-    order.
+    order or is a NumPy scalar.  The last one, a result, shows what the class of arrays is.
     """
     lines = [
         f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
         "entry:",
         f"  %buffers = alloca [{max(1, count)} x ptr], align 8",
         f"  %fits = icmp eq i64 %count, {count}",
-        "  br i1 %fits, label %look, label %no",
-        "look:",
+        "  br i1 %fits, label %sort, label %no",
+        "sort:",
     ]
-    usable = "true"
-    for k in range(count):
+    alike = "true"
+    for k in reversed(range(count)):
         lines += [
             f"  %slot{k} = getelementptr ptr, ptr %arguments, i64 {k}",
             f"  %array{k} = load ptr, ptr %slot{k}, align 8",
+            f"  %classed{k} = getelementptr i8, ptr %array{k}, i64 {CLASS}",
+            f"  %class{k} = load ptr, ptr %classed{k}, align 8",
+            f"  %same{k} = icmp eq ptr %class{k}, %class{count - 1}",
+            f"  %alike{k} = and i1 {alike}, %same{k}",
+        ]
+        alike = f"%alike{k}"
+    lines += [f"  br i1 {alike}, label %look, label %no", "look:"]
+    usable = "true"
+    for k in range(count):
+        lines += [
             f"  %where{k} = getelementptr i8, ptr %array{k}, i64 {DATA}",
             f"  %data{k} = load ptr, ptr %where{k}, align 8",
             f"  %target{k} = getelementptr ptr, ptr %buffers, i64 {k}",
@@ -142,4 +153,5 @@ def _is_as_expected(array: np.ndarray[Any, Any]) -> bool:
     data = ctypes.c_void_p.from_address(address + DATA).value
     flags = ctypes.c_int.from_address(address + FLAGS).value
     usable = array.flags.c_contiguous and array.flags.aligned
-    return data == array.ctypes.data and (flags & USABLE == USABLE) is bool(usable)
+    is_class = ctypes.c_size_t.from_address(address + CLASS).value == id(np.ndarray)
+    return is_class and data == array.ctypes.data and (flags & USABLE == USABLE) is bool(usable)

@@ -15,7 +15,7 @@ from typing import Final
 from xarr.compiler.native_loops import NativeLoop, Write
 from xarr.compiler.scalars import BOOL, INT64, Value, in_order
 from xarr_numpy.compiled.instructions import Block, register_type
-from xarr_numpy.compiled.registers import REGISTER, memory_type
+from xarr_numpy.compiled.registers import REGISTER, mangled, memory_type
 
 #: Places in the control array: the steps to take, whether more will follow, the steps of the longest point;
 #: after them for each carried value whether it is wanted.
@@ -143,7 +143,7 @@ class _Writer:
         """One element for each point of the tile."""
         kind, width = memory_type(value.dtype, self.width), self.width
         lanes = f"<{width} x i1>"
-        name = f"llvm.masked.load.{_mangled(kind)}.p0"
+        name = f"llvm.masked.load.{mangled(kind)}.p0"
         found = self.block.call(
             name,
             kind,
@@ -163,7 +163,7 @@ class _Writer:
         kind, lanes = memory_type(value.dtype, self.width), f"<{self.width} x i1>"
         if value.dtype == BOOL:
             register = self.line(f"zext {lanes} {register} to {kind}")
-        name = f"llvm.masked.store.{_mangled(kind)}.p0"
+        name = f"llvm.masked.store.{mangled(kind)}.p0"
         self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
         align = value.dtype.itemsize
         self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} %mask)")
@@ -418,10 +418,3 @@ class _Points(_Writer):
         self.label("stored")
         self.write("%t1 = add nsw i64 %t, 1")
         self.write("br label %tile")
-
-
-def _mangled(kind: str) -> str:
-    """The suffix by which an intrinsic is named for vectors of a kind."""
-    count, element = kind.strip("<>").split(" x ")
-    names = {"half": "f16", "float": "f32", "double": "f64"}
-    return f"v{count}{names.get(element, element)}"

@@ -318,7 +318,7 @@ class Registers:
     def _load_lanes(self, kind: str, address: str, mask: str | None, align: int) -> str:
         if mask is None:
             return self.block.line(f"load {kind}, ptr {address}, align {align}")
-        name = f"llvm.masked.load.{_mangled(kind)}.p0"
+        name = f"llvm.masked.load.{mangled(kind)}.p0"
         lanes = f"<{self.width} x i1>"
         return self.block.call(
             name,
@@ -349,7 +349,7 @@ class Registers:
     def _gather(self, buffer: Buffer, addresses: str, mask: str | None) -> str:
         width = self.width
         kind, lanes, pointers = memory_type(buffer.dtype, width), f"<{width} x i1>", f"<{width} x ptr>"
-        name = f"llvm.masked.gather.{_mangled(kind)}.v{width}p0"
+        name = f"llvm.masked.gather.{mangled(kind)}.v{width}p0"
         every = mask or "splat (i1 true)"
         return self.block.call(
             name,
@@ -396,14 +396,14 @@ class Registers:
             mask = None if mask is None else self._reversed(f"<{width} x i1>", mask)
         if vector and mask is not None:
             lanes = f"<{width} x i1>"
-            name = f"llvm.masked.store.{_mangled(kind)}.p0"
+            name = f"llvm.masked.store.{mangled(kind)}.p0"
             self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
             self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
         else:
             self.write(f"store {kind} {register}, ptr {address}, align {align}")
 
 
-def _mangled(kind: str) -> str:
+def mangled(kind: str) -> str:
     """The suffix by which an intrinsic is named for vectors of a kind."""
     count, element = kind.strip("<>").split(" x ")
     names = {"half": "f16", "float": "f32", "double": "f64"}

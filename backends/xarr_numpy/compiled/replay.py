@@ -71,12 +71,13 @@ def function(
     """
     sources = _sources(recipe)
     offsets = _offsets(recipe.array, recipe.leaf)  # type: ignore[arg-type]
+    functions = _numpy_functions()
     outputs: dict[int, TensorType] = {}
     for place, (_, type_, _) in zip(order, recipe.results, strict=True):
         outputs[place] = type_
     if sources is None or max(len(places) + len(outputs), len(sources), len(recipe.results)) > MOST:
         return None
-    if offsets is None or sorted(outputs) != list(range(len(outputs))):
+    if offsets is None or functions is None or sorted(outputs) != list(range(len(outputs))):
         return None
     recording, observers = recipe.empty
     descriptions = [np.dtype(outputs[k].dtype) for k in range(len(outputs))]
@@ -94,7 +95,7 @@ def function(
     looked = [word for source in sources for word in source]
     tables = [_words(each) for each in (looked, places, made, wrapped)]
     one = 1
-    new, ndarray = _numpy_functions()
+    new, ndarray = functions
     objects = (
         *(recipe.array, recipe.leaf, recipe.backend, recipe.missed, recording, observers),
         *(*recipe.setting, *recipe.override, one, float),
@@ -168,14 +169,20 @@ def _is_as_expected() -> bool:
 
 
 @cache
-def _numpy_functions() -> tuple[int, int]:
-    """The addresses of PyArray_NewFromDescr and of PyArray_Type, which every C extension of NumPy finds so."""
+def _numpy_functions() -> tuple[int, int] | None:
+    """The addresses of PyArray_NewFromDescr and of PyArray_Type, which every C extension of NumPy finds so.
+
+    None where NumPy does not show the table, or where that is not the class of arrays.
+    """
+    core = getattr(np, "_core", None)
+    capsule = getattr(getattr(core, "_multiarray_umath", None), "_ARRAY_API", None)
+    if capsule is None:
+        return None
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype = ctypes.c_void_p
     pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    table = pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
-    entries = (ctypes.c_size_t * (_NEW + 1)).from_address(table)
-    return entries[_NEW], entries[_NDARRAY]
+    entries = (ctypes.c_size_t * (_NEW + 1)).from_address(pointer(capsule, None))
+    return (entries[_NEW], entries[_NDARRAY]) if entries[_NDARRAY] == id(np.ndarray) else None
 
 
 #: Code that built-in functions point to.
