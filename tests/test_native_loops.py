@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -375,14 +374,21 @@ def test_a_bar_counts_the_steps(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert "1,234/1,234" in text
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also in a process that a shell started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals come otherwise there")
+@pytest.mark.usefixtures("interruptible")
 def test_a_loop_without_end_is_interrupted() -> None:
     with xarr.config(fusion="compiled"):
         function = xarr.jit(lambda x: lax.while_loop(lambda s: s < 2, lambda s: s * 1.0, x))
         assert float(function(3.0)) == 3.0
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
-        started = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             float(function(1.0))
-        assert time.monotonic() - started < 30
