@@ -3,6 +3,7 @@
 import math
 import platform
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -458,6 +459,8 @@ def decomposed(op: Op, x: Value) -> Value:
     """What an operation that is not in the table decomposes into, computed from the table."""
     parameter = Node(Parameter(TensorType((), x.dtype)))
 
+    # Formulas share their parts: without the cache each would be computed as often as it is used.
+    @cache
     def value_of(node: Node) -> Value:
         if node is parameter:
             return x

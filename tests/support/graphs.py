@@ -28,6 +28,7 @@ DTYPES = tuple(
     )
 )
 PRED, S32, F32 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.float32)
+SPECIAL = (ops.BesselI1e, ops.Digamma, ops.Erf, ops.Erfc, ops.ErfInv, ops.Lgamma)
 
 
 def tensor(dtype: Any, *shape: int) -> TensorType:
@@ -594,5 +595,4 @@ CONVOLUTION = {
 }
 
 
-SPECIAL = (ops.BesselI1e, ops.Digamma, ops.Erf, ops.Erfc, ops.ErfInv, ops.Lgamma)
 CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS | NUMBERS | CONVOLUTION
