@@ -183,6 +183,7 @@ def test_settings_are_looked_at() -> None:
         xarr.config.restore(before)
 
 
+@pytest.mark.implicit
 def test_traced_and_watched_calls_are_missed() -> None:
     x, v = arrays(X, X[0])
     jitted = xarr.jit(lambda x, v: x + v)
