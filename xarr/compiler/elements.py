@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xarr.compiler.indexed import gathered
-from xarr.compiler.loops import Affine
+from xarr.compiler.loops import Affine, Buffer, Role, load
 from xarr.compiler.scalars import DType, Value, Values
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.ir import ops
@@ -35,6 +35,11 @@ def register_dtype(dtype: DType) -> DType:
     return np.dtype(f"uint{8 * dtype.itemsize}") if dtype in EXTENDED_FLOAT else dtype
 
 
+def buffer_of(name: str, node: Node, role: Role) -> Buffer:
+    """Memory for all elements of a node."""
+    return Buffer(name, register_dtype(node.dtype), node.tensor_type.size, role)
+
+
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Elements from one index to the next, for each dimension, in row-major order."""
     return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
@@ -47,6 +52,11 @@ def row_major(shape: tuple[int, ...], index: Index) -> Affine:
         if size != 1:
             place = place + at * stride
     return place
+
+
+def reader(values: Values, buffer: Buffer, node: Node) -> Source:
+    """Loads elements of a node from the memory that holds them all."""
+    return lambda index, predicate: load(values, buffer, row_major(node.shape, index), predicate)
 
 
 class Elements:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from xarr.compiler.accumulators import Combination, combination
-from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
+from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, row_major
 from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Store, index_value, load
 from xarr.compiler.packing import Lane, Packing
 from xarr.compiler.scalars import Value, Values
@@ -62,12 +62,8 @@ class Nest:
             Run(tuple(axes), prod(fusion.domain[axis] for axis in axes), axes[0] in fusion.reduced)
             for axes in merged
         ]
-        self.inputs = tuple(
-            self._buffer(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters)
-        )
-        self.outputs = tuple(
-            self._buffer(f"out{k}", node, "out") for k, node in enumerate(self.graph.results)
-        )
+        self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
+        self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
         self.scratch: list[Buffer] = []
         self.locals: list[Buffer] = []
         self.probe = probe
@@ -86,9 +82,6 @@ class Nest:
         self.stage_of = self._stages()
         self.kept_runs = [run for run in self.runs if not run.reduced]
         self.reduced_runs = [run for run in self.runs if run.reduced]
-
-    def _buffer(self, name: str, node: Node, role: Any) -> Buffer:
-        return Buffer(name, register_dtype(node.dtype), node.tensor_type.size, role)
 
     def is_inside(self, node: Node) -> bool:
         """Whether a reduction is computed anew for each element of the domain."""

@@ -34,9 +34,18 @@ import numpy as np
 
 from xarr.compiler import elements as one_element
 from xarr.compiler.accumulators import combination
-from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
+from xarr.compiler.elements import (
+    Elements,
+    Index,
+    Lower,
+    Source,
+    buffer_of,
+    reader,
+    register_dtype,
+    row_major,
+)
 from xarr.compiler.groups import CHEAP, MOVES
-from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Prefix, Role, Store, index_value, load
+from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load
 from xarr.compiler.merging import merged
 from xarr.compiler.scalars import Value, Values, in_order
 from xarr.compiler.scatters import combined, given, nested
@@ -126,22 +135,13 @@ class _Scans:
         found = {scanned(node) for node in self.scans}
         assert len(found) == 1, "the totals of a group run along one axis"
         ((self.axis, self.reverse),) = (each for each in found if each)
-        self.inputs = self._buffers("in", self.graph.parameters)
-        self.outputs = self._buffers("out", self.graph.results)
+        self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
+        self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
         self.locals: list[Buffer] = []
         self.arguments: dict[Node, Source] = {
-            node: partial(self._read, buffer, node)
+            node: reader(self.values, buffer, node)
             for buffer, node in zip(self.inputs, self.graph.parameters, strict=True)
         }
-
-    def _buffers(self, role: Role, nodes: Sequence[Node]) -> tuple[Buffer, ...]:
-        return tuple(
-            Buffer(f"{role}{k}", register_dtype(node.dtype), node.tensor_type.size, role)
-            for k, node in enumerate(nodes)
-        )
-
-    def _read(self, buffer: Buffer, node: Node, index: Index, predicate: Value | None) -> Value:
-        return load(self.values, buffer, row_major(node.shape, index), predicate)
 
     def kernel(self) -> Kernel:
         runs = self._runs()

@@ -21,7 +21,15 @@ from math import prod
 from typing import Any, Final
 
 from xarr.compiler import elements as one_element
-from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major
+from xarr.compiler.elements import (
+    Elements,
+    Index,
+    Lower,
+    Source,
+    buffer_of,
+    reader,
+    row_major,
+)
 from xarr.compiler.indexed import as_int64, components, inside
 from xarr.compiler.loops import Affine, Buffer, Carry, Kernel, Loop, Store, carried, index_value, load
 from xarr.compiler.merging import merged
@@ -92,19 +100,13 @@ class _Scatter:
         self.op = self.node.op
         self.operand, self.indices, self.updates = self.node.operands
         self.windows = windows_of(self.node)
-        self.inputs = tuple(
-            Buffer(f"in{k}", register_dtype(node.dtype), node.tensor_type.size, "in")
-            for k, node in enumerate(self.graph.parameters)
-        )
-        self.out = Buffer("out0", register_dtype(self.node.dtype), self.node.tensor_type.size, "out")
+        self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
+        self.out = buffer_of("out0", self.node, "out")
         self.locals: list[Buffer] = []
         self.sources = {
-            node: partial(self._read, buffer, node)
+            node: reader(self.values, buffer, node)
             for buffer, node in zip(self.inputs, self.graph.parameters, strict=True)
         }
-
-    def _read(self, buffer: Buffer, node: Node, index: Index, predicate: Value | None) -> Value:
-        return load(self.values, buffer, row_major(node.shape, index), predicate)
 
     def kernel(self) -> Kernel:
         phases = [self._laid_down(), _Walk(self).phase()]

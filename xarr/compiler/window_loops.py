@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype, row_major, strides
-from xarr.compiler.loops import Affine, Buffer, Carry, Loop, Store, carried, index_value, load
+from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, reader, row_major, strides
+from xarr.compiler.loops import Affine, Carry, Loop, Store, carried, index_value
 from xarr.compiler.scalars import Value, Values
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -27,19 +27,16 @@ class WindowLoops:
         self.graph = fusion.computation
         self.lower = lower
         self.values = Values()
-        self.inputs = tuple(buffer(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
-        self.outputs = tuple(buffer(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
+        self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
+        self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
         self.sources: dict[Node, Source] = {
-            node: self._reader(each, node)
+            node: reader(self.values, each, node)
             for each, node in zip(self.inputs, self.graph.parameters, strict=True)
         }
         #: Where the loops are, along each dimension of the result.
         self.index: list[Affine] = [Affine()] * len(fusion.domain)
         #: The least and the greatest number that an index may be.
         self.ranges: dict[Value, tuple[int, int]] = {}
-
-    def _reader(self, buffer: Buffer, node: Node) -> Source:
-        return lambda index, predicate: load(self.values, buffer, row_major(node.shape, index), predicate)
 
     def elements(self) -> Elements:
         return Elements(self.values, self.sources, self.lower)
@@ -133,11 +130,6 @@ class WindowLoops:
         for result, buffer in zip(self.graph.results, self.outputs, strict=True):
             index = own_index(result.shape, domain, tuple(self.index))
             around.body.append(Store(buffer, row_major(result.shape, index), elements.at(result, index)))
-
-
-def buffer(name: str, node: Node, role: Any) -> Buffer:
-    """Memory for an array."""
-    return Buffer(name, register_dtype(node.dtype), node.tensor_type.size, role)
 
 
 def computed(graph: Graph, operands: Sequence[Value], values: Values, lower: Lower) -> tuple[Value, ...]:
