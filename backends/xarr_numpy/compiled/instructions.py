@@ -364,6 +364,52 @@ class Block:
 _CONVERSIONS: Final = frozenset({"bitcast", "truncate", "convert", "rarely"})
 
 
+class Lines:
+    """The lines of a function while they are written: those of the present block, and what stands between.
+
+    lines           what has been written
+    declarations    the `declare` lines that it needs
+    helpers         the definitions that it needs besides, by name
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.lines: list[str] = []
+        self.declarations: set[str] = set()
+        self.helpers: dict[str, str] = {}
+        self.block = block
+        self._count = 0
+
+    def line(self, instruction: str) -> str:
+        """Write an instruction that has a result; its register."""
+        register = self.block.line(instruction)
+        self.flush()
+        return register
+
+    def write(self, instruction: str) -> None:
+        """Write an instruction without a result."""
+        self.flush()
+        self.lines.append(instruction)
+
+    def flush(self) -> None:
+        """Take over what the block has."""
+        self.lines += self.block.lines
+        self.block.lines = []
+        self.declarations |= self.block.declarations
+        self.helpers |= self.block.functions
+
+    def inner(self) -> Block:
+        """Enter a part of the function whose registers are not seen outside; the block to return to."""
+        self.flush()
+        before = self.block
+        self._count += 1
+        self.block = before.inner(f"b{self._count}.")
+        return before
+
+    def leave(self, before: Block) -> None:
+        self.flush()
+        self.block = before
+
+
 def _mangled(dtype: DType, width: int) -> str:
     scalar = f"f{dtype.itemsize * 8}" if dtype.kind == "f" else element_type(dtype)
     return scalar if width == 1 else f"v{width}{scalar}"

@@ -14,7 +14,7 @@ from typing import Final
 
 from xarr.compiler.native_loops import NativeLoop, Write
 from xarr.compiler.scalars import BOOL, INT64, Value, in_order
-from xarr_numpy.compiled.instructions import Block, register_type
+from xarr_numpy.compiled.instructions import Block, Lines, register_type
 from xarr_numpy.compiled.registers import REGISTER, mangled, memory_type
 
 #: Places in the control array: the steps to take, whether more will follow, the steps of the longest point;
@@ -49,45 +49,14 @@ def emit(loop: NativeLoop) -> str:
     return "\n".join([*declared, *helpers.values(), *texts]) + "\n"
 
 
-class _Writer:
+class _Writer(Lines):
     """The lines of one function, and how carried values are read and written in it."""
 
     def __init__(self, loop: NativeLoop, width: int) -> None:
         self.loop = loop
         self.width = width
-        self.lines: list[str] = []
-        self.declarations: set[str] = set()
-        self.helpers: dict[str, str] = {}
-        self.block = Block(width, loop.varies, prefix="v")
+        super().__init__(Block(width, loop.varies, prefix="v"))
         self._pointers: dict[int, str] = {}
-        self._blocks = 0
-
-    def line(self, instruction: str) -> str:
-        register = self.block.line(instruction)
-        self.flush()
-        return register
-
-    def write(self, instruction: str) -> None:
-        self.flush()
-        self.lines.append(instruction)
-
-    def flush(self) -> None:
-        self.lines += self.block.lines
-        self.block.lines = []
-        self.declarations |= self.block.declarations
-        self.helpers |= self.block.functions
-
-    def enter(self) -> Block:
-        """A part whose registers are not seen behind it; the block to return to."""
-        self.flush()
-        before = self.block
-        self._blocks += 1
-        self.block = before.inner(f"b{self._blocks}.")
-        return before
-
-    def leave(self, before: Block) -> None:
-        self.flush()
-        self.block = before
 
     def pointer(self, slot: int) -> str:
         """What `buffers` holds at a place; loaded in the entry."""
@@ -244,7 +213,7 @@ class _Scalars(_Writer):
         self.block.names.update({self.argument(place): f"%p{place}" for place in places})
         begin = len(self.lines)
         assert loop.going is not None
-        outside = self.enter()
+        outside = self.inner()
         self.compute([loop.going])
         self.write("%less = icmp slt i64 %n, %most")
         going = self.line(f"and i1 %less, {self.block.operand(loop.going, 1)}")
@@ -300,7 +269,7 @@ class _Points(_Writer):
         self.write("%t = phi i64 [ %begin, %entry ], [ %t1, %stored ]")
         self.write("%again = icmp slt i64 %t, %end")
         self.write("br i1 %again, label %load, label %exit")
-        outside = self.enter()
+        outside = self.inner()
         self.label("load")
         self.write(f"%base = mul i64 %t, {self.width}")
         self._mask()
@@ -338,7 +307,7 @@ class _Points(_Writer):
         self.block.names.update({self.argument(place): f"%p{place}" for place in places})
         self.write("%left = icmp slt i64 %n, %steps")
         self.write("br i1 %left, label %step, label %done")
-        outside = self.enter()
+        outside = self.inner()
         self.label("step")
         self._leave_if_settled()
         writes = [write for write in loop.writes if write.wide]

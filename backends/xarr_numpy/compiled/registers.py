@@ -7,7 +7,7 @@ from typing import Final
 
 from xarr.compiler.loops import Access, Affine, Buffer, Kernel, Loop, Store
 from xarr.compiler.scalars import BOOL, INT64, DType, Value
-from xarr_numpy.compiled.instructions import Block, element_type, register_type
+from xarr_numpy.compiled.instructions import Block, Lines, element_type, register_type
 
 #: Bytes of a vector register.
 REGISTER: Final = 64
@@ -92,7 +92,7 @@ def order_of(roots: Iterable[Value]) -> list[Value]:
     return list(found)
 
 
-class Registers:
+class Registers(Lines):
     """The lines of a function of one phase, its registers, and how elements get into them and out."""
 
     def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
@@ -100,9 +100,6 @@ class Registers:
         self.phase = phase
         self.name = name
         self.width = width_of(phase)
-        self.lines: list[str] = []
-        self.declarations: set[str] = set()
-        self.helpers: dict[str, str] = {}
         self.pointers: dict[Buffer, str] = {}
         #: Values without operands that are vectors, and the scalar that a vector index begins with.
         self.vectors: set[Value] = set()
@@ -110,8 +107,7 @@ class Registers:
         #: The lanes that count, None for all.
         self.mask: str | None = None
         self.label = "entry"
-        self._count = 0
-        self.block = Block(self.width, self.vectors.__contains__, prefix="b.")
+        super().__init__(Block(self.width, self.vectors.__contains__, prefix="b."))
 
     def entry(self) -> None:
         kernel = self.kernel
@@ -128,22 +124,6 @@ class Registers:
 
     # --- lines and blocks --------------------------------------------------------------------------------
 
-    def line(self, instruction: str) -> str:
-        self.flush()
-        register = self.block.line(instruction)
-        self.flush()
-        return register
-
-    def write(self, instruction: str) -> None:
-        self.flush()
-        self.lines.append(instruction)
-
-    def flush(self) -> None:
-        self.lines += self.block.lines
-        self.block.lines = []
-        self.declarations |= self.block.declarations
-        self.helpers |= self.block.functions
-
     def begin(self, label: str) -> None:
         """A new basic block, which those before it dominate."""
         self.flush()
@@ -153,18 +133,6 @@ class Registers:
     def labels(self, *names: str) -> list[str]:
         self._count += 1
         return [f"{name}{self._count}" for name in names]
-
-    def inner(self) -> Block:
-        """Enter a part of the function whose registers are not seen outside; the block to return to."""
-        before = self.block
-        self.flush()
-        self._count += 1
-        self.block = before.inner(f"b{self._count}.")
-        return before
-
-    def leave(self, before: Block) -> None:
-        self.flush()
-        self.block = before
 
     # --- values ------------------------------------------------------------------------------------------
 
