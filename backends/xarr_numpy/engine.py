@@ -37,11 +37,12 @@ COSTLY: Final = 5
 KEPT: Final = 1024
 
 
-#: The module that runs groups, for each engine, and the one that runs loops in machine code.
-_ENGINES: Final = {
+#: The modules that run groups, by engine, and those that run loops and computations of scalars in machine code.
+_MODULES: Final = {
     "compiled": "xarr_numpy.compiled.kernel",
     "loops": "xarr_numpy.compiled.loop_kernel",
     "repeated": "xarr_numpy.compiled.repeated",
+    "sequential": "xarr_numpy.compiled.sequential",
     "tiles": "xarr_numpy.tiles",
 }
 
@@ -99,9 +100,9 @@ def fuse(graph: Graph, hot: bool) -> Graph:
 
 
 @cache
-def _module(engine: str) -> Any:
-    """The module of an engine; loaded when there is something to run, since it takes a while."""
-    return importlib.import_module(_ENGINES[engine])
+def _module(name: str) -> Any:
+    """One of them; loaded when there is something to run, since it takes a while."""
+    return importlib.import_module(_MODULES[name])
 
 
 def kernel(fusion: ops.Fusion) -> Any:
@@ -137,10 +138,9 @@ def sequential(computation: Graph, steps: int) -> bool:
     return found
 
 
-@cache
 def sequential_module() -> Any:
     """What compiles such computations."""
-    return importlib.import_module("xarr_numpy.compiled.sequential")
+    return _module("sequential")
 
 
 def _fused(graph: Graph, least: int, hot: bool) -> Graph:
