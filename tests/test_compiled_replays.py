@@ -250,16 +250,21 @@ def test_failed_allocation_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         jitted(x)
 
 
+def check_python_does_it() -> None:
+    """A call that could be a built-in function is none, and right all the same."""
+    (x,) = arrays(X)
+    jitted = xarr.jit(lambda x: x + 1)
+    jitted(x)
+    assert not is_built_in(jitted)
+    assert_same(np.asarray(jitted(x)), X + 1)
+
+
 @pytest.mark.parametrize("name", ["_COUNT", "_ITEMS", "_BYTES", "_CLASS", "_NUMBER"])
 def test_another_layout_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, name, getattr(replay, name) + 8)
     replay._offsets.cache_clear()
     try:
-        (x,) = arrays(X)
-        jitted = xarr.jit(lambda x: x + 1)
-        jitted(x)
-        assert not is_built_in(jitted)
-        assert_same(np.asarray(jitted(x)), X + 1)
+        check_python_does_it()
     finally:
         monkeypatch.undo()
         replay._offsets.cache_clear()
@@ -273,11 +278,7 @@ def test_another_numpy_is_noticed(lost: str, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(replay, "_NDARRAY", replay._NDARRAY + 1)
     replay._numpy_functions.cache_clear()
     try:
-        (x,) = arrays(X)
-        jitted = xarr.jit(lambda x: x + 1)
-        jitted(x)
-        assert not is_built_in(jitted)
-        assert_same(np.asarray(jitted(x)), X + 1)
+        check_python_does_it()
     finally:
         monkeypatch.undo()
         replay._numpy_functions.cache_clear()
