@@ -34,6 +34,7 @@ import numpy as np
 
 from xarr.compiler import elements as one_element
 from xarr.compiler.accumulators import combination
+from xarr.compiler.axis_runs import axis_runs
 from xarr.compiler.elements import (
     Elements,
     Index,
@@ -46,7 +47,6 @@ from xarr.compiler.elements import (
 )
 from xarr.compiler.groups import CHEAP, MOVES
 from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load
-from xarr.compiler.merging import merged
 from xarr.compiler.scalars import Value, Values, in_order
 from xarr.compiler.scatters import combined, given, nested
 from xarr.dtypes import EXTENDED_FLOAT
@@ -166,7 +166,7 @@ class _Scans:
         ]
         stores = self._stores(elements, index)
         roots += [store.value for store in stores]
-        return merged(self.domain, single, roots, [store.place for store in stores], [self.axis])
+        return axis_runs(self.domain, single, roots, [store.place for store in stores], [self.axis])
 
     def _unknown(self, node: Node, index: Index, predicate: Value | None) -> Value:
         return self.values.make("argument", (), register_dtype(node.dtype), node)

@@ -21,6 +21,7 @@ from math import prod
 from typing import Any, Final
 
 from xarr.compiler import elements as one_element
+from xarr.compiler.axis_runs import axis_runs
 from xarr.compiler.elements import (
     Elements,
     Index,
@@ -32,7 +33,6 @@ from xarr.compiler.elements import (
 )
 from xarr.compiler.indexed import as_int64, components, inside
 from xarr.compiler.loops import Affine, Buffer, Carry, Kernel, Loop, Store, carried, index_value, load
-from xarr.compiler.merging import merged
 from xarr.compiler.scalars import INT64, Value, Values
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -123,7 +123,7 @@ class _Scatter:
         single = [index_value(self.values, f"i{axis}") for axis in range(len(shape))]
         index = tuple(Affine(((value, 1),)) for value in single)
         element = self.elements().at(self.operand, index)
-        runs = merged(shape, single, [element], [row_major(shape, index)])
+        runs = axis_runs(shape, single, [element], [row_major(shape, index)])
         loops, at = self.loops(shape, runs)
         loops = loops or [Loop(index_value(self.values, "once"), 1)]
         loops[-1].vector = bool(runs)
@@ -177,7 +177,7 @@ class _Walk:
         rank = len(batch_shape)
         store, conditions = self._turn(index[:rank], index[rank:])
         alone = () if self.divided is None else (rank + self.divided,)
-        runs = merged(extents, single, [store.value, *conditions], [store.place], alone)
+        runs = axis_runs(extents, single, [store.value, *conditions], [store.place], alone)
         # Batches and windows are never one run.
         runs = [part for run in runs for part in _split(run, rank)]
         own = self.divided

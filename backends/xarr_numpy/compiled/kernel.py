@@ -19,7 +19,7 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, builtin, emitter, replay, window_kernels
+from xarr_numpy.compiled import assembler, builtin, builtin_replay, emitter, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.memory import pool
 
@@ -103,7 +103,7 @@ class CompiledKernel:
         if self._entry is None:
             return None
         (phase,) = self.program.phases
-        return replay.function(recipe, self._entry, _extent(phase), operands, results)
+        return builtin_replay.function(recipe, self._entry, _extent(phase), operands, results)
 
     def _load(self, names: list[str]) -> None:
         self._code = assembler.load(assembler.object_code(self.text), names)

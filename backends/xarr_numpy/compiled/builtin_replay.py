@@ -1,7 +1,7 @@
 """A call of a jitted function as one built-in function of CPython: checks, results and kernel in machine code.
 
-What `xarr.transforms.replay` writes in Python for a call costs several times what a kernel on a small array
-does.  Where the program is one kernel that may hold Python's lock, and the arguments are Arrays, the same
+What `xarr.transforms.python_replay` writes in Python for a call costs several times what a kernel on a small
+array does.  Where the program is one kernel that may hold Python's lock, and the arguments are Arrays, the same
 checks are made here on the C structs of the objects, and the results are made by the C functions of CPython
 and NumPy.
 
