@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
-from xarr.compiler import scatters
 from xarr.compiler.block_phases import BLOCK, MOST_LOCAL, BlockPhases
 from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype
 from xarr.compiler.groups import CHEAP, MOVES
@@ -46,9 +45,7 @@ TALL: Final = 256
 
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
-    """The loop program of a group."""
-    if any(isinstance(node.op, ops.Scatter) for node in fusion.computation.results):
-        return scatters.build(fusion, lower)
+    """The loop program of a group of element-wise operations and reductions."""
     merged = _merged_axes(fusion, lower)
     nest = Nest(fusion, lower, merged)
     kernel = _kernel(nest)

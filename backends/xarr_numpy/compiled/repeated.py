@@ -17,13 +17,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.compiler.group_programs import build
 from xarr.compiler.loops import Affine, Buffer, Kernel, Loop
 from xarr.compiler.scalars import Value, in_order
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, emitter, front_code, window_kernels
+from xarr_numpy.compiled import assembler, emitter, front_code
+from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.loop_kernel import LoopKernel, Report, plan as plan_of_points
 from xarr_numpy.memory import pool
 
@@ -80,7 +82,7 @@ def plan(loop: ops.While) -> Repetition | None:
     operands = tuple(known[operand] for operand in group.operands)
     places = tuple(place for place in results if place is not None)
     found = Repetition(*counted, group.op, operands, places, None)
-    kernel = window_kernels.build(group.op)
+    kernel = build(group.op, lower)
     arrays_in_use = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     if sum(buffer.nbytes for buffer in arrays_in_use) <= SMALL:
         return found
@@ -211,7 +213,7 @@ class RepeatedKernel:
 
     def __init__(self, found: Repetition) -> None:
         self.found = found
-        self.program = window_kernels.build(found.fusion)
+        self.program = build(found.fusion, lower)
         scalars = plan_of_points(found.scalars)
         assert scalars is not None, "the scalars were found to be a native loop"
         self._scalars = LoopKernel(scalars)
