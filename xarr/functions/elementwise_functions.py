@@ -17,7 +17,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED
 from xarr.errors import DTypeError, ValueRangeError
-from xarr.functions._core import DType, as_array, broadcasted, common_dtype, is_weak, promoted
+from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, is_weak, promoted
 from xarr.functions._rows import (
     UnaryFunction,
     binary,
@@ -37,7 +37,6 @@ from xarr.functions._rows import (
 )
 from xarr.ir import ops
 from xarr.lax.core import ArrayLike, integer
-from xarr.lazy import wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -130,15 +129,10 @@ pow = power
 def abs(x: ArrayLike, /) -> Array:
     """Magnitude; a real for complex x.  Source: NumPy absolute, Array API abs."""
     array = as_array(x)
-    return _itself(array) if array.dtype in UNSIGNED | BOOL else lax.abs(array)
+    return fresh(array) if array.dtype in UNSIGNED | BOOL else lax.abs(array)
 
 
 absolute = abs
-
-
-def _itself(array: Array) -> Array:
-    """A new handle on the same value."""
-    return wrap(array._node, array._backend)
 
 
 def _numeric(x: ArrayLike) -> Array:
@@ -151,7 +145,7 @@ def positive(x: ArrayLike, /) -> Array:
     """x itself, as a new handle.  Refuses bools, as NumPy does."""
     array = as_array(x)
     number("positive", array.dtype)
-    return _itself(array)
+    return fresh(array)
 
 
 def sign(x: ArrayLike, /) -> Array:
@@ -182,7 +176,7 @@ def _whole(name: str, function: Callable[[Any], Array]) -> UnaryFunction:
     def rounding(x: ArrayLike, /) -> Array:
         array = as_array(x)
         dtype = real_type(name, array.dtype)
-        return function(array) if dtype in FLOAT else _itself(array)
+        return function(array) if dtype in FLOAT else fresh(array)
 
     rounding.__name__ = rounding.__qualname__ = name
     rounding.__doc__ = f"{name} of each element; integers stay as they are.  Source: NumPy 2, {name}."
@@ -211,7 +205,7 @@ def round(x: ArrayLike, /, decimals: int = 0) -> Array:
         return round(array.astype(np.float16), decimals)
     if array.dtype not in FLOAT:
         if decimals >= 0:
-            return _itself(array)
+            return fresh(array)
         return round(array.astype(np.float64), decimals).astype(array.dtype)
     nearest = lax.RoundingMethod.TO_NEAREST_EVEN
     if decimals == 0:
@@ -234,7 +228,7 @@ def rint(x: ArrayLike, /) -> Array:
 def real(x: ArrayLike, /) -> Array:
     """Real part; x itself for a real type."""
     array = as_array(x)
-    return lax.real(array) if array.dtype in COMPLEX else _itself(array)
+    return lax.real(array) if array.dtype in COMPLEX else fresh(array)
 
 
 def imag(x: ArrayLike, /) -> Array:
@@ -246,7 +240,7 @@ def imag(x: ArrayLike, /) -> Array:
 def conj(x: ArrayLike, /) -> Array:
     """Complex conjugate; x itself for a real type, int8 for bools."""
     array = _numeric(x)
-    return lax.conj(array) if array.dtype in COMPLEX else _itself(array)
+    return lax.conj(array) if array.dtype in COMPLEX else fresh(array)
 
 
 conjugate = conj
@@ -479,7 +473,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
         max = None if type(max) is int and max >= limits.max else max
     if min is not None:
         array = maximum(array, min)
-    return _itself(array) if max is None else minimum(array, max)
+    return fresh(array) if max is None else minimum(array, max)
 
 
 def degrees(x: ArrayLike, /) -> Array:
