@@ -270,18 +270,44 @@ def test_another_layout_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -
         builtin_replay._offsets.cache_clear()
 
 
-@pytest.mark.parametrize("lost", ["table", "class"])
-def test_another_numpy_is_noticed(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if lost == "table":
+#: A function of NumPy's table that takes other arguments, and refuses those of PyArray_NewFromDescr.
+OTHER_FUNCTION = builtin_replay._NEW - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("table", None),
+        ("_NDARRAY", builtin_replay._NDARRAY + 1),
+        ("_TABLE", 0x03000000),
+        ("_NEW", OTHER_FUNCTION),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_another_numpy_is_noticed(name: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "table":
         monkeypatch.delattr(np._core._multiarray_umath, "_ARRAY_API")  # type: ignore[attr-defined]
     else:
-        monkeypatch.setattr(builtin_replay, "_NDARRAY", builtin_replay._NDARRAY + 1)
+        monkeypatch.setattr(builtin_replay, name, value)
     builtin_replay._numpy_functions.cache_clear()
     try:
         check_python_does_it()
     finally:
         monkeypatch.undo()
         builtin_replay._numpy_functions.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [np.zeros(6, np.float32), np.zeros((2, 3)), np.zeros((3, 2), np.float32).T, "an array"],
+    ids=["shape", "dtype", "order", "class"],
+)
+def test_a_function_that_makes_something_else_is_noticed(made: Any) -> None:
+    kinds = [ctypes.py_object] * 2 + [ctypes.c_int] + [ctypes.c_void_p] * 3 + [ctypes.c_int, ctypes.c_void_p]
+    function = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(lambda *_: made)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    assert not builtin_replay._makes_arrays(address)
 
 
 def test_what_python_does_stays_with_python() -> None:
