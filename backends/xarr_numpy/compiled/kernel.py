@@ -171,12 +171,13 @@ class CompiledKernel:
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
         pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
         address = ctypes.addressof(pointers)
+        held = (self, inputs, outputs, scratch, pointers)
         there = [(result, k) for result, k in pairs if result in taken]
         for copies, (function, extent, cost, pieces_each, least) in zip(
             self._copies, self._phases, strict=True
         ):
             if copies is None or copies not in there:
-                workers.run(function, address, extent, cost, pieces_each, least)
+                workers.run(function, address, extent, cost, pieces_each, least, held)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __str__(self) -> str:
