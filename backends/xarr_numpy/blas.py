@@ -32,9 +32,12 @@ _threads_before = 0
 
 @cache
 def _functions() -> tuple[Callable[[int], object], Callable[[], int]] | None:
-    """How to set and ask for the number of threads of NumPy's BLAS."""
+    """How to set and ask for the number of threads of NumPy's BLAS; None where it cannot be done."""
     # Symbols of the libraries that an extension module was linked with are found through it.
-    library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+    module = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+    if module is None:
+        return None
+    library = ctypes.CDLL(module.__file__)
     for pattern in _PATTERNS:
         found = [
             getattr(library, pattern.format(name), None) for name in ("set_num_threads", "get_num_threads")
