@@ -52,6 +52,10 @@ class TracedValueError(XarrError, TypeError):
     """The value of a traced array was asked for; it has none until the graph runs."""
 
 
+class EndlessCallError(XarrError, RecursionError):
+    """A jitted function calls itself, in what is recorded, without coming to an end."""
+
+
 class DonationError(XarrError, RuntimeError):
     """The value of an Array was asked for that a jitted function was given for good."""
 

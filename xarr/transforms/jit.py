@@ -510,3 +510,6 @@ class _Bound:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)
+
+    def __repr__(self) -> str:
+        return f"{self._jitted!r} of {self._instance!r}"
