@@ -11,7 +11,7 @@ import inspect
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -33,18 +33,22 @@ WITHOUT: Final = frozenset(
     | {"device", "stable", "mean", "correction", "copy"}
 )
 
+_OF_UFUNCS: Final = frozenset({"dtype", "axes", "axis", "keepdims"})
+
 
 @dataclass(frozen=True)
 class Record:
     """How a function is tried beside NumPy's.
 
     Each of `expressions` (`"xp.median(x, axis=0)"`) is evaluated with NumPy and with xarr, for `x`, `y`, `z`
-    of every dtype and shape, given as NumPy arrays and as Arrays.  An input is `sample`d with seed 0, 1, 2;
-    `special` says whether NaN, infinities and extremes are among the values (never in complex numbers, where
-    NumPy's platforms differ), and `limits`, if given, clips them.  With `rtol` None results have the same bits; else they lie within it (a dict says it
-    by dtype of the inputs).
-    What NumPy refuses xarr must refuse, unless `wider` says that it takes more.  `signature` says in words how the parameters differ, "" where they are equal up to
-    `WITHOUT`.  `differs` says in words how results differ, for docs/coverage.md.
+    of every dtype and shape, given as NumPy arrays and as Arrays; `inputs` says how many of them there are.
+    They are `sample`d with seed 0, 1, 2; `special` says whether NaN, infinities and extremes are among the
+    values (never in complex numbers, where NumPy's platforms differ), and `limits`, if given, clips them.
+
+    With `rtol` None results have the same bits, else they lie within it; a dict says it by dtype of the
+    inputs.  What NumPy refuses xarr must refuse, unless `wider` says that it takes more.  `signature` says in
+    words how the parameters differ, "" where they are equal up to `WITHOUT`; `differs` how results differ, for
+    docs/coverage.md.
     """
 
     expressions: tuple[str, ...]
@@ -56,8 +60,7 @@ class Record:
     signature: str = ""
     differs: str = ""
     wider: bool = False
-    #: How many of `x`, `y`, `z` the expressions use.
-    inputs: int = field(default=1)
+    inputs: int = 1
 
     def tolerance(self, dtype: str) -> float | None:
         """Within which results for inputs of `dtype` must lie: for integers and bools that of float64."""
@@ -159,7 +162,9 @@ def signature_difference(name: str) -> str:
         theirs = _parameters(attribute(np, name))
     except (ValueError, TypeError):
         return ""
-    ours = _parameters(attribute(xarr, name))
+    own = _parameters(attribute(xarr, name))
+    places = [one for one in theirs if one.startswith("place")]
+    ours = dict(zip([*places, *list(own)[len(places) :]], own.values(), strict=True))
     shared = [one for one in ours if one in theirs]
     missing = [one for one in theirs if one not in ours]
     if not missing and shared == list(theirs) and all(_agree(theirs[one], ours[one]) for one in shared):
@@ -168,13 +173,15 @@ def signature_difference(name: str) -> str:
 
 
 def _parameters(function: Any) -> dict[str, Any]:
-    """Defaults by name, `empty` for none; the names of `*args` are as good as any other."""
-    left_out = WITHOUT | {"dtype", "axes"} if isinstance(function, np.ufunc) else WITHOUT
-    return {
-        "*args" if one.kind is one.VAR_POSITIONAL else one.name: one.default
-        for one in inspect.signature(function).parameters.values()
-        if one.name not in left_out and one.kind is not one.VAR_KEYWORD
-    }
+    """Defaults by name, `empty` for none.  Arguments without a name to call them by have their places."""
+    left_out = WITHOUT | _OF_UFUNCS if isinstance(function, np.ufunc) else WITHOUT
+    nameless = {inspect.Parameter.VAR_POSITIONAL: "*args", inspect.Parameter.POSITIONAL_ONLY: "place "}
+    found: dict[str, Any] = {}
+    for one in inspect.signature(function).parameters.values():
+        if one.name not in left_out and one.kind is not one.VAR_KEYWORD:
+            place = len(found) if one.kind is one.POSITIONAL_ONLY else ""
+            found[f"{nameless[one.kind]}{place}" if one.kind in nameless else one.name] = one.default
+    return found
 
 
 def _agree(theirs: Any, ours: Any) -> bool:

@@ -16,7 +16,8 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED
-from xarr.errors import DTypeError, ValueRangeError
+from xarr.errors import DTypeError, InputError, ValueRangeError
+from xarr.functions._arguments import refuse_out
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, is_weak, promoted
 from xarr.functions._rows import (
     UnaryFunction,
@@ -198,12 +199,12 @@ floor = _whole("floor", lax.floor)
 trunc = fix = _whole("trunc", _truncated)
 
 
-def round(x: ArrayLike, /, decimals: int = 0) -> Array:
+def round(a: ArrayLike, decimals: int = 0) -> Array:
     """Rounded to `decimals` places, ties to even.
 
     NaN where 10**decimals is beyond the element type.  Source: NumPy round.
     """
-    array = as_array(x)
+    array = as_array(a)
     decimals = integer("round", "decimals", decimals)
     if array.dtype in COMPLEX:
         return lax.complex(round(lax.real(array), decimals), round(lax.imag(array), decimals))
@@ -231,15 +232,15 @@ def rint(x: ArrayLike, /) -> Array:
     return round(array.astype(to_float("rint", array.dtype)))
 
 
-def real(x: ArrayLike, /) -> Array:
-    """Real part; x itself for a real type."""
-    array = as_array(x)
+def real(val: ArrayLike) -> Array:
+    """Real part; the array itself for a real type."""
+    array = as_array(val)
     return lax.real(array) if array.dtype in COMPLEX else _itself(array)
 
 
-def imag(x: ArrayLike, /) -> Array:
+def imag(val: ArrayLike) -> Array:
     """Imaginary part; zeros for a real type."""
-    array = as_array(x)
+    array = as_array(val)
     return lax.imag(array) if array.dtype in COMPLEX else lax.full_like(array, 0)
 
 
@@ -466,20 +467,37 @@ def _ignoring_nan(name: str, function: Callable[..., Array], x1: ArrayLike, x2: 
     return lax.select(isnan(x), y, lax.select(isnan(y), x, function(x, y)))
 
 
-def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """x, but not below `min` nor above `max`; either may be None.  `max` wins where min > max.
+def clip(
+    a: ArrayLike,
+    a_min: ArrayLike | None = None,
+    a_max: ArrayLike | None = None,
+    out: None = None,
+    *,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
+) -> Array:
+    """a, but not below `min` nor above `max`; either may be None.  `max` wins where min > max.
 
-    The bounds broadcast with x and take part in promotion, as in NumPy; a Python int beyond the range of an
-    integer x bounds nothing.  Raises ValueRangeError for one that would leave no value.
+    The bounds broadcast with a and take part in promotion, as in NumPy; a Python int beyond the range of an
+    integer a bounds nothing.  `a_min` and `a_max` are NumPy's other names.  Raises ValueRangeError for a bound
+    that would leave no value, InputError for one given under both names.  Source: NumPy, Array API, `clip`.
     """
-    array = as_array(x)
+    refuse_out("clip", out)
+    array = as_array(a)
+    low, high = _one_of("min", a_min, min), _one_of("max", a_max, max)
     if array.dtype in INTEGER:
         limits = np.iinfo(array.dtype)
-        min = None if type(min) is int and min <= limits.min else min
-        max = None if type(max) is int and max >= limits.max else max
-    if min is not None:
-        array = maximum(array, min)
-    return _itself(array) if max is None else minimum(array, max)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
+    if low is not None:
+        array = maximum(array, low)
+    return _itself(array) if high is None else minimum(array, high)
+
+
+def _one_of(name: str, second: ArrayLike | None, keyword: ArrayLike | None) -> ArrayLike | None:
+    if second is not None and keyword is not None:
+        raise InputError(f"clip: wanted the bound as {name}= or a_{name}=, got both")
+    return keyword if second is None else second
 
 
 def degrees(x: ArrayLike, /) -> Array:

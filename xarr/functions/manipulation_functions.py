@@ -140,7 +140,7 @@ def _at_least(arys: tuple[ArrayLike, ...], rule: Any) -> Any:
 # --- order of dimensions --------------------------------------------------------------------------
 
 
-def transpose(a: ArrayLike, /, axes: Sequence[int] | None = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Dimension i of the result is dimension axes[i] of `a`; by default in reverse order.
 
     Raises ShapeError if `axes` is no permutation, AxisError if one is out of range.  Source: NumPy.
