@@ -34,11 +34,10 @@ from xarr.functions._arguments import (
     check_order,
     converted,
     filled,
-    fresh,
     laid,
     moved,
 )
-from xarr.functions._core import DType, as_array, broadcasted, is_weak, promoted
+from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
 from xarr.functions._ranges import float_range, integer_range, range_length, spaced, unusual_range
 from xarr.host import SCALARS, host_array, scalar_kind
 from xarr.ir.graph import Node

@@ -18,7 +18,7 @@ from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED
 from xarr.errors import DTypeError, InputError, ValueRangeError
 from xarr.functions._arguments import refuse_out
-from xarr.functions._core import DType, as_array, broadcasted, common_dtype, is_weak, promoted
+from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, is_weak, promoted
 from xarr.functions._rows import (
     UnaryFunction,
     binary,
@@ -38,7 +38,6 @@ from xarr.functions._rows import (
 )
 from xarr.ir import ops
 from xarr.lax.core import ArrayLike, integer
-from xarr.lazy import wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -131,15 +130,10 @@ pow = power
 def abs(x: ArrayLike, /) -> Array:
     """Magnitude; a real for complex x.  Source: NumPy absolute, Array API abs."""
     array = as_array(x)
-    return _itself(array) if array.dtype in UNSIGNED | BOOL else lax.abs(array)
+    return fresh(array) if array.dtype in UNSIGNED | BOOL else lax.abs(array)
 
 
 absolute = abs
-
-
-def _itself(array: Array) -> Array:
-    """A new handle on the same value."""
-    return wrap(array._node, array._backend)
 
 
 def _numeric(x: ArrayLike) -> Array:
@@ -152,7 +146,7 @@ def positive(x: ArrayLike, /) -> Array:
     """x itself, as a new handle.  Refuses bools, as NumPy does."""
     array = as_array(x)
     number("positive", array.dtype)
-    return _itself(array)
+    return fresh(array)
 
 
 def sign(x: ArrayLike, /) -> Array:
@@ -183,7 +177,7 @@ def _whole(name: str, function: Callable[[Any], Array]) -> UnaryFunction:
     def rounding(x: ArrayLike, /) -> Array:
         array = as_array(x)
         dtype = real_type(name, array.dtype)
-        return function(array) if dtype in FLOAT else _itself(array)
+        return function(array) if dtype in FLOAT else fresh(array)
 
     rounding.__name__ = rounding.__qualname__ = name
     rounding.__doc__ = f"{name} of each element; integers stay as they are.  Source: NumPy 2, {name}."
@@ -212,7 +206,7 @@ def round(a: ArrayLike, decimals: int = 0) -> Array:
         return round(array.astype(np.float16), decimals)
     if array.dtype not in FLOAT:
         if decimals >= 0:
-            return _itself(array)
+            return fresh(array)
         return round(array.astype(np.float64), decimals).astype(array.dtype)
     nearest = lax.RoundingMethod.TO_NEAREST_EVEN
     if decimals == 0:
@@ -235,7 +229,7 @@ def rint(x: ArrayLike, /) -> Array:
 def real(val: ArrayLike) -> Array:
     """Real part; the array itself for a real type."""
     array = as_array(val)
-    return lax.real(array) if array.dtype in COMPLEX else _itself(array)
+    return lax.real(array) if array.dtype in COMPLEX else fresh(array)
 
 
 def imag(val: ArrayLike) -> Array:
@@ -247,7 +241,7 @@ def imag(val: ArrayLike) -> Array:
 def conj(x: ArrayLike, /) -> Array:
     """Complex conjugate; x itself for a real type, int8 for bools."""
     array = _numeric(x)
-    return lax.conj(array) if array.dtype in COMPLEX else _itself(array)
+    return lax.conj(array) if array.dtype in COMPLEX else fresh(array)
 
 
 conjugate = conj
@@ -491,7 +485,7 @@ def clip(
         high = None if type(high) is int and high >= limits.max else high
     if low is not None:
         array = maximum(array, low)
-    return _itself(array) if high is None else minimum(array, high)
+    return fresh(array) if high is None else minimum(array, high)
 
 
 def _one_of(name: str, second: ArrayLike | None, keyword: ArrayLike | None) -> ArrayLike | None:
