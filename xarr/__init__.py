@@ -273,13 +273,16 @@ from xarr.shapes import (
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
     from xarr.transforms.jit import jit as jit
 
 newaxis = None
+__array_api_version__ = "2025.12"
 __version__ = "0.1.0"
 
 #: What takes long to import is imported when it is first asked for: name -> its module, None for a module.
 _LATE: _typing.Final = {
+    "__array_namespace_info__": "functions.inspection_functions",
     "explain": "explanation.program",
     "explain_broadcast": "explanation.program",
     "explain_gather": "explanation.gather",
