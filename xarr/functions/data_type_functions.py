@@ -32,7 +32,9 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Devi
 
 def _dtype_of(value: Any) -> DType:
     """The element type of an array, or the one that a dtype names."""
-    return canonical(value.dtype if hasattr(value, "shape") and hasattr(value, "dtype") else value)
+    # Of NumPy's scalar classes `shape` and `dtype` are descriptors.
+    is_array = not isinstance(value, type) and hasattr(value, "shape") and hasattr(value, "dtype")
+    return canonical(value.dtype if is_array else value)
 
 
 def can_cast(from_: Any, to: DTypeLike, casting: str = "safe") -> bool:
