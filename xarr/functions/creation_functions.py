@@ -428,7 +428,9 @@ def _diagonal_number(shape: tuple[int, ...], k: int, backend: AbstractBackend | 
     """(column numbers, row numbers + k) of matrices of `shape`."""
     rank, type = len(shape), TensorType(shape, INT64)
     rows, columns = (wrap(Node(Iota(type, axis)), backend) for axis in (rank - 2, rank - 1))
-    return columns, lax.add(rows, integer("eye", "k", k))
+    # A diagonal outside the matrix is as good as the first one outside, whose number int64 can hold.
+    offset = max(-shape[-2], min(shape[-1], integer("eye", "k", k)))
+    return columns, lax.add(rows, offset)
 
 
 def eye(

@@ -61,7 +61,7 @@ cbrt = unary("cbrt", ops.Cbrt(), to_real_float, "Cube root.")
 cos = unary("cos", ops.Cosine(), to_float, "Cosine of an angle in radians.")
 cosh = unary("cosh", ops.Cosh(), to_float, "Hyperbolic cosine.")
 exp = unary("exp", ops.Exponential(), to_float, "e to the power x.")
-expm1 = unary("expm1", ops.ExponentialMinusOne(), to_float, "exp(x) - 1, accurate near 0.")
+_expm1 = unary("expm1", ops.ExponentialMinusOne(), to_float, "exp(x) - 1, accurate near 0.")
 log = unary("log", ops.Log(), to_float, "Natural logarithm.")
 log1p = unary("log1p", ops.LogPlusOne(), to_float, "log(1 + x), accurate near 0.")
 negative = unary("negative", ops.Negate(), number, "-x; integers wrap.")
@@ -124,6 +124,27 @@ _power = binary("pow", ops.Power(), power_type, NUMBER, "x1 ** x2.")
 pow = power
 
 
+def expm1(x: ArrayLike, /) -> Array:
+    """exp(x) - 1, accurate near 0.
+
+    Of complex numbers with an infinite real part and an infinite or undefined imaginary part the modulus is
+    known, if not the angle: -1 + 0j for -inf, inf + nan j for inf.  Source: NumPy expm1, and for complex
+    numbers the Array API's special cases.
+    """
+    found = _expm1(x)
+    if found.dtype not in COMPLEX:
+        return found
+    array = lax.convert_element_type(as_array(x), found.dtype)
+    part, angle = lax.real(array), lax.imag(array)
+    turns = lax.bitwise_not(lax.is_finite(angle))
+    least = lax.complex(lax.full_like(part, -1), lax.full_like(part, 0))
+    most = lax.complex(lax.full_like(part, math.inf), lax.full_like(part, math.nan))
+    found = lax.select(lax.bitwise_and(turns, lax.eq(part, -math.inf)), least, found)
+    found = lax.select(lax.bitwise_and(turns, lax.eq(part, math.inf)), most, found)
+    # The sum of the real part's two terms is +0 of any zero.
+    return lax.select(lax.eq(array, 0), lax.complex(lax.full_like(part, 0), angle), found)
+
+
 # --- compositions ------------------------------------------------------------------------------------
 
 
@@ -155,7 +176,7 @@ def sign(x: ArrayLike, /) -> Array:
     if number("sign", array.dtype) in UNSIGNED:
         return lax.min(array, 1)
     found = lax.sign(array)
-    if array.dtype not in FLOAT:
+    if array.dtype not in FLOAT | COMPLEX:
         return found
     # Not found + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
     return lax.select(lax.eq(found, 0), lax.full_like(found, 0), found)

@@ -23,6 +23,7 @@ from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import refuse_out
 from xarr.functions._core import DType, as_array, fresh, promoted
 from xarr.functions._padding import PAD_MODES, padded_by_constants, padded_by_own, pairs, widths
+from xarr.functions._repeating import repeated_alike, repeated_each
 from xarr.functions.creation_functions import asarray, broadcast_array
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -318,27 +319,29 @@ def tile(A: ArrayLike, reps: Axes) -> Array:
     return lax.reshape(spread, [count * size for count, size in zip(counts, sizes, strict=True)])
 
 
-def repeat(a: ArrayLike, repeats: int, axis: int | None = None) -> Array:
+def repeat(
+    a: ArrayLike,
+    repeats: int | ArrayLike,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+) -> Array:
     """Each element `repeats` times, next to each other, along `axis` (of the flattened array without one).
 
-    Raises InputError for one count per element, ShapeError for a negative count.  Source: NumPy, `repeat`.
+    repeats: a count for all elements, or a vector with one for each, which is evaluated, as its sum is the
+        size of the result; in a traced function `total_repeat_length` says it, as in jax.numpy: what is
+        more is left out, and the last element fills what is missing.
+
+    Raises ShapeError for a negative count, or as many counts as no axis is long, TracedValueError for counts
+    without a value, DTypeError for counts that are no integers.  Source: NumPy, `repeat`.
     """
     array = as_array(a)
     array, place = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
-    (count,) = _ints("repeat", "repeats", repeats) if np.size(repeats) == 1 else (None,)
-    if count is None:
-        raise InputError(
-            f"repeat: wanted one int for all elements, got {repeats!r}; concatenate pieces for "
-            "different counts"
-        )
-    (count,) = check_sizes(count, name="repeats")
-    shape = array.shape
-    spread = lax.broadcast_in_dim(
-        array,
-        (*shape[: place + 1], count, *shape[place + 1 :]),
-        [axis for axis in range(len(shape) + 1) if axis != place + 1],
-    )
-    return lax.reshape(spread, (*shape[:place], shape[place] * count, *shape[place + 1 :]))
+    if total_repeat_length is None and not (isinstance(repeats, Handle) and repeats._node.traced):
+        counts = _ints("repeat", "repeats", np.asarray(repeats) if np.ndim(repeats) else repeats)  # type: ignore[arg-type]
+        if len(counts) == 1:
+            return repeated_alike(array, counts[0], place)
+    return repeated_each(array, as_array(repeats), place, total_repeat_length)
 
 
 # --- joining --------------------------------------------------------------------------------------
