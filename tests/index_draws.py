@@ -139,3 +139,12 @@ def given_as(draw: st.DrawFn, host: HostArray, lists: bool = True) -> Any:
     if form == "array" or not host.size:
         return xarr.asarray(host)
     return ~~xarr.asarray(host) if host.dtype == bool else xarr.asarray(host) + 0
+
+
+@st.composite
+def values_for(draw: st.DrawFn, shape: Ints, dtype: str = "int64") -> HostArray:
+    """A value that broadcasts to `shape`, perhaps with dimensions of size 1 too many, and no two elements equal."""
+    kept = draw(st.integers(0, len(shape)))
+    sizes = tuple(draw(st.sampled_from([size, size, 1])) for size in shape[kept:])
+    extra = (1,) * draw(st.sampled_from([0, 0, 1])) if kept == 0 and shape else ()
+    return -counted(extra + sizes, dtype)
