@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backend", "compiler", "compiler.*"),
     ("lazy", "live_values", "pending"),
     ("lax", "lax.*"),
-    ("functions", "functions.*", "indexing"),
+    ("functions", "functions.*", "indexing", "indexing.*"),
     ("array",),
     (
         "explanation.gather",
