@@ -284,7 +284,9 @@ _LATE: _typing.Final = {
     "explain_broadcast": "explanation.program",
     "explain_gather": "explanation.gather",
     "explain_scatter": "explanation.gather",
+    "fft": None,
     "jit": "transforms.jit",
+    "linalg": None,
     "random": None,
     "stablehlo": None,
 }
