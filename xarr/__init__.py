@@ -273,32 +273,33 @@ from xarr.shapes import (
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.functions.routines.windows import *
     from xarr.transforms.jit import jit as jit
 
 newaxis = None
 __version__ = "0.1.0"
 
-#: What takes long to import is imported when it is first asked for: name -> its module, None for a module.
+#: What is imported when it is first asked for, so that `import xarr` stays short: from a module below
+#: `xarr` to the names it gives, "" if the module itself is the name.
+_LATE_MODULES: _typing.Final = {
+    "explanation.gather": "explain_gather explain_scatter",
+    "explanation.program": "explain explain_broadcast",
+    "fft": "",
+    "functions.routines.windows": "bartlett blackman hamming hanning",
+    "random": "",
+    "stablehlo": "",
+    "transforms.jit": "jit",
+}
 _LATE: _typing.Final = {
-    "explain": "explanation.program",
-    "explain_broadcast": "explanation.program",
-    "explain_gather": "explanation.gather",
-    "explain_scatter": "explanation.gather",
-    "fft": None,
-    "jit": "transforms.jit",
-    "linalg": None,
-    "random": None,
-    "stablehlo": None,
+    name: module for module, names in _LATE_MODULES.items() for name in names.split() or [module]
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _LATE:
         raise AttributeError(f"module 'xarr' has no attribute {name!r}")
-    module = _LATE[name]
-    if module is None:
-        return _importlib.import_module(f"xarr.{name}")
-    found = globals()[name] = getattr(_importlib.import_module(f"xarr.{module}"), name)
+    module = _importlib.import_module(f"xarr.{_LATE[name]}")
+    found = globals()[name] = module if name == _LATE[name] else getattr(module, name)
     return found
 
 
