@@ -296,6 +296,7 @@ _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
     "functions.inspection_functions": "__array_namespace_info__",
+    "fft": "",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
