@@ -276,6 +276,8 @@ if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
+    from xarr.functions.routines.nan_functions import *
+    from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.windows import *
     from xarr.functions.set_functions import (
         isin as isin,
@@ -297,6 +299,13 @@ _LATE_MODULES: _typing.Final = {
     "explanation.program": "explain explain_broadcast",
     "functions.inspection_functions": "__array_namespace_info__",
     "fft": "",
+    "functions.routines.nan_functions": (
+        "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
+        "nanquantile nanstd nansum nanvar"
+    ),
+    "functions.routines.order_statistics": (
+        "argpartition lexsort median partition percentile quantile sort_complex"
+    ),
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
