@@ -205,7 +205,6 @@ from xarr.functions.manipulation_functions import (
     hstack as hstack,
     matrix_transpose as matrix_transpose,
     moveaxis as moveaxis,
-    pad as pad,
     permute_dims as permute_dims,
     ravel as ravel,
     repeat as repeat,
@@ -273,6 +272,7 @@ from xarr.shapes import (
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.functions.routines.padding import *
     from xarr.functions.routines.windows import *
     from xarr.transforms.jit import jit as jit
 
@@ -284,6 +284,7 @@ __version__ = "0.1.0"
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
+    "functions.routines.padding": "pad",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "random": "",
     "stablehlo": "",
