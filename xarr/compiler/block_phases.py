@@ -10,15 +10,9 @@ from typing import Final
 import numpy as np
 
 from xarr.compiler.elements import Source
-<<<<<<< HEAD
 from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load, nested
 from xarr.compiler.nest_loops import Loops, gather
-from xarr.compiler.scalars import DType
-=======
-from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load
-from xarr.compiler.nest_loops import Loops, gather, nested
 from xarr.compiler.scalars import INT64, DType, Value
->>>>>>> perf
 from xarr.ir.graph import Node
 
 #: Elements of the reduced dimensions that make a block of their own when few kept indices are there.
@@ -84,13 +78,8 @@ class BlockPhases(Loops):
     def _fill(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:
         """For each kept index the reduced dimensions of a block, gathered in registers."""
         kept = self._kept_loops(around)
-<<<<<<< HEAD
-        loops = self._block_loops(around, rows)
-        kept.body.append(nested(loops)[0])
-=======
         loops = self._block_loops(around.index, rows)
-        kept.body.append(nested(loops))
->>>>>>> perf
+        kept.body.append(nested(loops)[0])
         self.put(loops[-1], self.inner_outputs(stage))
         elements = self.elements(loops[-1])
         gather(self.values, loops, [self.accumulator(elements, each.node) for each in partials])
@@ -105,13 +94,8 @@ class BlockPhases(Loops):
             starts = self.nest.combinations[each.node].starts(self.values, ())
             for buffer, start in zip(each.buffers, starts, strict=True):
                 first.body.append(Store(buffer, self._partial_place(around), start))
-<<<<<<< HEAD
-        loops = self._block_loops(around, rows)
-        around.body.append(nested(loops)[0])
-=======
         loops = self._block_loops(around.index, rows)
-        around.body.append(nested(loops))
->>>>>>> perf
+        around.body.append(nested(loops)[0])
         innermost = self._kept_loops(loops[-1])
         self.put(innermost, self.inner_outputs(stage))
         elements = self.elements(innermost)

@@ -10,14 +10,9 @@ from math import prod
 from typing import Final, Literal, TypeAlias
 
 from xarr.compiler.accumulators import Combination, combination
-<<<<<<< HEAD
 from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, given, row_major
-from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Store, index_value, load, nested
-=======
-from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, row_major
 from xarr.compiler.groups import CHEAP, MOVES
-from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Search, Store, index_value, load
->>>>>>> perf
+from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Search, Store, index_value, load, nested
 from xarr.compiler.packing import Lane, Packing
 from xarr.compiler.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.transposed_tiles import LEAST, MANY, Tiles

@@ -20,15 +20,9 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.explanation.late import broadcast_error
-<<<<<<< HEAD
 from xarr.functions._arguments import refuse_out
 from xarr.functions._core import DType, as_array, fresh, promoted
-from xarr.functions._padding import PAD_MODES, padded_by_constants, padded_by_own, pairs, widths
 from xarr.functions._repeating import repeated_alike, repeated_each
-=======
-from xarr.functions._arguments import fresh, refuse_out
-from xarr.functions._core import DType, as_array, promoted
->>>>>>> manip
 from xarr.functions.creation_functions import asarray, broadcast_array
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
