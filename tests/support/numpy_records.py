@@ -41,7 +41,8 @@ class Record:
     """How a function is tried beside NumPy's.
 
     Each of `expressions` (`"xp.median(x, axis=0)"`) is evaluated with NumPy and with xarr, for `x`, `y`, `z`
-    of every dtype and shape, given as NumPy arrays and (methods: only) as Arrays; `inputs` says how many of them there are.
+    of every dtype and shape, given as NumPy arrays and (methods, `"x.sum()"`: only) as Arrays; `inputs` says
+    how many of them there are.
     They are `sample`d with seed 0, 1, 2; `special` says whether NaN, infinities and extremes are among the
     values (never in complex numbers, where NumPy's platforms differ), and `limits`, if given, clips them.
 
