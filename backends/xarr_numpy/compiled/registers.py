@@ -173,6 +173,7 @@ class Registers(Lines):
             inside.update(value for a in each.accumulators for value in (*a.results, *a.left, *a.right))
             inside.update(value for carry in each.carries for value in (carry.argument, carry.result))
             inside.update(value for p in each.prefixes for value in (p.left, p.right, p.running))
+            inside.update([each.search.result] if each.search else [])
             roots.extend(roots_of(each))
         written = {store.buffer for each in loop.walk() for store in each.stores()}
         fixed = []
