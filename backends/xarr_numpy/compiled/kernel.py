@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.backend import Recipe
 from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
 from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop, copied
@@ -19,8 +18,9 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, builtin, emitter, replay, window_kernels
+from xarr_numpy.compiled import assembler, builtin, emitter, window_kernels
 from xarr_numpy.compiled.functions import lower
+from xarr_numpy.compiled.straight import SOON, Part
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
@@ -80,37 +80,33 @@ class CompiledKernel:
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call
-        #: The address of the only phase, where it runs as part of a built-in function.
-        self._entry: int | None = None
         if self._is_small() and builtin.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
             self.text += builtin.DECLARATIONS + builtin.entry_text("entry", names[0], count, _extent(phase))
             self._load([*names, "entry"])
-            self.call = self._direct(builtin.function(self._code.addresses["entry"]))
-            self._entry = self._code.addresses[names[0]]
-            _immortal.append(self._code)
+            self.call = self._direct(builtin.function(self._code.addresses["entry"], self._code))
         else:
             self._load(names)
 
-    def replay(
-        self, recipe: Recipe, operands: Sequence[int], results: Sequence[int]
-    ) -> Callable[..., Any] | None:
-        """A built-in function that does what `recipe` says, for a small kernel, else None.
-
-        operands: which argument each operand is; results: which of the kernel's each result is.
-        """
-        if self._entry is None:
+    def part(self, steps: int) -> Part | None:
+        """What one thread runs; None if the work is worth several."""
+        phases = self.program.phases
+        work = [_extent(phase) * _turn_cost(phase) for phase in phases]
+        if max(work) >= workers.WORTH_A_THREAD:
             return None
-        (phase,) = self.program.phases
-        return replay.function(recipe, self._entry, _extent(phase), operands, results)
+        addresses = [self._code.addresses[name] for name in self._names]
+        pairs = zip(addresses, map(_extent, phases), strict=True)
+        scratch = [size * dtype.itemsize for size, dtype in self._scratch]
+        return Part(tuple(pairs), tuple(scratch), sum(work), self._code)
 
     def _load(self, names: list[str]) -> None:
         self._code = assembler.load(assembler.object_code(self.text), names)
+        self._names = names[: len(self.program.phases)]
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
             (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase), *_ranges(phase))
-            for name, phase in zip(names, self.program.phases, strict=False)
+            for name, phase in zip(self._names, self.program.phases, strict=True)
         ]
         #: For each phase the result and the operand of which it does nothing but make a copy.
         self._copies = [self._copied(phase) for phase in self.program.phases]
@@ -125,11 +121,7 @@ class CompiledKernel:
     def _is_small(self) -> bool:
         """Whether the work is too little to be shared, and soon done: it may hold Python's lock meanwhile."""
         phases = self.program.phases
-        return (
-            len(phases) == 1
-            and not self._scratch
-            and _extent(phases[0]) * _turn_cost(phases[0]) < workers.WORTH_A_THREAD // 16
-        )
+        return len(phases) == 1 and not self._scratch and _extent(phases[0]) * _turn_cost(phases[0]) < SOON
 
     def _direct(self, entry: Callable[..., bool]) -> Callable[..., Any]:
         """A function that allocates the results and calls the entry."""
@@ -181,10 +173,6 @@ class CompiledKernel:
     def __str__(self) -> str:
         """The loop program."""
         return str(self.program)
-
-
-#: Code that built-in functions point to.
-_immortal: list[assembler.Code] = []
 
 
 def _extent(phase: Loop) -> int:

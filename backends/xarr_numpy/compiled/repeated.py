@@ -228,6 +228,9 @@ class RepeatedKernel:
         buffers = (*self.program.inputs, *self.program.outputs, *self.program.scratch)
         self._table = pointer * len(buffers)
 
+    def part(self, steps: int) -> None:
+        """It is never one function: who takes the steps depends on how many there are."""
+
     def call(self, wanted: Any, free: Any, report: Report | None, *operands: Any) -> tuple[Any, ...]:
         """The carried values after the loop; `report` is told how many steps were taken."""
         steps, state = self._count([operands[k] for k in self.found.scalar_places])

@@ -1,9 +1,8 @@
 """A call of a jitted function as one built-in function of CPython: checks, results and kernel in machine code.
 
 What `xarr.transforms.replay` writes in Python for a call costs several times what a kernel on a small array
-does.  Where the program is one kernel that may hold Python's lock, and the arguments are Arrays, the same
-checks are made here on the C structs of the objects, and the results are made by the C functions of CPython
-and NumPy.
+does.  Where the program is made of kernels of little work, and the arguments are Arrays, the same checks are
+made here on the C structs of the objects, and the results are made by the C functions of CPython and NumPy.
 
 Sources: CPython, Include/cpython/{tupleobject,listobject,dictobject}.h; NumPy, "Array API" of the C-API.
 """
@@ -18,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.backend import Recipe
-from xarr.ir.types import TensorType
 from xarr_numpy.compiled import assembler, builtin
+from xarr_numpy.compiled.straight import SOON, Slot, Straight
 
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -41,6 +40,8 @@ _DOUBLE: Final = 2
 _SINGLE: Final = 3
 _UNUSED: Final = 4
 _KINDS: Final = {np.dtype(np.float64): _DOUBLE, np.dtype(np.float32): _SINGLE}
+#: Words that describe one step of the program.
+_STEP: Final = 4
 #: Bytes from the start of a float to its value.
 _NUMBER: Final = object.__basicsize__
 #: The largest float32, as LLVM writes it.
@@ -49,9 +50,20 @@ _LARGEST: Final = f"0x{np.float64(np.finfo(np.float32).max).view(np.uint64):016X
 #: What the machine code reads, in order; all of it has the size of a pointer.
 _FIELDS: Final = (
     *("array", "leaf", "backend", "missed", "recording", "observers", "config", "key", "settings"),
-    *("overrides", "overridden", "one", "float", "new", "ndarray", "phase", "extent"),
-    *("arguments", "sources", "operands", "outputs", "results", "in_tuple"),
-    *("looked", "places", "made", "wrapped"),
+    *("overrides", "overridden", "one", "float", "new", "ndarray"),
+    *(
+        "arguments",
+        "sources",
+        "outputs",
+        "results",
+        "in_tuple",
+        "constants",
+        "parts",
+        "bytes",
+        "steps",
+        "long",
+    ),
+    *("looked", "made", "wrapped", "fixed", "offsets", "step"),
     *("at_node", "at_backend", "at_value", "at_owner", "at_type", "at_op", "at_handles", "at_place"),
 )
 
@@ -60,24 +72,20 @@ class _Context(ctypes.Structure):
     _fields_ = tuple([(name, ctypes.c_size_t) for name in _FIELDS])
 
 
-def function(
-    recipe: Recipe, phase: int, extent: int, places: Sequence[int], order: Sequence[int]
-) -> Replay | None:
+def function(recipe: Recipe, program: Straight, places: Sequence[int]) -> Replay | None:
     """The built-in function for calls that `recipe` describes; None where it cannot be made.
 
-    phase, extent: the address of the kernel's only phase, whose code stays loaded as long as the process, and
-    its turns; places: which parameter of the program each of the kernel's operands is; order: which output each
-    result is.
+    places: which result of the program each of the recipe's is.
     """
     sources = _sources(recipe)
     offsets = _offsets(recipe.array, recipe.leaf)  # type: ignore[arg-type]
     functions = _numpy_functions()
-    outputs: dict[int, TensorType] = {}
-    for place, (_, type_, _) in zip(order, recipe.results, strict=True):
-        outputs[place] = type_
-    if sources is None or max(len(places) + len(outputs), len(sources), len(recipe.results)) > MOST:
+    if sources is None or offsets is None or functions is None:
         return None
-    if offsets is None or functions is None or sorted(outputs) != list(range(len(outputs))):
+    outputs, constants = program.outputs, program.constants
+    slots = _slots(len(sources), program)
+    longest = max(len(buffers) for _, _, buffers in program.steps)
+    if max(len(slots) + len(sources), longest, len(recipe.results)) > MOST:
         return None
     recording, observers = recipe.empty
     descriptions = [np.dtype(outputs[k].dtype) for k in range(len(outputs))]
@@ -89,34 +97,45 @@ def function(
     ]
     wrapped = [
         word
-        for place, (op, type_, source) in zip(order, recipe.results, strict=True)
-        for word in (id(op), id(type_), id(source), place)
+        for place, (op, type_, source) in zip(places, recipe.results, strict=True)
+        for word in (id(op), id(type_), id(source), program.order[place])
     ]
     looked = [word for source in sources for word in source]
-    tables = [_words(each) for each in (looked, places, made, wrapped)]
+    buffers = [_words([slots.get(slot, slot[1]) for slot in step[2]]) for step in program.steps]
+    steps = [
+        word
+        for (address, extent, names), table in zip(program.steps, buffers, strict=True)
+        for word in (address, extent, len(names), ctypes.addressof(table))
+    ]
+    fixed = [each.ctypes.data for each in constants]
+    tables = [_words(each) for each in (looked, made, wrapped, fixed, program.offsets, steps)]
     one = 1
-    new, ndarray = functions
     objects = (
         *(recipe.array, recipe.leaf, recipe.backend, recipe.missed, recording, observers),
         *(*recipe.setting, *recipe.override, one, float),
     )
     context = _Context(
         *[id(each) for each in objects],
-        *(new, ndarray, phase, extent),
-        *(
-            len(recipe.arguments),
-            len(sources),
-            len(places),
-            len(outputs),
-            len(recipe.results),
-            recipe.in_tuple,
-        ),
+        *functions,
+        *(len(recipe.arguments), len(sources), len(outputs), len(recipe.results), recipe.in_tuple),
+        *(len(constants), len(program.offsets), program.nbytes, len(steps) // _STEP, program.work >= SOON),
         *[ctypes.addressof(table) for table in tables],
         *offsets,
     )
     address = ctypes.addressof(context).to_bytes(8, "little")
     # The built-in function holds what the context points to.
-    return _make()((address, context, objects, tables, sizes, descriptions, recipe))
+    held = (context, objects, tables, sizes, descriptions, recipe, buffers, constants, program.codes)
+    code = _code()
+    return builtin.function(code.addresses["replay"], address, held, code)
+
+
+def _slots(sources: int, program: Straight) -> dict[Slot, int]:
+    """Where the machine code keeps the addresses of buffers: after those of what is looked at."""
+    outputs, constants = len(program.outputs), len(program.constants)
+    found: dict[Slot, int] = {("output", k): sources + k for k in range(outputs)}
+    found |= {("constant", k): sources + outputs + k for k in range(constants)}
+    found |= {("memory", k): sources + outputs + constants + k for k in range(len(program.offsets))}
+    return found
 
 
 def _sources(recipe: Recipe) -> list[tuple[int, int, int]] | None:
@@ -185,16 +204,10 @@ def _numpy_functions() -> tuple[int, int] | None:
     return (entries[_NEW], entries[_NDARRAY]) if entries[_NDARRAY] == id(np.ndarray) else None
 
 
-#: Code that built-in functions point to.
-_immortal: Final[list[assembler.Code]] = []
-
-
 @cache
-def _make() -> Callable[[tuple[Any, ...]], Replay]:
-    """What makes the built-in function of a context."""
-    code = assembler.load(assembler.object_code(text()), ["replay"])
-    _immortal.append(code)
-    return builtin.maker(code.addresses["replay"])
+def _code() -> assembler.Code:
+    """The machine code of all these built-in functions."""
+    return assembler.load(assembler.object_code(text()), ["replay"])
 
 
 def text() -> str:
@@ -213,13 +226,18 @@ def text() -> str:
 #: Fields that are numbers, not addresses.
 _NUMBERS: Final = frozenset(
     (
-        "extent",
-        "arguments",
-        "sources",
-        "operands",
-        "outputs",
-        "results",
-        "in_tuple",
+        *(
+            "arguments",
+            "sources",
+            "outputs",
+            "results",
+            "in_tuple",
+            "constants",
+            "parts",
+            "bytes",
+            "steps",
+            "long",
+        ),
         *(n for n in _FIELDS if n[:3] == "at_"),
     )
 )
@@ -229,6 +247,11 @@ declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyTuple_New(i64)
+declare ptr @PyMem_RawMalloc(i64)
+declare void @PyMem_RawFree(ptr)
+declare ptr @PyErr_NoMemory()
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
 declare double @llvm.fabs.f64(double)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
@@ -243,6 +266,7 @@ entry:
   %data = alloca [{MOST} x ptr], align 8
   %numbers = alloca [{MOST} x double], align 8
   %arrays = alloca [{MOST} x ptr], align 8
+  %held = alloca [{MOST} x ptr], align 8
   %buffers = alloca [{MOST} x ptr], align 8
   %first.slot = getelementptr i8, ptr %self, i64 {_ITEMS}
   %first = load ptr, ptr %first.slot, align 8
@@ -371,6 +395,9 @@ elements.read:
   br label %fine
 fine:
   %source = phi ptr [ %elements, %elements.read ], [ %number.slot, %float.read ], [ %number.slot, %single.put ]
+  %kept = phi ptr [ %value, %elements.read ], [ null, %float.read ], [ null, %single.put ]
+  %held.slot = getelementptr ptr, ptr %held, i64 %i
+  store ptr %kept, ptr %held.slot, align 8
   %kept.slot = getelementptr ptr, ptr %data, i64 %i
   store ptr %source, ptr %kept.slot, align 8
   %i.next = add i64 %i, 1
@@ -386,24 +413,11 @@ def _work() -> str:
     """Allocate the outputs, into `%arrays`, and run the kernel."""
     return f"""
 work:
-  br label %operand
-operand:
-  %j = phi i64 [ 0, %work ], [ %j.next, %operand.put ]
-  %operands.done = icmp eq i64 %j, %operands
-  br i1 %operands.done, label %output, label %operand.put
-operand.put:
-  %place.slot = getelementptr i64, ptr %places, i64 %j
-  %place = load i64, ptr %place.slot, align 8
-  %from.slot = getelementptr ptr, ptr %data, i64 %place
-  %from = load ptr, ptr %from.slot, align 8
-  %to.slot = getelementptr ptr, ptr %buffers, i64 %j
-  store ptr %from, ptr %to.slot, align 8
-  %j.next = add i64 %j, 1
-  br label %operand
+  br label %output
 output:
-  %k = phi i64 [ 0, %operand ], [ %k.next, %output.put ]
+  %k = phi i64 [ 0, %work ], [ %k.next, %output.put ]
   %outputs.done = icmp eq i64 %k, %outputs
-  br i1 %outputs.done, label %run, label %output.new
+  br i1 %outputs.done, label %fixed.next, label %output.new
 output.new:
   %row = mul i64 %k, 3
   %description.slot = getelementptr i64, ptr %made, i64 %row
@@ -427,14 +441,117 @@ output.put:
   store i32 %output.sealed, ptr %output.flags.slot, align 4
   %output.data.slot = getelementptr i8, ptr %output.made, i64 {builtin.DATA}
   %output.data = load ptr, ptr %output.data.slot, align 8
-  %buffer.number = add i64 %operands, %k
-  %buffer.slot = getelementptr ptr, ptr %buffers, i64 %buffer.number
-  store ptr %output.data, ptr %buffer.slot, align 8
+  %output.number = add i64 %sources, %k
+  %output.place = getelementptr ptr, ptr %data, i64 %output.number
+  store ptr %output.data, ptr %output.place, align 8
   %k.next = add i64 %k, 1
   br label %output
+fixed.next:
+  %f = phi i64 [ 0, %output ], [ %f.next, %fixed.put ]
+  %fixed.done = icmp eq i64 %f, %constants
+  br i1 %fixed.done, label %block, label %fixed.put
+fixed.put:
+  %fixed.from = getelementptr ptr, ptr %fixed, i64 %f
+  %fixed.data = load ptr, ptr %fixed.from, align 8
+  %before.fixed = add i64 %sources, %outputs
+  %fixed.number = add i64 %before.fixed, %f
+  %fixed.place = getelementptr ptr, ptr %data, i64 %fixed.number
+  store ptr %fixed.data, ptr %fixed.place, align 8
+  %f.next = add i64 %f, 1
+  br label %fixed.next
+block:
+  %has.parts = icmp ne i64 %parts, 0
+  br i1 %has.parts, label %block.new, label %lock
+block.new:
+  %block.made = call ptr @PyMem_RawMalloc(i64 %bytes)
+  %block.failed = icmp eq ptr %block.made, null
+  br i1 %block.failed, label %block.none, label %part
+block.none:
+  %no.memory = call ptr @PyErr_NoMemory()
+  br label %undo
+part:
+  %p = phi i64 [ 0, %block.new ], [ %p.next, %part.put ]
+  %parts.done = icmp eq i64 %p, %parts
+  br i1 %parts.done, label %lock, label %part.put
+part.put:
+  %offset.slot = getelementptr i64, ptr %offsets, i64 %p
+  %offset = load i64, ptr %offset.slot, align 8
+  %part.data = getelementptr i8, ptr %block.made, i64 %offset
+  %before.outputs = add i64 %sources, %outputs
+  %before.parts = add i64 %before.outputs, %constants
+  %part.number = add i64 %before.parts, %p
+  %part.place = getelementptr ptr, ptr %data, i64 %part.number
+  store ptr %part.data, ptr %part.place, align 8
+  %p.next = add i64 %p, 1
+  br label %part
+lock:
+  %memory = phi ptr [ null, %block ], [ %block.made, %part ]
+  %is.long = icmp ne i64 %long, 0
+  br i1 %is.long, label %hold, label %run
+hold:
+  %h = phi i64 [ 0, %lock ], [ %h.next, %hold.one ]
+  %holds.done = icmp eq i64 %h, %sources
+  br i1 %holds.done, label %unlock, label %hold.one
+hold.one:
+  %hold.slot = getelementptr ptr, ptr %held, i64 %h
+  %hold.value = load ptr, ptr %hold.slot, align 8
+  call void @Py_IncRef(ptr %hold.value)
+  %h.next = add i64 %h, 1
+  br label %hold
+unlock:
+  %unlocked = call ptr @PyEval_SaveThread()
+  br label %run
 run:
+  %thread = phi ptr [ null, %lock ], [ %unlocked, %unlock ]
+  br label %step.next
+step.next:
+  %s = phi i64 [ 0, %run ], [ %s.next, %step.run ]
+  %steps.done = icmp eq i64 %s, %steps
+  br i1 %steps.done, label %ran, label %step.read
+step.read:
+  %step.row = mul i64 %s, {_STEP}
+  %phase.slot = getelementptr i64, ptr %step, i64 %step.row
+  %phase = load ptr, ptr %phase.slot, align 8
+  %extent.slot = getelementptr i64, ptr %phase.slot, i64 1
+  %extent = load i64, ptr %extent.slot, align 8
+  %count.slot = getelementptr i64, ptr %phase.slot, i64 2
+  %buffers.count = load i64, ptr %count.slot, align 8
+  %names.slot = getelementptr i64, ptr %phase.slot, i64 3
+  %names = load ptr, ptr %names.slot, align 8
+  br label %buffer
+buffer:
+  %b = phi i64 [ 0, %step.read ], [ %b.next, %buffer.put ]
+  %buffers.done = icmp eq i64 %b, %buffers.count
+  br i1 %buffers.done, label %step.run, label %buffer.put
+buffer.put:
+  %name.slot = getelementptr i64, ptr %names, i64 %b
+  %name = load i64, ptr %name.slot, align 8
+  %from.slot = getelementptr ptr, ptr %data, i64 %name
+  %from = load ptr, ptr %from.slot, align 8
+  %to.slot = getelementptr ptr, ptr %buffers, i64 %b
+  store ptr %from, ptr %to.slot, align 8
+  %b.next = add i64 %b, 1
+  br label %buffer
+step.run:
   call void %phase(ptr %buffers, i64 0, i64 %extent)
-  br label %result"""
+  %s.next = add i64 %s, 1
+  br label %step.next
+ran:
+  call void @PyMem_RawFree(ptr %memory)
+  br i1 %is.long, label %relock, label %result
+relock:
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %let.go
+let.go:
+  %g = phi i64 [ 0, %relock ], [ %g.next, %let.go.one ]
+  %gone = icmp eq i64 %g, %sources
+  br i1 %gone, label %result, label %let.go.one
+let.go.one:
+  %let.slot = getelementptr ptr, ptr %held, i64 %g
+  %let.value = load ptr, ptr %let.slot, align 8
+  call void @Py_DecRef(ptr %let.value)
+  %g.next = add i64 %g, 1
+  br label %let.go"""
 
 
 def _results() -> str:
@@ -471,7 +588,7 @@ tuple.drop:
   br label %undo
 undo:
   %returned = phi ptr [ %only, %single ], [ %tuple, %item ],
-    [ null, %output.new ], [ null, %tuple.new ], [ null, %tuple.drop ]
+    [ null, %output.new ], [ null, %block.none ], [ null, %tuple.new ], [ null, %tuple.drop ]
   br label %drop
 drop:
   %m = phi i64 [ 0, %undo ], [ %m.next, %drop.one ]
