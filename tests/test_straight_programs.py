@@ -76,11 +76,11 @@ PROGRAMS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
         (X, np.float32(0.1)),
     ),
     ("scratch", lambda x: (xarr.sum(x), xarr.argmax(x)), (np.tile(X, 100),)),
-    ("two groups", lambda x: xarr.sum(xarr.sin(x)) / xarr.cumsum(x), (np.tile(X, 70),)),
+    ("two groups", lambda x: xarr.sum(xarr.sin(x)) / xarr.cumsum(x), (np.tile(X, 10),)),
     (
         "all phases",
         lambda x: xarr.exp(x - xarr.max(x)) / xarr.sum(xarr.exp(x - xarr.max(x))),
-        (np.tile(X, 90),),
+        (np.tile(X, 30),),
     ),
     ("a number", lambda x, a: xarr.cumsum(x * a)[::-1] + xarr.arange(1000), (X, 2.5)),
 ]
@@ -127,7 +127,7 @@ def test_what_is_large_or_of_unknown_length_is_not() -> None:
 
 def test_operands_live_while_the_lock_is_free() -> None:
     """Another thread lets go of them meanwhile."""
-    value = np.linspace(0, 1, 100_000)
+    value = np.linspace(0, 1, 10_000)
     jitted = xarr.jit(lambda x: xarr.sum(xarr.sin(x) + xarr.exp(x)))
     x = xarr.asarray(value).evaluate()
     wanted = float(jitted(x))
@@ -157,7 +157,7 @@ def test_operands_live_while_the_lock_is_free() -> None:
 
 
 def test_references_are_counted_without_the_lock() -> None:
-    x = xarr.asarray(np.ones(100_000)).evaluate()
+    x = xarr.asarray(np.ones(30_000)).evaluate()
     jitted = xarr.jit(lambda x, a: xarr.sum(xarr.exp(x) * a))
     jitted(x, 2.5)
     assert inspect.isbuiltin(jitted._replay)

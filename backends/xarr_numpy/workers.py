@@ -115,7 +115,7 @@ def _present() -> _Pool:
 def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int) -> None:
     """Cut the turns into pieces, of which every thread takes the next until there is none."""
     threads = len(pool.workers) + 1
-    piece = max(1, WORTH_A_THREAD // 4 // max(1, cost), -(-extent // (threads * pieces_each)))
+    piece = max(1, WORTH_A_THREAD // 2 // max(1, cost), -(-extent // (threads * pieces_each)))
     if piece > GRAIN:
         piece = -(-piece // GRAIN) * GRAIN
     pieces = iter(range(0, extent, piece))

@@ -97,15 +97,16 @@ def entry_text(name: str, phase: str, count: int, extent: int) -> str:
         f"  br i1 {usable}, label %run, label %no",
         "run:",
         f"  call void @{phase}(ptr %buffers, i64 0, i64 {extent})",
-        *_returned("_Py_TrueStruct"),
+        *returned("_Py_TrueStruct"),
         "no:",
-        *_returned("_Py_FalseStruct"),
+        *returned("_Py_FalseStruct"),
         "}",
     ]
     return "\n".join(lines)
 
 
-def _returned(name: str) -> list[str]:
+def returned(name: str) -> list[str]:
+    """The lines that return True or False."""
     if not _COUNTED:
         return [f"  ret ptr @{name}"]
     register = f"%{name}.count"

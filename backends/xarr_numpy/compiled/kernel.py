@@ -11,6 +11,7 @@ import numpy as np
 from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
 from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop, copied
+from xarr.compiler.scalars import in_order
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
 from xarr.ir import ops
@@ -18,7 +19,7 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, builtin, emitter, window_kernels
+from xarr_numpy.compiled import addresses, assembler, builtin, emitter, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.straight import SOON, Part
 from xarr_numpy.memory import pool
@@ -27,6 +28,8 @@ Array = np.ndarray[Any, Any]
 
 #: Bytes that groups may take at once, whatever the operations one by one do.
 LITTLE: Final = 2**20
+#: Operations that take as long as a cheap element takes to be read and written.
+OPERATIONS_OF_AN_ELEMENT: Final = 16
 
 
 def computes(node: Node) -> bool:
@@ -153,21 +156,23 @@ class CompiledKernel:
 
         What is read-only, or does not lie in row-major order, is not written to.
         """
-        inputs = [np.ascontiguousarray(operand) for operand in operands]
-        taken = {result: inputs[k] for result, k in pairs if operands[k].flags.carray}
+        taken = {result: operands[k] for result, k in pairs if operands[k].flags.carray}
         outputs = [
             taken[number].view(dtype).reshape(shape) if number in taken else pool.empty(shape, dtype)
             for number, (shape, dtype) in enumerate(self._shapes)
         ]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
-        pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
+        pointers = self._pointers()
         address = ctypes.addressof(pointers)
+        # Arrays that are copied for the call must live as long as it does.
+        copies = addresses.collect(address, operands, (*outputs, *scratch))
         there = [(result, k) for result, k in pairs if result in taken]
-        for copies, (function, extent, cost, pieces_each, least) in zip(
+        for copy, (function, extent, cost, pieces_each, least) in zip(
             self._copies, self._phases, strict=True
         ):
-            if copies is None or copies not in there:
+            if copy is None or copy not in there:
                 workers.run(function, address, extent, cost, pieces_each, least)
+        del copies
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __str__(self) -> str:
@@ -186,7 +191,7 @@ def _ranges(phase: Loop) -> tuple[int, int]:
 
 
 def _turn_cost(phase: Loop) -> int:
-    """About how many elements one turn of the outermost loop computes."""
+    """About how many elements one turn of the outermost loop computes, costly ones counted several times."""
     if phase.bounds:  # the body is shared among all turns
         return sum(_elements(part) for part in phase.body if isinstance(part, Loop)) // _extent(phase)
     return _elements(phase) // max(1, _extent(phase))
@@ -194,4 +199,5 @@ def _turn_cost(phase: Loop) -> int:
 
 def _elements(loop: Loop) -> int:
     inner = [_elements(part) for part in loop.body if isinstance(part, Loop)]
-    return loop.most_turns * max(1, sum(inner))
+    own = len(in_order(*loop.roots())) // OPERATIONS_OF_AN_ELEMENT
+    return loop.most_turns * max(1, own + sum(inner))
