@@ -42,7 +42,7 @@ _MODULES: Final = {
     "compiled": "xarr_numpy.compiled.kernel",
     "loops": "xarr_numpy.compiled.loop_kernel",
     "repeated": "xarr_numpy.compiled.repeated",
-    "replay": "xarr_numpy.compiled.replay",
+    "replay": "xarr_numpy.compiled.builtin_replay",
     "sequential": "xarr_numpy.compiled.sequential",
     "straight": "xarr_numpy.compiled.straight",
     "tiles": "xarr_numpy.tiles",

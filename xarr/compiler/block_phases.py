@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from xarr.compiler.elements import Source
-from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load
-from xarr.compiler.nest_loops import Loops, gather, nested
+from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load, nested
+from xarr.compiler.nest_loops import Loops, gather
 from xarr.compiler.scalars import INT64, DType, Value
 from xarr.ir.graph import Node
 
@@ -46,7 +46,7 @@ class BlockPhases(Loops):
         if last:
             loops = [self.loop(run) for run in nest.runs]
             self.put(loops[-1], last)
-            yield nested(loops)
+            yield nested(loops)[0]
 
     def _blocks(
         self, stage: int, reductions: list[Node]
@@ -79,7 +79,7 @@ class BlockPhases(Loops):
         """For each kept index the reduced dimensions of a block, gathered in registers."""
         kept = self._kept_loops(around)
         loops = self._block_loops(around.index, rows)
-        kept.body.append(nested(loops))
+        kept.body.append(nested(loops)[0])
         self.put(loops[-1], self.inner_outputs(stage))
         elements = self.elements(loops[-1])
         gather(self.values, loops, [self.accumulator(elements, each.node) for each in partials])
@@ -95,7 +95,7 @@ class BlockPhases(Loops):
             for buffer, start in zip(each.buffers, starts, strict=True):
                 first.body.append(Store(buffer, self._partial_place(around), start))
         loops = self._block_loops(around.index, rows)
-        around.body.append(nested(loops))
+        around.body.append(nested(loops)[0])
         innermost = self._kept_loops(loops[-1])
         self.put(innermost, self.inner_outputs(stage))
         elements = self.elements(innermost)
@@ -110,7 +110,7 @@ class BlockPhases(Loops):
     def _kept_loops(self, around: Loop) -> Loop:
         """Loops over the kept dimensions inside `around`; the innermost."""
         loops = [self.loop(run) for run in self.nest.kept_runs]
-        around.body.extend([nested(loops)] if loops else [])
+        around.body.extend([nested(loops)[0]] if loops else [])
         return loops[-1] if loops else around
 
     def _block_loops(self, block: Value, rows: int) -> list[Loop]:

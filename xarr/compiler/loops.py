@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -226,6 +227,13 @@ class Kernel:
 
     def __str__(self) -> str:
         return "\n".join(_Writer(self).lines)
+
+
+def nested(loops: Sequence[Loop]) -> Sequence[Loop]:
+    """The loops, each put into the one before."""
+    for outer, inner in pairwise(loops):
+        outer.body.append(inner)
+    return loops
 
 
 def index_value(values: Values, name: str) -> Value:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 from typing import Final, Literal, TypeAlias
 
 from xarr.compiler.accumulators import Combination, combination
-from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, row_major
+from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, given, row_major
 from xarr.compiler.groups import CHEAP, MOVES
-from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Search, Store, index_value, load
+from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Search, Store, index_value, load, nested
 from xarr.compiler.packing import Lane, Packing
 from xarr.compiler.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.transposed_tiles import LEAST, MANY, Tiles
@@ -492,7 +492,7 @@ class Loops:
             left = width % 2 if not sizes else 0
         chains = 1 if vector or found.in_order or (width - left) % 2 else 2
         loops.append(self._inner_loop("k", width // chains, vector))
-        self.here.body.append(nested(loops))
+        self.here.body.append(nested(loops)[0])
         inner = self.elements(loops[-1])
         gathered = []
         for chain in range(chains):
@@ -513,18 +513,6 @@ class Loops:
         if isinstance(extent, int):
             self.nest.packing.extents[loop.index] = extent
         return loop
-
-
-def given(value: Value) -> Source:
-    """A source for a node that has one element in each turn."""
-    return lambda index, predicate: value
-
-
-def nested(loops: Sequence[Loop]) -> Loop:
-    """The loops put into one another; the outermost."""
-    for before, after in pairwise(loops):
-        before.body.append(after)
-    return loops[0]
 
 
 def gather(values: Values, loops: list[Loop], gathered: list[Accumulator]) -> None:

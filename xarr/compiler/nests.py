@@ -22,12 +22,11 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Final
 
-from xarr.compiler import scatters
 from xarr.compiler.block_phases import BLOCK, MOST_LOCAL, BlockPhases
 from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype
 from xarr.compiler.groups import CHEAP, MOVES
-from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
-from xarr.compiler.nest_loops import Loops, Nest, Run, gather, nested
+from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
+from xarr.compiler.nest_loops import Loops, Nest, Run, gather
 from xarr.compiler.packing import PANEL, Lane, panel_extent
 from xarr.compiler.scalars import BOOL, Value
 from xarr.compiler.transposed_tiles import TILE, Tiles
@@ -46,9 +45,7 @@ TALL: Final = 256
 
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
-    """The loop program of a group."""
-    if any(isinstance(node.op, ops.Scatter) for node in fusion.computation.results):
-        return scatters.build(fusion, lower)
+    """The loop program of a group of element-wise operations and reductions."""
     merged = _merged_axes(fusion, lower)
     nest = Nest(fusion, lower, merged)
     kernel = _kernel(nest)
@@ -189,7 +186,7 @@ class _Whole(Loops):
         totals: dict[Node, Sequence[Value]] = {}
         if gathered or inner:
             loops = self._reduced_loops()
-            around.body.append(nested(loops))
+            around.body.append(nested(loops)[0])
             self.put(loops[-1], inner)
             elements = self.elements(loops[-1])
             found = [self.accumulator(elements, node) for node in gathered]

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
+from xarr.compiler.group_programs import build
 from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop, copied
 from xarr.compiler.scalars import in_order
@@ -66,7 +67,7 @@ def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Gr
 
 def describe(fusion: ops.Fusion) -> str:
     """The memory traffic of a group's loops."""
-    return str(traffic(window_kernels.build(fusion)))
+    return str(traffic(build(fusion, lower)))
 
 
 class CompiledKernel:
@@ -76,7 +77,7 @@ class CompiledKernel:
     """
 
     def __init__(self, fusion: ops.Fusion) -> None:
-        self.program: Kernel = window_kernels.build(fusion)
+        self.program: Kernel = build(fusion, lower)
         self.text, names = emitter.emit(self.program)
         graph = fusion.computation
         self._shapes = [(node.shape, node.dtype) for node in graph.results]
@@ -98,8 +99,8 @@ class CompiledKernel:
         work = [_extent(phase) * _turn_cost(phase) for phase in phases]
         if max(work) >= workers.WORTH_A_THREAD:
             return None
-        addresses = [self._code.addresses[name] for name in self._names]
-        pairs = zip(addresses, map(_extent, phases), strict=True)
+        functions = [self._code.addresses[name] for name in self._names]
+        pairs = zip(functions, map(_extent, phases), strict=True)
         scratch = [size * dtype.itemsize for size, dtype in self._scratch]
         return Part(tuple(pairs), tuple(scratch), sum(work), self._code)
 

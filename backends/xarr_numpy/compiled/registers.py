@@ -7,7 +7,7 @@ from typing import Final
 
 from xarr.compiler.loops import Access, Affine, Buffer, Kernel, Loop, Store
 from xarr.compiler.scalars import BOOL, INT64, DType, Value
-from xarr_numpy.compiled.instructions import Block, Lines, element_type, register_type
+from xarr_numpy.compiled.instructions import Block, Lines, element_type, mangled, register_type
 
 #: Bytes of a vector register.
 REGISTER: Final = 64
@@ -370,10 +370,3 @@ class Registers(Lines):
             self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
         else:
             self.write(f"store {kind} {register}, ptr {address}, align {align}")
-
-
-def mangled(kind: str) -> str:
-    """The suffix by which an intrinsic is named for vectors of a kind."""
-    count, element = kind.strip("<>").split(" x ")
-    names = {"half": "f16", "float": "f32", "double": "f64"}
-    return f"v{count}{names.get(element, element)}"

@@ -1,4 +1,4 @@
-"""Programs of little work as a table of steps, which one built-in function runs (xarr_numpy.compiled.replay).
+"""Programs of little work as a table of steps, which one built-in function runs (xarr_numpy.compiled.builtin_replay).
 
 Such a program is made of kernels and native loops, each too small to be shared among threads.  Every buffer has
 a slot; those in between are parts of one block of memory.
