@@ -176,6 +176,12 @@ from xarr.functions.elementwise_functions import (
     true_divide as true_divide,
     trunc as trunc,
 )
+from xarr.functions.indexing_functions import (
+    choose as choose,
+    compress as compress,
+    take as take,
+    take_along_axis as take_along_axis,
+)
 from xarr.functions.linear_algebra_functions import (
     dot as dot,
     inner as inner,
@@ -225,6 +231,9 @@ from xarr.functions.manipulation_functions import (
 from xarr.functions.searching_functions import (
     argmax as argmax,
     argmin as argmin,
+    argwhere as argwhere,
+    flatnonzero as flatnonzero,
+    nonzero as nonzero,
     where as where,
 )
 from xarr.functions.sorting_functions import (
@@ -273,6 +282,8 @@ from xarr.shapes import (
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.functions.routines.index_builders import *
+    from xarr.functions.routines.placing import *
     from xarr.functions.routines.windows import *
     from xarr.transforms.jit import jit as jit
 
@@ -284,6 +295,10 @@ __version__ = "0.1.0"
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
+    "functions.routines.index_builders": "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices "
+    "mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from "
+    "unravel_index",
+    "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "random": "",
     "stablehlo": "",
