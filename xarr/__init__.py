@@ -176,6 +176,12 @@ from xarr.functions.elementwise_functions import (
     true_divide as true_divide,
     trunc as trunc,
 )
+from xarr.functions.indexing_functions import (
+    choose as choose,
+    compress as compress,
+    take as take,
+    take_along_axis as take_along_axis,
+)
 from xarr.functions.linear_algebra_functions import (
     dot as dot,
     inner as inner,
@@ -224,6 +230,9 @@ from xarr.functions.manipulation_functions import (
 from xarr.functions.searching_functions import (
     argmax as argmax,
     argmin as argmin,
+    argwhere as argwhere,
+    flatnonzero as flatnonzero,
+    nonzero as nonzero,
     searchsorted as searchsorted,
     where as where,
 )
@@ -275,9 +284,11 @@ if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
+    from xarr.functions.routines.index_builders import *
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
+    from xarr.functions.routines.placing import *
     from xarr.functions.routines.windows import *
     from xarr.functions.set_functions import (
         isin as isin,
@@ -307,6 +318,10 @@ _LATE_MODULES: _typing.Final = {
         "argpartition lexsort median partition percentile quantile sort_complex"
     ),
     "functions.routines.padding": "pad",
+    "functions.routines.index_builders": "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices "
+    "mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from "
+    "unravel_index",
+    "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",

@@ -20,6 +20,7 @@ from xarr.functions import (
     statistical_functions as statistical,
 )
 from xarr.indexing.at import At
+from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.types import TensorType
@@ -77,7 +78,7 @@ def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
     return method
 
 
-class Array(Handle):
+class Array(IndexingMethods):
     """An n-dimensional array of numbers whose value is computed when somebody looks.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:

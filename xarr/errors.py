@@ -84,6 +84,10 @@ class AmbiguousBroadcastWarning(BroadcastWarning):
     """More than one alignment fits; NumPy silently took the trailing one."""
 
 
+class DroppedUpdateWarning(UserWarning):
+    """The result of `x.at[…].set(…)` or the like was dropped by the statement that made it; x is as it was."""
+
+
 class RecompilationWarning(UserWarning):
     """A jitted function was compiled more often than `config.jit_warn_compilations`."""
 
