@@ -5,6 +5,8 @@ working.  Messages follow one pattern: the op as the user wrote it, the label of
 constraint where there is one, what was wanted, what was got, and a fix that works.
 """
 
+import numpy as np
+
 
 class XarrError(Exception):
     """Base of all xarr errors."""
@@ -56,6 +58,10 @@ class BackendError(XarrError, RuntimeError):
 
 class EvaluationError(XarrError, RuntimeError):
     """A backend failed while running a graph; names the source line that built the node."""
+
+
+class LinAlgError(XarrError, np.linalg.LinAlgError):
+    """A matrix is singular, not positive definite, or an iteration did not converge."""
 
 
 class ParseError(XarrError, ValueError):
