@@ -142,9 +142,11 @@ def svd(a: Array, full_matrices: bool, compute_uv: bool, declared: Any) -> Array
     if compute_uv:
         routine = lambda x: tuple(np.linalg.svd(x, full_matrices))  # noqa: E731
         (left, values, right), failed = by_lapack(routine, (u, s, vh), a)
-        return a, values, left, right, failed.astype(_INT32)
-    (values,), failed = by_lapack(np.linalg.svdvals, (s,), a)
-    return a, values, _nothing(u), _nothing(vh), failed.astype(_INT32)
+    else:
+        (values,), failed = by_lapack(np.linalg.svdvals, (s,), a)
+        left, right = _nothing(u), _nothing(vh)
+    info = (failed | np.isnan(values).any(-1)).astype(_INT32)
+    return a, values, left, right, np.asarray(info)
 
 
 def _nothing(declared: Any) -> Array:

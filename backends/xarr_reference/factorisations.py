@@ -184,13 +184,15 @@ def _orthogonalised(matrix: Array) -> tuple[Array, Array, Array, bool]:
     work, size = matrix.copy(), matrix.shape[1]
     v = np.eye(size, dtype=work.dtype)
     eps = np.finfo(work.dtype).eps
+    # Columns of rounding errors alone have no direction.
+    least = (eps * max(np.abs(work).max(initial=0), np.finfo(work.dtype).tiny)) ** 2
     for _ in range(_ROUNDS):
         still = bool(np.isfinite(work).all())
         for p in range(size):
             for q in range(p + 1, size):
                 alpha, beta = (np.vdot(work[:, i], work[:, i]).real for i in (p, q))
                 gamma = np.vdot(work[:, p], work[:, q])
-                if abs(gamma) > eps * np.sqrt(alpha) * np.sqrt(beta):
+                if min(alpha, beta) > least and abs(gamma) > eps * np.sqrt(alpha) * np.sqrt(beta):
                     still = False
                     rotation = _rotation(alpha, beta, gamma)
                     work[:, [p, q]] = work[:, [p, q]] @ rotation
@@ -200,7 +202,7 @@ def _orthogonalised(matrix: Array) -> tuple[Array, Array, Array, bool]:
                 np.array([np.vdot(work[:, i], work[:, i]).real for i in range(size)], v.real.dtype)
             )
             order = sorted(range(size), key=lambda i: -values[i])
-            kept = [i for i in order if values[i] > 0]
+            kept = [i for i in order if values[i] ** 2 > least]
             return work[:, kept] / values[kept], values[order], v[:, order], True
     nothing = np.full(size, np.nan, v.real.dtype)
     return np.full_like(matrix, np.nan), nothing, np.full_like(v, np.nan), False
@@ -252,7 +254,7 @@ def _schur(matrix: Array) -> tuple[Array, Array, bool]:
         for count in range(_ROUNDS):
             if not np.isfinite(t).all():
                 return np.full_like(t, np.nan), q, False
-            if np.abs(t[end, :end]).sum() <= eps * np.abs(np.diag(t)).sum():
+            if np.abs(t[end, :end]).sum() <= eps * np.abs(t).sum():
                 t[end, :end] = 0
                 break
             # An unusual shift now and then, where the usual one goes in circles.
