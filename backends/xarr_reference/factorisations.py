@@ -257,10 +257,10 @@ def _schur(matrix: Array) -> tuple[Array, Array, bool]:
             if np.abs(t[end, :end]).sum() <= eps * np.abs(t).sum():
                 t[end, :end] = 0
                 break
-            # An unusual shift now and then, where the usual one goes in circles.
-            shift = (
-                _nearer(t[end - 1 : end + 1, end - 1 : end + 1]) if count % 10 != 9 else abs(t[end, end - 1])
-            )
+            shift = _nearer(t[end - 1 : end + 1, end - 1 : end + 1])
+            if count % 10 == 9:
+                # Where the usual shift goes in circles, another one leads out.
+                shift = np.abs(t[end, :end]).sum()
             block = slice(0, end + 1)
             rotation, triangle = _unitary(t[block, block] - shift * np.eye(end + 1))
             t[block, block] = triangle @ rotation + shift * np.eye(end + 1)
