@@ -70,6 +70,10 @@ class LinAlgError(XarrError, np.linalg.LinAlgError):
     """A matrix is singular, not positive definite, or an iteration did not converge."""
 
 
+class MatrixShapeError(ShapeError, LinAlgError):
+    """Shapes of which `xarr.linalg` makes nothing, for which NumPy raises its LinAlgError."""
+
+
 class ParseError(XarrError, ValueError):
     """Text could not be parsed; says where and what was expected."""
 
