@@ -283,8 +283,11 @@ from xarr.shapes import (
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.functions.diagonals import diagflat as diagflat, diagonal as diagonal, trace as trace
+    from xarr.functions.einsum import einsum as einsum, einsum_path as einsum_path
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
     from xarr.functions.routines.index_builders import *
+    from xarr.functions.products import cross as cross, kron as kron, matvec as matvec, vecmat as vecmat
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
@@ -308,8 +311,11 @@ __version__ = "0.1.0"
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
+    "functions.diagonals": "diagflat diagonal trace",
+    "functions.einsum": "einsum einsum_path",
     "functions.inspection_functions": "__array_namespace_info__",
     "fft": "",
+    "functions.products": "cross kron matvec vecmat",
     "functions.routines.nan_functions": (
         "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
         "nanquantile nanstd nansum nanvar"

@@ -5,6 +5,8 @@ working.  Messages follow one pattern: the op as the user wrote it, the label of
 constraint where there is one, what was wanted, what was got, and a fix that works.
 """
 
+import numpy as np
+
 
 def counted(number: int, noun: str) -> str:
     """A number of things in a message: `1 element`, `2 elements`, `2 entries`."""
@@ -66,6 +68,14 @@ class BackendError(XarrError, RuntimeError):
 
 class EvaluationError(XarrError, RuntimeError):
     """A backend failed while running a graph; names the source line that built the node."""
+
+
+class LinAlgError(XarrError, np.linalg.LinAlgError):
+    """A matrix is singular, not positive definite, or an iteration did not converge."""
+
+
+class MatrixShapeError(ShapeError, LinAlgError):
+    """Shapes of which `xarr.linalg` makes nothing, for which NumPy raises its LinAlgError."""
 
 
 class ParseError(XarrError, ValueError):
