@@ -121,7 +121,7 @@ class _Held:
     def __init__(self, capsule: object, device: tuple[int, int]) -> None:
         self._capsule, self._device = capsule, device
 
-    def __dlpack__(self, **options: Any) -> object:
+    def __dlpack__(self, **options: Any) -> Any:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
