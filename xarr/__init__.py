@@ -205,7 +205,6 @@ from xarr.functions.manipulation_functions import (
     hstack as hstack,
     matrix_transpose as matrix_transpose,
     moveaxis as moveaxis,
-    pad as pad,
     permute_dims as permute_dims,
     ravel as ravel,
     repeat as repeat,
@@ -276,6 +275,9 @@ if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
+    from xarr.functions.routines.nan_functions import *
+    from xarr.functions.routines.order_statistics import *
+    from xarr.functions.routines.padding import *
     from xarr.functions.routines.windows import *
     from xarr.functions.set_functions import (
         isin as isin,
@@ -296,6 +298,15 @@ _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
     "functions.inspection_functions": "__array_namespace_info__",
+    "fft": "",
+    "functions.routines.nan_functions": (
+        "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
+        "nanquantile nanstd nansum nanvar"
+    ),
+    "functions.routines.order_statistics": (
+        "argpartition lexsort median partition percentile quantile sort_complex"
+    ),
+    "functions.routines.padding": "pad",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",

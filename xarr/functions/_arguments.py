@@ -58,11 +58,6 @@ def backend_of(device: Device) -> AbstractBackend:
     return backends.get(device)
 
 
-def fresh(array: Array) -> Array:
-    """Another handle on the same value, so that writing to the one leaves the other alone."""
-    return wrap(array._node, array._backend)
-
-
 def moved(array: Array, device: Device) -> Array:
     """`array` on `device`, itself if it is there or `device` is None."""
     if device is None:

@@ -9,7 +9,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import INTEGER
 from xarr.errors import DTypeError, ShapeError, TracedValueError
-from xarr.functions._arguments import fresh
+from xarr.functions._core import fresh
 from xarr.functions.searching_functions import searchsorted
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host

@@ -23,8 +23,8 @@ from xarr.dtypes import (
 )
 from xarr.errors import DTypeError, InputError, ValueRangeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import Device, converted, filled, fresh, moved
-from xarr.functions._core import DType, as_array, common_dtype, is_weak
+from xarr.functions._arguments import Device, converted, filled, moved
+from xarr.functions._core import DType, as_array, common_dtype, fresh, is_weak
 from xarr.lax.core import ArrayLike
 from xarr.shapes import check_sizes
 

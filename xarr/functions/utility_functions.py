@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
 from xarr.errors import InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, fresh
-from xarr.functions._core import as_array, broadcasted, promoted
+from xarr.functions._arguments import converted, filled
+from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.statistical_functions import all as all_of
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
