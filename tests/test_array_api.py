@@ -104,7 +104,9 @@ def test_every_call_of_the_standard_is_taken(name: str) -> None:
     places = [one for one in theirs if one.kind is not one.KEYWORD_ONLY]
     if not any(one.kind is one.VAR_POSITIONAL for one in theirs):
         ours.bind(*places)
-    for one in theirs:
+    for place, one in enumerate(theirs):
+        if one.kind is one.POSITIONAL_OR_KEYWORD:
+            assert list(ours.parameters)[place] == one.name
         if one.kind is one.KEYWORD_ONLY:
             positional = [each for each in places if each.kind is not each.VAR_POSITIONAL]
             ours.bind(*positional, **{one.name: None})
