@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import backend as backends, indexing, lazy
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, canonical
+from xarr.dtypes import COMPLEX, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
+    _dlpack,
     elementwise_functions as elementwise,
     linear_algebra_functions as linear_algebra,
     manipulation_functions as manipulation,
@@ -19,6 +20,7 @@ from xarr.functions import (
     sorting_functions as sorting,
     statistical_functions as statistical,
 )
+from xarr.functions._arguments import backend_of
 from xarr.indexing.at import At
 from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
@@ -129,9 +131,13 @@ class Array(IndexingMethods):
 
     @property
     def device(self) -> str:
-        """The device it lives on, by the Array API standard."""
+        """Where it lives, as `device=` takes it, by the Array API standard.
+
+        That is the name of the device, or of the backend where the device alone would mean another one.
+        """
         owner = backends.default() if self._backend is None else self._backend
-        return owner.devices()[0]
+        name = owner.devices()[0]
+        return name if backend_of(name) is owner else owner.name
 
     @property
     def layout(self) -> Layout | None:
@@ -259,18 +265,14 @@ class Array(IndexingMethods):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        if self.dtype in EXTENDED_FLOAT:
-            raise BufferError(
-                f"NumPy does not exchange {self.dtype} by DLPack: give x.astype('float32'), or the bits by "
-                "xarr.lax.bitcast_convert_type"
-            )
-        host = lazy.to_host(self)
-        if max_version is None or max_version[0] < 1:
-            host = host.copy()  # protocols before 1.0 cannot say "read-only"
-        return host.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        """A capsule with the value, computed if need be, in the memory of the CPU.
+
+        See `xarr.functions._dlpack.exported` for what is lent and what is copied.
+        """
+        return _dlpack.exported(lazy.to_host(self), stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return lazy.to_host(self).__dlpack_device__()
+        return _dlpack.CPU
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._node.tensor_type.dynamic:
@@ -292,8 +294,16 @@ class Array(IndexingMethods):
         return lazy.moved(self, backends.get(backend))
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
-        """The array itself for its own device; a device name or backend name otherwise."""
-        return self.copy() if device in (self.device, self.backend) else self.to(device)
+        """The same values on a device, given by its name or that of a backend.
+
+        Raises BackendError for an unknown name, InputError for a `stream`, which no device here has.
+        Source: Array API, `to_device`.
+        """
+        if stream is not None:
+            raise InputError(
+                f"to_device: wanted stream=None, as {self.device} has no streams, got {stream!r}"
+            )
+        return self.copy() if device == self.device else lazy.moved(self, backend_of(device))
 
     def astype(self, dtype: DTypeLike, copy: bool = True) -> Array:
         """Converted to `dtype`.  `copy=False` returns the array itself if nothing changes."""
