@@ -273,6 +273,7 @@ from xarr.shapes import (
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.functions.routines.histograms import *
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.windows import *
@@ -286,6 +287,9 @@ __version__ = "0.1.0"
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
+    "functions.routines.histograms": (
+        "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
+    ),
     "functions.routines.nan_functions": (
         "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
         "nanquantile nanstd nansum nanvar"
