@@ -20,12 +20,14 @@ from xarr.functions import (
     statistical_functions,
     utility_functions,
 )
+from xarr.functions.routines import padding
 
 SECTIONS = (
     creation_functions,
     data_type_functions,
     linear_algebra_functions,
     manipulation_functions,
+    padding,
     searching_functions,
     sorting_functions,
     statistical_functions,
