@@ -274,8 +274,8 @@ from xarr.shapes import (
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
-    from xarr.functions.routines.histograms import *
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
+    from xarr.functions.routines.histograms import *
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
