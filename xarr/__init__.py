@@ -275,6 +275,8 @@ if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
+    from xarr.functions.routines.correlations import *
+    from xarr.functions.routines.differences import *
     from xarr.functions.routines.histograms import *
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
@@ -298,6 +300,8 @@ __version__ = "0.1.0"
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
+    "functions.routines.correlations": "convolve corrcoef correlate cov",
+    "functions.routines.differences": "ediff1d gradient interp trapezoid unwrap",
     "functions.routines.histograms": (
         "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
     ),
