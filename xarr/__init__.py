@@ -275,9 +275,13 @@ if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
+    from xarr.functions.routines.bits import *
     from xarr.functions.routines.correlations import *
     from xarr.functions.routines.differences import *
+    from xarr.functions.routines.floating_point import *
     from xarr.functions.routines.histograms import *
+    from xarr.functions.routines.logic import *
+    from xarr.functions.routines.mathematical_functions import *
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
@@ -300,8 +304,14 @@ __version__ = "0.1.0"
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
+    "functions.routines.bits": "base_repr binary_repr bitwise_count packbits unpackbits",
     "functions.routines.correlations": "convolve corrcoef correlate cov",
     "functions.routines.differences": "ediff1d gradient interp trapezoid unwrap",
+    "functions.routines.floating_point": "frexp ldexp modf spacing",
+    "functions.routines.logic": "iscomplex iscomplexobj isneginf isposinf isreal isrealobj",
+    "functions.routines.mathematical_functions": (
+        "angle float_power gcd heaviside i0 lcm logaddexp2 nan_to_num real_if_close sinc"
+    ),
     "functions.routines.histograms": (
         "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
     ),
@@ -315,7 +325,7 @@ _LATE_MODULES: _typing.Final = {
         "argpartition lexsort median partition percentile quantile sort_complex"
     ),
     "functions.routines.padding": "pad",
-    "functions.routines.windows": "bartlett blackman hamming hanning",
+    "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
     "stablehlo": "",
