@@ -285,6 +285,7 @@ if _typing.TYPE_CHECKING:
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
+    from xarr.functions.routines.polynomials import *
     from xarr.functions.routines.windows import *
     from xarr.functions.set_functions import (
         isin as isin,
@@ -325,6 +326,7 @@ _LATE_MODULES: _typing.Final = {
         "argpartition lexsort median partition percentile quantile sort_complex"
     ),
     "functions.routines.padding": "pad",
+    "functions.routines.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
     "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
