@@ -292,6 +292,17 @@ if _typing.TYPE_CHECKING:
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
     from xarr.functions.routines.placing import *
+    from xarr.functions.routines.bits import *
+    from xarr.functions.routines.correlations import *
+    from xarr.functions.routines.differences import *
+    from xarr.functions.routines.floating_point import *
+    from xarr.functions.routines.histograms import *
+    from xarr.functions.routines.logic import *
+    from xarr.functions.routines.mathematical_functions import *
+    from xarr.functions.routines.nan_functions import *
+    from xarr.functions.routines.order_statistics import *
+    from xarr.functions.routines.padding import *
+    from xarr.functions.routines.polynomials import *
     from xarr.functions.routines.windows import *
     from xarr.functions.set_functions import (
         isin as isin,
@@ -313,6 +324,17 @@ _LATE_MODULES: _typing.Final = {
     "explanation.program": "explain explain_broadcast",
     "functions.diagonals": "diagflat diagonal trace",
     "functions.einsum": "einsum einsum_path",
+    "functions.routines.bits": "base_repr binary_repr bitwise_count packbits unpackbits",
+    "functions.routines.correlations": "convolve corrcoef correlate cov",
+    "functions.routines.differences": "ediff1d gradient interp trapezoid unwrap",
+    "functions.routines.floating_point": "frexp ldexp modf spacing",
+    "functions.routines.logic": "iscomplex iscomplexobj isneginf isposinf isreal isrealobj",
+    "functions.routines.mathematical_functions": (
+        "angle float_power gcd heaviside i0 lcm logaddexp2 nan_to_num real_if_close sinc"
+    ),
+    "functions.routines.histograms": (
+        "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
+    ),
     "functions.inspection_functions": "__array_namespace_info__",
     "fft": "",
     "functions.products": "cross kron matvec vecmat",
@@ -329,6 +351,8 @@ _LATE_MODULES: _typing.Final = {
     "unravel_index",
     "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
     "functions.routines.windows": "bartlett blackman hamming hanning",
+    "functions.routines.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
+    "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
     "stablehlo": "",
