@@ -273,6 +273,7 @@ if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.routines.padding import *
+    from xarr.functions.routines.rearranging import *
     from xarr.functions.routines.windows import *
     from xarr.transforms.jit import jit as jit
 
@@ -285,6 +286,7 @@ _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
     "functions.routines.padding": "pad",
+    "functions.routines.rearranging": "append block delete insert resize rollaxis trim_zeros",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "random": "",
     "stablehlo": "",
