@@ -274,6 +274,7 @@ if _typing.TYPE_CHECKING:
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.routines.padding import *
     from xarr.functions.routines.rearranging import *
+    from xarr.functions.routines.sets import *
     from xarr.functions.routines.windows import *
     from xarr.transforms.jit import jit as jit
 
@@ -287,6 +288,7 @@ _LATE_MODULES: _typing.Final = {
     "explanation.program": "explain explain_broadcast",
     "functions.routines.padding": "pad",
     "functions.routines.rearranging": "append block delete insert resize rollaxis trim_zeros",
+    "functions.routines.sets": "intersect1d setdiff1d setxor1d union1d unique",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "random": "",
     "stablehlo": "",
