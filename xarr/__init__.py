@@ -224,6 +224,7 @@ from xarr.functions.manipulation_functions import (
 from xarr.functions.searching_functions import (
     argmax as argmax,
     argmin as argmin,
+    searchsorted as searchsorted,
     where as where,
 )
 from xarr.functions.sorting_functions import (
@@ -253,6 +254,7 @@ from xarr.functions.statistical_functions import (
 from xarr.functions.utility_functions import (
     allclose as allclose,
     array_equal as array_equal,
+    diff as diff,
     isclose as isclose,
 )
 from xarr.lazy import (
@@ -272,13 +274,24 @@ from xarr.shapes import (
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
+    from xarr.functions.routines.nan_functions import *
+    from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
     from xarr.functions.routines.rearranging import *
     from xarr.functions.routines.sets import *
     from xarr.functions.routines.windows import *
+    from xarr.functions.set_functions import (
+        isin as isin,
+        unique_all as unique_all,
+        unique_counts as unique_counts,
+        unique_inverse as unique_inverse,
+        unique_values as unique_values,
+    )
     from xarr.transforms.jit import jit as jit
 
 newaxis = None
+__array_api_version__ = "2025.12"
 __version__ = "0.1.0"
 
 #: What is imported when it is first asked for, so that `import xarr` stays short: from a module below
@@ -286,10 +299,20 @@ __version__ = "0.1.0"
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.program": "explain explain_broadcast",
+    "functions.inspection_functions": "__array_namespace_info__",
+    "fft": "",
+    "functions.routines.nan_functions": (
+        "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
+        "nanquantile nanstd nansum nanvar"
+    ),
+    "functions.routines.order_statistics": (
+        "argpartition lexsort median partition percentile quantile sort_complex"
+    ),
     "functions.routines.padding": "pad",
     "functions.routines.rearranging": "append block delete insert resize rollaxis trim_zeros",
     "functions.routines.sets": "intersect1d setdiff1d setxor1d union1d unique",
     "functions.routines.windows": "bartlett blackman hamming hanning",
+    "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
     "stablehlo": "",
     "transforms.jit": "jit",

@@ -19,6 +19,7 @@ from xarr.functions import (
     sorting_functions as sorting,
     statistical_functions as statistical,
 )
+from xarr.indexing.at import At
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.types import TensorType
@@ -311,10 +312,10 @@ class Array(Handle):
         self._show(indexing.update(self, index, value))
 
     @property
-    def at(self) -> indexing.At:
-        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.AtIndex`."""
+    def at(self) -> At:
+        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.at.AtIndex`."""
         refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
-        return indexing.At(self)
+        return At(self)
 
     def _become(self, result: Array) -> Array:
         """In-place arithmetic: keep shape and element type, as NumPy does."""

@@ -2,7 +2,6 @@
 
 from tests.support.numpy_records import Record
 
-
 RECORDS = {
     "pad": Record(
         (

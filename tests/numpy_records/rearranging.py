@@ -6,9 +6,6 @@ RECORDS = {
     "append": Record(
         ("xp.append(x, y)", "xp.append(x, 1)", "xp.append(x, y, axis=0)", "xp.append(x, y, -1)"), inputs=2
     ),
-    "array_split": Record(
-        ("xp.array_split(x, 3)", "xp.array_split(x, 2, axis=-1)", "xp.array_split(x, [1, 3, 2, -1, 9])")
-    ),
     "block": Record(
         (
             "xp.block(x)",
@@ -54,24 +51,12 @@ RECORDS = {
             "xp.insert(x, x.size, 1)",
         )
     ),
-    "repeat": Record(
-        (
-            "xp.repeat(x, 2)",
-            "xp.repeat(xp.atleast_1d(x), [3], 0)",
-            "xp.repeat(xp.atleast_1d(x), 2, axis=-1)",
-            "xp.repeat(x, np.arange(x.size))",
-            "xp.repeat(xp.atleast_1d(x), [2, 0, 1], axis=0)",
-            "xp.repeat(xp.atleast_1d(x), [True, False, True], 0)",
-        ),
-        signature="total_repeat_length=None, of jax.numpy, for traced counts",
-    ),
     "resize": Record(
         ("xp.resize(x, 7)", "xp.resize(x, (2, 5))", "xp.resize(x, (0, 3))", "xp.resize(x, ())"),
     ),
     "rollaxis": Record(
         ("xp.rollaxis(x, 1)", "xp.rollaxis(x, -1)", "xp.rollaxis(x, 0, 2)", "xp.rollaxis(x, 2, -1)"),
     ),
-    "tile": Record(("xp.tile(x, 2)", "xp.tile(x, (2, 1, 3))", "xp.tile(x, ())", "xp.tile(x, (2, 0))")),
     "trim_zeros": Record(
         (
             "xp.trim_zeros(x * (np.arange(x.size).reshape(x.shape) > 1))",

@@ -17,13 +17,13 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
-from xarr.dtypes import BOOL, INTEGER, canonical
-from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError
+from xarr.dtypes import canonical
+from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import fresh, refuse_out
-from xarr.functions._core import DType, as_array, promoted
+from xarr.functions._arguments import refuse_out
+from xarr.functions._core import DType, as_array, fresh, promoted
+from xarr.functions._repeating import repeated_alike, repeated_each
 from xarr.functions.creation_functions import asarray, broadcast_array
-from xarr.ir.source import here
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
@@ -140,7 +140,7 @@ def _at_least(arys: tuple[ArrayLike, ...], rule: Any) -> Any:
 # --- order of dimensions --------------------------------------------------------------------------
 
 
-def transpose(a: ArrayLike, /, axes: Sequence[int] | None = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Dimension i of the result is dimension axes[i] of `a`; by default in reverse order.
 
     Raises ShapeError if `axes` is no permutation, AxisError if one is out of range.  Source: NumPy.
@@ -319,76 +319,28 @@ def tile(A: ArrayLike, reps: Axes) -> Array:
 
 
 def repeat(
-    a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *, total_repeat_length: int | None = None
+    a: ArrayLike,
+    repeats: int | ArrayLike,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
 ) -> Array:
     """Each element `repeats` times, next to each other, along `axis` (of the flattened array without one).
 
-    repeats: one int, or a vector of one int for each place along `axis`.
-    total_repeat_length: the size of the result along `axis`, needed where the counts are traced.  What is too
-    many is left out, and the last element fills what is missing.
-    Raises InputError for counts that are no ints, ShapeError for a negative count or another number of
-    counts, TracedValueError for traced counts without `total_repeat_length`.
-    Source: NumPy, `repeat`; the last keyword is jax.numpy's.
+    repeats: a count for all elements, or a vector with one for each, which is evaluated, as its sum is the
+        size of the result; in a traced function `total_repeat_length` says it, as in jax.numpy: what is
+        more is left out, and the last element fills what is missing.
+
+    Raises ShapeError for a negative count, or as many counts as no axis is long, TracedValueError for counts
+    without a value, DTypeError for counts that are no integers.  Source: NumPy, `repeat`.
     """
     array = as_array(a)
     array, place = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
-    if np.size(repeats) == 1 and total_repeat_length is None:
-        (count,) = _ints("repeat", "repeats", repeats)
-        return _each_repeated(array, count, place)
-    refuse_dynamic("repeat with several counts", array, "one count", (place,))
-    if isinstance(repeats, Handle) and repeats._node.traced:
-        return lax.take(
-            array, _repeated_places(as_array(repeats), array.shape[place], total_repeat_length), place
-        )
-    counts = np.broadcast_to(_counts(repeats, array.shape[place]), array.shape[place])
-    places = np.repeat(np.arange(array.shape[place]), counts)
-    if total_repeat_length is not None:
-        (total,) = check_sizes(total_repeat_length, name="total_repeat_length")
-        places = np.pad(places[:total], (0, builtins.max(total - len(places), 0)), "edge")
-    return lax.take(array, places, place)
-
-
-def _each_repeated(array: Array, count: int, place: int) -> Array:
-    (count,) = check_sizes(count, name="repeats")
-    shape = array.shape
-    spread = lax.broadcast_in_dim(
-        array,
-        (*shape[: place + 1], count, *shape[place + 1 :]),
-        [axis for axis in range(len(shape) + 1) if axis != place + 1],
-    )
-    return lax.reshape(spread, (*shape[:place], shape[place] * count, *shape[place + 1 :]))
-
-
-def _counts(repeats: ArrayLike, size: int) -> np.ndarray[Any, Any]:
-    counts = np.asarray(repeats)
-    if counts.dtype not in INTEGER | BOOL:
-        raise InputError(f"repeat: wanted ints for repeats, got {counts.dtype}")
-    if counts.ndim > 1 or counts.size not in (1, size):
-        raise ShapeError(
-            f"repeat: wanted one int or {size} of them for repeats, got an array of shape {counts.shape}"
-        )
-    if counts.size and counts.min() < 0:
-        raise ShapeError(f"repeat: wanted repeats of 0 or more, got {counts.min()}")
-    return counts
-
-
-def _repeated_places(counts: Array, size: int, total: int | None) -> Array:
-    """Where each element of the result comes from: one further behind each running sum of the counts."""
-    if total is None:
-        raise TracedValueError(
-            "repeat: the shape of the result depends on the values of repeats, and in a traced function they "
-            f"have none yet; give total_repeat_length=, the size of the result\nIt was asked for at {here()}"
-        )
-    if counts.shape not in ((), (1,), (size,)):
-        raise ShapeError(f"repeat: wanted one int or {size} of them for repeats, got shape {counts.shape}")
-    (length,) = check_sizes(total, name="total_repeat_length")
-    each = lax.convert_element_type(counts, np.int64)
-    each = each if each.shape == (size,) else lax.broadcast_in_dim(lax.reshape(each, ()), (size,), ())
-    ends = lax.reshape(lax.cumsum(each), (size, 1))
-    zeros = lax.full((length,), 0, np.int64)
-    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    steps = lax.scatter_add(zeros, ends, lax.full((size,), 1, np.int64), numbers)
-    return lax.clamp(np.int64(0), lax.cumsum(steps), np.int64(builtins.max(size - 1, 0)))
+    if total_repeat_length is None and not (isinstance(repeats, Handle) and repeats._node.traced):
+        counts = _ints("repeat", "repeats", np.asarray(repeats) if np.ndim(repeats) else repeats)  # type: ignore[arg-type]
+        if len(counts) == 1:
+            return repeated_alike(array, counts[0], place)
+    return repeated_each(array, as_array(repeats), place, total_repeat_length)
 
 
 # --- joining --------------------------------------------------------------------------------------

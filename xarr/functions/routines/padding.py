@@ -14,8 +14,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, check_fits
 from xarr.errors import InputError, ShapeError, TracedValueError, ValueRangeError
-from xarr.functions._arguments import converted, fresh, truth
-from xarr.functions._core import DType, as_array
+from xarr.functions._arguments import converted, truth
+from xarr.functions._core import DType, as_array, fresh
 from xarr.functions.creation_functions import broadcast_array, linspace
 from xarr.functions.elementwise_functions import multiply, rint, subtract
 from xarr.functions.searching_functions import where

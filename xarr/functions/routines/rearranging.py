@@ -12,8 +12,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, fresh, truth
-from xarr.functions._core import as_array, broadcasted
+from xarr.functions._arguments import converted, filled, truth
+from xarr.functions._core import as_array, broadcasted, fresh
 from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, Host, looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
