@@ -9,6 +9,7 @@ from xarr import (
 )
 from xarr.array import (
     Array as Array,
+    Array as ndarray,
 )
 from xarr.backend import (
     get as get_backend,
@@ -303,6 +304,15 @@ if _typing.TYPE_CHECKING:
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
     from xarr.functions.routines.polynomials import *
+    from xarr.functions.routines.float_errors import *
+    from xarr.functions.routines.nan_functions import *
+    from xarr.functions.routines.order_statistics import *
+    from xarr.functions.routines.padding import *
+    from xarr.functions.routines.printing import *
+    from xarr.functions.routines.rearranging import *
+    from xarr.functions.routines.scalar_types import *
+    from xarr.functions.routines.sets import *
+    from xarr.functions.routines.type_questions import *
     from xarr.functions.routines.windows import *
     from xarr.functions.set_functions import (
         isin as isin,
@@ -314,6 +324,7 @@ if _typing.TYPE_CHECKING:
     from xarr.transforms.jit import jit as jit
 
 newaxis = None
+euler_gamma = 0.5772156649015329
 __array_api_version__ = "2025.12"
 __version__ = "0.1.0"
 
@@ -350,6 +361,21 @@ _LATE_MODULES: _typing.Final = {
     "mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from "
     "unravel_index",
     "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
+    "functions.routines.rearranging": "append block delete insert resize rollaxis trim_zeros",
+    "functions.routines.sets": "intersect1d setdiff1d setxor1d union1d unique",
+    "functions.routines.float_errors": "errstate geterr seterr",
+    "functions.routines.printing": (
+        "array2string array_repr array_str base_repr binary_repr format_float_positional "
+        "format_float_scientific get_printoptions printoptions set_printoptions"
+    ),
+    "functions.routines.scalar_types": (
+        "False_ True_ byte cdouble complexfloating csingle double dtype floating generic half inexact int_ "
+        "intc integer intp long longlong number short signedinteger single ubyte uint uintc uintp "
+        "ulong ulonglong unsignedinteger ushort"
+    ),
+    "functions.routines.type_questions": (
+        "array_equiv common_type isscalar issubdtype iterable min_scalar_type mintypecode ndim shape size"
+    ),
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "functions.routines.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
     "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
