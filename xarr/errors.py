@@ -64,6 +64,14 @@ class EvaluationError(XarrError, RuntimeError):
     """A backend failed while running a graph; names the source line that built the node."""
 
 
+class NotANumberError(XarrError, FloatingPointError):
+    """Under `config.debug_nans`, an op made a NaN of numbers."""
+
+
+class NumberOverflowError(XarrError, FloatingPointError):
+    """Under `config.debug_overflow`, an op made an infinity of finite numbers."""
+
+
 class ParseError(XarrError, ValueError):
     """Text could not be parsed; says where and what was expected."""
 
