@@ -90,7 +90,7 @@ def test_a_function_that_is_compiled_already_is_checked_too(x: xarr.Array) -> No
     function = xarr.jit(lambda x: xarr.log(x) * 2)
     for _ in range(3):
         function(x)
-    with xarr.config(debug_nans=True), pytest.raises(NotANumberError, match="^log made a NaN"):
+    with xarr.config(debug_nans=True), pytest.raises(NotANumberError, match=r"^log made a NaN"):
         np.asarray(function(x))
     assert np.isnan(np.asarray(function(x))).any()
 
