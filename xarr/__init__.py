@@ -287,27 +287,21 @@ if _typing.TYPE_CHECKING:
     from xarr.functions.diagonals import diagflat as diagflat, diagonal as diagonal, trace as trace
     from xarr.functions.einsum import einsum as einsum, einsum_path as einsum_path
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
-    from xarr.functions.routines.index_builders import *
     from xarr.functions.products import cross as cross, kron as kron, matvec as matvec, vecmat as vecmat
-    from xarr.functions.routines.nan_functions import *
-    from xarr.functions.routines.order_statistics import *
-    from xarr.functions.routines.padding import *
-    from xarr.functions.routines.placing import *
     from xarr.functions.routines.bits import *
     from xarr.functions.routines.correlations import *
     from xarr.functions.routines.differences import *
+    from xarr.functions.routines.float_errors import *
     from xarr.functions.routines.floating_point import *
     from xarr.functions.routines.histograms import *
+    from xarr.functions.routines.index_builders import *
     from xarr.functions.routines.logic import *
     from xarr.functions.routines.mathematical_functions import *
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
+    from xarr.functions.routines.placing import *
     from xarr.functions.routines.polynomials import *
-    from xarr.functions.routines.float_errors import *
-    from xarr.functions.routines.nan_functions import *
-    from xarr.functions.routines.order_statistics import *
-    from xarr.functions.routines.padding import *
     from xarr.functions.routines.printing import *
     from xarr.functions.routines.rearranging import *
     from xarr.functions.routines.scalar_types import *

@@ -78,6 +78,14 @@ class MatrixShapeError(ShapeError, LinAlgError):
     """Shapes of which `xarr.linalg` makes nothing, for which NumPy raises its LinAlgError."""
 
 
+class NotANumberError(XarrError, FloatingPointError):
+    """Under `config.debug_nans`, an op made a NaN of numbers."""
+
+
+class NumberOverflowError(XarrError, FloatingPointError):
+    """Under `config.debug_overflow`, an op made an infinity of finite numbers."""
+
+
 class ParseError(XarrError, ValueError):
     """Text could not be parsed; says where and what was expected."""
 
