@@ -18,6 +18,7 @@ from xarr_numpy import (
     kernels,
     linear_algebra,
     reductions,
+    scalar_loops,
     sorting,
     windows,
 )
@@ -240,6 +241,7 @@ TABLE: Final[Rows] = {
 SCOPE: Final[dict[str, Any]] = {
     **kernels.SCOPE,
     **reductions.SCOPE,
+    **scalar_loops.SCOPE,
     **contraction.SCOPE,
     **convolution.SCOPE,
     **sorting.SCOPE,
