@@ -173,14 +173,13 @@ def test_what_does_not_fit_the_arrays_type() -> None:
         ((..., 0, ...), "one ellipsis, got 2"),
         (slice(None, None, 0), "step cannot be zero"),
         (slice(0.5, None), "wanted ints or None in a slice"),
-        (1.0, r"wanted an int, a slice, \.\.\. or None as index, got 1.0"),
+        (
+            1.0,
+            r"wanted an int, a slice, \.\.\., None, or an array or list of ints or bools as index, got 1.0",
+        ),
         ("a", "wanted an int, a slice"),
         (np.float64(1), "wanted an int"),
         (xarr.asarray(1.5), "wanted an int"),
-        (True, "boolean"),
-        (np.array([True, False, True]), "boolean"),
-        ([0, 1], "integer arrays"),
-        (np.array([0, 1]), "integer arrays"),
     ],
     ids=repr,
 )
@@ -222,11 +221,10 @@ def test_integers_of_other_kinds() -> None:
     assert_same(a[xarr.asarray(1) :], x[1:])
 
 
-def test_a_traced_index_is_refused_as_such() -> None:
+def test_a_traced_bound_of_a_slice_is_refused_as_such() -> None:
     a = xarr.asarray(counted((3,)))
-    for function in (lambda i: a[i], lambda i: a[i:]):
-        with pytest.raises(xarr.errors.TracedValueError):
-            xarr.lower(function, xarr.asarray(1))
+    with pytest.raises(xarr.errors.TracedValueError):
+        xarr.lower(lambda i: a[i:], xarr.asarray(1))
 
 
 def test_a_value_of_another_backend_is_refused() -> None:
@@ -239,7 +237,8 @@ def test_equal_indices_of_different_type_are_not_mixed_up() -> None:
     """1 == True == 1.0, so a cache of indices could take one for another."""
     a = xarr.asarray(counted((3,)))
     assert a[1].item() == 2
-    for index in (True, 1.0):
+    assert a[True].shape == (1, 3)
+    for index in (1.0,):
         with pytest.raises(IndexingError):
             a[index]
         with pytest.raises(IndexingError):

@@ -125,6 +125,15 @@ def test_equal_literals_do_not_get_mixed_up(counting: Counting) -> None:
     assert len(counting.compiled) <= 5
 
 
+def test_a_value_that_equals_a_literal_is_not_taken_for_it() -> None:
+    zero, other = xarr.asarray(np.float64(0)), xarr.asarray(np.float64(0))
+    xarr.evaluate(zero, other)
+    assert np.isnan(np.asarray(xarr.remainder(zero, other)))  # The formula has literals of 0, too.
+    three = xarr.asarray(np.float64(3))
+    xarr.evaluate(three)
+    assert np.asarray(xarr.remainder(zero, three)) == 0
+
+
 def test_the_programs_kept_are_bounded(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = Programs(count=10)
     monkeypatch.setattr(lazy, "_programs", programs)

@@ -84,7 +84,7 @@ def structure_of(
     """The structure of a pending graph as a key, its leaves, and the nodes whose values to keep.
 
     Scalar constants count as leaves, so that `x * rate` is one program for every rate; equal ones are
-    one leaf.
+    one leaf, which the key tells.  That holds for those with a value too: `graph_of` makes no difference.
     """
     few = key_of_few(order[-1], backend) if len(order) <= _FEW and len(roots) == 1 else None
     if few is not None:
@@ -97,19 +97,19 @@ def structure_of(
     literals: dict[Op, int] = {}
     count = 0
     for node in order:
-        if node.value is not None:
-            leaves.append(node)
-            key.append(node.type)
-        elif node.operands:
-            key.append(node.op)
-            key += [number[operand] for operand in node.operands]
-        elif is_scalar_constant(node):
+        if is_scalar_constant(node):
             known = literals.setdefault(node.op, count)
             if known < count and not node.handles:
                 number[node] = known
                 continue
             leaves.append(node)
             key.append(node.type)
+        elif node.value is not None:
+            leaves.append(node)
+            key.append(node.type)
+        elif node.operands:
+            key.append(node.op)
+            key += [number[operand] for operand in node.operands]
         else:
             _refuse_parameter(node)
             key.append(node.op)

@@ -13,6 +13,7 @@ from xarr.errors import XarrError
 from xarr.functions import (
     creation_functions,
     data_type_functions,
+    indexing_functions,
     linear_algebra_functions,
     manipulation_functions,
     searching_functions,
@@ -20,12 +21,15 @@ from xarr.functions import (
     statistical_functions,
     utility_functions,
 )
+from xarr.functions.routines import padding
 
 SECTIONS = (
     creation_functions,
     data_type_functions,
     linear_algebra_functions,
+    indexing_functions,
     manipulation_functions,
+    padding,
     searching_functions,
     sorting_functions,
     statistical_functions,

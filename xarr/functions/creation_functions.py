@@ -28,17 +28,17 @@ from xarr.dtypes import (
 )
 from xarr.errors import BackendError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.explanation.late import broadcast_error
+from xarr.functions import _dlpack
 from xarr.functions._arguments import (
     Device,
     backend_of,
     check_order,
     converted,
     filled,
-    fresh,
     laid,
     moved,
 )
-from xarr.functions._core import DType, as_array, broadcasted, is_weak, promoted
+from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
 from xarr.functions._ranges import float_range, integer_range, range_length, spaced, unusual_range
 from xarr.host import SCALARS, host_array, scalar_kind
 from xarr.ir.graph import Node
@@ -62,15 +62,14 @@ _MOST_DIMENSIONS: Final = 64
 
 
 def asarray(
-    obj: ArrayLike,
-    /,
+    a: ArrayLike,
     dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     device: Device = None,
     copy: bool | None = None,
 ) -> Array:
-    """`obj` as an Array: an Array, a NumPy array, a number, nested sequences of numbers and Arrays.
+    """`a` as an Array: an Array, a NumPy array, a number, nested sequences of numbers and Arrays.
 
     An Array is returned itself if neither element type nor device changes.  The values of a NumPy array
     are copied, since ops recorded now are computed later and must not see what is written into it
@@ -80,20 +79,20 @@ def asarray(
     DTypeError for an element type that xarr has not.  Source: Array API, `asarray`.
     """
     check_order("asarray", order)
-    if isinstance(obj, Handle):
-        return _of_array(as_array(obj), dtype, device, copy)
-    if _holds_arrays(obj):
+    if isinstance(a, Handle):
+        return _of_array(as_array(a), dtype, device, copy)
+    if _holds_arrays(a):
         if copy is False:
             raise ValueError(
                 "asarray: a sequence of Arrays has no memory to share, so copy=False cannot be kept"
             )
-        return moved(_stacked(obj, dtype), device)
+        return moved(_stacked(a, dtype), device)
     backend = backend_of(device)
     if copy is False:
-        return from_host(_shared(obj, dtype), backend)
-    if isinstance(obj, (list, tuple, *SCALARS)):
-        return wrap(host_node(host_array(obj, dtype), backend), backend)
-    return _of_host(obj, None if dtype is None else canonical(dtype), backend)
+        return from_host(_shared(a, dtype), backend)
+    if isinstance(a, (list, tuple, *SCALARS)):
+        return wrap(host_node(host_array(a, dtype), backend), backend)
+    return _of_host(a, None if dtype is None else canonical(dtype), backend)
 
 
 def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
@@ -181,20 +180,28 @@ def copy(a: ArrayLike, order: str | None = "K") -> Array:
 
 
 def from_dlpack(x: Any, /, *, device: Device = None, copy: bool | None = None) -> Array:
-    """An Array of what any object with `__dlpack__` holds on the CPU.
+    """An Array of what any object with `__dlpack__` holds, bfloat16 and float8 numbers too.
 
-    The values are copied unless `copy=False`.  Raises InputError if `x` has no `__dlpack__`, BackendError
-    if its memory cannot be read from the CPU.  Source: Array API, `from_dlpack`.
+    The values are copied, since ops recorded now are computed later and must not see what the producer
+    writes meanwhile, even if it lends its memory as read-only; `copy=False` shares the memory instead, and
+    then writing to it is the caller's risk.  Memory of another device than the CPU is read with a `device`
+    that is on the CPU, if the producer can copy it there.
+
+    Raises InputError if `x` has no `__dlpack__`, ValueError if `copy=False` cannot be kept, BackendError
+    if the memory cannot be read from the CPU.  Source: Array API, `from_dlpack`; DLPack 1.1.
     """
     if isinstance(x, Handle):
         return _of_array(x, None, device, copy)
-    if not hasattr(x, "__dlpack__"):
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise InputError(
-            f"from_dlpack: wanted an object with __dlpack__, got {type(x).__name__}; see xarr.asarray"
+            f"from_dlpack: wanted an object with __dlpack__ and __dlpack_device__, got {type(x).__name__}; see "
+            "xarr.asarray"
         )
     try:
-        values = np.from_dlpack(x)
+        values = _dlpack.imported(x, device is not None, copy)
     except (BufferError, RuntimeError, ValueError) as error:
+        if copy is False:
+            raise ValueError(f"from_dlpack: copy=False cannot be kept: {error}") from error
         raise BackendError(
             f"from_dlpack: the memory of {type(x).__name__} cannot be read: {error}"
         ) from error
@@ -279,7 +286,6 @@ def _like(
 
 def zeros_like(
     a: ArrayLike,
-    /,
     dtype: DTypeLike | None = None,
     order: str | None = "K",
     *,
@@ -292,7 +298,6 @@ def zeros_like(
 
 def ones_like(
     a: ArrayLike,
-    /,
     dtype: DTypeLike | None = None,
     order: str | None = "K",
     *,
@@ -304,8 +309,7 @@ def ones_like(
 
 
 def empty_like(
-    a: ArrayLike,
-    /,
+    prototype: ArrayLike,
     dtype: DTypeLike | None = None,
     order: str | None = "K",
     *,
@@ -313,12 +317,11 @@ def empty_like(
     device: Device = None,
 ) -> Array:
     """`zeros_like`; see `empty`."""
-    return _like(a, 0, dtype, order, shape, device)
+    return _like(prototype, 0, dtype, order, shape, device)
 
 
 def full_like(
     a: ArrayLike,
-    /,
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     order: str | None = "K",
@@ -434,13 +437,14 @@ def _diagonal_number(shape: tuple[int, ...], k: int, backend: AbstractBackend | 
     """(column numbers, row numbers + k) of matrices of `shape`."""
     rank, type = len(shape), TensorType(shape, INT64)
     rows, columns = (wrap(Node(Iota(type, axis)), backend) for axis in (rank - 2, rank - 1))
-    return columns, lax.add(rows, integer("eye", "k", k))
+    # A diagonal outside the matrix is as good as the first one outside, whose number int64 can hold.
+    offset = max(-shape[-2], min(shape[-1], integer("eye", "k", k)))
+    return columns, lax.add(rows, offset)
 
 
 def eye(
     N: int,
     M: int | None = None,
-    /,
     k: int = 0,
     dtype: DTypeLike | None = None,
     order: str | None = "C",

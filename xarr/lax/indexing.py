@@ -189,11 +189,11 @@ def gather(
     if vector_dim < len(indices.shape):
         inside = reduce_and(inside, (vector_dim,))
     inside = broadcast_in_dim(inside, windows.windowed_shape, windows.batch_dims)
-    value = _default_fill(node.dtype) if fill_value is None else fill_value
+    value = default_fill(node.dtype) if fill_value is None else fill_value
     return select(inside, found, full_like(found, value))
 
 
-def _default_fill(dtype: np.dtype[Any]) -> Any:
+def default_fill(dtype: np.dtype[Any]) -> Any:
     if dtype in INTEGER:
         return int(info(dtype).max if dtype in UNSIGNED else info(dtype).min)
     return True if dtype in BOOL else float("nan")

@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr import interpreter
+
 #: Bytes from the start of an array object to the address of its data, and to its flags.
 DATA: Final = object.__basicsize__
 CLASS: Final = DATA - 8
@@ -42,25 +44,15 @@ _new: Final = ctypes.pythonapi.PyCFunction_NewEx
 _new.restype = ctypes.py_object
 _new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
 
-#: Method definitions, which their functions point to.
-_definitions: Final[list[_MethodDef]] = []
 
+def function(address: int, *owners: object) -> Callable[..., Any]:
+    """The entry at `address` as a built-in function, which gets `owners` as `self`: what keeps its code loaded.
 
-def function(address: int) -> Callable[..., bool]:
-    """The entry at `address` as a built-in function.  Its code must never be unloaded."""
-    return maker(address)(None)
-
-
-def maker(address: int) -> Callable[[object], Callable[..., Any]]:
-    """What makes a built-in function of the code at `address` and the object that it gets as `self`."""
+    A function looks at its definition for the last time before it lets go of its `self`.
+    """
     definition = _MethodDef(b"entry", address, _METH_FASTCALL, None)
-    _definitions.append(definition)
-
-    def make(bound: object) -> Callable[..., Any]:
-        found: Callable[..., Any] = _new(ctypes.addressof(definition), bound, None)
-        return found
-
-    return make
+    found: Callable[..., Any] = _new(ctypes.addressof(definition), (*owners, definition), None)
+    return found
 
 
 def entry_text(name: str, phase: str, count: int, extent: int) -> str:
@@ -107,15 +99,16 @@ def entry_text(name: str, phase: str, count: int, extent: int) -> str:
         f"  br i1 {usable}, label %run, label %no",
         "run:",
         f"  call void @{phase}(ptr %buffers, i64 0, i64 {extent})",
-        *_returned("_Py_TrueStruct"),
+        *returned("_Py_TrueStruct"),
         "no:",
-        *_returned("_Py_FalseStruct"),
+        *returned("_Py_FalseStruct"),
         "}",
     ]
     return "\n".join(lines)
 
 
-def _returned(name: str) -> list[str]:
+def returned(name: str) -> list[str]:
+    """The lines that return True or False."""
     if not _COUNTED:
         return [f"  ret ptr @{name}"]
     register = f"%{name}.count"
@@ -132,15 +125,10 @@ DECLARATIONS: Final = "@_Py_TrueStruct = external global i8\n@_Py_FalseStruct = 
 
 @cache
 def works() -> bool:
-    """Whether arrays lie in memory as expected.  Only a CPython of 64 bits with a global lock is tried."""
+    """Whether arrays lie in memory as expected.  Only a CPython of 64 bits that has a global lock is tried."""
     if sys.implementation.name != "cpython" or sys.maxsize < 2**62 or sys.platform == "win32":
         return False
-    return not _has_no_lock() and all(map(_is_as_expected, _samples()))
-
-
-def _has_no_lock() -> bool:
-    is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
-    return not is_locked()
+    return not interpreter.is_free_threaded() and all(map(_is_as_expected, _samples()))
 
 
 def _samples() -> list[np.ndarray[Any, Any]]:

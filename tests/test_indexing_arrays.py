@@ -1,0 +1,252 @@
+"""Reads by arrays of integers and bools, against NumPy over random shapes and indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+
+import xarr
+from tests.compare import assert_same
+from tests.index_draws import COUNT, DERANDOMIZED, Index, counted, indices
+from xarr.errors import (
+    BroadcastError,
+    IndexingError,
+    ShapeError,
+    TracedValueError,
+)
+
+pytestmark = pytest.mark.implicit
+
+HostArray = np.ndarray[Any, Any]
+fuzzed = settings(max_examples=COUNT, derandomize=DERANDOMIZED)
+
+
+def read(x: Any, index: Any) -> Any:
+    """x[index], or IndexError if it raises one, computed."""
+    try:
+        found = x[index]
+        return found.evaluate() if isinstance(found, xarr.Array) else np.asarray(found)
+    except IndexError:
+        return IndexError
+
+
+def index_of(host: Any, own: Any = None) -> Index:
+    return Index((3, 4, 5), host, host if own is None else own)
+
+
+@fuzzed
+@given(indices())
+@example(index_of((slice(None), [0, 1], slice(None))))
+@example(index_of(([0, 1], slice(None), [0, 1])))
+@example(index_of((0, slice(None), [0, 1])))
+@example(index_of((slice(None), 0, [0, 1])))
+@example(index_of((slice(None), [[0], [1]], [0, 1, 2])))
+@example(index_of(([0, 1], None, [0, 1])))
+@example(index_of((..., None, [0, 1], slice(None, None, -2))))
+@example(index_of((np.ones((3, 4), bool), [1])))
+@example(index_of((True, [0, 2])))
+@example(index_of((False, 1)))
+@example(index_of((slice(None), True, 1)))
+@example(index_of(([0, 1], 0, ..., [0, 1])))
+@example(index_of([]))
+@example(index_of(([],)))
+@example(index_of(([[0, 1], [2, 0]],)))
+def test_reading(index: Index) -> None:
+    x = counted(index.shape)
+    wanted = read(x, index.host)
+    a = xarr.asarray(x)
+    found = read(a, index.own)
+    if wanted is IndexError:
+        assert found is IndexError
+    else:
+        assert_same(found, wanted)
+        assert_same(a.at[index.own].get(), wanted)
+    assert_same(a, x)
+
+
+@fuzzed
+@given(indices(beyond=2))
+def test_reading_out_of_bounds(index: Index) -> None:
+    x = counted(index.shape)
+    wanted, found = read(x, index.host), read(xarr.asarray(x), index.own)
+    if wanted is IndexError:
+        assert found is IndexError
+    else:
+        assert_same(found, wanted)
+
+
+@settings(max_examples=max(20, COUNT // 4), derandomize=DERANDOMIZED)
+@given(indices(masks=False, lists=False))
+def test_reading_in_a_traced_function(index: Index) -> None:
+    x = counted(index.shape)
+    wanted = read(x, index.host)
+    if wanted is not IndexError:
+        items = index.own if isinstance(index.own, tuple) else (index.own,)
+        places = [k for k, item in enumerate(items) if isinstance(item, np.ndarray | xarr.Array)]
+
+        def function(array: Any, *arrays: Any) -> Any:
+            new = dict(zip(places, arrays, strict=True))
+            return array[tuple(new.get(k, item) for k, item in enumerate(items))]
+
+        arrays = [xarr.asarray(items[k]) for k in places]
+        assert_same(xarr.jit(function)(xarr.asarray(x), *arrays), wanted)
+
+
+@settings(max_examples=max(20, COUNT // 4), derandomize=DERANDOMIZED)
+@given(indices())
+def test_reading_on_the_reference_backend(index: Index) -> None:
+    x = counted(index.shape, "float32")
+    wanted = read(x, index.host)
+    if wanted is not IndexError:
+        with xarr.use_backend("reference"):
+            items = index.own if isinstance(index.own, tuple) else (index.own,)
+            own = tuple(xarr.asarray(np.asarray(i)) if isinstance(i, xarr.Array) else i for i in items)
+            assert_same(xarr.asarray(x)[own], wanted)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint16", "float16", "bfloat16", "float8_e5m2", "complex64"])
+def test_elements_of_every_kind_keep_their_bits(dtype: str) -> None:
+    x = np.array([0, 1, 2, 0, 5, 6]).astype(xarr.asarray([0]).astype(dtype).dtype)
+    for index in ([5, 0, -1], np.array([True, False] * 3)):
+        assert_same(xarr.asarray(x)[index], x[index])
+
+
+def test_a_later_change_of_the_users_index_is_not_seen() -> None:
+    places, mask = np.array([0, 1]), np.array([True, False, True])
+    a = xarr.asarray([10, 20, 30])
+    first, second = a[places], a[mask]
+    places[:], mask[:] = 2, False
+    assert first.tolist() == [10, 20]
+    assert second.tolist() == [10, 30]
+
+
+# --- what the graph holds ------------------------------------------------------------------------------------
+
+
+def text(function: Any, *arguments: Any) -> str:
+    return str(xarr.lower(function, *arguments).stage("traced"))
+
+
+def test_known_indices_become_one_gather() -> None:
+    shown = text(lambda x: x[np.array([0, -1, 2])], xarr.zeros((3, 4)))
+    assert shown.count('"stablehlo.gather"') == 1
+    assert "custom_call" not in shown
+
+
+def test_a_place_without_dimensions_is_a_dynamic_slice() -> None:
+    shown = text(lambda x, i: x[:, i], xarr.zeros((3, 4)), xarr.asarray(1))
+    assert "stablehlo.dynamic_slice" in shown
+    assert "gather" not in shown
+
+
+def test_unknown_indices_are_checked_by_a_call_that_is_read_back() -> None:
+    shown = text(lambda x, i: x[i], xarr.zeros((3, 4)), xarr.asarray([1, 2]))
+    assert "stablehlo.custom_call @xarr.checked_indices" in shown
+    assert "axis = 0 : i64, size = 3 : i64" in shown
+    assert str(xarr.stablehlo.parse(shown).main) == shown
+
+
+def test_no_operation_broadcasts_implicitly() -> None:
+    def function(x: Any, i: Any, j: Any) -> Any:
+        return x[i, :, j]
+
+    graph = xarr.lower(
+        function, xarr.zeros((3, 4, 5)), xarr.asarray([[0], [1]]), xarr.asarray([0, 1, 2])
+    ).graph
+    graph.verify()
+    assert graph.results[0].shape == (2, 3, 4)
+
+
+def test_explicit_mode_refuses_index_arrays_of_different_shapes() -> None:
+    a = xarr.asarray(counted((3, 4)))
+    with xarr.config(broadcasting="explicit"):
+        assert_same(a[[0, 1], [2, 3]], counted((3, 4))[[0, 1], [2, 3]])
+        assert_same(a[[0, 1], 2], counted((3, 4))[[0, 1], 2])
+        with pytest.raises(BroadcastError):
+            a[[[0], [1]], [2, 3]]
+
+
+# --- errors ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("index", "text"),
+    [
+        ([0, 3], "index 3 is out of bounds for axis 0 with size 3"),
+        ((slice(None), [-5]), "index -5 is out of bounds for axis 1 with size 4"),
+        (np.array([2**63], np.uint64), "out of bounds for axis 0 with size 3"),
+        (([0], [1], [2]), r"too many indices: 3 for an array of shape \(3, 4\), which takes 2"),
+        (np.ones((3, 4, 1), bool), "too many indices: 3"),
+        ([True, False], "wanted a boolean mask of 3 elements for dimension 0 .* got 2"),
+        (
+            np.ones((4, 3), bool),
+            r"wanted a boolean mask of shape \(3, 4\) for dimensions 0 to 1 .* got \(4, 3\)",
+        ),
+        (([0, 1], [0, 1, 2]), r"shapes \(2,\) and \(3,\) do not; xarr.ix_"),
+        (np.array([0.0, 1.0]), r"array or list of ints or bools as index.*\.astype\(int\)"),
+        ([0.5], "array or list of ints or bools as index"),
+        (xarr.asarray([1.5]), r"got float64\[1\]"),
+        ([[0, 1], [2]], "no array of ints or bools, so no index"),
+        (["a"], "no array of ints or bools"),
+        ([slice(None)], "no array of ints or bools"),
+    ],
+    ids=repr,
+)
+def test_bad_index_arrays(index: Any, text: str) -> None:
+    a = xarr.asarray(counted((3, 4)))
+    for use in (lambda: a[index], lambda: a.at[index].get(), lambda: a.at[index].set(0)):
+        with pytest.raises(IndexError, match=text) as caught:
+            use()
+        assert isinstance(caught.value, IndexingError)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_a_bad_index_without_a_value_is_found_when_it_gets_one(backend: str) -> None:
+    with xarr.use_backend(backend):
+        a, places = xarr.asarray(counted((3, 4))), xarr.asarray([0, 1]) + 2
+        found = a[places]
+        with pytest.raises(IndexingError, match="index 3 is out of bounds for axis 0 with size 3") as caught:
+            found.evaluate()
+        assert any("found = a[places]" in note for note in caught.value.__notes__)
+        with pytest.raises(IndexingError, match="index -4 is out of bounds"):
+            (a[places - 6] + 1).evaluate()
+        assert_same(a[places - 2], counted((3, 4))[:2])
+
+
+def test_a_bad_index_in_a_jitted_function() -> None:
+    take = xarr.jit(lambda x, i: x[i] * 2)
+    a = xarr.asarray(counted((3,)))
+    assert take(a, xarr.asarray([0, -3])).tolist() == [2, 2]
+    with pytest.raises(IndexingError, match="index 3 is out of bounds for axis 0 with size 3"):
+        take(a, xarr.asarray([0, 3]))
+    with pytest.raises(IndexingError, match="index 7 is out of bounds"):
+        take(a, xarr.asarray(7))
+
+
+def test_no_index_is_in_bounds_of_nothing() -> None:
+    empty = xarr.zeros((0, 2))
+    for index in ([0], xarr.asarray([0]) + 0):
+        with pytest.raises(IndexingError, match="no index is in bounds for axis 0 with size 0"):
+            empty[index]
+    assert empty[[]].shape == (0, 2)
+
+
+def test_the_mask_of_a_traced_function_has_no_count() -> None:
+    with pytest.raises(
+        TracedValueError, match=r"xarr.where\(mask, x, other\)(.|\n)*It was asked for at .*test_indexing"
+    ):
+        xarr.jit(lambda x: x[x > 0])(xarr.asarray([1.0, -1.0]))
+
+
+def test_a_known_mask_in_a_traced_function() -> None:
+    mask = np.array([True, False, True])
+    found = xarr.jit(lambda x: x[mask])(xarr.asarray([1.0, 2.0, 3.0]))
+    assert found.tolist() == [1.0, 3.0]
+
+
+def test_a_dynamic_array_is_no_index() -> None:
+    with pytest.raises(ShapeError, match="indices that are of a dynamic array"):
+        xarr.lower(lambda i: xarr.zeros((3,))[i], "s32[<=4]")

@@ -1,0 +1,451 @@
+"""Assignment and `.at` by arrays of integers and bools, against NumPy and JAX over random shapes and indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+
+import xarr
+from tests.compare import assert_same
+from tests.index_draws import COUNT, DERANDOMIZED, Index, counted, indices, values_for
+from xarr.errors import BroadcastError, IndexingError, InputError, TracedValueError, ValueRangeError
+
+pytestmark = pytest.mark.implicit
+
+HostArray = np.ndarray[Any, Any]
+fuzzed = settings(max_examples=COUNT, derandomize=DERANDOMIZED)
+seldom = settings(max_examples=max(15, COUNT // 4), derandomize=DERANDOMIZED)
+#: JAX compiles for each case.
+rarely = settings(max_examples=max(8, COUNT // 10), derandomize=DERANDOMIZED)
+
+
+def selected(x: HostArray, index: Any) -> HostArray:
+    """x[index]; draws for which NumPy raises are not used."""
+    try:
+        return np.asarray(x[index])
+    except IndexError:
+        assume(False)
+        raise
+
+
+def index_of(host: Any) -> Index:
+    return Index((3, 4), host, host)
+
+
+DRAWN = st.data()
+
+
+@fuzzed
+@given(indices(), DRAWN)
+def test_writing(index: Index, data: st.DataObject) -> None:
+    x = counted(index.shape)
+    shape = selected(x, index.host).shape
+    value = data.draw(values_for(shape))
+    a = xarr.asarray(x)
+    untouched, total = a.copy(), a + 1
+    updated = a.at[index.own].set(xarr.asarray(value))
+    a[index.own] = value
+    wanted = x.copy()
+    # With a mask alone NumPy takes no superfluous dimensions.
+    wanted[index.host] = value.reshape(value.shape[max(0, value.ndim - len(shape)) :])
+    assert_same(a, wanted)
+    assert_same(updated, wanted)
+    assert_same(untouched, x)
+    assert_same(total, x + 1)
+
+
+@fuzzed
+@given(indices(), DRAWN)
+def test_in_place_arithmetic_reads_and_writes_once(index: Index, data: st.DataObject) -> None:
+    x = counted(index.shape)
+    value = data.draw(values_for(selected(x, index.host).shape))
+    while value.ndim > selected(x, index.host).ndim:
+        value = value[0]
+    a = xarr.asarray(x)
+    a[index.own] += value
+    wanted = x.copy()
+    wanted[index.host] += value
+    assert_same(a, wanted)
+
+
+UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.true_divide,
+    "power": np.power,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+@fuzzed
+@given(indices(), st.sampled_from(sorted(UFUNCS)), DRAWN)
+def test_at_updates_as_ufunc_at(index: Index, method: str, data: st.DataObject) -> None:
+    x = 1 + counted(index.shape, "float64") / 8
+    shape = selected(x, index.host).shape
+    value = 1 - data.draw(values_for(shape, "float64")) / 16
+    while value.ndim > len(shape):
+        value = value[0]
+    wanted = x.copy()
+    assume(index.shape)
+    with np.errstate(all="ignore"):
+        UFUNCS[method].at(wanted, index.host, value)
+    found = getattr(xarr.asarray(x).at[index.own], method)(value)
+    # A power of a power amplifies the error of the first.
+    assert_same(found, wanted, ulp=2000 if method == "power" else 0)
+
+
+@seldom
+@given(indices())
+def test_apply_as_ufunc_at(index: Index) -> None:
+    x = counted(index.shape, "float64")
+    assume(index.shape and selected(x, index.host).shape is not None)
+    wanted = x.copy()
+    np.negative.at(wanted, index.host)
+    assert_same(xarr.asarray(x).at[index.own].apply(xarr.negative), wanted)
+
+
+MODES = ["clip", "fill", "drop", "wrap"]
+#: How far integers lie out of bounds at most, and filler is laid around an array.
+FAR = 9
+
+
+@dataclass
+class Padded:
+    """An array with room around each dimension that integers index, and an index that stays in it."""
+
+    whole: HostArray
+    inside: tuple[slice, ...]
+    index: tuple[Any, ...]
+
+
+def padded(x: HostArray, index: Any, mode: str, filler: int = -99) -> Padded:
+    """What NumPy has to do instead of a mode."""
+    items = index if isinstance(index, tuple) else (index,)
+    assume(x.ndim > 0)
+    consuming = [item is not None and item is not Ellipsis for item in items]
+    dots = next((place for place, item in enumerate(items) if item is Ellipsis), len(items))
+    axes = [
+        sum(consuming[:place]) + (place > dots) * (x.ndim - sum(consuming)) for place in range(len(items))
+    ]
+    rooms = [0] * x.ndim
+    found: list[Any] = []
+    for item, axis, uses in zip(items, axes, consuming, strict=True):
+        if not uses or isinstance(item, slice):
+            found.append(item)
+            continue
+        size = x.shape[axis]
+        places = np.asarray(item, np.int64)
+        if mode == "wrap" and size:
+            places = places % size
+        places = np.where(places < 0, places + size, places)
+        if mode == "clip" and size:
+            places = np.clip(places, 0, size - 1)
+        rooms[axis] = FAR
+        found.append(places + FAR if isinstance(item, np.ndarray) else int(places) + FAR)
+        assume(mode in ("fill", "drop") or size > 0 or not places.size)
+    whole = np.pad(x, [(room, room) for room in rooms], constant_values=filler)
+    inside = tuple(slice(room, room + size) for room, size in zip(rooms, x.shape, strict=True))
+    return Padded(whole, inside, tuple(found))
+
+
+@fuzzed
+@given(indices(beyond=FAR - 5, masks=False), st.sampled_from(MODES), st.sampled_from(["set", "add"]), DRAWN)
+def test_modes_over_random_indices(index: Index, mode: str, method: str, data: st.DataObject) -> None:
+    x = counted(index.shape)
+    room = padded(x, index.host, mode)
+    place = xarr.asarray(x).at[index.own]
+    wanted = selected(room.whole, room.index)
+    assert_same(place.get(mode=mode, fill_value=-99), wanted)
+    value = data.draw(values_for(wanted.shape))
+    while value.ndim > wanted.ndim:
+        value = value[0]
+    found = getattr(place, method)(value, mode=mode)
+    if method == "set":
+        room.whole[room.index] = value
+    else:
+        np.add.at(room.whole, room.index, value)
+    assert_same(found, room.whole[room.inside])
+
+
+# --- JAX -----------------------------------------------------------------------------------------------------
+
+
+@rarely
+@given(
+    indices(beyond=3, masks=False, lists=False),
+    st.sampled_from(["clip", "fill", "drop"]),
+    st.sampled_from(["get", "set", "add", "multiply", "min", "max", "apply"]),
+    DRAWN,
+)
+def test_modes_as_jax(index: Index, mode: str, method: str, data: st.DataObject) -> None:
+    assume(0 not in index.shape)  # where JAX clips into nothing
+    x = counted(index.shape, "int32")
+    with jax.enable_x64(True):
+        host = _for_jax(index.host)
+        own = xarr.asarray(x).at[index.own]
+        theirs = jnp.asarray(x).at[host]
+        shape = jnp.asarray(x).at[host].get(mode="clip").shape
+        if method == "get":
+            wanted, found = theirs.get(mode=mode), own.get(mode=mode)
+        elif method == "apply":
+            wanted, found = theirs.apply(jnp.negative, mode=mode), own.apply(xarr.negative, mode=mode)
+        else:
+            value = data.draw(values_for(shape, "int32")) % 7
+            while value.ndim > len(shape):
+                value = value[0]
+            wanted = getattr(theirs, method)(value, mode=mode)
+            found = getattr(own, method)(value, mode=mode)
+    assert_same(found, np.asarray(wanted))
+
+
+def _for_jax(index: Any) -> Any:
+    """The index in the types that JAX takes as NumPy does: it adds sizes to small ones, and passes steps on."""
+    if isinstance(index, tuple):
+        return tuple(map(_for_jax, index))
+    if isinstance(index, slice):
+        return slice(*[part if part is None else max(-9, min(part, 9)) for part in _parts(index)])
+    return index.astype(np.int64) if isinstance(index, np.ndarray) else index
+
+
+def _parts(given_: slice) -> tuple[Any, Any, Any]:
+    return given_.start, given_.stop, given_.step
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "bool"])
+def test_what_fills_by_default(dtype: str) -> None:
+    x = np.ones(2, dtype)
+    found = xarr.asarray(x).at[np.array([0, 2, -3])].get(mode="fill")
+    assert_same(found, np.asarray(jnp.asarray(x).at[np.array([0, 2, -3])].get(mode="fill")))
+    given_ = xarr.asarray(x).at[np.array([0, 2])].get(mode="fill", fill_value=0)
+    assert_same(given_, np.array([1, 0], dtype))
+
+
+# --- modes in detail -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "read", "written"),
+    [
+        ("clip", [1, 3, 1, 3], [-3, 2, -4]),
+        ("fill", [-1, 3, 1, -1], [-3, 2, -2]),
+        ("drop", [-1, 3, 1, -1], [-3, 2, -2]),
+        ("wrap", [3, 3, 1, 2], [-3, -4, -2]),
+    ],
+)
+def test_modes(mode: str, read: list[int], written: list[int], lazy: bool) -> None:
+    a = xarr.asarray([1, 2, 3])
+    index = xarr.asarray([-4, -1, 0, 4]) + 0 if lazy else [-4, -1, 0, 4]
+    assert a.at[index].get(mode=mode, fill_value=-1).tolist() == read
+    assert a.at[index].set([-1, -2, -3, -4], mode=mode).tolist() == written
+    for error in ("error", "raise", None):
+        with pytest.raises(IndexingError):
+            a.at[index].set(0, mode=error).evaluate()
+
+
+def test_a_single_place_out_of_bounds() -> None:
+    a = xarr.asarray([1, 2, 3])
+    assert a.at[5].get(mode="clip").item() == 3
+    assert a.at[5].get(mode="fill", fill_value=7).item() == 7
+    assert a.at[5].set(9, mode="drop").tolist() == [1, 2, 3]
+    assert a.at[5].set(9, mode="clip").tolist() == [1, 2, 9]
+    assert a.at[-(10**30)].get(mode="clip").item() == 1
+    assert a.at[-1].get(mode="promise_in_bounds").item() == 3
+    place = xarr.jit(lambda x, i: (x.at[i].set(9, mode="drop"), x.at[i].add(9, mode="clip")))
+    dropped, clipped = place(a, xarr.asarray(5))
+    assert dropped.tolist() == [1, 2, 3]
+    assert clipped.tolist() == [1, 2, 12]
+
+
+def test_into_a_dimension_without_elements() -> None:
+    empty = xarr.zeros((0, 2))
+    assert empty.at[[0]].get(mode="fill", fill_value=5.0).tolist() == [[5.0, 5.0]]
+    assert empty.at[[0]].set(1.0, mode="drop").shape == (0, 2)
+    for mode in ("error", "clip", "wrap", "promise_in_bounds"):
+        with pytest.raises(IndexingError, match="axis 0 with size 0"):
+            empty.at[[0]].get(mode=mode)
+
+
+def test_small_types_of_indices_do_not_overflow() -> None:
+    x = counted((200,))
+    for dtype in ("int8", "uint8"):
+        index = (xarr.asarray(np.array([-1, 100, 5]).astype(dtype))) + 0
+        wanted = x[np.array([-1, 100, 5]).astype(dtype)] if dtype == "int8" else x[[199, 100, 5]]
+        if dtype == "uint8":
+            index = index.at[0].set(199)
+        assert_same(xarr.asarray(x)[index], wanted)
+        assert_same(xarr.asarray(x).at[index].get(mode="wrap"), wanted)
+
+
+@pytest.mark.parametrize("mode", ["nearest", 3, "ERROR"])
+def test_unknown_modes(mode: Any) -> None:
+    with pytest.raises(ValueRangeError, match="wanted a mode of 'error', 'clip', 'fill', 'wrap'"):
+        xarr.asarray([1]).at[[0]].get(mode=mode)
+
+
+# --- duplicates ------------------------------------------------------------------------------------------------
+
+
+def test_the_last_of_duplicates_stays() -> None:
+    a = xarr.asarray([0, 0, 0])
+    a[[1, 1, 2]] = [5, 6, 7]
+    assert a.tolist() == [0, 6, 7]
+    a[[1, 1]] += 1
+    assert a.tolist() == [0, 7, 7]
+    assert a.at[[1, 1]].add(1).tolist() == [0, 9, 7]
+    assert a.at[[1, 1, -2]].apply(lambda v: v * 2).tolist() == [0, 56, 7]
+
+
+def test_duplicates_are_combined_in_order() -> None:
+    a = xarr.asarray(np.array([1.0], np.float32))
+    steps = np.array([2**24, 1, -(2**24)], np.float32)
+    assert a.at[[0, 0, 0]].add(steps).tolist() == [((np.float32(1) + steps[0]) + steps[1]) + steps[2]]
+    assert a.at[[0, 0]].divide([3.0, 7.0]).tolist() == [(np.float32(1) / np.float32(3)) / np.float32(7)]
+
+
+def test_whole_numbers_stay_whole() -> None:
+    a = xarr.asarray([7, 9])
+    assert_same(a.at[[0, 1]].divide(2), np.array([3, 4]))
+    assert_same(a.at[[0]].power(2), np.array([49, 9]))
+
+
+# --- masks -----------------------------------------------------------------------------------------------------
+
+
+def test_a_scalar_through_a_traced_mask_is_a_select() -> None:
+    def function(x: Any) -> Any:
+        x = x.copy()
+        x[x < 0] = 0
+        return x.at[:, x[0] > 1].multiply(10)
+
+    x = np.array([[1.0, 2.0], [-3.0, 4.0]])
+    assert_same(xarr.jit(function)(xarr.asarray(x)), np.array([[1.0, 20.0], [0.0, 40.0]]))
+    shown = str(xarr.lower(function, xarr.asarray(x)).stage("traced"))
+    assert "stablehlo.select" in shown
+    assert "scatter" not in shown
+
+
+def test_a_value_for_each_element_of_a_traced_mask_is_refused() -> None:
+    def function(x: Any) -> Any:
+        x = x.copy()
+        x[x > 0] = [1.0, 2.0]
+        return x
+
+    with pytest.raises(TracedValueError, match=r"how many elements a boolean mask selects"):
+        xarr.jit(function)(xarr.asarray([1.0, 2.0]))
+
+
+def test_writing_through_a_lazy_mask_computes_nothing() -> None:
+    a = xarr.asarray([1.0, -2.0, 3.0])
+    mask = a + 1 < 0
+    b = a.copy()
+    b[mask] = 0.0
+    assert not mask.is_evaluated
+    assert not b.is_evaluated
+    assert b.tolist() == [1.0, 0.0, 3.0]
+
+
+def test_a_mask_without_dimensions() -> None:
+    for flag in (True, False, np.bool_(True), xarr.asarray(2) > 1):
+        a, x = xarr.asarray([1, 2]), np.array([1, 2])
+        a[flag], x[bool(flag)] = 5, 5
+        assert_same(a, x)
+    chosen = xarr.jit(lambda x, flag: x.at[flag].set(5))
+    assert chosen(xarr.asarray([1, 2]), xarr.asarray([3, 4])[0] > 3).tolist() == [1, 2]
+
+
+def test_values_of_a_mask_that_do_not_fit_it() -> None:
+    a = xarr.asarray([1, 2, 3])
+    with pytest.raises(BroadcastError):
+        a[[True, True, False]] = [1, 2, 3]
+    with pytest.raises(BroadcastError):
+        a[[0, 1]] = [1, 2, 3]
+    assert a.tolist() == [1, 2, 3]
+
+
+def test_what_is_masked_out_may_be_anything() -> None:
+    a = xarr.asarray([0.0, 4.0])
+    assert a.at[a > 0].divide(a[1]).tolist() == [0.0, 1.0]
+    assert a.at[a > 0].apply(lambda v: 1 / v).tolist() == [0.0, 0.25]
+
+
+# --- how it is carried out ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+@pytest.mark.parametrize(
+    "index",
+    [
+        [0, 2],
+        (slice(None, None, -2), [0, 1, 1]),
+        ([0, 1], slice(1, 3)),
+        (1, [0, 3]),
+        (np.array([True, False, True]), slice(None, None, 2)),
+    ],
+    ids=repr,
+)
+def test_writing_on_each_backend(index: Any, backend: str) -> None:
+    x = counted((3, 4), "float32")
+    added, multiplied = x.copy(), x.copy()
+    np.add.at(added, index, 2)
+    np.multiply.at(multiplied, index, 2)
+    with xarr.use_backend(backend):
+        a = xarr.asarray(x)
+        assert_same(a.at[index].add(2), added)
+        assert_same(a.at[index].multiply(2), multiplied)
+        a[index] = 0
+    x[index] = 0
+    assert_same(a, x)
+
+
+def test_a_bad_index_without_a_value_is_found_when_writing() -> None:
+    a, places = xarr.asarray([1, 2, 3]), xarr.asarray([0, 1]) + 2
+    a[places] = 0
+    with pytest.raises(IndexingError, match="index 3 is out of bounds for axis 0 with size 3") as caught:
+        a.evaluate()
+    assert any("a[places] = 0" in note for note in caught.value.__notes__)
+
+
+def test_jitted_updates() -> None:
+    @xarr.jit
+    def counts(x: Any, i: Any) -> Any:
+        return x.at[i].add(1)
+
+    assert counts(xarr.zeros(4), xarr.asarray([1, 3, 1, -1])).tolist() == [0.0, 2.0, 0.0, 2.0]
+    with pytest.raises(IndexingError, match="index 4 is out of bounds"):
+        counts(xarr.zeros(4), xarr.asarray([1, 4]))
+
+
+def test_an_index_in_a_loop() -> None:
+    x = counted((5,))
+
+    def step(i: Any, total: Any) -> Any:
+        return total + xarr.asarray(x)[i]
+
+    assert xarr.lax.fori_loop(0, 5, step, xarr.asarray(0)).item() == x.sum()
+
+
+UPDATES: dict[str, Callable[[Any], Any]] = {
+    "set": lambda x: x.at[[0]].set(1j),
+    "setitem": lambda x: x.__setitem__([0], 1j),
+}
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_a_complex_value_does_not_fit_reals(update: str) -> None:
+    with pytest.raises(TypeError, match="complex value does not fit"):
+        UPDATES[update](xarr.zeros(3))
+
+
+def test_function_of_apply_must_keep_the_shape() -> None:
+    with pytest.raises((BroadcastError, InputError, ValueError)):
+        xarr.zeros(3).at[[0, 1]].apply(lambda v: xarr.zeros(2))

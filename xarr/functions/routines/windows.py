@@ -1,0 +1,69 @@
+"""Window functions of signal processing: float64 samples, symmetric, 1 in the middle.
+
+Formulas, and the results for one sample and none, are those of NumPy's reference.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from math import pi
+from typing import TYPE_CHECKING
+
+from xarr.errors import InputError
+from xarr.functions._core import as_array
+from xarr.functions.creation_functions import arange, ones, zeros
+from xarr.functions.elementwise_functions import cos, sqrt
+from xarr.functions.routines.mathematical_functions import i0
+from xarr.functions.searching_functions import where
+from xarr.lax.core import ArrayLike
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
+
+
+def bartlett(M: int) -> Array:
+    """The triangular window of `M` samples that ends in zeros.  Raises InputError for a float M."""
+    return _window("bartlett", M, lambda n, last: where(n <= 0, 1 + n / last, 1 - n / last))
+
+
+def blackman(M: int) -> Array:
+    """Blackman's window of `M` samples: 0.42 + 0.5 cos + 0.08 cos.  Raises InputError for a float M."""
+
+    def samples(n: Array, last: int) -> Array:
+        return 0.42 + 0.5 * cos(pi * n / last) + 0.08 * cos(2.0 * pi * n / last)
+
+    return _window("blackman", M, samples)
+
+
+def hamming(M: int) -> Array:
+    """Hamming's window of `M` samples: 0.54 + 0.46 cos.  Raises InputError for a float M."""
+    return _window("hamming", M, lambda n, last: 0.54 + 0.46 * cos(pi * n / last))
+
+
+def hanning(M: int) -> Array:
+    """Von Hann's window of `M` samples: 0.5 + 0.5 cos.  Raises InputError for a float M."""
+    return _window("hanning", M, lambda n, last: 0.5 + 0.5 * cos(pi * n / last))
+
+
+def kaiser(M: int, beta: ArrayLike) -> Array:
+    """Kaiser's window of `M` samples, narrower for a larger `beta`.  Raises InputError for a float M."""
+    shape = as_array(beta)
+
+    def samples(n: Array, last: int) -> Array:
+        return i0(shape * sqrt(1 - (n / last) ** 2)) / i0(shape)
+
+    return _window("kaiser", M, samples)
+
+
+def _window(name: str, M: int, samples: Callable[[Array, int], Array]) -> Array:
+    """`samples` of the numbers 1 - M, 3 - M, … M - 1 and of M - 1."""
+    try:
+        count = operator.index(M)
+    except TypeError:
+        raise InputError(f"{name}: wanted an int for the number of samples M, got {M!r}") from None
+    if count <= 1:
+        return ones(1) if count == 1 else zeros(0)
+    return samples(arange(1 - count, count, 2, dtype="float64"), count - 1)

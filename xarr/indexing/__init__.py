@@ -1,0 +1,85 @@
+"""Indices as NumPy has them: reads, writes by value, and `x.at`.
+
+An index of ints, slices, `...` and None is a *region* (region.py).  One with arrays is read into *items*
+(items.py), a *layout* of dimensions (layout.py) and *vectors* that place windows (arrays.py); what is out of
+bounds is in bounds.py, writes through a mask in masks.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from xarr.functions._core import as_array, is_weak
+from xarr.indexing.arrays import Combine, apply_arrays, read_arrays, write_arrays
+from xarr.indexing.bounds import Mode
+from xarr.indexing.items import Places, expanded, items_of
+from xarr.indexing.layout import Layout, layout_of
+from xarr.indexing.masks import is_same_for_each, only_mask, write_mask
+from xarr.indexing.region import Region, written
+from xarr.indexing.values import fitted
+from xarr.lax.core import ArrayLike
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def _understood(array: Array, index: Any, mode: Mode) -> Region | Layout:
+    return layout_of(expanded(items_of(index), array.shape), array.shape, mode)
+
+
+def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLike | None = None) -> Array:
+    """array[index].
+
+    Raises IndexingError for what cannot index and for what is out of bounds (when the result is computed, if
+    the index has no values before), TracedValueError for a mask of a traced function.
+    """
+    found = Region.cached(index, array.shape) if mode is Mode.ERROR else None
+    place = found or _understood(array, index, mode)
+    if isinstance(place, Region):
+        return place.read(array)
+    return read_arrays(array, place, mode, fill_value)
+
+
+def taken(
+    array: Array, item: Places, axis: int, mode: Mode = Mode.ERROR, fill_value: ArrayLike | None = None
+) -> Array:
+    """The slices of `array` at the integers of `item` along `axis`.  Raises as `read`."""
+    shape = array.shape
+    items = expanded([*[slice(None)] * axis, item], shape)
+    place = layout_of(items, shape, mode)
+    assert isinstance(place, Layout)
+    return read_arrays(array, place, mode, fill_value)
+
+
+def update(
+    array: Array, index: Any, value: ArrayLike, combine: Combine | None = None, mode: Mode = Mode.ERROR
+) -> Array:
+    """`array` with `value` at the index, or `combine(old, value)` there; element type and shape stay.
+
+    `value` broadcasts to what the index selects by NumPy's rule (leading dimensions of size 1 may be too many).
+    Raises as `read`, and for a value of another shape or kind.
+    """
+    found = Region.cached(index, array.shape) if mode is Mode.ERROR else None
+    place = found or _understood(array, index, mode)
+    if isinstance(place, Layout):
+        value = value if is_weak(value) else as_array(value)
+        mask = only_mask(place)
+        if mask is not None and is_same_for_each(value, place):
+            return write_mask(array, place, mask, value, combine)
+        return write_arrays(array, place, value, combine, mode)
+    values = fitted(array, value, place.shape)
+    if combine is not None:
+        values = combine(place.read(array), values).astype(array.dtype)
+    return written(array, place, values)
+
+
+def apply(array: Array, index: Any, function: Callable[[Any], Any], mode: Mode = Mode.ERROR) -> Array:
+    """`array` with `function` applied to what is at the index, once for each time that an element is meant."""
+    place = _understood(array, index, mode)
+    if isinstance(place, Region):
+        return written(array, place, fitted(array, function(place.read(array)), place.shape))
+    mask = only_mask(place)
+    if mask is not None:
+        return write_mask(array, place, mask, False, lambda old, _: function(old))
+    return apply_arrays(array, place, function, mode)

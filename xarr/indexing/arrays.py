@@ -1,0 +1,275 @@
+"""Reads and writes by index arrays: one gather or scatter, with the region that ints and slices leave around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.broadcasting import Misfit, align_numpy
+from xarr.errors import IndexingError, TracedValueError
+from xarr.functions._core import as_array, broadcasted
+from xarr.indexing.bounds import Mode, settled, settled_host
+from xarr.indexing.items import Mask, Places
+from xarr.indexing.layout import Layout
+from xarr.indexing.region import written
+from xarr.indexing.values import fitted
+from xarr.ir.source import here
+from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
+from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
+from xarr.lazy import to_host, unowned, wrap
+from xarr.records import record
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+    from xarr.backend import AbstractBackend
+
+Ints = tuple[int, ...]
+Combine = Callable[[Any, Any], Any]
+
+_INT64: Final = np.dtype(np.int64)
+
+
+@record(eq=False)
+class Vectors:
+    """The index arrays of a layout, in one shape, the batch, and with values that count from 0."""
+
+    batch: Ints
+    arrays: tuple[Array, ...]
+
+    @property
+    def indices(self) -> Array:
+        """Index vectors in the last dimension, or the index of the only dimension without one."""
+        if len(self.arrays) == 1:
+            return self.arrays[0]
+        dtypes = {array.dtype for array in self.arrays}
+        arrays = self.arrays if len(dtypes) == 1 else [_int64(array) for array in self.arrays]
+        rank = len(self.batch)
+        return lax.concatenate([lax.expand_dims(array, (rank,)) for array in arrays], rank)
+
+
+def _int64(array: Array) -> Array:
+    return array if array.dtype == np.int64 else lax.convert_element_type(array, np.int64)
+
+
+def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
+    """The index arrays of `layout` for `array`, masks as the places where they hold.
+
+    Raises IndexingError for known values out of bounds, if the mode is "error", and for shapes that do not
+    broadcast; BroadcastError if `config.broadcasting` refuses that they do; TracedValueError for a mask without
+    a value.
+    """
+    backend = array._backend
+    found: list[Array] = []
+    for item, axis in zip(layout.arrays, layout.axes, strict=True):
+        if isinstance(item, Mask):
+            found.append(places_of(item, backend))
+        else:
+            found.append(settled_places(item, axis, layout.shape[axis], mode, backend))
+    counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
+    shapes = [*[each.shape for each in found if each.shape], *[(count,) for count in counts]]
+    batch = _batch(name, shapes)
+    if not batch:
+        return Vectors((), tuple(found))
+    fillers = [broadcast_node(scalar_node(0, np.dtype(np.int64)), (count,), ()) for count in counts]
+    whole = iter(broadcasted(name, *[a for a in found if a.shape], *[wrap(node, None) for node in fillers]))
+    return Vectors(batch, tuple([next(whole) if each.shape else _spread(each, batch) for each in found]))
+
+
+def _batch(name: str, shapes: list[Ints]) -> Ints:
+    alignment = align_numpy(*shapes) if shapes else None
+    if isinstance(alignment, Misfit):
+        raise IndexingError(
+            f"{name}: the arrays of an index broadcast among themselves, and shapes "
+            f"{' and '.join(map(str, shapes))} do not; xarr.ix_ selects the combinations of 1-d arrays"
+        )
+    return () if alignment is None else alignment.result
+
+
+def _spread(scalar: Array, batch: Ints) -> Array:
+    return wrap(broadcast_node(scalar._node, batch, ()), scalar._backend)
+
+
+def settled_places(item: Places, axis: int, size: int, mode: Mode, backend: AbstractBackend | None) -> Array:
+    """The integers of an item as indices into a dimension of `size`.
+
+    Raises IndexingError for known ones out of bounds, if the mode is "error".
+    """
+    if not size and 0 not in item.shape and mode is not Mode.FILL:
+        raise IndexingError(f"no index is in bounds for axis {axis} with size 0")
+    if item.host is None:
+        assert item.array is not None
+        return settled(item.array, axis, size, mode, item.from_end)
+    if item.array is not None and item.host.size and item.host.min() >= 0 and item.host.max() < size:
+        return item.array
+    return settled_host(item.host, axis, size, mode, backend, item.from_end)
+
+
+def host_of(mask: Mask) -> np.ndarray[Any, Any]:
+    """The values of a mask, computed if need be.  Raises TracedValueError in a traced function."""
+    if mask.host is not None:
+        return mask.host
+    assert mask.array is not None
+    node = mask.array._node
+    if node.traced:
+        looked = here()
+        place = f"\nIt was asked for at {looked}" if looked else ""
+        raise TracedValueError(
+            f"how many elements a boolean mask selects depends on its values, and the mask {node.type.short()} "
+            "of a traced function has none yet, so that the shape of the result is not known; choose element by "
+            "element with xarr.where(mask, x, other), write with x[mask] = scalar or x.at[mask].set(scalar), "
+            "index by xarr.nonzero(mask, size=n) for at most n elements, or compute the mask outside of the "
+            f"function{place}"
+        )
+    return to_host(mask.array)
+
+
+def places_of(mask: Mask, backend: AbstractBackend | None) -> Array:
+    """Where a mask holds, as indices into its dimensions taken as one."""
+    places = np.flatnonzero(host_of(mask))
+    return wrap(unowned(host_node(places, backend)), backend)
+
+
+# --- windows -------------------------------------------------------------------------------------------------
+
+
+@record(eq=False)
+class Windows:
+    """The elements that the arrays of a layout select from its region, one window for each index vector."""
+
+    layout: Layout
+    vectors: Vectors
+
+    @property
+    def axes(self) -> Ints:
+        """The dimensions of the folded region that index vectors place windows in."""
+        return tuple([dim for dim, array in enumerate(self.layout.indexed) if array is not None])
+
+    @property
+    def offsets(self) -> Ints:
+        """The dimensions of the gathered array that run over a window."""
+        before, batch = self.layout.before, len(self.vectors.batch)
+        rank = batch + len(self.layout.kept)
+        return tuple([dim for dim in range(rank) if not before <= dim < before + batch])
+
+    @property
+    def sizes(self) -> Ints:
+        """The sizes of a window in the folded region."""
+        rows = zip(self.layout.folded, self.layout.indexed, strict=True)
+        return tuple([size if array is None else min(1, size) for size, array in rows])
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is one window, at a place without dimensions."""
+        return not self.vectors.batch
+
+    @property
+    def starts(self) -> list[Array]:
+        """Where the one window starts, for each dimension of the folded region."""
+        own = iter(self.vectors.arrays)
+        zero = wrap(scalar_node(0, _INT64), None)
+        return [zero if array is None else _int64(next(own)) for array in self.layout.indexed]
+
+    def read(self, folded: Array, mode: Mode, fill_value: ArrayLike | None) -> Array:
+        """The windows of the folded region, in the shape `layout.gathered`."""
+        if self.is_one and mode is not Mode.FILL:
+            found = lax.dynamic_slice(folded, self.starts, self.sizes, allow_negative_indices=False)
+            return _reshaped(found, self.layout.kept)
+        return lax.gather(
+            folded,
+            self.vectors.indices,
+            GatherDimensionNumbers(self.offsets, self.axes, self.axes),
+            self.sizes,
+            mode="fill" if mode is Mode.FILL else None,
+            fill_value=fill_value,
+            index_vector_dim=len(self.vectors.batch),
+        )
+
+    def write(self, folded: Array, values: Array, combine: Combine | None, mode: Mode) -> Array:
+        """The folded region with `values`, in the shape `layout.gathered`, in the windows or combined with them."""
+        if self.is_one and mode is not Mode.FILL:
+            if combine is not None:
+                values = combine(self.read(folded, mode, None), values).astype(folded.dtype)
+            window = _reshaped(values, self.sizes)
+            return lax.dynamic_update_slice(folded, window, self.starts, allow_negative_indices=False)
+        numbers = ScatterDimensionNumbers(self.offsets, self.axes, self.axes)
+        found: Array = lax.scatter_with(
+            folded,
+            self.vectors.indices,
+            values,
+            lambda old, new: new if combine is None else combine(old, new).astype(folded.dtype),
+            numbers,
+            mode="clip" if mode is Mode.CLIP else None,
+            index_vector_dim=len(self.vectors.batch),
+        )
+        return found
+
+
+def _reshaped(array: Array, shape: Ints) -> Array:
+    return array if array.shape == shape else lax.reshape(array, shape)
+
+
+def _folded(array: Array, layout: Layout) -> Array:
+    inner = array if layout.region.is_whole(array.shape) else layout.region.read(array)
+    return _reshaped(inner, layout.folded)
+
+
+def _reaches_nothing(layout: Layout, batch: Ints) -> bool:
+    """Whether index vectors go into a dimension without elements, which only mode "fill" allows."""
+    sizes = zip(layout.folded, layout.indexed, strict=True)
+    return 0 not in batch and any(size == 0 and array is not None for size, array in sizes)
+
+
+def read_arrays(array: Array, layout: Layout, mode: Mode, fill_value: ArrayLike | None) -> Array:
+    """What the index of `layout` selects from `array`."""
+    vectors = vectors_of("getitem", array, layout, mode)
+    batch = vectors.batch
+    if _reaches_nothing(layout, batch):
+        value = default_fill(array.dtype) if fill_value is None else fill_value
+        return wrap(lax.full(layout.result(batch), value, array.dtype)._node, array._backend)
+    folded = _folded(array, layout)
+    if not vectors.arrays:
+        return _taken_or_left(folded, layout, batch)
+    found = Windows(layout, vectors).read(folded, mode, fill_value)
+    return _reshaped(found, layout.result(batch))
+
+
+def _taken_or_left(folded: Array, layout: Layout, batch: Ints) -> Array:
+    """All of the region or nothing, for bools without dimensions."""
+    whole = lax.reshape(folded, layout.gathered((1,)))
+    if batch == (0,):
+        whole = lax.slice_in_dim(whole, 0, 0, axis=layout.before)
+    return _reshaped(whole, layout.result(batch))
+
+
+def write_arrays(
+    array: Array, layout: Layout, value: ArrayLike, combine: Combine | None, mode: Mode
+) -> Array:
+    """`array` with `value` where the index of `layout` says, or `combine(old, value)` there.
+
+    Where an element is meant more than once, the last value stays, and `combine` is called for each in turn.
+    """
+    vectors = vectors_of("setitem", array, layout, mode)
+    batch = vectors.batch
+    values = fitted(array, value, layout.result(batch))
+    if 0 in values.shape or _reaches_nothing(layout, batch):
+        return wrap(array._node, array._backend)
+    values = _reshaped(values, layout.gathered(batch))
+    folded = _folded(array, layout)
+    if vectors.arrays:
+        folded = Windows(layout, vectors).write(folded, values, combine, mode)
+    else:
+        new = _reshaped(values, layout.folded)
+        folded = new if combine is None else combine(folded, new).astype(array.dtype)
+    return written(array, layout.region, _reshaped(folded, layout.inner))
+
+
+def apply_arrays(array: Array, layout: Layout, function: Callable[[Any], Any], mode: Mode) -> Array:
+    """`array` with `function`, of scalars, applied to each element that is meant, each time that it is."""
+    return write_arrays(array, layout, _nothing(array), lambda old, _: as_array(function(old)), mode)
+
+
+def _nothing(array: Array) -> Array:
+    return wrap(scalar_node(False, array.dtype), None)

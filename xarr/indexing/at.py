@@ -1,0 +1,104 @@
+"""`x.at[i]`: updates that return a new Array.  Names and arguments are those of `jax.numpy.ndarray.at`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from xarr import indexing
+from xarr.functions import elementwise_functions as elementwise
+from xarr.indexing.bounds import Mode
+from xarr.indexing.dropped import warn_if_dropped
+from xarr.lax.core import ArrayLike
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+class At:
+    """`x.at`: index it, then choose what to do, `x.at[1:, 0].add(2)`.  Nothing changes x itself."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Any) -> AtIndex:
+        return AtIndex(self._array, index)
+
+
+def _updating(what: str, combine: Callable[[Any, Any], Any] | None) -> Callable[..., Array]:
+    def method(
+        self: AtIndex,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
+        found = indexing.update(self._array, self._index, values, combine, Mode.of(mode))
+        warn_if_dropped(found, sys._getframe(1))
+        return found
+
+    method.__doc__ = f"x with {what}.  Arguments and errors: see AtIndex."
+    return method
+
+
+class AtIndex:
+    """A place in an array.  Each method but `get` returns a new Array of the same shape and element type.
+
+    values: broadcast to what the index selects, and cast as by `x[index] = values`.
+    mode: what happens to integers outside of [-size, size) of their dimension:
+        "error" (None) - IndexError, when the result is computed if the index has no values before,
+        "clip" - the nearest element is meant,
+        "fill", "drop" - `get` gives `fill_value` there, the others leave them out,
+        "wrap" - index % size is meant,
+        "promise_in_bounds" - there are none, and nothing is checked.
+    fill_value: by default NaN, the least signed and the greatest unsigned integer, True for bools.
+    indices_are_sorted, unique_indices: accepted as in JAX; nothing depends on them.
+
+    A statement that only calls one of them, such as `x.at[0].set(1)`, changes nothing: DroppedUpdateWarning.
+
+    An element that the index means more than once is updated once for each time, in order; of values that are
+    set the last stays.
+    """
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: Array, index: Any) -> None:
+        self._array = array
+        self._index = index
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        fill_value: ArrayLike | None = None,
+    ) -> Array:
+        """x[index].  Arguments and errors: see AtIndex."""
+        return indexing.read(self._array, self._index, Mode.of(mode), fill_value)
+
+    def apply(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
+        """x with x[index] = function(x[index]), for an element-wise function.  Arguments: see AtIndex."""
+        found = indexing.apply(self._array, self._index, function, Mode.of(mode))
+        warn_if_dropped(found, sys._getframe(1))
+        return found
+
+    set = _updating("x[index] = values", None)
+    add = _updating("x[index] += values", elementwise.add)
+    subtract = _updating("x[index] -= values", elementwise.subtract)
+    multiply = mul = _updating("x[index] *= values", elementwise.multiply)
+    divide = _updating("x[index] /= values", elementwise.divide)
+    power = _updating("x[index] **= values", elementwise.power)
+    min = _updating("x[index] = minimum(x[index], values)", elementwise.minimum)
+    max = _updating("x[index] = maximum(x[index], values)", elementwise.maximum)

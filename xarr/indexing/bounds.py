@@ -1,0 +1,147 @@
+"""What happens to index values outside of a dimension: NumPy's error, or one of JAX's modes.
+
+Values that are known are looked at once, where the index is written.  Of others the graph gets an
+`xarr.checked_indices` call, which raises when it runs, and the line that built it is named then.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.custom_calls import register_custom_call
+from xarr.dtypes import SIGNED, info
+from xarr.errors import IndexingError, ValueRangeError
+from xarr.functions import elementwise_functions as elementwise
+from xarr.ir.graph import Node
+from xarr.ir.ops import CustomCall
+from xarr.ir.ops.custom import AttributeValue
+from xarr.lax.core import host_node
+from xarr.lazy import unowned, wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+    from xarr.backend import AbstractBackend
+
+HostArray = np.ndarray[Any, Any]
+
+_INT64: Final = np.dtype(np.int64)
+#: What the call is named in graphs and in StableHLO.
+CHECKED: Final = "xarr.checked_indices"
+
+
+class Mode(Enum):
+    """What happens to an index outside of [-size, size).  Negative ones count from the end in each mode.
+
+    * `ERROR` - IndexError, as NumPy,
+    * `CLIP` - the nearest element is meant,
+    * `FILL` - a read gives a filler, a write does nothing,
+    * `WRAP` - the dimension goes on and on: index % size,
+    * `PROMISE` - there is none, and nothing is checked; if there is one, some element is meant, or none.
+    """
+
+    ERROR = "error"
+    CLIP = "clip"
+    FILL = "fill"
+    WRAP = "wrap"
+    PROMISE = "promise_in_bounds"
+
+    @staticmethod
+    def of(mode: object) -> Mode:
+        """The mode called `mode` ("drop" is "fill", None is "error"); ValueRangeError for another name."""
+        if isinstance(mode, Mode):
+            return mode
+        found = _MODES.get(mode) if isinstance(mode, str | None) else None
+        if found is None:
+            names = ", ".join(repr(name) for name in _MODES if name)
+            raise ValueRangeError(f"wanted a mode of {names}, got {mode!r}")
+        return found
+
+
+_MODES: Final[dict[str | None, Mode]] = {
+    None: Mode.ERROR,
+    **{mode.value: mode for mode in Mode},
+    "raise": Mode.ERROR,
+    "drop": Mode.FILL,
+}
+
+
+def out_of_bounds(
+    index: int, axis: int, size: int, shape: tuple[int, ...] | None = None, place: object = None
+) -> IndexingError:
+    """The error for an index that no element has."""
+    whole = "" if shape is None else f" (shape {shape})"
+    return IndexingError(f"index {index} is out of bounds for axis {axis} with size {size}{whole}")
+
+
+def in_bounds(values: HostArray, axis: int, size: int, from_end: bool = True) -> HostArray:
+    """`values` with those counted from the end made positive; IndexingError if one is out of bounds."""
+    if not values.size:
+        return values
+    low, high, least = values.min(), values.max(), -size if from_end else 0
+    if low < least or high >= size:
+        raise out_of_bounds(int(low if low < least else high), axis, size)
+    return _from_end(values, size) if low < 0 else values
+
+
+def _from_end(values: HostArray, size: int) -> HostArray:
+    return np.where(values < 0, values + size, values)
+
+
+def checked_indices(values: HostArray, *, axis: int, size: int, from_end: bool = True) -> HostArray:
+    """What the custom call `xarr.checked_indices` does."""
+    return in_bounds(values, axis, size, from_end)
+
+
+register_custom_call(CHECKED, checked_indices)
+
+
+def settled_host(
+    values: HostArray,
+    axis: int,
+    size: int,
+    mode: Mode,
+    backend: AbstractBackend | None,
+    from_end: bool = True,
+) -> Array:
+    """Known index values as an Array of values in [0, size), or for lax to clip, fill or drop.
+
+    from_end: whether negative ones count from the end, or are out of bounds.
+    """
+    if values.dtype == np.uint64:
+        # What int64 has no room for is out of bounds all the same.
+        values = np.minimum(values, np.uint64(info(_INT64).max))
+    values = values.astype(_INT64)
+    if mode is Mode.ERROR:
+        values = in_bounds(values, axis, size, from_end)
+    elif mode is Mode.WRAP:
+        values = np.mod(values, size)
+    elif from_end:
+        values = _from_end(values, size)
+    return wrap(unowned(host_node(values, backend)), backend if values.shape else None)
+
+
+def settled(indices: Array, axis: int, size: int, mode: Mode, from_end: bool = True) -> Array:
+    """The same of an Array whose values are not known yet."""
+    is_signed = indices.dtype in SIGNED
+    if is_signed and info(indices.dtype).max < size:
+        indices = lax.convert_element_type(indices, _INT64)
+    if mode is Mode.ERROR:
+        return _checked(indices, axis, size, from_end)
+    if mode is Mode.WRAP:
+        fits = info(indices.dtype).max >= size
+        return elementwise.remainder(indices, size) if fits else indices
+    if not is_signed or not from_end:
+        return indices
+    return lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
+
+
+def _checked(indices: Array, axis: int, size: int, from_end: bool) -> Array:
+    attributes: tuple[tuple[str, AttributeValue], ...] = (("axis", axis), ("size", size))
+    if not from_end:
+        attributes = (("axis", axis), ("from_end", False), ("size", size))
+    call = CustomCall(CHECKED, (indices._node.tensor_type,), attributes)
+    return wrap(Node(call, (indices._node,)), indices._backend)

@@ -1,0 +1,165 @@
+"""What the items of an index are: NumPy's reading of them, which looks at no value that is not there yet."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from xarr.dtypes import BOOL, INTEGER
+from xarr.errors import IndexingError, InputError, TracedValueError
+from xarr.functions._core import as_array
+from xarr.host import host_array
+from xarr.ir.ops import Constant
+from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lazy import Handle, to_host
+from xarr.records import record
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Ints = tuple[int, ...]
+HostArray = np.ndarray[Any, Any]
+
+_LEAST: Final = -(2**63)
+_GREATEST: Final = 2**63 - 1
+
+
+@record(eq=False)
+class _Values:
+    """An array in an index.  Its values are `host` where they are known; `array` is the Array that was given."""
+
+    shape: Ints
+    array: Array | None
+    host: HostArray | None
+
+
+class Places(_Values):
+    """Integers: for each, which element along one dimension."""
+
+    from_end: ClassVar[bool] = True
+
+    @classmethod
+    def of_int(cls, index: int) -> Places:
+        """An int as an array; the nearest of int64 for one beyond, which is as much out of bounds."""
+        return cls((), None, np.array(min(max(index, _LEAST), _GREATEST)))
+
+
+class Forward(Places):
+    """Integers that do not count from the end: negative ones are out of bounds."""
+
+    from_end = False
+
+
+class Mask(_Values):
+    """Bools: whether each element of as many dimensions is taken.  Without dimensions, whether all are."""
+
+
+#: One item of an index after reading: a new dimension, a slice, an int, an array, or `...`.
+Item = slice | int | Places | Mask | EllipsisType | None
+
+
+def items_of(index: Any) -> list[Any]:
+    """The items of an index as they were read, `...` among them.  IndexingError for what cannot index."""
+    return [_item(given) for given in (index if isinstance(index, tuple) else (index,))]
+
+
+def places_of(name: str, given: Any, from_end: bool = True) -> Places:
+    """An argument of integers as an item.  Raises IndexingError for anything else."""
+    item = _item(given)
+    if isinstance(item, int):
+        item = Places.of_int(item)
+    if not isinstance(item, Places):
+        raise IndexingError(f"{name}: wanted integers as indices, got {given!r}")
+    return item if from_end else Forward(item.shape, item.array, item.host)
+
+
+def consumed(item: Any) -> int:
+    """How many dimensions of an array an item is about."""
+    if item is None or item is Ellipsis:
+        return 0
+    return len(item.shape) if isinstance(item, Mask) else 1
+
+
+def expanded(items: Sequence[Any], shape: Ints) -> list[Any]:
+    """The items with a full slice for each dimension that they leave out; `...` stays, before its slices."""
+    dots = [place for place, item in enumerate(items) if item is Ellipsis]
+    consuming = sum(map(consumed, items))
+    if len(dots) > 1:
+        raise IndexingError(f"an index can have one ellipsis, got {len(dots)}")
+    if consuming > len(shape):
+        raise IndexingError(
+            f"too many indices: {consuming} for an array of shape {shape}, which takes {len(shape)}"
+        )
+    missing = [slice(None)] * (len(shape) - consuming)
+    place = dots[0] + 1 if dots else len(items)
+    return [*items[:place], *missing, *items[place:]]
+
+
+_BASIC: Final = (type(None), type(Ellipsis), slice, int)
+
+
+def _item(given: Any) -> Any:
+    if type(given) in _BASIC:
+        return given
+    if isinstance(given, Handle):
+        return _of_array(as_array(given))
+    if isinstance(given, np.ndarray | bool | np.bool_):
+        return _of_host(np.asarray(given), given)
+    if isinstance(given, list | tuple):
+        return _of_sequence(given)
+    try:
+        return operator.index(given)
+    except TracedValueError:
+        raise
+    except TypeError:
+        if hasattr(given, "__array__"):
+            return _of_host(np.asarray(given), given)
+        raise _refusal(given) from None
+
+
+def _refusal(given: Any) -> IndexingError:
+    return IndexingError(
+        f"wanted an int, a slice, ..., None, or an array or list of ints or bools as index, got {given!r}"
+    )
+
+
+def _of_array(array: Array) -> Any:
+    refuse_dynamic("x[…] with indices that are", array, "lax.gather")
+    kind = _kind(array.dtype, f"{array.dtype}{list(array.shape)}")
+    node = array._node
+    known = node.value is not None or isinstance(node.op, Constant)
+    host = to_host(array) if known else None
+    if kind is Places and host is not None and not array.shape:
+        return int(host)
+    return kind(array.shape, array, host)
+
+
+def _of_host(values: HostArray, given: Any) -> Any:
+    kind = _kind(values.dtype, repr(given))
+    # A copy, since a lazy graph must not see what becomes of the user's array.
+    return int(values) if kind is Places and not values.shape else kind(values.shape, None, values.copy())
+
+
+def _of_sequence(given: Sequence[Any]) -> Any:
+    try:
+        values = host_array(given)
+    except InputError as error:
+        raise IndexingError(f"no array of ints or bools, so no index: {given!r} ({error})") from error
+    if not values.size:  # NumPy too takes [] for integers
+        values = values.astype(np.int64)
+    return _of_host(values, given)
+
+
+def _kind(dtype: np.dtype[Any], shown: str) -> type[_Values]:
+    if dtype in BOOL:
+        return Mask
+    if dtype in INTEGER:
+        return Places
+    raise IndexingError(
+        f"wanted an int, a slice, ..., None, or an array or list of ints or bools as index, got {shown}; "
+        ".astype(int) makes integers of it"
+    )

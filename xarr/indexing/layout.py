@@ -1,0 +1,167 @@
+"""Where the dimensions of an index with arrays come from: NumPy's rule, on shapes alone.
+
+The arrays of an index broadcast among themselves to one shape, the *batch*.  Its dimensions stand in the result
+where the arrays stood in the index; if something stood between the arrays (a slice, `...` or None), they come
+first.  Ints count as arrays as soon as there is one array.  Source: NumPy, advanced indexing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from xarr.errors import IndexingError
+from xarr.indexing.bounds import Mode, out_of_bounds
+from xarr.indexing.items import Item, Mask, Places, consumed
+from xarr.indexing.region import Region
+from xarr.records import record
+
+Ints = tuple[int, ...]
+
+
+class Token(Enum):
+    """What stands in the result, in order: a new dimension, one of the array, or all those of the batch."""
+
+    NEW = "new"
+    KEPT = "kept"
+    BATCH = "batch"
+
+
+@record(eq=False)
+class Layout:
+    """How an index with arrays goes through the dimensions of an array of `shape`.
+
+    * `region` - what its ints and slices leave of the array; dimensions with arrays stay whole,
+    * `groups` - dimensions of the region that go together: one that is kept, one that an array of integers
+      indexes, or all those that a mask is about; `indexed` - which array of `arrays` that is, None if kept,
+    * `arrays` - the index's arrays that are about a dimension, `scalars` - its bools without dimensions,
+    * `axes` - for each of `arrays` the dimension of the array where it begins,
+    * `tokens` - the dimensions of the result, `separated` - whether the batch had to come first.
+    """
+
+    shape: Ints
+    region: Region
+    groups: tuple[Ints, ...]
+    indexed: tuple[int | None, ...]
+    arrays: tuple[Places | Mask, ...]
+    scalars: tuple[Mask, ...]
+    axes: Ints
+    tokens: tuple[Token, ...]
+    separated: bool
+
+    @property
+    def inner(self) -> Ints:
+        """The shape of the region."""
+        return self.region.shape
+
+    @property
+    def folded(self) -> Ints:
+        """The shape of the region with the dimensions of each mask as one."""
+        return tuple([_product([self.inner[dim] for dim in group]) for group in self.groups])
+
+    @property
+    def kept(self) -> Ints:
+        """The sizes of the dimensions that no array is about."""
+        rows = zip(self.groups, self.indexed, strict=True)
+        return tuple([self.inner[dim] for group, array in rows if array is None for dim in group])
+
+    @property
+    def before(self) -> int:
+        """How many kept dimensions come before those of the batch."""
+        return self.tokens[: self.tokens.index(Token.BATCH)].count(Token.KEPT)
+
+    def gathered(self, batch: Ints) -> Ints:
+        """The shape of the result without new dimensions."""
+        return self.kept[: self.before] + batch + self.kept[self.before :]
+
+    def result(self, batch: Ints) -> Ints:
+        """The shape of the result."""
+        kept = iter(self.kept)
+        found: list[int] = []
+        for token in self.tokens:
+            found += batch if token is Token.BATCH else (1,) if token is Token.NEW else (next(kept),)
+        return tuple(found)
+
+
+def _product(sizes: Sequence[int]) -> int:
+    found = 1
+    for size in sizes:
+        found *= size
+    return found
+
+
+def layout_of(items: Sequence[Item], shape: Ints, mode: Mode) -> Layout | Region:
+    """The layout of items that name every dimension of `shape`; a Region if no array is among them.
+
+    Raises IndexingError for an int out of bounds, if the mode is "error", and a mask of another shape.
+    """
+    items = _with_places_of_ints(items, shape, mode)
+    if not any(isinstance(item, Places | Mask) for item in items):
+        return Region.of(items, shape)  # type: ignore[arg-type]
+    basic: list[slice | int] = []
+    groups: list[Ints] = []
+    indexed: list[int | None] = []
+    arrays: list[Places | Mask] = []
+    axes: list[int] = []
+    for item in items:
+        here, dim = len(basic), sum(map(len, groups))
+        if isinstance(item, Mask):
+            _check_mask(item, shape, here)
+        if isinstance(item, int | slice):
+            basic.append(item)
+        else:
+            basic += [slice(None)] * consumed(item)
+        if isinstance(item, slice):
+            groups.append((dim,))
+            indexed.append(None)
+        elif isinstance(item, Places | Mask) and consumed(item):
+            groups.append(tuple(range(dim, dim + consumed(item))))
+            indexed.append(len(arrays))
+            arrays.append(item)
+            axes.append(here)
+    tokens, separated = _tokens(items)
+    scalars = tuple([item for item in items if isinstance(item, Mask) and not item.shape])
+    return Layout(
+        shape, Region.of(basic, shape), tuple(groups), tuple(indexed), tuple(arrays), scalars, tuple(axes),
+        tokens, separated,
+    )  # fmt: skip
+
+
+def _with_places_of_ints(items: Sequence[Item], shape: Ints, mode: Mode) -> list[Item]:
+    """The items, where ints out of bounds are arrays if the mode allows them."""
+    found: list[Item] = []
+    axis = 0
+    for item in items:
+        if isinstance(item, int) and not -shape[axis] <= item < shape[axis]:
+            if mode is Mode.ERROR:
+                raise out_of_bounds(item, axis, shape[axis], shape)
+            item = Places.of_int(item)
+        found.append(item)
+        axis += consumed(item)
+    return found
+
+
+def _check_mask(mask: Mask, shape: Ints, axis: int) -> None:
+    wanted = shape[axis : axis + len(mask.shape)]
+    if mask.shape != wanted:
+        raise IndexingError(
+            f"wanted a boolean mask of shape {wanted} for dimensions {axis} to {axis + len(wanted) - 1} of an "
+            f"array of shape {shape}, got {mask.shape}"
+            if len(wanted) > 1
+            else f"wanted a boolean mask of {wanted[0]} elements for dimension {axis} of an array of shape "
+            f"{shape}, got {mask.shape[0]}"
+        )
+
+
+def _tokens(items: Sequence[Item]) -> tuple[tuple[Token, ...], bool]:
+    is_array = [isinstance(item, int | Places | Mask) for item in items]
+    first = is_array.index(True)
+    count = sum(is_array)
+    separated = not all(is_array[first : first + count])
+    found: list[Token] = []
+    for place, item in enumerate(items):
+        if place == first and not separated:
+            found.append(Token.BATCH)
+        if item is None or isinstance(item, slice):
+            found.append(Token.KEPT if item is not None else Token.NEW)
+    return tuple([Token.BATCH, *found] if separated else found), separated

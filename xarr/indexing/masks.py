@@ -1,0 +1,48 @@
+"""Writes through a boolean mask as a choice between old and new, which needs no value of the mask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xarr import lax
+from xarr.functions._core import as_array, is_weak
+from xarr.indexing.arrays import Combine
+from xarr.indexing.items import Mask
+from xarr.indexing.layout import Layout, Token
+from xarr.indexing.region import written
+from xarr.indexing.values import fitted
+from xarr.lax.core import ArrayLike
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Ints = tuple[int, ...]
+
+
+def only_mask(layout: Layout) -> Mask | None:
+    """The mask of an index that has no other array."""
+    found = (*layout.arrays, *layout.scalars)
+    return found[0] if len(found) == 1 and isinstance(found[0], Mask) else None
+
+
+def is_same_for_each(value: ArrayLike, layout: Layout) -> bool:
+    """Whether the value is the same for all elements of the mask, however many there are."""
+    shape = () if is_weak(value) else value.shape
+    place = len(layout.tokens) - layout.tokens.index(Token.BATCH)
+    return len(shape) < place or shape[-place] == 1
+
+
+def write_mask(array: Array, layout: Layout, mask: Mask, value: ArrayLike, combine: Combine | None) -> Array:
+    """`array` with `value`, the same for each element of the mask, or `combine(old, value)` where it holds."""
+    inner = array if layout.region.is_whole(array.shape) else layout.region.read(array)
+    values = lax.reshape(fitted(array, value, layout.result((1,))), layout.kept)
+    rows = list(zip(layout.groups, layout.indexed, strict=True))
+    kept = [dim for group, index in rows if index is None for dim in group]
+    new = lax.broadcast_in_dim(values, inner.shape, kept)
+    if combine is not None:
+        new = combine(inner, new).astype(array.dtype)
+    chosen = mask.array if mask.array is not None else as_array(mask.host)
+    masked = [dim for group, index in rows if index is not None for dim in group]
+    where = lax.broadcast_in_dim(chosen, inner.shape, masked)
+    found = lax.select(where, new, inner)
+    return written(array, layout.region, found)

@@ -1,0 +1,180 @@
+"""Basic indices (ints, slices, `...`, `None`) as slice, reverse and reshape.
+
+A basic index is read once into a `Region`: which elements, in which order, under which shape.  Reading takes
+the region out of an array; writing lays values over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import PREDICATE
+from xarr.errors import IndexingError, TracedValueError
+from xarr.indexing.bounds import out_of_bounds
+from xarr.indexing.items import expanded
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+from xarr.ir.ops import Reshape, Reverse, Slice
+from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
+from xarr.lazy import wrap
+from xarr.records import record
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Ints = tuple[int, ...]
+
+
+@record
+class Region:
+    """The elements that a basic index selects from an array of some shape.
+
+    Per dimension of the array: `start`, `limit` and `stride` of an increasing slice, and in `reversed`
+    the dimensions that run backwards.  `sizes` is the shape of that slice and `shape` the result's,
+    with the integer-indexed dimensions gone and the new ones in.
+    """
+
+    start: Ints
+    limit: Ints
+    stride: Ints
+    reversed: Ints
+    sizes: Ints
+    shape: Ints
+
+    @classmethod
+    def cached(cls, index: Any, shape: Ints) -> Region | None:
+        """The region of an index of plain ints, slices, `...` and None; None for any other index.
+
+        Raises IndexingError for an index that is out of bounds or has too many items.
+        """
+        items = index if isinstance(index, tuple) else (index,)
+        key = tuple([(item.start, item.stop, item.step) if type(item) is slice else item for item in items])
+        if all(type(item) in _CACHED for item in items) and all(
+            type(part) in _CACHED for item in key if type(item) is tuple for part in item
+        ):
+            return _cached_region(key, shape)
+        return None
+
+    @classmethod
+    def of(cls, items: Sequence[slice | int | EllipsisType | None], shape: Ints) -> Region:
+        """The region of items that name every dimension of `shape`."""
+        rows: list[tuple[int, int, int, bool]] = []
+        result: list[int] = []
+        for item in items:
+            if item is None or item is Ellipsis:
+                result += [1] if item is None else []
+                continue
+            size = shape[len(rows)]
+            if isinstance(item, slice):
+                rows.append(_slice_row(item, size))
+                result.append(_length(rows[-1]))
+            else:
+                if not -size <= item < size:
+                    raise out_of_bounds(item, len(rows), size, shape)
+                rows.append((item % size, item % size + 1, 1, False))
+        start, limit, stride, backwards = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return cls(
+            start,
+            limit,
+            stride,
+            tuple(axis for axis, flag in enumerate(backwards) if flag),
+            tuple(map(_length, rows)),
+            tuple(result),
+        )
+
+    @cached_property
+    def _ops(self) -> tuple[Op, ...]:
+        """The ops that take the region out of an array, in order."""
+        found: list[Op] = [Slice(self.start, self.limit, self.stride)]
+        if self.reversed:
+            found.append(Reverse(self.reversed))
+        if self.shape != self.sizes:
+            found.append(Reshape(self.shape))
+        return tuple(found)
+
+    def read(self, array: Array) -> Array:
+        """The region of `array`."""
+        node = array._node
+        for op in self._ops:
+            node = Node(op, (node,))
+        return wrap(node, array._backend)
+
+    def is_whole(self, shape: Ints) -> bool:
+        """Whether these are all elements of an array of `shape`, as they lie there."""
+        return self.shape == shape == self.sizes and not self.reversed
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the elements lie next to each other in every dimension."""
+        return all(stride == 1 for stride in self.stride)
+
+    def block(self, values: Array) -> Array:
+        """`values`, which have the region's shape, as they lie in the array."""
+        values = lax.reshape(values, self.sizes)
+        return lax.rev(values, self.reversed) if self.reversed else values
+
+    def lay(self, values: Array, shape: Ints, filler: ArrayLike) -> Array:
+        """An array of `shape` with `values`, which have the region's shape, on it and `filler` elsewhere."""
+        values = self.block(values)
+        rows = zip(shape, self.start, self.stride, self.sizes, strict=True)
+        config = [
+            (start, size - start - _span(count, stride), stride - 1) for size, start, stride, count in rows
+        ]
+        return lax.pad(values, filler, config)
+
+
+def written(array: Array, region: Region, values: Array) -> Array:
+    """`array` with `values`, which have the shape of the region, on it."""
+    if region.is_whole(array.shape):
+        return values
+    if region.is_block and 0 not in region.sizes:
+        starts = [wrap(scalar_node(start, _START), None) for start in region.start]
+        return lax.dynamic_update_slice(array, region.block(values), starts, allow_negative_indices=False)
+    laid = region.lay(values, array.shape, wrap(scalar_node(0, array.dtype), None))
+    everywhere = broadcast_node(scalar_node(True, PREDICATE), region.shape, ())
+    mask = region.lay(wrap(everywhere, None), array.shape, False)
+    return lax.select(mask, laid, array)
+
+
+#: What the starts of updates are: int64 holds every index.
+_START: Final = np.dtype(np.int64)
+
+#: Types of index items that equal keys stand for equal indices of (a bool would equal an int).
+_CACHED = (int, slice, type(None), type(Ellipsis))
+
+
+@lru_cache(maxsize=4096)
+def _cached_region(key: tuple[Any, ...], shape: Ints) -> Region:
+    items = tuple([slice(*item) if type(item) is tuple else item for item in key])
+    return Region.of(expanded(items, shape), shape)
+
+
+def _length(row: tuple[int, int, int, bool]) -> int:
+    start, limit, stride, _ = row
+    return -(-(limit - start) // stride)
+
+
+def _span(count: int, stride: int) -> int:
+    """How far `count` elements with `stride` reach."""
+    return (count - 1) * stride + 1 if count else 0
+
+
+def _slice_row(item: slice, size: int) -> tuple[int, int, int, bool]:
+    try:
+        chosen = range(*item.indices(size))
+    except ValueError:
+        raise IndexingError("a slice step cannot be zero") from None
+    except TracedValueError:
+        raise
+    except TypeError:
+        raise IndexingError(f"wanted ints or None in a slice, got {item}") from None
+    if not chosen:
+        return 0, 0, 1, False
+    low, high = sorted((chosen[0], chosen[-1]))
+    return low, high + 1, abs(chosen.step) if len(chosen) > 1 else 1, chosen.step < 0 and len(chosen) > 1

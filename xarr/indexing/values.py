@@ -1,0 +1,54 @@
+"""What is written to a place of an array: the value in the shape and the element type that the place has."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from xarr import lax
+from xarr.dtypes import COMPLEX, INTEGER
+from xarr.errors import BroadcastError, DTypeError, ValueRangeError
+from xarr.functions._core import as_array, broadcasted_nodes, is_weak, nodes_of
+from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
+from xarr.lazy import Handle, common_backend, wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Ints = tuple[int, ...]
+
+
+def converted(array: Array, value: ArrayLike) -> Array:
+    """`value` in the element type of `array`, as NumPy casts what is assigned.
+
+    Raises DTypeError for complex numbers in a real array, ValueRangeError for NaN, infinity and Python ints that
+    an integer array cannot hold, BackendError for an Array of another backend.
+    """
+    given = value if isinstance(value, Handle) or is_weak(value) else as_array(value)
+    is_complex = isinstance(value, complex) or getattr(given, "dtype", None) in COMPLEX
+    if is_complex and array.dtype not in COMPLEX:
+        raise DTypeError(f"a complex value does not fit an array of {array.dtype}; take its real part")
+    if isinstance(value, float) and is_weak(value) and array.dtype in INTEGER:
+        if not math.isfinite(value):
+            raise ValueRangeError(f"{value} does not fit an array of {array.dtype}, which holds integers")
+        given = as_array(value)
+    backend = common_backend([array, *([given] if isinstance(given, Handle) else [])])
+    (node,), _ = nodes_of((given,), array.dtype)
+    return wrap(node, backend)
+
+
+def fitted(array: Array, value: ArrayLike, shape: Ints) -> Array:
+    """`value` in the element type of `array` and in `shape`, to which it broadcasts by NumPy's rule.
+
+    Leading dimensions of size 1 may be too many.  Raises as `converted`, and BroadcastError.
+    """
+    found = converted(array, value)
+    given = found.shape
+    extra = len(given) - len(shape)
+    if extra > 0 and given[:extra] == (1,) * extra:
+        found = lax.reshape(found, given[extra:])
+    like = broadcast_node(scalar_node(0, array.dtype), shape, ())
+    placed, _ = broadcasted_nodes("setitem", (found._node, like))
+    if placed.shape != shape:
+        raise BroadcastError(f"setitem: wanted a value that fits shape {shape}, got {given}")
+    return wrap(placed, found._backend)
