@@ -96,7 +96,7 @@ class Op:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _key(self) -> tuple[Any, ...]:
-        own = type(self)
+        own: Any = type(self)
         return (own, *[getattr(self, name) for name in _field_names(own)])
 
     def __eq__(self, other: object) -> bool:
