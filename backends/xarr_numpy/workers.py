@@ -146,7 +146,7 @@ def _share(
 ) -> None:
     """Cut the turns into pieces, of which every thread takes the next until there is none."""
     threads = len(pool.workers) + 1
-    piece = max(1, WORTH_A_THREAD // 4 // max(1, cost), -(-extent // (threads * pieces_each)))
+    piece = max(1, WORTH_A_THREAD // 2 // max(1, cost), -(-extent // (threads * pieces_each)))
     if piece > GRAIN:
         piece = -(-piece // GRAIN) * GRAIN
     pieces = deque(range(0, extent, piece))

@@ -234,7 +234,7 @@ class Jitted:
             if result is not MISSED:
                 self._replay = each
                 return result
-        if observers:
+        if observers or config.debugging():
             return self._function(*args, **kwargs)
         call = self._call(args, kwargs)
         traced = self._traced(call)

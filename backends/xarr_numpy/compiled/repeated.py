@@ -231,6 +231,9 @@ class RepeatedKernel:
         buffers = (*self.program.inputs, *self.program.outputs, *self.program.scratch)
         self._table = pointer * len(buffers)
 
+    def part(self, steps: int) -> None:
+        """It is never one function: who takes the steps depends on how many there are."""
+
     def call(
         self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
     ) -> tuple[Any, ...]:
