@@ -21,7 +21,7 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
-from xarr_numpy.ciphers import by_pairs, by_words, is_threefry
+from xarr_numpy.ciphers import by_pairs, by_words, cipher_of
 
 #: Element operations that take NumPy longer than the compiler takes to make a loop of them.
 WORTH_COMPILING: Final = 2**22
@@ -175,7 +175,7 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
         op = node.op
         if isinstance(op, ops.While) and _runs_natively(node, least, inner, hot):
             op = ops.NativeWhile(op.cond, op.body, op.progress, str(_plan(_bare(op)).describe()))
-        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
+        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and cipher_of(node) is None:
             op = map_graphs(op, lambda body: _fused(body, inner, hot))
             if isinstance(node.op, ops.While) and isinstance(op, ops.While):
                 op = _repeating(node.op, op) or op

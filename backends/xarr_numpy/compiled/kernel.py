@@ -166,14 +166,14 @@ class CompiledKernel:
         pointers = self._pointers()
         address = ctypes.addressof(pointers)
         # Arrays that are copied for the call must live as long as it does.
-        copies = addresses.collect(address, operands, (*outputs, *scratch))
+        copied = addresses.collect(address, operands, (*outputs, *scratch))
+        held = (self, operands, copied, outputs, scratch, pointers)
         there = [(result, k) for result, k in pairs if result in taken]
         for copy, (function, extent, cost, pieces_each, least) in zip(
             self._copies, self._phases, strict=True
         ):
             if copy is None or copy not in there:
-                workers.run(function, address, extent, cost, pieces_each, least)
-        del copies
+                workers.run(function, address, extent, cost, pieces_each, least, held)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __str__(self) -> str:

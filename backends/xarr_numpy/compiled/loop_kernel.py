@@ -98,7 +98,7 @@ class LoopKernel:
         steps = int(self._scalars(run.address, most, 0))
         run.control[[STEPS, MORE, LONGEST]] = steps, steps == most, 0
         cost = self._width * max(1, steps) * self._cost // OPERATIONS_OF_AN_ELEMENT
-        workers.run(self._points, run.address, self._tiles, max(1, cost))
+        workers.run(self._points, run.address, self._tiles, max(1, cost), held=(self, run))
         if self.loop.alive is not None:
             steps = int(run.control[LONGEST])
         return int(self._scalars(run.address, steps, 1))

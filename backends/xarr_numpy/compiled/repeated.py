@@ -307,9 +307,10 @@ class RepeatedKernel:
         given = (ctypes.c_int64 * front_code.FIELDS)(*numbers)
         address = ctypes.addressof(given)
         cost = steps * sum(buffer.size for buffer in self.program.outputs) // ranges
-        workers.run(self._ranges, address, ranges, cost)
+        held = (self, run, given)
+        workers.run(self._ranges, address, ranges, cost, held=held)
         if ranges > 1:
-            workers.run(self._seams, address, ranges - 1, 4 * steps * steps * radius)
+            workers.run(self._seams, address, ranges - 1, 4 * steps * steps * radius, held=held)
 
 
 class _Tables:
