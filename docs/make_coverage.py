@@ -31,8 +31,8 @@ _HEAD: Final = """\
 Each public name of NumPy {version} and what xarr has for it. *Same* means: the same parameters, and the same results
 for the dtypes, shapes and arguments of its record in `tests/numpy_records`, to the bit or within the tolerance given
 there. Parameters for writing into arrays, for subclasses and for memory order (`out`, `order`, `subok`, `like`,
-`casting`, `where` of ufuncs) are left aside: an Array is a value. What NumPy does with objects, strings, dates and
-records is absent everywhere.
+`casting`; `where` and `dtype` of ufuncs) are left aside: an Array is a value. What NumPy does with objects, strings,
+dates and records is absent everywhere.
 """
 
 
@@ -70,7 +70,7 @@ def reasons() -> dict[str, tuple[str, str]]:
 
 def in_xarr(name: str) -> bool:
     try:
-        attribute(xarr.Array if name.startswith("ndarray.") else xarr, name.removeprefix("ndarray."))
+        attribute(xarr, name)
     except AttributeError:
         return False
     return True

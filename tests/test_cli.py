@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.test_strictness import run
-from xarr import progress
+from xarr import interpreter, progress
 from xarr.__main__ import main
 
 
@@ -69,6 +69,22 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"numpy              {np.__version__}" in out
     assert "numpy              devices: cpu" in out
     assert "broadcasting = " in out
+
+
+@pytest.mark.parametrize(
+    ("is_free_threaded", "said"),
+    [
+        (False, "donated arguments  written over where nothing else sees them"),
+        (True, "donated arguments  kept as they are: a free-threaded Python does not tell"),
+    ],
+    ids=["locked", "free-threaded"],
+)
+def test_doctor_says_what_becomes_of_donated_memory(
+    is_free_threaded: bool, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(interpreter, "is_free_threaded", lambda: is_free_threaded)
+    assert main(["doctor"]) == 0
+    assert said in capsys.readouterr().out
 
 
 def test_as_a_module() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from xarr import interpreter
 from xarr.compiler.pipeline import lower
 from xarr.ir import ops
 
@@ -31,7 +32,18 @@ def kernel(function: Any, *types: str) -> CompiledKernel:
 
 
 def test_arrays_lie_in_memory_as_expected() -> None:
-    assert builtin.works() is (sys.implementation.name == "cpython" and sys.platform != "win32")
+    is_known = sys.implementation.name == "cpython" and sys.platform != "win32"
+    assert builtin.works() is (is_known and not interpreter.is_free_threaded())
+
+
+def test_a_free_threaded_python_has_other_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "is_free_threaded", lambda: True)
+    builtin.works.cache_clear()
+    try:
+        assert not builtin.works()
+    finally:
+        monkeypatch.undo()
+        builtin.works.cache_clear()
 
 
 def test_another_layout_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +107,7 @@ SCATTERED = """
 import numpy as np
 import xarr
 from xarr_numpy.compiled.kernel import CompiledKernel
+from xarr import interpreter
 from xarr.compiler.pipeline import lower
 from xarr.ir import ops
 

@@ -93,6 +93,52 @@ def test_rows_of_nothing_else(value: float) -> None:
             assert_same(mine, exact)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "bool"])
+@pytest.mark.parametrize("count", [5, 64, 77, 1000, 70_001])
+def test_the_place_of_one_extremum(count: int, dtype: str) -> None:
+    """At the ends, in each part of a vector loop, in the last block, and before an equal one."""
+    for place in {
+        min(each, count - 1) for each in (0, 3, 4, count // 2, count // 2 + 7, count - 2, count - 1)
+    }:
+        values = np.zeros((2, count))
+        values[0, place:] = values[1, 0] = 1
+        for x, find in ((values, lax.argmax), (1 - values, lax.argmin)):
+            given = xarr.asarray(x, dtype=dtype)
+            with config(fusion="compiled"):
+                found = xarr.jit(lambda x, find=find: find(x, 1, np.int64))(given)
+            assert found.tolist() == [place, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_zeros_are_equal_and_neighbours_are_not(dtype: str) -> None:
+    tiny, most = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    rows = [[-0.0, 0.0, -0.0], [0.0, -0.0, 0.0], [-tiny, tiny, 0.0], [-most, most, -np.inf], [1, -1, np.nan]]
+    x = np.tile(np.array(rows, dtype), (1, 30))
+    for find, exact in ((xarr.argmax, x.argmax(1)), (xarr.argmin, x.argmin(1))):
+        with config(fusion="compiled"):
+            assert xarr.jit(lambda x, find=find: find(x, axis=1))(xarr.asarray(x)).tolist() == exact.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_places_beside_other_results(dtype: str) -> None:
+    """Of elements that are computed, in turned arrays, with the extrema themselves and what needs both."""
+
+    def program(x: xarr.Array) -> tuple[xarr.Array, ...]:
+        turned = xarr.where(x == 1, x, x)[::-1]
+        place = lax.argmax(turned, 1, np.int32)
+        return (
+            place,
+            lax.argmin(x, 1, np.int32),
+            lax.reduce_max(x, [1]),
+            place * 2,
+            lax.argmax(x.T, 0, np.int32),
+        )
+
+    for shape in ((30, 100), (2, 40_000)):
+        for mine, exact in both(program, numbers(shape, dtype), count=3):
+            assert_same(mine, exact)
+
+
 def run(graph: Graph, fusion: str, *arrays: Array) -> list[Array]:
     with config(fusion=fusion):
         return [np.asarray(each) for each in compile_graph(graph, get("numpy"))(*arrays)]

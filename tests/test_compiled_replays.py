@@ -23,7 +23,7 @@ from xarr.ir.graph import Leaf
 
 pytest.importorskip("llvmlite")
 
-from xarr_numpy.compiled import assembler, builtin, replay
+from xarr_numpy.compiled import assembler, builtin, builtin_replay
 
 pytestmark = pytest.mark.skipif(not builtin.works(), reason="objects lie in memory in another way")
 
@@ -140,7 +140,7 @@ def test_another_argument_is_missed(argument: Callable[[], Any]) -> None:
 
 
 def replay_missed() -> object:
-    from xarr.transforms.replay import MISSED
+    from xarr.transforms.python_replay import MISSED
 
     return MISSED
 
@@ -238,10 +238,10 @@ def test_built_in_function_goes_with_the_jitted_one() -> None:
 
 def test_failed_allocation_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     failing = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
-    functions = replay._numpy_functions()
+    functions = builtin_replay._numpy_functions()
     assert functions is not None
     _, ndarray = functions
-    monkeypatch.setattr(replay, "_numpy_functions", lambda: (failing, ndarray))
+    monkeypatch.setattr(builtin_replay, "_numpy_functions", lambda: (failing, ndarray))
     (x,) = arrays(X)
     jitted = xarr.jit(lambda x: (x + 1, x * 2))
     jitted(x)
@@ -261,27 +261,53 @@ def check_python_does_it() -> None:
 
 @pytest.mark.parametrize("name", ["_COUNT", "_ITEMS", "_BYTES", "_CLASS", "_NUMBER"])
 def test_another_layout_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, name, getattr(replay, name) + 8)
-    replay._offsets.cache_clear()
+    monkeypatch.setattr(builtin_replay, name, getattr(builtin_replay, name) + 8)
+    builtin_replay._offsets.cache_clear()
     try:
         check_python_does_it()
     finally:
         monkeypatch.undo()
-        replay._offsets.cache_clear()
+        builtin_replay._offsets.cache_clear()
 
 
-@pytest.mark.parametrize("lost", ["table", "class"])
-def test_another_numpy_is_noticed(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if lost == "table":
+#: A function of NumPy's table that takes other arguments, and refuses those of PyArray_NewFromDescr.
+OTHER_FUNCTION = builtin_replay._NEW - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("table", None),
+        ("_NDARRAY", builtin_replay._NDARRAY + 1),
+        ("_TABLE", 0x03000000),
+        ("_NEW", OTHER_FUNCTION),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_another_numpy_is_noticed(name: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "table":
         monkeypatch.delattr(np._core._multiarray_umath, "_ARRAY_API")  # type: ignore[attr-defined]
     else:
-        monkeypatch.setattr(replay, "_NDARRAY", replay._NDARRAY + 1)
-    replay._numpy_functions.cache_clear()
+        monkeypatch.setattr(builtin_replay, name, value)
+    builtin_replay._numpy_functions.cache_clear()
     try:
         check_python_does_it()
     finally:
         monkeypatch.undo()
-        replay._numpy_functions.cache_clear()
+        builtin_replay._numpy_functions.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [np.zeros(6, np.float32), np.zeros((2, 3)), np.zeros((3, 2), np.float32).T, "an array"],
+    ids=["shape", "dtype", "order", "class"],
+)
+def test_a_function_that_makes_something_else_is_noticed(made: Any) -> None:
+    kinds = [ctypes.py_object] * 2 + [ctypes.c_int] + [ctypes.c_void_p] * 3 + [ctypes.c_int, ctypes.c_void_p]
+    function = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(lambda *_: made)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    assert not builtin_replay._makes_arrays(address)
 
 
 def test_what_python_does_stays_with_python() -> None:
@@ -308,7 +334,7 @@ def test_numpy_scalars_are_not_read_as_arrays() -> None:
         entry = builtin.function(kernels[-1].addresses["entry"])
         assert entry(X, X) is True
         assert entry(value, X) is False
-    replay._immortal.extend(kernels)
+    builtin_replay._immortal.extend(kernels)
 
 
 def test_large_work_does_not_hold_the_lock() -> None:

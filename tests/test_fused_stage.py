@@ -14,7 +14,7 @@ from tests.support.graphs import add, graph, node, tensor
 from tests.support.kernel_texts import CASES
 from tests.xla import parse
 from xarr import stablehlo
-from xarr.compiler.nests import build
+from xarr.compiler.group_programs import build
 from xarr.compiler.traffic import CACHE, traffic
 from xarr.config import current as config
 from xarr.ir import ops

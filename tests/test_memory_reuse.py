@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 import xarr
 from tests.compare import assert_same
 from tests.support.random_graphs import check, sample
-from xarr import lax
+from xarr import interpreter, lax
 from xarr.backend import get
 from xarr.compiler.pipeline import compile_graph, lower
 from xarr.errors import DonationError
@@ -104,6 +104,18 @@ def test_two_results_take_two_arguments() -> None:
         wanted = [wanted[0] + wanted[1] * 0.1, wanted[1] - wanted[0] * 0.1]
     assert_same(x, wanted[0])
     assert_same(v, wanted[1])
+
+
+def test_a_free_threaded_python_keeps_donated_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "is_free_threaded", lambda: True)
+    step = xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)
+    for _ in range(2):
+        x = computed(np.ones(SIZE))
+        memory = x._node.value
+        assert_same(step(x), np.full(SIZE, 3.0))
+        assert_same(memory, np.ones(SIZE))
+        with pytest.raises(DonationError):
+            float(x[0])
 
 
 STEP = xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)

@@ -14,6 +14,8 @@ from tests.compare import assert_same
 from xarr import lax, tree
 from xarr.ir import ops
 from xarr.ir.graph import Graph
+from xarr.ir.memory_use import peak
+from xarr.ir.ops.fusion import inside, reused
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
@@ -216,3 +218,21 @@ def test_random_stencils(stencil: tuple[Callable[..., Any], list[Any]]) -> None:
         patch.setattr(workers, "count", lambda: 3)
         agree(stencil[0], *stencil[1])
     engine._repetition.cache_clear()
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 5, 8])
+def test_a_donated_grid_is_one_of_the_two_that_take_turns(steps: int) -> None:
+    u = RNG.normal(size=(400, 300))
+    wanted = xarr.jit(repeated(lambda u: (smooth(u),), steps))(xarr.asarray(u))[0]
+    given = (xarr.asarray(u) * 1).evaluate()
+    place = np.asarray(given._node.value).ctypes.data
+    (found,) = xarr.jit(repeated(lambda u: (smooth(u),), steps), donate_argnums=0)(given)
+    assert_same(found, wanted)
+    if steps % 2 == 0:
+        assert np.asarray(found._node.value).ctypes.data == place
+
+
+def test_the_second_grid_counts_as_memory_in_use() -> None:
+    fused = xarr.jit(repeated(lambda u: (smooth(u),), 8)).lower(np.zeros((400, 300))).stage("fused")
+    assert isinstance(fused, Graph)
+    assert peak(fused, inside, reused(fused)).total == pytest.approx(3 * 400 * 300 * 8, rel=1e-3)

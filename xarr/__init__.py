@@ -211,7 +211,6 @@ from xarr.functions.manipulation_functions import (
     hstack as hstack,
     matrix_transpose as matrix_transpose,
     moveaxis as moveaxis,
-    pad as pad,
     permute_dims as permute_dims,
     ravel as ravel,
     repeat as repeat,
@@ -234,6 +233,7 @@ from xarr.functions.searching_functions import (
     argwhere as argwhere,
     flatnonzero as flatnonzero,
     nonzero as nonzero,
+    searchsorted as searchsorted,
     where as where,
 )
 from xarr.functions.sorting_functions import (
@@ -263,6 +263,7 @@ from xarr.functions.statistical_functions import (
 from xarr.functions.utility_functions import (
     allclose as allclose,
     array_equal as array_equal,
+    diff as diff,
     isclose as isclose,
 )
 from xarr.lazy import (
@@ -281,25 +282,50 @@ from xarr.shapes import (
 
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
+    from xarr.explanation.index import explain_index as explain_index
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
     from xarr.functions.routines.index_builders import *
+    from xarr.functions.routines.nan_functions import *
+    from xarr.functions.routines.order_statistics import *
+    from xarr.functions.routines.padding import *
     from xarr.functions.routines.placing import *
     from xarr.functions.routines.windows import *
+    from xarr.functions.set_functions import (
+        isin as isin,
+        unique_all as unique_all,
+        unique_counts as unique_counts,
+        unique_inverse as unique_inverse,
+        unique_values as unique_values,
+    )
     from xarr.transforms.jit import jit as jit
 
 newaxis = None
+__array_api_version__ = "2025.12"
 __version__ = "0.1.0"
 
 #: What is imported when it is first asked for, so that `import xarr` stays short: from a module below
 #: `xarr` to the names it gives, "" if the module itself is the name.
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
+    "explanation.index": "explain_index",
     "explanation.program": "explain explain_broadcast",
     "functions.routines.index_builders": "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices "
     "mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from "
     "unravel_index",
     "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
+    "functions.inspection_functions": "__array_namespace_info__",
+    "fft": "",
+    "functions.routines.nan_functions": (
+        "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
+        "nanquantile nanstd nansum nanvar"
+    ),
+    "functions.routines.order_statistics": (
+        "argpartition lexsort median partition percentile quantile sort_complex"
+    ),
+    "functions.routines.padding": "pad",
     "functions.routines.windows": "bartlett blackman hamming hanning",
+    "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
     "stablehlo": "",
     "transforms.jit": "jit",

@@ -23,7 +23,7 @@ from math import prod
 from typing import SupportsIndex, TypeAlias
 
 from xarr.config import MODES, Mode
-from xarr.errors import BroadcastError, ConfigError, InputError
+from xarr.errors import BroadcastError, ConfigError, InputError, counted
 from xarr.records import record
 
 Shape: TypeAlias = tuple[int, ...]
@@ -200,14 +200,14 @@ def xla_violation(lhs: Shape, rhs: Shape, dimensions: Dimensions) -> str | None:
     if not dimensions and small and not equal_ranks:
         return (
             f"[B1] operands {lhs} and {rhs} have ranks {len(lhs)} and {len(rhs)}: "
-            f"wanted broadcast_dimensions with {_count(len(small), 'entry')}, got none"
+            f"wanted broadcast_dimensions with {counted(len(small), 'entry')}, got none"
         )
     if not dimensions:
         return _size_violation(small, big, _trailing(len(small), len(big)) if small else ())
     if len(dimensions) != len(small):
         wanted = "() or the identity, as the ranks are equal" if equal_ranks else "one per axis"
         return (
-            f"[B2] broadcast_dimensions={dimensions} has {_count(len(dimensions), 'entry')}: "
+            f"[B2] broadcast_dimensions={dimensions} has {counted(len(dimensions), 'entry')}: "
             f"wanted {len(small)} for the operand {small} ({wanted})"
         )
     outside = [entry for entry in dimensions if not 0 <= entry < len(big)]
@@ -273,11 +273,6 @@ def _merge(result: Shape, shape: Shape, dimensions: Dimensions) -> Shape:
         if size != 1:
             merged[axis] = size
     return tuple(merged)
-
-
-def _count(number: int, noun: str) -> str:
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number} {noun if number == 1 else plural}"
 
 
 # --- every alignment that would work --------------------------------------------------------------

@@ -8,7 +8,7 @@ from ctypes.util import find_library
 from importlib import metadata
 from importlib.util import find_spec
 
-from xarr import backend as backends
+from xarr import backend as backends, interpreter
 from xarr.compiler import object_cache
 from xarr.config import current as config
 from xarr.errors import BackendError
@@ -24,7 +24,7 @@ _OPTIONAL = {
 
 def report() -> str:
     """All that a bug report needs to say about the installation, as text."""
-    parts = (_versions(), _optional(), _backends(), _kernels(), _gpu(), _settings())
+    parts = (_versions(), _optional(), _backends(), _kernels(), _memory(), _gpu(), _settings())
     return "\n\n".join("\n".join(part) for part in parts)
 
 
@@ -67,6 +67,14 @@ def _backends() -> Iterator[str]:
 def _kernels() -> Iterator[str]:
     yield "compiled loops"
     yield f"  kernel cache       {object_cache.state()}"
+
+
+def _memory() -> Iterator[str]:
+    yield "memory"
+    said = "written over where nothing else sees them"
+    if interpreter.is_free_threaded():
+        said = "kept as they are: a free-threaded Python does not tell who else sees them"
+    yield f"  donated arguments  {said}"
 
 
 def _gpu() -> Iterator[str]:

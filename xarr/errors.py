@@ -6,6 +6,12 @@ constraint where there is one, what was wanted, what was got, and a fix that wor
 """
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things in a message: `1 element`, `2 elements`, `2 entries`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
 class XarrError(Exception):
     """Base of all xarr errors."""
 

@@ -20,7 +20,7 @@ from typing import Any, Final, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 
-from xarr.errors import AxisError, InputError, ParseError, ShapeError, XarrError
+from xarr.errors import AxisError, InputError, ParseError, ShapeError, XarrError, counted
 
 Sizes: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 PaddingValue: TypeAlias = int | float | complex
@@ -437,10 +437,6 @@ def index_at(place: int, widths: Sequence[int], minor_to_major: Sequence[int]) -
 
 def bracketed(sizes: Iterable[int]) -> str:
     return f"[{','.join(map(str, sizes))}]"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _aligned(rows: Sequence[Sequence[object]]) -> list[str]:

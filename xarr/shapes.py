@@ -26,7 +26,15 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TypeAlias
 import numpy as np
 
 from xarr.dtypes import canonical, from_xla_name, xla_name
-from xarr.errors import DTypeError, IndexingError, InputError, ParseError, ShapeError, ValueRangeError
+from xarr.errors import (
+    DTypeError,
+    IndexingError,
+    InputError,
+    ParseError,
+    ShapeError,
+    ValueRangeError,
+    counted,
+)
 from xarr.layouts import (
     DIMENSION_LETTERS,
     MAX_SIZE,
@@ -36,7 +44,6 @@ from xarr.layouts import (
     Sizes,
     bracketed,
     check_sizes,
-    counted,
     index_at,
     integer_of,
     items_of,

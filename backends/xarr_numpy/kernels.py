@@ -17,6 +17,8 @@ Ints = tuple[int, ...]
 
 _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIGNED: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+#: Floats that NumPy computes with by way of float32; what takes several of its calls rounds to them once, at last.
+NARROW: Final = EXTENDED_FLOAT | {np.dtype(np.float16)}
 
 
 def finish(value: Any) -> Any:
@@ -174,7 +176,7 @@ def imag(x: Array) -> Array:
 
 def logistic(x: Array) -> Array:
     """1 / (1 + exp(-x)), as exp(x) / (1 + exp(x)) below 0, where exp(-x) might overflow."""
-    if x.dtype in EXTENDED_FLOAT:
+    if x.dtype in NARROW:
         return logistic(x.astype(np.float32)).astype(x.dtype)
     one = x.dtype.type(1)
     if x.dtype in COMPLEX:
@@ -184,6 +186,14 @@ def logistic(x: Array) -> Array:
     small = np.exp(np.negative(np.abs(x)))
     result: Array = np.true_divide(np.where(x < 0, small, one), np.add(one, small))
     return result
+
+
+def rsqrt(x: Array) -> Array:
+    """1 / sqrt(x)."""
+    if x.dtype in NARROW:
+        return rsqrt(x.astype(np.float32)).astype(x.dtype)
+    root: Array = np.reciprocal(np.sqrt(x))
+    return root
 
 
 def power(x: Array, y: Array) -> Array:
@@ -197,7 +207,7 @@ def power(x: Array, y: Array) -> Array:
 def sign(x: Array) -> Array:
     """-1, 0, 1 with the sign of zero kept."""
     if x.dtype in EXTENDED_FLOAT:
-        return np.where(x == 0, x, np.sign(x))
+        return sign(x.astype(np.float32)).astype(x.dtype)
     found: Array = np.copysign(np.sign(x), x)
     return found
 
@@ -479,6 +489,7 @@ SCOPE: Final[dict[str, Any]] = {
             make_complex,
             imag,
             logistic,
+            rsqrt,
             sign,
             maximum,
             minimum,

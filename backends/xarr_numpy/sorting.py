@@ -16,7 +16,7 @@ from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Node
 from xarr_numpy import engine
 from xarr_numpy.kernels import total_order
-from xarr_numpy.merging import merge_by_column, merge_compiled, merge_sort
+from xarr_numpy.merge_sorts import merge_by_column, merge_compiled, merge_sort
 from xarr_numpy.orders import Column, order_of
 from xarr_numpy.rows import Rows
 from xarr_numpy.stable import stable_order, taken

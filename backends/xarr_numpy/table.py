@@ -179,7 +179,7 @@ TABLE: Final[Rows] = {
     ops.Real: elementwise("np.real({0})"),
     ops.RoundNearestAfz: elementwise("round_away({0})"),
     ops.RoundNearestEven: elementwise("np.rint({0})"),
-    ops.Rsqrt: elementwise("np.reciprocal(np.sqrt({0}))", complex="complex_rsqrt({0})"),
+    ops.Rsqrt: elementwise("rsqrt({0})", complex="complex_rsqrt({0})"),
     ops.Sign: elementwise("sign({0})", integer="np.sign({0})", complex="complex_sign({0})"),
     ops.Sine: elementwise("np.sin({0})"),
     ops.Sinh: elementwise("np.sinh({0})"),

@@ -13,6 +13,8 @@ from functools import cached_property
 from math import prod
 from typing import Final, TypeAlias
 
+from xarr.errors import counted
+
 Ints: TypeAlias = tuple[int, ...]
 
 #: Elements of a tile, about.  With a quarter of it, threads spend what they gain on Python's lock.
@@ -82,8 +84,7 @@ class Grid:
         return part, [slice(at * chunk, min(size, at * chunk + chunk)) for at, chunk, size in rows]
 
     def __str__(self) -> str:
-        one = self.total == 1
-        return f"{self.total} tile{'' if one else 's'} of {self.chunks} over {self.domain}"
+        return f"{counted(self.total, 'tile')} of {self.chunks} over {self.domain}"
 
 
 def grid(domain: Ints, reduced: Ints) -> Grid:

@@ -29,6 +29,7 @@ from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.op import Op
 from xarr_numpy import tile_kernels
+from xarr_numpy.kernels import NARROW
 from xarr_numpy.program import Emitter
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.table import SCOPE, TABLE
@@ -513,13 +514,13 @@ def _clamp(step: StepWriter, value: Value) -> Lines | None:
 
 
 def _rsqrt(step: StepWriter, value: Value) -> Lines | None:
-    if value.dtype in COMPLEX:
+    if value.dtype not in FLOAT - NARROW:
         return None
     return lambda out, names, room: [f"np.sqrt({names[0]}, out={out})", f"np.reciprocal({out}, out={out})"]
 
 
 def _logistic(step: StepWriter, value: Value) -> Lines | None:
-    if value.dtype not in FLOAT - EXTENDED_FLOAT:
+    if value.dtype not in FLOAT - NARROW:
         return None
     kinds = (value.dtype, np.bool_, np.int8, BITS[value.dtype.itemsize])
     return lambda out, names, room: [

@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tree",
         "progress",
         "custom_calls",
+        "interpreter",
         "process_rng",
         "records",
     ),
@@ -40,8 +41,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("indexing.methods", "array"),
     (
         "explanation.gather",
+        "explanation.index",
         "explanation.program",
         "lowering",
+        "fft",
+        "linalg",
+        "linalg.*",
         "make_explicit",
         "doctor",
         "stablehlo",
@@ -55,7 +60,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # What a backend may know of the frontend.
 OPEN_TO_BACKENDS = (
     *("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config"),
-    *("progress", "custom_calls", "process_rng", "records"),
+    *("progress", "custom_calls", "interpreter", "process_rng", "records"),
     # What turns groups of ops into loops, which each backend spells in its own language.
     "compiler.*",
 )

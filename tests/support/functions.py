@@ -21,6 +21,7 @@ from xarr.functions import (
     statistical_functions,
     utility_functions,
 )
+from xarr.functions.routines import padding
 
 SECTIONS = (
     creation_functions,
@@ -28,6 +29,7 @@ SECTIONS = (
     linear_algebra_functions,
     indexing_functions,
     manipulation_functions,
+    padding,
     searching_functions,
     sorting_functions,
     statistical_functions,

@@ -11,7 +11,7 @@ import inspect
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 import xarr
+from tests.compare import assert_same
 from tests.support.functions import DTYPES, SHAPES, expression, same, sample
 from xarr.errors import XarrError
 
@@ -32,18 +33,23 @@ WITHOUT: Final = frozenset(
     | {"device", "stable", "mean", "correction", "copy"}
 )
 
+_OF_UFUNCS: Final = frozenset({"dtype", "axes", "axis", "keepdims"})
+
 
 @dataclass(frozen=True)
 class Record:
     """How a function is tried beside NumPy's.
 
     Each of `expressions` (`"xp.median(x, axis=0)"`) is evaluated with NumPy and with xarr, for `x`, `y`, `z`
-    of every dtype and shape, given as NumPy arrays and as Arrays.  An input is `sample`d with seed 0, 1, 2;
-    `special` says whether NaN, infinities and extremes are among the values, and `limits`, if given, clips
-    them.  With `rtol` None results have the same bits; else they lie within it (a dict says it by dtype).
-    What NumPy refuses xarr must refuse; `wider` names expressions that xarr may refuse or answer otherwise
-    where NumPy fails.  `signature` says in words how the parameters differ, "" where they are equal up to
-    `WITHOUT`.  `differs` says in words how results differ, for docs/coverage.md.
+    of every dtype and shape, given as NumPy arrays and (methods, `"x.sum()"`: only) as Arrays; `inputs` says
+    how many of them there are.
+    They are `sample`d with seed 0, 1, 2; `special` says whether NaN, infinities and extremes are among the
+    values (never in complex numbers, where NumPy's platforms differ), and `limits`, if given, clips them.
+
+    With `rtol` None results have the same bits, else they lie within it; a dict says it by dtype of the
+    inputs.  What NumPy refuses xarr must refuse, unless `wider` says that it takes more.  `signature` says in
+    words how the parameters differ, "" where they are equal up to `WITHOUT`; `differs` how results differ, for
+    docs/coverage.md.
     """
 
     expressions: tuple[str, ...]
@@ -54,11 +60,14 @@ class Record:
     limits: tuple[float, float] | None = None
     signature: str = ""
     differs: str = ""
-    #: How many of `x`, `y`, `z` the expressions use.
-    inputs: int = field(default=1)
+    wider: bool = False
+    inputs: int = 1
 
     def tolerance(self, dtype: str) -> float | None:
-        return self.rtol.get(dtype) if isinstance(self.rtol, dict) else self.rtol
+        """Within which results for inputs of `dtype` must lie: for integers and bools that of float64."""
+        if not isinstance(self.rtol, dict):
+            return self.rtol
+        return self.rtol.get(dtype, self.rtol["float64"])
 
 
 @cache
@@ -76,12 +85,13 @@ def records() -> dict[str, Record]:
 
 
 def attribute(module: Any, name: str) -> Any:
-    """`linalg.solve` of NumPy or xarr; AttributeError if it is not there."""
-    return attrgetter(name)(module)
+    """`linalg.solve` or `ndarray.sum` of NumPy or xarr; AttributeError if it is not there."""
+    return attrgetter(name.replace("ndarray.", "Array.") if module is xarr else name)(module)
 
 
 def inputs(record: Record, shape: tuple[int, ...], dtype: str) -> list[np.ndarray[Any, Any]]:
-    values = [sample(shape, dtype, special=record.special, seed=seed) for seed in range(record.inputs)]
+    special = record.special and np.dtype(dtype).kind != "c"
+    values = [sample(shape, dtype, special=special, seed=seed) for seed in range(record.inputs)]
     if record.limits is None or dtype == "bool":
         return values
     low, high = (np.asarray(limit).astype(dtype) for limit in record.limits)
@@ -103,17 +113,34 @@ def combinations(record: Record) -> Iterator[tuple[tuple[int, ...], str]]:
 def try_beside_numpy(text: str, record: Record, shape: tuple[int, ...], dtype: str) -> bool:
     """Assert that the expression gives in xarr what it gives in NumPy; False if NumPy refuses it."""
     call, given = expression(text), inputs(record, shape, dtype)
-    forms = (given, [xarr.asarray(value) for value in given])
+    arrays = [xarr.asarray(value) for value in given]
+    forms = (arrays,) if text.startswith("x.") else (given, arrays)
     try:
         with np.errstate(all="ignore"):
             wanted = call(np, *[value.copy() for value in given])
     except (ValueError, TypeError, IndexError, np.linalg.LinAlgError) as error:
-        for form in forms:
+        for form in forms if not record.wider else ():
             _assert_refused(call, form, error)
         return False
     for form in forms:
-        same(_plain(call(xarr, *form)), _plain(wanted), record.tolerance(dtype))
+        _compare(call(xarr, *form), wanted, record.tolerance(dtype))
     return True
+
+
+def _compare(found: Any, wanted: Any, rtol: float | None) -> None:
+    """Assert one structure (a named tuple is a tuple, a scalar of NumPy or Python an array) and the same values."""
+    if isinstance(wanted, list | tuple):
+        assert isinstance(found, tuple if isinstance(wanted, tuple) else list), type(found)
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            _compare(one, other, rtol)
+    elif not isinstance(found, xarr.Array):
+        assert not isinstance(wanted, np.ndarray), type(found)
+        assert (type(found), found) == (type(wanted), wanted)
+    elif rtol is None:
+        assert_same(found, np.asarray(wanted))
+    else:
+        same(found, np.asarray(wanted), rtol)
 
 
 def _assert_refused(call: Any, form: list[Any], error: Exception) -> None:
@@ -126,36 +153,51 @@ def _assert_refused(call: Any, form: list[Any], error: Exception) -> None:
     raise AssertionError(f"NumPy refuses this ({type(error).__name__}: {error}), xarr gives {found!r}")
 
 
-def _plain(value: Any) -> Any:
-    """Named tuples as tuples."""
-    return tuple(value) if isinstance(value, tuple) else value
-
-
 def signature_difference(name: str) -> str:
-    """What differs between the parameters of NumPy's function and xarr's, "" for nothing.
+    """What NumPy's function takes and xarr's does not, "" for nothing.
 
-    Parameters `WITHOUT` are left aside on both sides.  A function whose signature NumPy does not tell
-    (ValueError) has nothing to differ from.
+    Parameters `WITHOUT` are left aside, and what all ufuncs take.  The others must have the same names, order
+    and defaults in xarr, which may have more of them after or among them, or hand on any keyword.  A function whose
+    signature NumPy does not tell (ValueError) has nothing to differ from.
     """
     try:
         theirs = _parameters(attribute(np, name))
     except (ValueError, TypeError):
         return ""
-    ours = _parameters(attribute(xarr, name))
-    return "" if ours == theirs else f"NumPy has ({', '.join(theirs)}), xarr ({', '.join(ours)})"
-
-
-def _parameters(function: Any) -> list[str]:
-    found = inspect.signature(function).parameters.values()
-    return [
-        f"{'*' if one.kind is one.KEYWORD_ONLY else ''}{one.name}{_default(one)}"
-        for one in found
-        if one.name not in WITHOUT and one.kind not in (one.VAR_KEYWORD,)
-    ]
-
-
-def _default(parameter: inspect.Parameter) -> str:
-    if parameter.default is parameter.empty:
+    own = _parameters(attribute(xarr, name))
+    places = [one for one in theirs if one.startswith("place")]
+    ours = dict(zip([*places, *list(own)[len(places) :]], own.values(), strict=True))
+    shared = [one for one in ours if one in theirs]
+    wanted = [one for one in theirs if one in ours or not _takes_keywords(attribute(xarr, name))]
+    if shared == wanted and all(_agree(theirs[one], ours[one]) for one in shared):
         return ""
-    default = parameter.default
-    return "=…" if default is np._NoValue else f"={default!r}"  # type: ignore[attr-defined]
+    return f"NumPy has ({_shown(theirs)}), xarr ({_shown(ours)})"
+
+
+def _parameters(function: Any) -> dict[str, Any]:
+    """Defaults by name, `empty` for none.  Arguments without a name to call them by have their places."""
+    left_out = WITHOUT | _OF_UFUNCS if isinstance(function, np.ufunc) else WITHOUT
+    nameless = {inspect.Parameter.VAR_POSITIONAL: "*args", inspect.Parameter.POSITIONAL_ONLY: "place "}
+    found: dict[str, Any] = {}
+    for one in inspect.signature(function).parameters.values():
+        if one.name not in left_out and one.kind is not one.VAR_KEYWORD:
+            place = len(found) if one.kind is one.POSITIONAL_ONLY else ""
+            found[f"{nameless[one.kind]}{place}" if one.kind in nameless else one.name] = one.default
+    return found
+
+
+def _takes_keywords(function: Any) -> bool:
+    """Whether it hands on keywords, as the methods of arrays do."""
+    return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values())
+
+
+def _agree(theirs: Any, ours: Any) -> bool:
+    """NumPy's "no value" may be any default, and its `float` our None, which is the default dtype."""
+    if theirs is np._NoValue:  # type: ignore[attr-defined]
+        return ours is not inspect.Parameter.empty
+    return (theirs is float and ours is None) or (type(theirs) is type(ours) and bool(theirs == ours))
+
+
+def _shown(parameters: dict[str, Any]) -> str:
+    defaults = ("" if one is inspect.Parameter.empty else f"={one!r}" for one in parameters.values())
+    return ", ".join(map(str.__add__, parameters, defaults))

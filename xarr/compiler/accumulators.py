@@ -150,9 +150,33 @@ class Combination:
         """Gather these partial results, one of each turn."""
         values = terms[0].values
         left, right = _arguments(terms), _arguments(terms)
-        results = tuple(values.make("result", (), each.dtype, "r", unique=True) for each in terms)
+        results = tuple(map(_result, terms))
         combined = self.combined(lower, left, right)
         return Accumulator(self.starts(values, initial), tuple(terms), left, right, combined, results)
+
+    def extremum(self, lower: Lower, element: Value) -> Accumulator:
+        """Gather of `direction` the value alone, NaN if one is; its zero may have the other sign."""
+        term = _converted(lower, element, self.arrays[0].dtype, self.held[0])
+        ((left,), (right,)) = _arguments((term,)), _arguments((term,))
+        ahead = right.gt(left) if self.direction == "GT" else right.lt(left)
+        found = ahead.select(right, left)
+        if term.dtype.kind == "f":
+            found = right.isnan().select(right, found)
+        start = self.starts(term.values, ())[:1]
+        return Accumulator(start, (term,), (left,), (right,), (found,), (_result(term),))
+
+    def is_extremum(self, lower: Lower, element: Value, extremum: Value) -> Value:
+        """Whether an element is what `extremum` gathered."""
+        value = _converted(lower, element, self.arrays[0].dtype, self.held[0])
+        if value.dtype.kind != "f":
+            return value.eq(extremum)
+        # One comparison with what lies just behind the extremum: NaN is not behind either, nor equal.
+        greatest = self.direction == "GT"
+        end = value.constant(identity(ops.Maximum if greatest else ops.Minimum, value.dtype))
+        behind = lower(ops.NextAfter(), (value.dtype, value.dtype), (extremum, end))
+        assert behind is not None, "no loop finds the next number"
+        behind = extremum.isnan().select(-end, behind)
+        return ~(value.le(behind) if greatest else value.ge(behind))
 
     def next(self, lower: Lower, held: Sequence[Value], elements: Sequence[Value]) -> tuple[Value, ...]:
         """A partial result and one more element, which comes after those in it."""
@@ -165,6 +189,11 @@ class Combination:
 
 def _arguments(values: Sequence[Value]) -> tuple[Value, ...]:
     return tuple(each.values.make("argument", (), each.dtype, "x", unique=True) for each in values)
+
+
+def _result(term: Value) -> Value:
+    """What a loop gathers of such terms."""
+    return term.values.make("result", (), term.dtype, "r", unique=True)
 
 
 def _converted(lower: Lower, value: Value, dtype: DType, wanted: DType) -> Value:

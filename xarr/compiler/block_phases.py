@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
+import numpy as np
+
 from xarr.compiler.elements import Source
-from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load
-from xarr.compiler.nest_loops import Loops, gather, nested
-from xarr.compiler.scalars import DType
+from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load, nested
+from xarr.compiler.nest_loops import Loops, gather
+from xarr.compiler.scalars import INT64, DType, Value
 from xarr.ir.graph import Node
 
 #: Elements of the reduced dimensions that make a block of their own when few kept indices are there.
@@ -38,15 +40,18 @@ class BlockPhases(Loops):
         nest = self.nest
         for stage in range(1, max(nest.stage_of.values()) + 1):
             reductions = [node for node in nest.reductions if nest.stage_of[node] == stage]
-            partials = yield from self._blocks(stage, reductions)
-            yield self._combine(stage, partials)
+            rows, partials = yield from self._blocks(stage, reductions)
+            yield self._combine(stage, rows, partials)
         last = self.inner_outputs(stage + 1)
         if last:
             loops = [self.loop(run) for run in nest.runs]
             self.put(loops[-1], last)
-            yield nested(loops)
+            yield nested(loops)[0]
 
-    def _blocks(self, stage: int, reductions: list[Node]) -> Generator[Loop, None, list[_Partial]]:
+    def _blocks(
+        self, stage: int, reductions: list[Node]
+    ) -> Generator[Loop, None, tuple[int, list[_Partial]]]:
+        """Gives how many rows a block has, too."""
         nest = self.nest
         first = nest.reduced_runs[0]
         rest = prod(run.extent for run in nest.runs) // first.extent
@@ -56,14 +61,14 @@ class BlockPhases(Loops):
         size = prod(run.extent for run in nest.kept_runs)
         partials = []
         for node in reductions:
-            held = nest.combinations[node].held
+            held = nest.combinations[node].held[: 1 if nest.is_searched(node) else None]
             buffers = [self._scratch("partial", dtype, blocks * size) for dtype in held]
             partials.append(_Partial(node, tuple(buffers)))
         by_rows = nest.column and nest.kept_runs[-1].extent >= WIDE and size <= MOST_LOCAL // 16
         fill = self._fill_rows if by_rows else self._fill
         fill(around, rows, stage, partials)
         yield around
-        return partials
+        return rows, partials
 
     def _scratch(self, name: str, dtype: DType, size: int) -> Buffer:
         found = Buffer(f"{name}{len(self.nest.scratch)}", dtype, size, "scratch")
@@ -73,8 +78,8 @@ class BlockPhases(Loops):
     def _fill(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:
         """For each kept index the reduced dimensions of a block, gathered in registers."""
         kept = self._kept_loops(around)
-        loops = self._block_loops(around, rows)
-        kept.body.append(nested(loops))
+        loops = self._block_loops(around.index, rows)
+        kept.body.append(nested(loops)[0])
         self.put(loops[-1], self.inner_outputs(stage))
         elements = self.elements(loops[-1])
         gather(self.values, loops, [self.accumulator(elements, each.node) for each in partials])
@@ -89,8 +94,8 @@ class BlockPhases(Loops):
             starts = self.nest.combinations[each.node].starts(self.values, ())
             for buffer, start in zip(each.buffers, starts, strict=True):
                 first.body.append(Store(buffer, self._partial_place(around), start))
-        loops = self._block_loops(around, rows)
-        around.body.append(nested(loops))
+        loops = self._block_loops(around.index, rows)
+        around.body.append(nested(loops)[0])
         innermost = self._kept_loops(loops[-1])
         self.put(innermost, self.inner_outputs(stage))
         elements = self.elements(innermost)
@@ -105,13 +110,13 @@ class BlockPhases(Loops):
     def _kept_loops(self, around: Loop) -> Loop:
         """Loops over the kept dimensions inside `around`; the innermost."""
         loops = [self.loop(run) for run in self.nest.kept_runs]
-        around.body.extend([nested(loops)] if loops else [])
+        around.body.extend([nested(loops)[0]] if loops else [])
         return loops[-1] if loops else around
 
-    def _block_loops(self, around: Loop, rows: int) -> list[Loop]:
+    def _block_loops(self, block: Value, rows: int) -> list[Loop]:
         """Loops over the reduced dimensions of one block, `rows` of the first of them."""
         first, *others = self.nest.reduced_runs
-        start = Affine(((around.index, rows),))
+        start = Affine(((block, rows),))
         left = start.value(self.values) * -1 + first.extent
         loops = [self.loop(first, left.lt(rows).select(left, rows))]
         self.index[first.axes[-1]] = self.index[first.axes[-1]] + start
@@ -121,7 +126,7 @@ class BlockPhases(Loops):
         size = prod(run.extent for run in self.nest.kept_runs)
         return Affine(((around.index, size),)) + self._kept_place()
 
-    def _combine(self, stage: int, partials: list[_Partial]) -> Loop:
+    def _combine(self, stage: int, rows: int, partials: list[_Partial]) -> Loop:
         nest = self.nest
         size = prod(run.extent for run in nest.kept_runs)
         once = Loop(index_value(self.values, "once"), 1)
@@ -132,11 +137,18 @@ class BlockPhases(Loops):
         for each in partials:
             place = self._partial_place(blocks)
             terms = [load(self.values, buffer, place) for buffer in each.buffers]
-            blocks.accumulators.append(nest.combinations[each.node].joined(nest.lower, terms))
+            found = nest.combinations[each.node]
+            if nest.is_searched(each.node):
+                terms.append(blocks.index.convert(found.held[1]))
+            blocks.accumulators.append(found.joined(nest.lower, terms))
         elements = self.elements(kept)
         totals: dict[Node, Buffer] = {}
-        for each, found in zip(partials, blocks.accumulators, strict=True):
-            self.settle(elements, each.node, found.results)
+        for each, gathered in zip(partials, blocks.accumulators, strict=True):
+            results = gathered.results
+            if nest.is_searched(each.node):
+                results = (results[0], self._searched(kept, rows, each.node, *results))
+                elements = self.elements(kept)
+            self.settle(elements, each.node, results)
             for part in nest.parts(each.node):
                 total = elements.at(part, self.own_index(part))
                 totals[part] = self._scratch("total", total.dtype, size)
@@ -145,6 +157,13 @@ class BlockPhases(Loops):
         for part, buffer in totals.items():
             self.sources[part] = self._total(buffer)
         return once
+
+    def _searched(self, kept: Loop, rows: int, node: Node, extremum: Value, block: Value) -> Value:
+        """The least place of an extremum, in the first block that has it."""
+        nothing = block.eq(np.iinfo(block.dtype).max)  # where all elements are the neutral one
+        (loop,) = self._block_loops(nothing.select(0, block).convert(INT64), rows)
+        kept.body.append(loop)
+        return self.search(loop, node, extremum)
 
     def _total(self, buffer: Buffer) -> Source:
         return lambda index, predicate: load(self.values, buffer, self._kept_place())

@@ -17,10 +17,9 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.elements import Index, Lower, row_major, strides
+from xarr.compiler.elements import Index, Lower, computed, row_major, strides
 from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
 from xarr.compiler.scalars import Value
-from xarr.compiler.window_loops import computed
 from xarr.compiler.windows import Gathered, Tap, WindowNest
 from xarr.ir import ops
 from xarr.ir.graph import Node

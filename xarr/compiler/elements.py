@@ -18,7 +18,7 @@ from xarr.compiler.loops import Affine, Buffer, Role, load
 from xarr.compiler.scalars import DType, Value, Values
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 
@@ -57,6 +57,11 @@ def row_major(shape: tuple[int, ...], index: Index) -> Affine:
 def reader(values: Values, buffer: Buffer, node: Node) -> Source:
     """Loads elements of a node from the memory that holds them all."""
     return lambda index, predicate: load(values, buffer, row_major(node.shape, index), predicate)
+
+
+def given(value: Value) -> Source:
+    """For a node that has one element wherever it is used."""
+    return lambda index, predicate: value
 
 
 class Elements:
@@ -279,3 +284,10 @@ def is_held(node: Node) -> bool:
         and 0 not in kind.shape
         and kind.dtype not in COMPLEX
     )
+
+
+def computed(graph: Graph, operands: Sequence[Value], values: Values, lower: Lower) -> tuple[Value, ...]:
+    """The results of a computation of scalars."""
+    sources = {node: given(value) for node, value in zip(graph.parameters, operands, strict=True)}
+    elements = Elements(values, sources, lower)
+    return tuple(elements.at(node, ()) for node in graph.results)

@@ -6,7 +6,7 @@ and accumulators; the scalars in it are `Value`s (xarr.compiler.scalars), to whi
     index    how often its loop has run (int64)
     load     an element of a buffer, the `Access` says where; with a predicate as last operand, 0 where
              that is false, and then the place need not exist
-    result   what an accumulator or a carry held when its loop ended
+    result   what an accumulator, a carry or a search held when its loop ended
 
 Every phase's outermost loop may be cut into ranges that run at the same time.  Places in buffers are
 `Affine`: a constant plus multiples of index values, so that an emitter sees with which stride they move.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -147,6 +148,17 @@ class Prefix:
     running: Value
 
 
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The number of the first turn of a vector loop in which a condition holds; 0 if it holds in none.
+
+    Such a loop has nothing else to do, and may end with that turn.
+    """
+
+    condition: Value
+    result: Value
+
+
 @dataclass(eq=False)
 class Loop:
     """Run the body for index = 0 … extent - 1; an extent that is a Value is computed before the loop.
@@ -165,6 +177,7 @@ class Loop:
     accumulators: list[Accumulator] = field(default_factory=list)
     carries: list[Carry] = field(default_factory=list)
     prefixes: list[Prefix] = field(default_factory=list)
+    search: Search | None = None
     bounds: tuple[Value, ...] = ()
     repeats: bool = False
 
@@ -198,6 +211,8 @@ class Loop:
             yield carry.following
         for prefix in self.prefixes:
             yield prefix.term
+        if self.search is not None:
+            yield self.search.condition
 
 
 @dataclass(eq=False)
@@ -212,6 +227,13 @@ class Kernel:
 
     def __str__(self) -> str:
         return "\n".join(_Writer(self).lines)
+
+
+def nested(loops: Sequence[Loop]) -> Sequence[Loop]:
+    """The loops, each put into the one before."""
+    for outer, inner in pairwise(loops):
+        outer.body.append(inner)
+    return loops
 
 
 def index_value(values: Values, name: str) -> Value:
@@ -318,6 +340,11 @@ class _Writer:
                 _expression(value, local) for value in accumulator.step or accumulator.combined
             )
             self.lines.append(f"{inner}{results} combine {terms}  by {combined}  from {first}")
+        if loop.search is not None:
+            condition = self.value(loop.search.condition, inner)
+            self.lines.append(
+                f"{inner}{self.name(loop.search.result, f'r{len(self.names)}')} finds {condition}"
+            )
         for carry in loop.carries:
             following = self.value(carry.following, inner)
             self.lines.append(f"{inner}{self.names[carry.argument]} = {following}")

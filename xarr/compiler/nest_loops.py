@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 from typing import Final, Literal, TypeAlias
 
 from xarr.compiler.accumulators import Combination, combination
-from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, row_major
-from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Store, index_value, load
+from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, given, row_major
+from xarr.compiler.groups import CHEAP, MOVES
+from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Search, Store, index_value, load, nested
 from xarr.compiler.packing import Lane, Packing
-from xarr.compiler.scalars import Value, Values
+from xarr.compiler.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.transposed_tiles import LEAST, MANY, Tiles
 from xarr.compiler.updates import shifted
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Node, Parameter
 
 Ints: TypeAlias = tuple[int, ...]
 #: Which loop runs in lanes: that of the last axis, of the last kept one, of the last one of an inner
@@ -32,6 +33,9 @@ WRITTEN_OUT: Final = 256
 CHAIN: Final = 128
 #: Kept indices from which they are worth lanes of their own when a reduction is inside another.
 WIDE_ENOUGH: Final = 128
+
+#: Operations of an element up to which it may be computed twice.
+LIGHT: Final = 8
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,36 @@ class Nest:
             for each in self.graph.nodes
             if isinstance(each.op, ops.GetTupleElement) and each.operands[0] is node
         }
+
+    def is_searched(self, node: Node) -> bool:
+        """Whether the place of an extremum is looked for once the extremum is known, in a loop of its own.
+
+        That goes over some elements twice, but costs a fraction of keeping a place beside each value.
+        """
+        found = self.combinations[node]
+        return (
+            found.direction is not None
+            and self._is_light(found.arrays[0])
+            and set(self.parts(node).values()) == {1}
+            and not self.column
+            and self.runs[-1:] == self.reduced_runs
+            and self.has_lanes(self.runs[-1])
+        )
+
+    def is_known(self, node: Node) -> bool:
+        """Whether it is clear which value a search looks for: the first true one, or the first false one."""
+        return self.is_searched(node) and node.operands[0].dtype == BOOL
+
+    def _is_light(self, node: Node) -> bool:
+        """Whether an element costs little to compute once more."""
+        stack, seen = [node], {node}
+        while stack:
+            each = stack.pop()
+            if not isinstance(each.op, (*CHEAP, *MOVES, Parameter)) or len(seen) > LIGHT:
+                return False
+            stack.extend(operand for operand in each.operands if operand not in seen)
+            seen.update(each.operands)
+        return True
 
     def merges(self, before: int, axis: int) -> bool:
         """Whether `axis` continues `before`, the axis in front of it, in all places that were accessed."""
@@ -326,8 +360,19 @@ class Loops:
     def accumulator(self, elements: Elements, node: Node) -> Accumulator:
         """Gather the operands of a reduction."""
         found = self.nest.combinations[node]
+        if self.nest.is_searched(node):
+            return found.extremum(self.nest.lower, self.at(elements, found.arrays[0]))
         terms = [self.at(elements, array) for array in found.arrays]
         return found.accumulator(self.nest.lower, terms, self._initial(elements, found, found.in_order))
+
+    def search(self, loop: Loop, node: Node, extremum: Value) -> Value:
+        """The place of an extremum among the turns of a loop, the least one; the loop does nothing else."""
+        found, elements = self.nest.combinations[node], self.elements(loop)
+        element = self.at(elements, found.arrays[0])
+        turn = self.values.make("result", (), INT64, "r", unique=True)
+        loop.search = Search(found.is_extremum(self.nest.lower, element, extremum), turn)
+        before = self.index[self.nest.reduced_runs[0].axes[-1]] + Affine(((loop.index, -1),))
+        return (before + Affine(((turn, 1),))).value(self.values).convert(found.held[1])
 
     def inner_outputs(self, stage: int) -> list[int]:
         """The outputs that run along the reduced dimensions and can be had in the loops of a stage."""
@@ -447,7 +492,7 @@ class Loops:
             left = width % 2 if not sizes else 0
         chains = 1 if vector or found.in_order or (width - left) % 2 else 2
         loops.append(self._inner_loop("k", width // chains, vector))
-        self.here.body.append(nested(loops))
+        self.here.body.append(nested(loops)[0])
         inner = self.elements(loops[-1])
         gathered = []
         for chain in range(chains):
@@ -468,18 +513,6 @@ class Loops:
         if isinstance(extent, int):
             self.nest.packing.extents[loop.index] = extent
         return loop
-
-
-def given(value: Value) -> Source:
-    """A source for a node that has one element in each turn."""
-    return lambda index, predicate: value
-
-
-def nested(loops: Sequence[Loop]) -> Loop:
-    """The loops put into one another; the outermost."""
-    for before, after in pairwise(loops):
-        before.body.append(after)
-    return loops[0]
 
 
 def gather(values: Values, loops: list[Loop], gathered: list[Accumulator]) -> None:

@@ -18,18 +18,17 @@ are copied first (xarr.compiler.packing).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Final
 
-from xarr.compiler import scatters
 from xarr.compiler.block_phases import BLOCK, MOST_LOCAL, BlockPhases
 from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype
 from xarr.compiler.groups import CHEAP, MOVES
-from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
-from xarr.compiler.nest_loops import Loops, Nest, Run, gather, nested
+from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
+from xarr.compiler.nest_loops import Loops, Nest, Run, gather
 from xarr.compiler.packing import PANEL, Lane, panel_extent
-from xarr.compiler.scalars import Value
+from xarr.compiler.scalars import BOOL, Value
 from xarr.compiler.transposed_tiles import TILE, Tiles
 from xarr.compiler.updates import around, in_phases
 from xarr.ir import ops
@@ -46,9 +45,7 @@ TALL: Final = 256
 
 
 def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
-    """The loop program of a group."""
-    if any(isinstance(node.op, ops.Scatter) for node in fusion.computation.results):
-        return scatters.build(fusion, lower)
+    """The loop program of a group of element-wise operations and reductions."""
     merged = _merged_axes(fusion, lower)
     nest = Nest(fusion, lower, merged)
     kernel = _kernel(nest)
@@ -85,7 +82,7 @@ def _is_cut(nest: Nest) -> bool:
     """Whether blocks of the reduced dimensions run in parallel, since there are few kept indices."""
     kept = prod(run.extent for run in nest.kept_runs)
     total = prod(run.extent for run in nest.runs)
-    if not nest.reductions or nest.in_order or total < 2 * BLOCK:
+    if nest.in_order or total < 2 * BLOCK or all(map(nest.is_known, nest.reductions)):
         return False
     if nest.inner_reductions:
         return kept < FEW
@@ -185,18 +182,30 @@ class _Whole(Loops):
     def _stage(self, around: Loop, stage: int, reductions: list[Node]) -> None:
         """Loops over the reduced dimensions for these reductions and the outputs that can be had by now."""
         inner = self.inner_outputs(stage)
-        if reductions or inner:
+        gathered = [node for node in reductions if not self.nest.is_known(node)]
+        totals: dict[Node, Sequence[Value]] = {}
+        if gathered or inner:
             loops = self._reduced_loops()
-            around.body.append(nested(loops))
+            around.body.append(nested(loops)[0])
             self.put(loops[-1], inner)
             elements = self.elements(loops[-1])
-            gathered = [self.accumulator(elements, node) for node in reductions]
+            found = [self.accumulator(elements, node) for node in gathered]
             self._keep(elements, loops[-1], stage)
-            gather(self.values, loops, gathered)
-            after = self.elements(around)
-            for node, found in zip(reductions, loops[0].accumulators, strict=True):
-                self.settle(after, node, found.results)
+            gather(self.values, loops, found)
+            totals = dict(zip(gathered, [each.results for each in loops[0].accumulators], strict=True))
+        for node in reductions:
+            results = totals.get(node, ())
+            if self.nest.is_searched(node):
+                results = self._searched(around, node, results)
+            self.settle(self.elements(around), node, results)
         self.put(around, self.outer_outputs(stage))
+
+    def _searched(self, around: Loop, node: Node, extremum: Sequence[Value]) -> Sequence[Value]:
+        """An extremum and its place, for which there is another loop."""
+        (loop,) = self._reduced_loops()
+        around.body.append(loop)
+        (value,) = extremum or [self.values.constant(self.nest.combinations[node].direction == "GT", BOOL)]
+        return value, self.search(loop, node, value)
 
     def _reduced_loops(self) -> list[Loop]:
         """New loops over the reduced dimensions."""

@@ -34,21 +34,22 @@ import numpy as np
 
 from xarr.compiler import elements as one_element
 from xarr.compiler.accumulators import combination
+from xarr.compiler.axis_runs import axis_runs
 from xarr.compiler.elements import (
     Elements,
     Index,
     Lower,
     Source,
     buffer_of,
+    computed,
+    given,
     reader,
     register_dtype,
     row_major,
 )
 from xarr.compiler.groups import CHEAP, MOVES
-from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load
-from xarr.compiler.merging import merged
+from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load, nested
 from xarr.compiler.scalars import Value, Values, in_order
-from xarr.compiler.scatters import combined, given, nested
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -166,7 +167,7 @@ class _Scans:
         ]
         stores = self._stores(elements, index)
         roots += [store.value for store in stores]
-        return merged(self.domain, single, roots, [store.place for store in stores], [self.axis])
+        return axis_runs(self.domain, single, roots, [store.place for store in stores], [self.axis])
 
     def _unknown(self, node: Node, index: Index, predicate: Value | None) -> Value:
         return self.values.make("argument", (), register_dtype(node.dtype), node)
@@ -271,7 +272,7 @@ class _Scans:
         for each, gathered in zip(found, row.accumulators, strict=True):
             initial = [after.at(first, ()) for first in each.node.operands[len(each.arrays) :]]
             (total,) = each.finished(self.lower, initial, gathered.results)
-            sources[each.node] = partial(given, total)
+            sources[each.node] = given(total)
 
     def _keep(
         self, node: Node, row: Loop, index: list[Affine], elements: Elements, sources: dict[Node, Source]
@@ -307,7 +308,7 @@ class _Scans:
     def _prefix(self, node: Node, initial: Value, term: Value) -> Prefix:
         assert isinstance(node.op, ops.ReduceWindow)
         left, right = (self.values.make("argument", (), term.dtype, name, unique=True) for name in ("a", "b"))
-        total = combined(node.op.computation, self.lower, left, right)
+        (total,) = computed(node.op.computation, (left, right), self.values, self.lower)
         running = self.values.make("result", (), term.dtype, "running", unique=True)
         return Prefix(initial, term, left, right, total, running)
 
@@ -342,7 +343,8 @@ class _Scans:
             first.body.append(Store(held, Affine(((first.index, 1),)), elements.at(node.operands[1], ())))
             assert isinstance(node.op, ops.ReduceWindow)
             term = elements.at(node.operands[0], self._own(node.operands[0], index))
-            total = combined(node.op.computation, self.lower, load(self.values, held, at), term)
+            so_far = load(self.values, held, at)
+            (total,) = computed(node.op.computation, (so_far, term), self.values, self.lower)
             inner.body.append(Store(held, at, total))
             sources[node] = partial(self._given, self._own(node, index), total)
         inner.body += self._stores(elements, index)

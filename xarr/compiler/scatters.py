@@ -16,26 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from math import prod
 from typing import Any, Final
 
 from xarr.compiler import elements as one_element
+from xarr.compiler.axis_runs import axis_runs
 from xarr.compiler.elements import (
     Elements,
     Index,
     Lower,
-    Source,
     buffer_of,
+    computed,
     reader,
     row_major,
 )
 from xarr.compiler.indexed import as_int64, components, inside
-from xarr.compiler.loops import Affine, Buffer, Carry, Kernel, Loop, Store, carried, index_value, load
-from xarr.compiler.merging import merged
+from xarr.compiler.loops import Affine, Buffer, Carry, Kernel, Loop, Store, carried, index_value, load, nested
 from xarr.compiler.scalars import INT64, Value, Values
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Node
 
 #: Indices that a dimension has at least to be cut into ranges, if one has so many.
 MANY: Final = 64
@@ -75,18 +74,6 @@ def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
     return _Scatter(fusion, lower).kernel()
 
 
-def combined(graph: Graph, lower: Lower, x: Value, y: Value) -> Value:
-    """What a computation of two scalars gives."""
-    first, second = graph.parameters
-    sources: dict[Node, Source] = {first: partial(given, x), second: partial(given, y)}
-    return Elements(x.values, sources, lower).at(graph.results[0], ())
-
-
-def given(value: Value, index: Index, predicate: Value | None) -> Value:
-    """A source for a node that has one element."""
-    return value
-
-
 _Way = Callable[[Loop, list[Loop], list[Loop], Index, list[Affine]], tuple[Loop, Index]]
 
 
@@ -123,7 +110,7 @@ class _Scatter:
         single = [index_value(self.values, f"i{axis}") for axis in range(len(shape))]
         index = tuple(Affine(((value, 1),)) for value in single)
         element = self.elements().at(self.operand, index)
-        runs = merged(shape, single, [element], [row_major(shape, index)])
+        runs = axis_runs(shape, single, [element], [row_major(shape, index)])
         loops, at = self.loops(shape, runs)
         loops = loops or [Loop(index_value(self.values, "once"), 1)]
         loops[-1].vector = bool(runs)
@@ -138,13 +125,6 @@ class _Scatter:
             found.append(Loop(value, prod(extents[axis] for axis in run)))
             index[run[-1]] = Affine(((value, 1),))
         return found, tuple(index)
-
-
-def nested(loops: list[Loop]) -> list[Loop]:
-    """The loops, each put into the one before."""
-    for outer, inner in pairwise(loops):
-        outer.body.append(inner)
-    return loops
 
 
 class _Walk:
@@ -177,7 +157,7 @@ class _Walk:
         rank = len(batch_shape)
         store, conditions = self._turn(index[:rank], index[rank:])
         alone = () if self.divided is None else (rank + self.divided,)
-        runs = merged(extents, single, [store.value, *conditions], [store.place], alone)
+        runs = axis_runs(extents, single, [store.value, *conditions], [store.place], alone)
         # Batches and windows are never one run.
         runs = [part for run in runs for part in _split(run, rank)]
         own = self.divided
@@ -317,9 +297,9 @@ class _Walk:
             index[own] = window[dim]
         update = scatter.elements().at(scatter.updates, tuple(index))
         old = load(self.values, scatter.out, target)
-        return Store(
-            scatter.out, target, combined(scatter.op.update_computation, scatter.lower, old, update)
-        ), list(fits.values())
+        computation = scatter.op.update_computation
+        (new,) = computed(computation, (old, update), scatter.values, scatter.lower)
+        return Store(scatter.out, target, new), list(fits.values())
 
 
 def _split(run: list[int], rank: int) -> Iterator[list[int]]:

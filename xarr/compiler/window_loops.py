@@ -10,11 +10,20 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final, TypeAlias
 
-from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, reader, row_major, strides
+from xarr.compiler.elements import (
+    Elements,
+    Index,
+    Lower,
+    Source,
+    buffer_of,
+    reader,
+    row_major,
+    strides,
+)
 from xarr.compiler.loops import Affine, Carry, Loop, Store, carried, index_value
 from xarr.compiler.scalars import Value, Values
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Node
 from xarr.ir.windows import WindowDimension
 
 Ints: TypeAlias = tuple[int, ...]
@@ -132,13 +141,6 @@ class WindowLoops:
             around.body.append(Store(buffer, row_major(result.shape, index), elements.at(result, index)))
 
 
-def computed(graph: Graph, operands: Sequence[Value], values: Values, lower: Lower) -> tuple[Value, ...]:
-    """The results of a scalar computation."""
-    sources = {node: _given(value) for node, value in zip(graph.parameters, operands, strict=True)}
-    elements = Elements(values, sources, lower)
-    return tuple(elements.at(node, ()) for node in graph.results)
-
-
 def put(index: Index, axis: int, place: Affine) -> Index:
     """The index with another place along one axis."""
     return (*index[:axis], place, *index[axis + 1 :])
@@ -153,10 +155,6 @@ def several(count: int) -> int:
     if count <= _TOGETHER:
         return max(1, count)
     return min(range(_TOGETHER, _TOGETHER // 2, -1), key=lambda together: count % together)
-
-
-def _given(value: Value) -> Source:
-    return lambda index, predicate: value
 
 
 def own_index(shape: Ints, domain: Ints, index: Index) -> Index:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from xarr.compiler.elements import Index, Lower
+from xarr.compiler.elements import Index, Lower, computed
 from xarr.compiler.loops import Affine, Kernel, Loop
 from xarr.compiler.scalars import Value
-from xarr.compiler.window_loops import Ints, WindowLoops, computed
+from xarr.compiler.window_loops import Ints, WindowLoops
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import Window, WindowDimension

@@ -16,6 +16,7 @@ from xarr.broadcasting import (
     fixes,
     new_axis_index,
 )
+from xarr.errors import counted
 from xarr.explanation.facts import BroadcastFacts, Operand
 
 _SHOWN = 6
@@ -53,11 +54,6 @@ class Warn:
     lines: tuple[str, ...]
     suggestions: tuple[Suggestion, ...] = ()
     more: str = ""
-
-
-def plural(number: int, noun: str) -> str:
-    """`1 element`, `2 elements`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def human_bytes(number: int) -> str:
@@ -230,7 +226,7 @@ def memory(facts: BroadcastFacts) -> str:
     parts = []
     for operand in (*facts.operands, facts.result):
         size = "" if operand.bytes is None else f" ({human_bytes(operand.bytes)})"
-        parts.append(f"{operand.name} {plural(operand.size, 'element')}{size}")
+        parts.append(f"{operand.name} {counted(operand.size, 'element')}{size}")
     return ", ".join(parts)
 
 
@@ -258,7 +254,7 @@ def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
     sizes = [prod(shape) for shape in facts.shapes]
     total = prod(alignment.result)
     lines = [
-        f"the result is larger than every operand: {plural(total, 'element')}, "
+        f"the result is larger than every operand: {counted(total, 'element')}, "
         f"the largest operand has {max(sizes)}"
     ]
     squeezed = {tuple(size for size in shape if size != 1) for shape in facts.shapes}

@@ -79,6 +79,11 @@ def as_array(value: ArrayLike) -> Array:
     return wrap(host_node(found, backend), backend)
 
 
+def fresh(array: Array) -> Array:
+    """Another handle on the same value, so that writing to the one leaves the other alone."""
+    return wrap(array._node, array._backend)
+
+
 def common_dtype(*values: ArrayLike) -> DType:
     """The element type that the values are promoted to, by NumPy 2's rules."""
     strong: list[DType] = []

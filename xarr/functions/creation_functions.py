@@ -34,11 +34,10 @@ from xarr.functions._arguments import (
     check_order,
     converted,
     filled,
-    fresh,
     laid,
     moved,
 )
-from xarr.functions._core import DType, as_array, broadcasted, is_weak, promoted
+from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
 from xarr.functions._ranges import float_range, integer_range, range_length, spaced, unusual_range
 from xarr.host import SCALARS, host_array, scalar_kind
 from xarr.ir.graph import Node
@@ -62,15 +61,14 @@ _MOST_DIMENSIONS: Final = 64
 
 
 def asarray(
-    obj: ArrayLike,
-    /,
+    a: ArrayLike,
     dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     device: Device = None,
     copy: bool | None = None,
 ) -> Array:
-    """`obj` as an Array: an Array, a NumPy array, a number, nested sequences of numbers and Arrays.
+    """`a` as an Array: an Array, a NumPy array, a number, nested sequences of numbers and Arrays.
 
     An Array is returned itself if neither element type nor device changes.  The values of a NumPy array
     are copied, since ops recorded now are computed later and must not see what is written into it
@@ -80,20 +78,20 @@ def asarray(
     DTypeError for an element type that xarr has not.  Source: Array API, `asarray`.
     """
     check_order("asarray", order)
-    if isinstance(obj, Handle):
-        return _of_array(as_array(obj), dtype, device, copy)
-    if _holds_arrays(obj):
+    if isinstance(a, Handle):
+        return _of_array(as_array(a), dtype, device, copy)
+    if _holds_arrays(a):
         if copy is False:
             raise ValueError(
                 "asarray: a sequence of Arrays has no memory to share, so copy=False cannot be kept"
             )
-        return moved(_stacked(obj, dtype), device)
+        return moved(_stacked(a, dtype), device)
     backend = backend_of(device)
     if copy is False:
-        return from_host(_shared(obj, dtype), backend)
-    if isinstance(obj, (list, tuple, *SCALARS)):
-        return wrap(host_node(host_array(obj, dtype), backend), backend)
-    return _of_host(obj, None if dtype is None else canonical(dtype), backend)
+        return from_host(_shared(a, dtype), backend)
+    if isinstance(a, (list, tuple, *SCALARS)):
+        return wrap(host_node(host_array(a, dtype), backend), backend)
+    return _of_host(a, None if dtype is None else canonical(dtype), backend)
 
 
 def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
@@ -279,7 +277,6 @@ def _like(
 
 def zeros_like(
     a: ArrayLike,
-    /,
     dtype: DTypeLike | None = None,
     order: str | None = "K",
     *,
@@ -292,7 +289,6 @@ def zeros_like(
 
 def ones_like(
     a: ArrayLike,
-    /,
     dtype: DTypeLike | None = None,
     order: str | None = "K",
     *,
@@ -304,8 +300,7 @@ def ones_like(
 
 
 def empty_like(
-    a: ArrayLike,
-    /,
+    prototype: ArrayLike,
     dtype: DTypeLike | None = None,
     order: str | None = "K",
     *,
@@ -313,12 +308,11 @@ def empty_like(
     device: Device = None,
 ) -> Array:
     """`zeros_like`; see `empty`."""
-    return _like(a, 0, dtype, order, shape, device)
+    return _like(prototype, 0, dtype, order, shape, device)
 
 
 def full_like(
     a: ArrayLike,
-    /,
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     order: str | None = "K",
@@ -434,13 +428,14 @@ def _diagonal_number(shape: tuple[int, ...], k: int, backend: AbstractBackend | 
     """(column numbers, row numbers + k) of matrices of `shape`."""
     rank, type = len(shape), TensorType(shape, INT64)
     rows, columns = (wrap(Node(Iota(type, axis)), backend) for axis in (rank - 2, rank - 1))
-    return columns, lax.add(rows, integer("eye", "k", k))
+    # A diagonal outside the matrix is as good as the first one outside, whose number int64 can hold.
+    offset = max(-shape[-2], min(shape[-1], integer("eye", "k", k)))
+    return columns, lax.add(rows, offset)
 
 
 def eye(
     N: int,
     M: int | None = None,
-    /,
     k: int = 0,
     dtype: DTypeLike | None = None,
     order: str | None = "C",

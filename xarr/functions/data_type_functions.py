@@ -8,11 +8,23 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.broadcasting import Misfit, align_numpy
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, SIGNED, UNSIGNED, canonical, info, promote
+from xarr.dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    NUMBER,
+    SIGNED,
+    UNSIGNED,
+    canonical,
+    info,
+    promote,
+    real_part_of,
+)
 from xarr.errors import DTypeError, InputError, ValueRangeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import Device, converted, filled, fresh, moved
-from xarr.functions._core import DType, as_array, common_dtype, is_weak
+from xarr.functions._arguments import Device, converted, filled, moved
+from xarr.functions._core import DType, as_array, common_dtype, fresh, is_weak
 from xarr.lax.core import ArrayLike
 from xarr.shapes import check_sizes
 
@@ -32,7 +44,9 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Devi
 
 def _dtype_of(value: Any) -> DType:
     """The element type of an array, or the one that a dtype names."""
-    return canonical(value.dtype if hasattr(value, "shape") and hasattr(value, "dtype") else value)
+    # Of NumPy's scalar classes `shape` and `dtype` are descriptors.
+    is_array = not isinstance(value, type) and hasattr(value, "shape") and hasattr(value, "dtype")
+    return canonical(value.dtype if is_array else value)
 
 
 def can_cast(from_: Any, to: DTypeLike, casting: str = "safe") -> bool:
@@ -71,7 +85,43 @@ def _probe(value: Any) -> Any:
     return filled((), 0, dtype, None)
 
 
-def finfo(type: Any, /) -> Any:
+class FloatInfo:
+    """Limits of a float type as Python numbers: bits, dtype, eps, max, min, smallest_normal, and whatever
+    else NumPy's `finfo` has (tiny, resolution, nmant …)."""
+
+    __slots__ = ("_limits", "bits", "dtype")
+
+    def __init__(self, dtype: DType) -> None:
+        self._limits = info(dtype)
+        self.dtype = real_part_of(dtype)
+        self.bits = int(self._limits.bits)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = getattr(self._limits, name)
+        # A number of a strong type would promote narrower arrays that it meets.
+        return found if isinstance(found, int | str) else float(found)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *(name for name in dir(self._limits) if not name.startswith("_"))})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FloatInfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FloatInfo, (self.dtype,)
+
+    def __repr__(self) -> str:
+        shown = ("eps", "max", "min", "smallest_normal")
+        limits = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+        return f"finfo(bits={self.bits}, {limits}, dtype={self.dtype})"
+
+
+def finfo(type: Any, /) -> FloatInfo:
     """Limits of a float type, or of the parts of a complex one: bits, eps, max, min, smallest_normal, dtype.
 
     Raises DTypeError for any other.  Source: NumPy and Array API, `finfo`.
@@ -79,7 +129,7 @@ def finfo(type: Any, /) -> Any:
     dtype = _dtype_of(type)
     if dtype not in FLOAT | COMPLEX:
         raise DTypeError(f"finfo: wanted a float or complex type, got {dtype}; iinfo knows integers")
-    return info(dtype)
+    return FloatInfo(dtype)
 
 
 def iinfo(type: Any, /) -> Any:

@@ -16,8 +16,9 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED
-from xarr.errors import DTypeError, ValueRangeError
-from xarr.functions._core import DType, as_array, broadcasted, common_dtype, is_weak, promoted
+from xarr.errors import DTypeError, InputError, ValueRangeError
+from xarr.functions._arguments import refuse_out
+from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, is_weak, promoted
 from xarr.functions._rows import (
     UnaryFunction,
     binary,
@@ -37,7 +38,6 @@ from xarr.functions._rows import (
 )
 from xarr.ir import ops
 from xarr.lax.core import ArrayLike, integer
-from xarr.lazy import wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -61,7 +61,7 @@ cbrt = unary("cbrt", ops.Cbrt(), to_real_float, "Cube root.")
 cos = unary("cos", ops.Cosine(), to_float, "Cosine of an angle in radians.")
 cosh = unary("cosh", ops.Cosh(), to_float, "Hyperbolic cosine.")
 exp = unary("exp", ops.Exponential(), to_float, "e to the power x.")
-expm1 = unary("expm1", ops.ExponentialMinusOne(), to_float, "exp(x) - 1, accurate near 0.")
+_expm1 = unary("expm1", ops.ExponentialMinusOne(), to_float, "exp(x) - 1, accurate near 0.")
 log = unary("log", ops.Log(), to_float, "Natural logarithm.")
 log1p = unary("log1p", ops.LogPlusOne(), to_float, "log(1 + x), accurate near 0.")
 negative = unary("negative", ops.Negate(), number, "-x; integers wrap.")
@@ -124,21 +124,37 @@ _power = binary("pow", ops.Power(), power_type, NUMBER, "x1 ** x2.")
 pow = power
 
 
+def expm1(x: ArrayLike, /) -> Array:
+    """exp(x) - 1, accurate near 0.
+
+    Of complex numbers with an infinite real part and an infinite or undefined imaginary part the modulus is
+    known, if not the angle: -1 + 0j for -inf, inf + nan j for inf.  Source: NumPy expm1, and for complex
+    numbers the Array API's special cases.
+    """
+    found = _expm1(x)
+    if found.dtype not in COMPLEX:
+        return found
+    array = lax.convert_element_type(as_array(x), found.dtype)
+    part, angle = lax.real(array), lax.imag(array)
+    turns = lax.bitwise_not(lax.is_finite(angle))
+    least = lax.complex(lax.full_like(part, -1), lax.full_like(part, 0))
+    most = lax.complex(lax.full_like(part, math.inf), lax.full_like(part, math.nan))
+    found = lax.select(lax.bitwise_and(turns, lax.eq(part, -math.inf)), least, found)
+    found = lax.select(lax.bitwise_and(turns, lax.eq(part, math.inf)), most, found)
+    # The sum of the real part's two terms is +0 of any zero.
+    return lax.select(lax.eq(array, 0), lax.complex(lax.full_like(part, 0), angle), found)
+
+
 # --- compositions ------------------------------------------------------------------------------------
 
 
 def abs(x: ArrayLike, /) -> Array:
     """Magnitude; a real for complex x.  Source: NumPy absolute, Array API abs."""
     array = as_array(x)
-    return _itself(array) if array.dtype in UNSIGNED | BOOL else lax.abs(array)
+    return fresh(array) if array.dtype in UNSIGNED | BOOL else lax.abs(array)
 
 
 absolute = abs
-
-
-def _itself(array: Array) -> Array:
-    """A new handle on the same value."""
-    return wrap(array._node, array._backend)
 
 
 def _numeric(x: ArrayLike) -> Array:
@@ -151,7 +167,7 @@ def positive(x: ArrayLike, /) -> Array:
     """x itself, as a new handle.  Refuses bools, as NumPy does."""
     array = as_array(x)
     number("positive", array.dtype)
-    return _itself(array)
+    return fresh(array)
 
 
 def sign(x: ArrayLike, /) -> Array:
@@ -160,7 +176,7 @@ def sign(x: ArrayLike, /) -> Array:
     if number("sign", array.dtype) in UNSIGNED:
         return lax.min(array, 1)
     found = lax.sign(array)
-    if array.dtype not in FLOAT:
+    if array.dtype not in FLOAT | COMPLEX:
         return found
     # Not found + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
     return lax.select(lax.eq(found, 0), lax.full_like(found, 0), found)
@@ -182,7 +198,7 @@ def _whole(name: str, function: Callable[[Any], Array]) -> UnaryFunction:
     def rounding(x: ArrayLike, /) -> Array:
         array = as_array(x)
         dtype = real_type(name, array.dtype)
-        return function(array) if dtype in FLOAT else _itself(array)
+        return function(array) if dtype in FLOAT else fresh(array)
 
     rounding.__name__ = rounding.__qualname__ = name
     rounding.__doc__ = f"{name} of each element; integers stay as they are.  Source: NumPy 2, {name}."
@@ -198,12 +214,12 @@ floor = _whole("floor", lax.floor)
 trunc = fix = _whole("trunc", _truncated)
 
 
-def round(x: ArrayLike, /, decimals: int = 0) -> Array:
+def round(a: ArrayLike, decimals: int = 0) -> Array:
     """Rounded to `decimals` places, ties to even.
 
     NaN where 10**decimals is beyond the element type.  Source: NumPy round.
     """
-    array = as_array(x)
+    array = as_array(a)
     decimals = integer("round", "decimals", decimals)
     if array.dtype in COMPLEX:
         return lax.complex(round(lax.real(array), decimals), round(lax.imag(array), decimals))
@@ -211,7 +227,7 @@ def round(x: ArrayLike, /, decimals: int = 0) -> Array:
         return round(array.astype(np.float16), decimals)
     if array.dtype not in FLOAT:
         if decimals >= 0:
-            return _itself(array)
+            return fresh(array)
         return round(array.astype(np.float64), decimals).astype(array.dtype)
     nearest = lax.RoundingMethod.TO_NEAREST_EVEN
     if decimals == 0:
@@ -231,22 +247,22 @@ def rint(x: ArrayLike, /) -> Array:
     return round(array.astype(to_float("rint", array.dtype)))
 
 
-def real(x: ArrayLike, /) -> Array:
-    """Real part; x itself for a real type."""
-    array = as_array(x)
-    return lax.real(array) if array.dtype in COMPLEX else _itself(array)
+def real(val: ArrayLike) -> Array:
+    """Real part; the array itself for a real type."""
+    array = as_array(val)
+    return lax.real(array) if array.dtype in COMPLEX else fresh(array)
 
 
-def imag(x: ArrayLike, /) -> Array:
+def imag(val: ArrayLike) -> Array:
     """Imaginary part; zeros for a real type."""
-    array = as_array(x)
+    array = as_array(val)
     return lax.imag(array) if array.dtype in COMPLEX else lax.full_like(array, 0)
 
 
 def conj(x: ArrayLike, /) -> Array:
     """Complex conjugate; x itself for a real type, int8 for bools."""
     array = _numeric(x)
-    return lax.conj(array) if array.dtype in COMPLEX else _itself(array)
+    return lax.conj(array) if array.dtype in COMPLEX else fresh(array)
 
 
 conjugate = conj
@@ -466,20 +482,37 @@ def _ignoring_nan(name: str, function: Callable[..., Array], x1: ArrayLike, x2: 
     return lax.select(isnan(x), y, lax.select(isnan(y), x, function(x, y)))
 
 
-def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """x, but not below `min` nor above `max`; either may be None.  `max` wins where min > max.
+def clip(
+    a: ArrayLike,
+    a_min: ArrayLike | None = None,
+    a_max: ArrayLike | None = None,
+    out: None = None,
+    *,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
+) -> Array:
+    """a, but not below `min` nor above `max`; either may be None.  `max` wins where min > max.
 
-    The bounds broadcast with x and take part in promotion, as in NumPy; a Python int beyond the range of an
-    integer x bounds nothing.  Raises ValueRangeError for one that would leave no value.
+    The bounds broadcast with a and take part in promotion, as in NumPy; a Python int beyond the range of an
+    integer a bounds nothing.  `a_min` and `a_max` are NumPy's other names.  Raises ValueRangeError for a bound
+    that would leave no value, InputError for one given under both names.  Source: NumPy, Array API, `clip`.
     """
-    array = as_array(x)
+    refuse_out("clip", out)
+    array = as_array(a)
+    low, high = _one_of("min", a_min, min), _one_of("max", a_max, max)
     if array.dtype in INTEGER:
         limits = np.iinfo(array.dtype)
-        min = None if type(min) is int and min <= limits.min else min
-        max = None if type(max) is int and max >= limits.max else max
-    if min is not None:
-        array = maximum(array, min)
-    return _itself(array) if max is None else minimum(array, max)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
+    if low is not None:
+        array = maximum(array, low)
+    return fresh(array) if high is None else minimum(array, high)
+
+
+def _one_of(name: str, second: ArrayLike | None, keyword: ArrayLike | None) -> ArrayLike | None:
+    if second is not None and keyword is not None:
+        raise InputError(f"clip: wanted the bound as {name}= or a_{name}=, got both")
+    return keyword if second is None else second
 
 
 def degrees(x: ArrayLike, /) -> Array:

@@ -188,7 +188,7 @@ def _possible_pairs(a: tuple[int, ...], b: tuple[int, ...]) -> str:
     return f"tensordot with {' or '.join(pairs[:8])} would fit"
 
 
-def tensordot(a: ArrayLike, b: ArrayLike, /, axes: int | tuple[Axes, Axes] = 2) -> Array:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Axes, Axes] = 2) -> Array:
     """Sum of products over pairs of dimensions; the others follow, those of a before those of b.
 
     axes: n for the last n dimensions of a with the first n of b, or (axes of a, axes of b).  Raises

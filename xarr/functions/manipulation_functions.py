@@ -1,4 +1,4 @@
-"""Functions that move elements about: shapes, joining, splitting, reordering, padding.
+"""Functions that move elements about: shapes, joining, splitting, reordering.
 
 None of them looks at a value or changes one; results have the element type of the operand, or, where
 several arrays are joined, the one that NumPy 2 promotes them to.
@@ -18,11 +18,11 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
-from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import fresh, refuse_out
-from xarr.functions._core import DType, as_array, promoted
-from xarr.functions._padding import PAD_MODES, padded_by_constants, padded_by_own, pairs, widths
+from xarr.functions._arguments import refuse_out
+from xarr.functions._core import DType, as_array, fresh, promoted
+from xarr.functions._repeating import repeated_alike, repeated_each
 from xarr.functions.creation_functions import asarray, broadcast_array
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -140,7 +140,7 @@ def _at_least(arys: tuple[ArrayLike, ...], rule: Any) -> Any:
 # --- order of dimensions --------------------------------------------------------------------------
 
 
-def transpose(a: ArrayLike, /, axes: Sequence[int] | None = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Dimension i of the result is dimension axes[i] of `a`; by default in reverse order.
 
     Raises ShapeError if `axes` is no permutation, AxisError if one is out of range.  Source: NumPy.
@@ -318,27 +318,29 @@ def tile(A: ArrayLike, reps: Axes) -> Array:
     return lax.reshape(spread, [count * size for count, size in zip(counts, sizes, strict=True)])
 
 
-def repeat(a: ArrayLike, repeats: int, axis: int | None = None) -> Array:
+def repeat(
+    a: ArrayLike,
+    repeats: int | ArrayLike,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+) -> Array:
     """Each element `repeats` times, next to each other, along `axis` (of the flattened array without one).
 
-    Raises InputError for one count per element, ShapeError for a negative count.  Source: NumPy, `repeat`.
+    repeats: a count for all elements, or a vector with one for each, which is evaluated, as its sum is the
+        size of the result; in a traced function `total_repeat_length` says it, as in jax.numpy: what is
+        more is left out, and the last element fills what is missing.
+
+    Raises ShapeError for a negative count, or as many counts as no axis is long, TracedValueError for counts
+    without a value, DTypeError for counts that are no integers.  Source: NumPy, `repeat`.
     """
     array = as_array(a)
     array, place = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
-    (count,) = _ints("repeat", "repeats", repeats) if np.size(repeats) == 1 else (None,)
-    if count is None:
-        raise InputError(
-            f"repeat: wanted one int for all elements, got {repeats!r}; concatenate pieces for "
-            "different counts"
-        )
-    (count,) = check_sizes(count, name="repeats")
-    shape = array.shape
-    spread = lax.broadcast_in_dim(
-        array,
-        (*shape[: place + 1], count, *shape[place + 1 :]),
-        [axis for axis in range(len(shape) + 1) if axis != place + 1],
-    )
-    return lax.reshape(spread, (*shape[:place], shape[place] * count, *shape[place + 1 :]))
+    if total_repeat_length is None and not (isinstance(repeats, Handle) and repeats._node.traced):
+        counts = _ints("repeat", "repeats", np.asarray(repeats) if np.ndim(repeats) else repeats)  # type: ignore[arg-type]
+        if len(counts) == 1:
+            return repeated_alike(array, counts[0], place)
+    return repeated_each(array, as_array(repeats), place, total_repeat_length)
 
 
 # --- joining --------------------------------------------------------------------------------------
@@ -534,26 +536,3 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     place = normalize_axis(axis, len(array.shape))
     refuse_dynamic("unstack", array, "lax.dynamic_index_in_dim", (place,))
     return tuple(lax.index_in_dim(array, index, place, keepdims=False) for index in range(array.shape[place]))
-
-
-def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Array:
-    """`pad_width` more elements before and after each dimension.
-
-    pad_width, constant_values: one number, (before, after), or that for each dimension; pad_width also a
-    dict from axes.  Modes: "constant"; "edge" repeats the outermost element; "reflect" and "symmetric"
-    mirror, without and with the outermost; "wrap" goes on at the other end.  Raises ValueRangeError for
-    another mode or a negative width, ShapeError for an empty dimension that is to be padded from its own
-    elements.  Source: NumPy, `pad`.
-    """
-    padded = as_array(array)
-    if mode not in PAD_MODES:
-        raise ValueRangeError(f"pad: wanted a mode of {', '.join(PAD_MODES)}, got {mode!r}")
-    wanted = widths(pad_width, len(padded.shape))
-    values = pairs("constant_values", constant_values, len(padded.shape)) if mode == "constant" else ()
-    for axis, width in enumerate(wanted):
-        if mode == "constant":
-            padded = padded_by_constants(padded, axis, width, values[axis])
-        elif width != (0, 0):
-            refuse_dynamic(f"pad with mode {mode!r}", padded, 'mode "constant"', (axis,))
-            padded = padded_by_own(padded, axis, width, mode)
-    return fresh(padded)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from xarr import lax
-from xarr.errors import InputError, ShapeError, TracedValueError
+from xarr.dtypes import COMPLEX, FLOAT, INTEGER
+from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, ValueRangeError
 from xarr.functions._arguments import refuse_out, truth
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.ir.source import here
@@ -18,6 +19,14 @@ from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
     from xarr.array import Array
+
+
+@overload
+def where(condition: ArrayLike, /) -> tuple[Array, ...]: ...
+
+
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
 
 
 def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Any:
@@ -150,3 +159,62 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, *, keepdims:
     """The int64 index of the smallest element; NaN, ties and errors as `argmax`.  Source: NumPy, `argmin`."""
     refuse_out("argmin", out)
     return _extreme_place("argmin", a, axis, keepdims)
+
+
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Array:
+    """Where each of `v` would go into the sorted vector `a`: before equal elements for side "left", after
+    them for "right".
+
+    sorter: the integers that sort `a`, as `argsort` gives them.  NaN comes last; complex numbers go by real,
+    then imaginary part.  Returns int64 of the shape of `v`, from 0 to the size of `a`.  Raises ShapeError if
+    `a` or `sorter` is no vector of one size, ValueRangeError for another side, DTypeError for a sorter that
+    is not of integers.  Source: NumPy and Array API, `searchsorted`.
+    """
+    if side not in ("left", "right"):
+        raise ValueRangeError(f"searchsorted: wanted side 'left' or 'right', got {side!r}")
+    within, wanted = promoted("searchsorted", a, v)
+    if len(within.shape) != 1:
+        raise ShapeError(f"searchsorted: wanted a sorted vector, got shape {within.shape}")
+    for array in (within, wanted):
+        refuse_dynamic("searchsorted", array, "a static array")
+    if sorter is not None:
+        within = lax.take(within, _sorter(sorter, within.shape), 0) if within.size else within
+    return _bisected(within, wanted, side == "left")
+
+
+def _sorter(sorter: ArrayLike, shape: tuple[int, ...]) -> Array:
+    order = as_array(sorter)
+    if order.dtype not in INTEGER:
+        raise DTypeError(f"searchsorted: wanted integers for sorter, got {order.dtype}; argsort gives them")
+    if order.shape != shape:
+        raise ShapeError(f"searchsorted: wanted a sorter of shape {shape}, that of a, got {order.shape}")
+    return order
+
+
+def _bisected(within: Array, wanted: Array, left: bool) -> Array:
+    """Halve the range of each element, as often as the longest range can be halved."""
+    size = within.shape[0]
+    low = lax.full_like(wanted, 0, np.int64)
+    high = lax.full_like(wanted, size, np.int64)
+    for _ in range(size.bit_length()):
+        middle = lax.shift_right_logical(lax.add(low, high), 1)
+        there = lax.take(within, middle, 0)  # of an empty range at the end the last, which is not used
+        goes_on = lax.bitwise_and(_precedes(there, wanted, not left), lax.lt(low, high))
+        low = lax.select(goes_on, lax.add(middle, 1), low)
+        high = lax.select(goes_on, high, middle)
+    return low
+
+
+def _precedes(x: Array, y: Array, or_equals: bool) -> Array:
+    """x < y, or x <= y, in the order of `sort`: NaN last, complex numbers part by part."""
+    if x.dtype in COMPLEX:
+        first, second = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
+        equal = lax.bitwise_not(lax.bitwise_or(_precedes(*first, False), _precedes(*first[::-1], False)))
+        later = lax.bitwise_and(equal, _precedes(*second, or_equals))
+        return lax.bitwise_or(_precedes(*first, False), later)
+    if x.dtype not in FLOAT:
+        return lax.le(x, y) if or_equals else lax.lt(x, y)
+    y_is_nan = lax.ne(y, y)
+    if or_equals:
+        return lax.bitwise_or(lax.le(x, y), y_is_nan)
+    return lax.bitwise_or(lax.lt(x, y), lax.bitwise_and(y_is_nan, lax.eq(x, x)))

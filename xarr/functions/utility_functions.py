@@ -1,4 +1,4 @@
-"""Comparison of whole arrays."""
+"""Comparison of whole arrays, and differences of neighbours."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
-from xarr.errors import InputError
+from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import converted, filled
-from xarr.functions._core import as_array, broadcasted, promoted
+from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.statistical_functions import all as all_of
-from xarr.lax.core import ArrayLike, flag
+from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -78,3 +79,50 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     if flag("array_equal", "equal_nan", equal_nan) and x.dtype in FLOAT | COMPLEX:
         same = lax.bitwise_or(same, lax.bitwise_and(_is_nan(x), _is_nan(y)))
     return all_of(same)
+
+
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
+    """Each element along `axis` minus the one before it, `n` times over; for bools whether they differ.
+
+    prepend, append: put before and behind along `axis` first; a scalar is as long there as 1.
+
+    Raises ValueRangeError for a negative n, ShapeError for a scalar `a` or parts whose other sizes differ,
+    AxisError.  Source: NumPy and Array API, `diff`.
+    """
+    array, times = as_array(a), integer("diff", "n", n)
+    if times < 0:
+        raise ValueRangeError(f"diff: wanted n of 0 or more, got {times}")
+    if not array.shape:
+        raise ShapeError("diff: wanted an array of rank 1 or more, got a scalar")
+    place = normalize_axis(axis, len(array.shape))
+    if times:
+        array = _extended(array, prepend, append, place)
+    refuse_dynamic("diff", array, "lax.sub of slices", (place,))
+    for _ in range(min(times, array.shape[place])):
+        last = array.shape[place]
+        after = lax.slice_in_dim(array, 1, None, axis=place)
+        before = lax.slice_in_dim(array, 0, max(last - 1, 0), axis=place)
+        array = (lax.ne if array.dtype in BOOL else lax.sub)(after, before)
+    return fresh(array)
+
+
+def _extended(array: Array, prepend: ArrayLike | None, append: ArrayLike | None, axis: int) -> Array:
+    given = [prepend, array, append]
+    parts = promoted("diff", *(part for part in given if part is not None))
+    if len(parts) == 1:
+        return array
+    one = (*array.shape[:axis], 1, *array.shape[axis + 1 :])
+    laid_out = [part if part.shape else lax.broadcast_in_dim(part, one, ()) for part in parts]
+    for part in laid_out:
+        if (*part.shape[:axis], 1, *part.shape[axis + 1 :]) != one:
+            raise ShapeError(
+                f"diff: wanted prepend and append that differ from shape {array.shape} along axis {axis} alone, "
+                f"got {part.shape}"
+            )
+    return lax.concatenate(laid_out, axis)

@@ -12,7 +12,7 @@ import numpy as np
 from xarr import records, tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
-from xarr.errors import InputError, ShapeError
+from xarr.errors import InputError, ShapeError, counted
 from xarr.host import host_array, is_weak, scalar, scalar_kind
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
@@ -102,7 +102,7 @@ def check_arity(name: str, role: str, function: Callable[..., Any], count: int) 
     except TypeError as error:
         called = getattr(function, "__name__", repr(function))
         raise InputError(
-            f"{name}: {role} is called with {count} argument{'' if count == 1 else 's'}, but {called} takes "
+            f"{name}: {role} is called with {counted(count, 'argument')}, but {called} takes "
             f"{signature}: {error}"
         ) from None
 

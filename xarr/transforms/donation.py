@@ -1,10 +1,15 @@
-"""Donated arguments whose memory nothing else can see, so that a program may write over it."""
+"""Donated arguments whose memory nothing else can see, so that a program may write over it.
+
+Who else sees it is found by counting references.  A free-threaded Python counts those of each thread apart, so
+there no memory is written over; `python -m xarr doctor` says so.
+"""
 
 from __future__ import annotations
 
 import sys
 from typing import Any, Final
 
+from xarr import interpreter
 from xarr.backend import AbstractBackend
 from xarr.lazy import Handle
 
@@ -38,7 +43,7 @@ def claim(handle: Any, backend: AbstractBackend, held: int = 0) -> None:
     """
     if not isinstance(handle, Handle) or handle._node.value is None or handle._node.handles != 1:
         return
-    if handle._node.owner is not backend:
+    if handle._node.owner is not backend or interpreter.is_free_threaded():
         return
     node, buffer = _references(handle)
     if (node, buffer) == (_ALONE[0] + held, _ALONE[1] + held):

@@ -22,9 +22,11 @@ from xarr.ir.graph import parameter
 from xarr.ir.source import here
 from xarr.lowering import Lowered, argument_type
 from xarr.shapes import Shape
+from xarr.transforms.backend_replay import by_backend
+from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
 from xarr.transforms.recording import inlined, record
-from xarr.transforms.replay import MISSED, Replay, Traced, by_backend, has_fast_path, replay
 from xarr.transforms.signature import Call, Signature, call_of, exact, static
+from xarr.transforms.traced import Traced
 from xarr.tree import Structure
 
 Function = Callable[..., Any]

@@ -17,8 +17,8 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import host_node, scalar_node
 from xarr.lax.tracing import results_of
 from xarr.lazy import Handle
-from xarr.transforms.replay import Converted, Donation, Traced
 from xarr.transforms.signature import Argument, Call, Signature, Static
+from xarr.transforms.traced import Converted, Donation, Traced
 from xarr.transforms.weak import Number, Numbers, computed
 
 

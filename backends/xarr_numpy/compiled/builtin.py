@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr import interpreter
+
 #: Bytes from the start of an array object to the address of its data, and to its flags.
 DATA: Final = object.__basicsize__
 CLASS: Final = DATA - 8
@@ -132,15 +134,10 @@ DECLARATIONS: Final = "@_Py_TrueStruct = external global i8\n@_Py_FalseStruct = 
 
 @cache
 def works() -> bool:
-    """Whether arrays lie in memory as expected.  Only a CPython of 64 bits with a global lock is tried."""
+    """Whether arrays lie in memory as expected.  Only a CPython of 64 bits that has a global lock is tried."""
     if sys.implementation.name != "cpython" or sys.maxsize < 2**62 or sys.platform == "win32":
         return False
-    return not _has_no_lock() and all(map(_is_as_expected, _samples()))
-
-
-def _has_no_lock() -> bool:
-    is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
-    return not is_locked()
+    return not interpreter.is_free_threaded() and all(map(_is_as_expected, _samples()))
 
 
 def _samples() -> list[np.ndarray[Any, Any]]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from xarr.compiler.loops import Accumulator, Carry, Kernel, Loop, Prefix, Store
-from xarr.compiler.scalars import Value
+from xarr.compiler.loops import Accumulator, Carry, Kernel, Loop, Prefix, Search, Store
+from xarr.compiler.scalars import BOOL, Value
 from xarr_numpy.compiled.instructions import Block, register_type
-from xarr_numpy.compiled.registers import SHORT, UNROLL, Registers, order_of, roots_of
+from xarr_numpy.compiled.registers import REGISTER, SHORT, UNROLL, Registers, order_of, roots_of
 
 #: Turns of a vector loop after which its accumulators join those of the loop around, for accuracy.
 CHUNK: Final = 64
@@ -49,6 +49,8 @@ class _Function(Registers):
         self.hoist(loop)
         if isinstance(loop.extent, Value) and loop.most_turns == 1 and not loop.accumulators + loop.carries:
             self._once_or_not(loop, end)
+        elif loop.search is not None:
+            self._search_loop(loop, loop.search, begin, end)
         elif loop.prefixes:
             self._prefix_loop(loop, begin, end)
         elif loop.vector and begin == "0" and self._is_one_register(loop):
@@ -256,6 +258,73 @@ class _Function(Registers):
             folded = self._fold(accumulator, registers)
             self.block.names.update(zip(accumulator.results, folded, strict=True))
 
+    # --- searches ----------------------------------------------------------------------------------------
+
+    def _search_loop(self, loop: Loop, search: Search, begin: str, end: str) -> None:
+        """Several registers a turn until one has a lane that is wanted; then one a turn, which says which lane."""
+        self.vectors.add(loop.index)
+        step = UNROLL * self.width
+        count = self.line(f"sub nsw i64 {end}, {begin}")
+        middle = self.line(f"add nsw i64 {begin}, {self.line(f'and i64 {count}, {-step}')}")
+        first, _ = self._search_turns(loop, search, begin, middle, UNROLL, masked=False)
+        last, lanes = self._search_turns(loop, search, first, end, 1, masked=True)
+        kind = f"i{self.width}"
+        bits = self.line(f"bitcast <{self.width} x i1> {lanes} to {kind}")
+        lane = self.block.call(f"llvm.cttz.{kind}", kind, [kind, "i1"], [f"{kind} {bits}", "i1 false"])
+        self.flush()
+        wide = lane if self.width == 64 else self.line(f"zext {kind} {lane} to i64")
+        place = self.line(f"add nsw i64 {last}, {wide}")
+        some = self.line(f"icmp slt i64 {last}, {end}")
+        self.block.names[search.result] = self.line(f"select i1 {some}, i64 {place}, i64 0")
+
+    def _search_turns(
+        self, loop: Loop, search: Search, begin: str, end: str, copies: int, masked: bool
+    ) -> tuple[str, str]:
+        """A loop that ends with the first turn of so many registers that has a lane that is wanted.
+
+        Gives where that turn begins, or where the loop ends, and which lanes of its last register are wanted.
+        """
+        head, body, further, done = self.labels("head", "body", "further", "done")
+        lanes = f"<{self.width} x i1>"
+        base, before_label = f"%{head}.i", self.label
+        self.write(f"br label %{head}")
+        self.begin(head)
+        place = len(self.lines)
+        self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
+        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
+        outside, around_base, around_mask = self.inner(), dict(self.base), self.mask
+        self.begin(body)
+        # As wide as what is compared: bits would be packed before they are looked at.
+        number = f"i{_compared_bits(search.condition)}"
+        kind, wanted = f"<{self.width} x {number}>", ""
+        for copy in range(copies):
+            inside = self.inner()
+            self.base[loop.index] = self.line(f"add nsw i64 {base}, {copy * self.width}") if copy else base
+            if masked:
+                self.mask = self._first_lanes(base, end)
+            self.compute([search.condition])
+            found = self.block.operand(search.condition, self.width)
+            if masked:
+                found = self.line(f"and {lanes} {found}, {self.mask}")
+            spread = self.line(f"sext {lanes} {found} to {kind}")
+            wanted = self.line(f"or {kind} {wanted}, {spread}") if wanted else spread
+            self.leave(inside)
+        self.base, self.mask = around_base, around_mask
+        bits = f"i{self.width * int(number[1:])}"
+        some = self.line(f"icmp ne {bits} {self.line(f'bitcast {kind} {wanted} to {bits}')}, 0")
+        last = self.label
+        self.write(f"br i1 {some}, label %{done}, label %{further}")
+        self.begin(further)
+        next_base = self.line(f"add nsw i64 {base}, {copies * self.width}")
+        self.write(f"br label %{head}")
+        self.lines.insert(
+            place, f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{further} ]"
+        )
+        self.leave(outside)
+        self.begin(done)
+        nothing = f"[ zeroinitializer, %{head} ]"
+        return base, self.line(f"phi {lanes} {nothing}, [ {found}, %{last} ]")
+
     # --- running totals ----------------------------------------------------------------------------------
 
     def _prefix_loop(self, loop: Loop, begin: str, end: str) -> None:
@@ -408,12 +477,18 @@ class _Function(Registers):
     def _first_lanes(self, base: str, end: str) -> str:
         """Which lanes lie in front of `end`."""
         left = self.line(f"sub nsw i64 {end}, {base}")
-        kind = f"<{self.width} x i64>"
-        first = self.line(f"insertelement {kind} poison, i64 {left}, i64 0")
+        most = self.line(f"icmp slt i64 {left}, {self.width}")
+        left = self.line(f"select i1 {most}, i64 {left}, i64 {self.width}")
+        # Numbers as wide as the elements are compared in as many registers as these fill.
+        number = f"i{max(8, min(64, 8 * REGISTER // self.width))}"
+        if number != "i64":
+            left = self.line(f"trunc i64 {left} to {number}")
+        kind = f"<{self.width} x {number}>"
+        first = self.line(f"insertelement {kind} poison, {number} {left}, i64 0")
         every = self.line(
             f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
         )
-        lanes = ", ".join(f"i64 {lane}" for lane in range(self.width))
+        lanes = ", ".join(f"{number} {lane}" for lane in range(self.width))
         return self.line(f"icmp slt {kind} <{lanes}>, {every}")
 
     def _chunks(
@@ -471,3 +546,10 @@ class _Function(Registers):
             self.line(f"extractelement {register_type(value.dtype, self.width)} {register}, i64 0")
             for value, register in zip(accumulator.results, registers, strict=True)
         ]
+
+
+def _compared_bits(condition: Value) -> int:
+    """The width of what a condition compares."""
+    while condition.dtype == BOOL and condition.operands:
+        condition = condition.operands[0]
+    return 8 * condition.dtype.itemsize

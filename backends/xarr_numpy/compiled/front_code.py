@@ -13,12 +13,14 @@ from typing import Final
 
 from xarr.compiler.loops import Kernel
 
-FIELDS: Final = 7
+#: The numbers that functions get, by place; the first two are tables of buffers.
+_GIVEN: Final = ("", "", "rows", "ranges", "steps", "radius", "block")
+FIELDS: Final = len(_GIVEN)
 
 
 def driver(kernel: Kernel, names: list[str]) -> str:
     """The functions for a kernel whose phases have these names."""
-    return "\n".join([_steps(kernel, names), _front(names[-1]), _RANGES, _SEAMS])
+    return "\n".join([_steps(kernel, names), _front(names[-1]), _ranges(), _seams()])
 
 
 def _steps(kernel: Kernel, names: list[str]) -> str:
@@ -102,66 +104,70 @@ done:
 """
 
 
-_RANGES: Final = """\
-define void @ranges(ptr %given, i64 %begin, i64 %end) nounwind {
-entry:
-  %at2 = getelementptr i64, ptr %given, i64 2
-  %rows = load i64, ptr %at2, align 8
-  %at3 = getelementptr i64, ptr %given, i64 3
-  %count = load i64, ptr %at3, align 8
-  %at5 = getelementptr i64, ptr %given, i64 5
-  %radius = load i64, ptr %at5, align 8
-  %at6 = getelementptr i64, ptr %given, i64 6
-  %block = load i64, ptr %at6, align 8
-  br label %head
-head:
-  %k = phi i64 [ %begin, %entry ], [ %k1, %body ]
-  %more = icmp slt i64 %k, %end
-  br i1 %more, label %body, label %done
-body:
-  %k1 = add i64 %k, 1
-  %lows = mul i64 %k, %rows
-  %low = sdiv i64 %lows, %count
-  %highs = mul i64 %k1, %rows
-  %high = sdiv i64 %highs, %count
-  %is.first = icmp eq i64 %k, 0
-  %is.last = icmp eq i64 %k1, %count
-  %grow = select i1 %is.first, i64 0, i64 %radius
-  %shrink = select i1 %is.last, i64 0, i64 %radius
-  call void @front(ptr %given, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block)
-  br label %head
-done:
-  ret void
-}
-"""
+def _each(name: str, before: list[str], body: list[str]) -> str:
+    """A function that reads the numbers given, runs `before`, and `body` for k = begin, begin + 1 … end - 1."""
+    fields = [
+        line
+        for place, field in enumerate(_GIVEN)
+        if field
+        for line in (
+            f"  %at{place} = getelementptr i64, ptr %given, i64 {place}",
+            f"  %{field} = load i64, ptr %at{place}, align 8",
+        )
+    ]
+    return "\n".join(
+        [
+            f"define void @{name}(ptr %given, i64 %begin, i64 %end) nounwind {{",
+            "entry:",
+            *fields,
+            *before,
+            "  br label %head",
+            "head:",
+            "  %k = phi i64 [ %begin, %entry ], [ %k1, %body ]",
+            "  %more = icmp slt i64 %k, %end",
+            "  br i1 %more, label %body, label %done",
+            "body:",
+            "  %k1 = add i64 %k, 1",
+            *body,
+            "  br label %head",
+            "done:",
+            "  ret void",
+            "}",
+            "",
+        ]
+    )
 
-_SEAMS: Final = """\
-define void @seams(ptr %given, i64 %begin, i64 %end) nounwind {
-entry:
-  %at2 = getelementptr i64, ptr %given, i64 2
-  %rows = load i64, ptr %at2, align 8
-  %at3 = getelementptr i64, ptr %given, i64 3
-  %count = load i64, ptr %at3, align 8
-  %at4 = getelementptr i64, ptr %given, i64 4
-  %steps = load i64, ptr %at4, align 8
-  %at5 = getelementptr i64, ptr %given, i64 5
-  %radius = load i64, ptr %at5, align 8
-  %reach = mul i64 %steps, %radius
-  %twice = mul i64 %reach, 4
-  %block = add i64 %twice, 1
-  %back = sub i64 0, %radius
-  br label %head
-head:
-  %k = phi i64 [ %begin, %entry ], [ %k1, %body ]
-  %more = icmp slt i64 %k, %end
-  br i1 %more, label %body, label %done
-body:
-  %k1 = add i64 %k, 1
-  %places = mul i64 %k1, %rows
-  %seam = sdiv i64 %places, %count
-  call void @front(ptr %given, i64 %seam, i64 %seam, i64 %back, i64 %back, i64 %block)
-  br label %head
-done:
-  ret void
-}
-"""
+
+def _ranges() -> str:
+    return _each(
+        "ranges",
+        [],
+        [
+            "  %lows = mul i64 %k, %rows",
+            "  %low = sdiv i64 %lows, %ranges",
+            "  %highs = mul i64 %k1, %rows",
+            "  %high = sdiv i64 %highs, %ranges",
+            "  %is.first = icmp eq i64 %k, 0",
+            "  %is.last = icmp eq i64 %k1, %ranges",
+            "  %grow = select i1 %is.first, i64 0, i64 %radius",
+            "  %shrink = select i1 %is.last, i64 0, i64 %radius",
+            "  call void @front(ptr %given, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block)",
+        ],
+    )
+
+
+def _seams() -> str:
+    return _each(
+        "seams",
+        [
+            "  %reach = mul i64 %steps, %radius",
+            "  %twice = mul i64 %reach, 4",
+            "  %around = add i64 %twice, 1",
+            "  %back = sub i64 0, %radius",
+        ],
+        [
+            "  %places = mul i64 %k1, %rows",
+            "  %seam = sdiv i64 %places, %ranges",
+            "  call void @front(ptr %given, i64 %seam, i64 %seam, i64 %back, i64 %back, i64 %around)",
+        ],
+    )

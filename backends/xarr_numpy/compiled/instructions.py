@@ -233,9 +233,7 @@ class Block:
         kinds = [kind] * len(arguments)
         if value.op == "count_leading_zeros":
             arguments, kinds = [*arguments, "i1 false"], [*kinds, "i1"]
-        return self.call(
-            f"llvm.{_INTRINSICS[value.op]}.{_mangled(value.dtype, width)}", kind, kinds, arguments
-        )
+        return self.call(f"llvm.{_INTRINSICS[value.op]}.{mangled(kind)}", kind, kinds, arguments)
 
     def call(self, name: str, result: str, kinds: list[str], arguments: list[str]) -> str:
         """Call an intrinsic."""
@@ -297,7 +295,7 @@ class Block:
             x = x.convert(np.float32)
             self.emit([x])
         kind, given = register_type(new, width), register_type(x.dtype, width)
-        name = f"llvm.fpto{'s' if new.kind == 'i' else 'u'}i.sat.{_mangled(new, width)}.{_mangled(x.dtype, width)}"
+        name = f"llvm.fpto{'s' if new.kind == 'i' else 'u'}i.sat.{mangled(kind)}.{mangled(given)}"
         return self.call(name, kind, [given], [self.typed(x, width)])
 
     def _from_integer(self, x: Value, new: DType, width: int) -> str:
@@ -410,6 +408,8 @@ class Lines:
         self.block = before
 
 
-def _mangled(dtype: DType, width: int) -> str:
-    scalar = f"f{dtype.itemsize * 8}" if dtype.kind == "f" else element_type(dtype)
-    return scalar if width == 1 else f"v{width}{scalar}"
+def mangled(kind: str) -> str:
+    """The suffix by which an intrinsic is named for scalars or vectors of a kind."""
+    *count, element = kind.strip("<>").split(" x ")
+    names = {"half": "f16", "float": "f32", "double": "f64"}
+    return "".join([f"v{each}" for each in count]) + names.get(element, element)

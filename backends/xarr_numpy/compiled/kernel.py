@@ -10,6 +10,7 @@ import numpy as np
 
 from xarr.backend import Recipe
 from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
+from xarr.compiler.group_programs import build
 from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop, copied
 from xarr.compiler.traffic import traffic
@@ -19,7 +20,7 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, builtin, emitter, replay, window_kernels
+from xarr_numpy.compiled import assembler, builtin, builtin_replay, emitter, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.memory import pool
 
@@ -63,7 +64,7 @@ def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Gr
 
 def describe(fusion: ops.Fusion) -> str:
     """The memory traffic of a group's loops."""
-    return str(traffic(window_kernels.build(fusion)))
+    return str(traffic(build(fusion, lower)))
 
 
 class CompiledKernel:
@@ -73,7 +74,7 @@ class CompiledKernel:
     """
 
     def __init__(self, fusion: ops.Fusion) -> None:
-        self.program: Kernel = window_kernels.build(fusion)
+        self.program: Kernel = build(fusion, lower)
         self.text, names = emitter.emit(self.program)
         graph = fusion.computation
         self._shapes = [(node.shape, node.dtype) for node in graph.results]
@@ -103,7 +104,7 @@ class CompiledKernel:
         if self._entry is None:
             return None
         (phase,) = self.program.phases
-        return replay.function(recipe, self._entry, _extent(phase), operands, results)
+        return builtin_replay.function(recipe, self._entry, _extent(phase), operands, results)
 
     def _load(self, names: list[str]) -> None:
         self._code = assembler.load(assembler.object_code(self.text), names)

@@ -14,8 +14,8 @@ from typing import Final
 
 from xarr.compiler.native_loops import NativeLoop, Write
 from xarr.compiler.scalars import BOOL, INT64, Value, in_order
-from xarr_numpy.compiled.instructions import Block, Lines, register_type
-from xarr_numpy.compiled.registers import REGISTER, mangled, memory_type
+from xarr_numpy.compiled.instructions import Block, Lines, mangled, register_type
+from xarr_numpy.compiled.registers import REGISTER, memory_type
 
 #: Places in the control array: the steps to take, whether more will follow, the steps of the longest point;
 #: after them for each carried value whether it is wanted.

@@ -7,7 +7,7 @@ from typing import Final
 
 from xarr.compiler.loops import Access, Affine, Buffer, Kernel, Loop, Store
 from xarr.compiler.scalars import BOOL, INT64, DType, Value
-from xarr_numpy.compiled.instructions import Block, Lines, element_type, register_type
+from xarr_numpy.compiled.instructions import Block, Lines, element_type, mangled, register_type
 
 #: Bytes of a vector register.
 REGISTER: Final = 64
@@ -173,6 +173,7 @@ class Registers(Lines):
             inside.update(value for a in each.accumulators for value in (*a.results, *a.left, *a.right))
             inside.update(value for carry in each.carries for value in (carry.argument, carry.result))
             inside.update(value for p in each.prefixes for value in (p.left, p.right, p.running))
+            inside.update([each.search.result] if each.search else [])
             roots.extend(roots_of(each))
         written = {store.buffer for each in loop.walk() for store in each.stores()}
         fixed = []
@@ -369,10 +370,3 @@ class Registers(Lines):
             self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
         else:
             self.write(f"store {kind} {register}, ptr {address}, align {align}")
-
-
-def mangled(kind: str) -> str:
-    """The suffix by which an intrinsic is named for vectors of a kind."""
-    count, element = kind.strip("<>").split(" x ")
-    names = {"half": "f16", "float": "f32", "double": "f64"}
-    return f"v{count}{names.get(element, element)}"

@@ -12,18 +12,21 @@ before; these are done when all threads have ended.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from xarr.compiler.group_programs import build
 from xarr.compiler.loops import Affine, Buffer, Kernel, Loop
 from xarr.compiler.scalars import Value, in_order
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, emitter, front_code, window_kernels
+from xarr_numpy.compiled import assembler, emitter, front_code
+from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.loop_kernel import LoopKernel, Report, plan as plan_of_points
 from xarr_numpy.memory import pool
 
@@ -80,7 +83,7 @@ def plan(loop: ops.While) -> Repetition | None:
     operands = tuple(known[operand] for operand in group.operands)
     places = tuple(place for place in results if place is not None)
     found = Repetition(*counted, group.op, operands, places, None)
-    kernel = window_kernels.build(group.op)
+    kernel = build(group.op, lower)
     arrays_in_use = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     if sum(buffer.nbytes for buffer in arrays_in_use) <= SMALL:
         return found
@@ -211,7 +214,7 @@ class RepeatedKernel:
 
     def __init__(self, found: Repetition) -> None:
         self.found = found
-        self.program = window_kernels.build(found.fusion)
+        self.program = build(found.fusion, lower)
         scalars = plan_of_points(found.scalars)
         assert scalars is not None, "the scalars were found to be a native loop"
         self._scalars = LoopKernel(scalars)
@@ -228,13 +231,18 @@ class RepeatedKernel:
         buffers = (*self.program.inputs, *self.program.outputs, *self.program.scratch)
         self._table = pointer * len(buffers)
 
-    def call(self, wanted: Any, free: Any, report: Report | None, *operands: Any) -> tuple[Any, ...]:
-        """The carried values after the loop; `report` is told how many steps were taken."""
+    def call(
+        self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
+    ) -> tuple[Any, ...]:
+        """The carried values after the loop; `report` is told how many steps were taken.
+
+        All of them, `wanted` or not: a step makes every array.  The places `free` may be written to.
+        """
         steps, state = self._count([operands[k] for k in self.found.scalar_places])
         results = list(operands)
         for place, value in zip(self.found.scalar_places, state, strict=True):
             results[place] = value
-        for place, value in self._repeat(steps, report, operands).items():
+        for place, value in self._repeat(steps, frozenset(free), report, operands).items():
             results[place] = value
         return tuple(results)
 
@@ -245,10 +253,12 @@ class RepeatedKernel:
         after = self._scalars.call(everything, (), counts.append, *state)
         return sum(counts), after
 
-    def _repeat(self, steps: int, report: Report | None, operands: tuple[Any, ...]) -> dict[int, Any]:
+    def _repeat(
+        self, steps: int, free: frozenset[int], report: Report | None, operands: tuple[Any, ...]
+    ) -> dict[int, Any]:
         """The arrays after so many steps, by carried value."""
         found = self.found
-        run = _Tables(self, operands)
+        run = _Tables(self, free, operands)
         done = 0
         # Two steps of all phases: after them both arrays hold what no step changes.
         while done < min(steps, 2):
@@ -302,12 +312,11 @@ class RepeatedKernel:
 class _Tables:
     """The arrays of one call, and the tables of their addresses for steps with even and odd numbers."""
 
-    def __init__(self, kernel: RepeatedKernel, operands: tuple[Any, ...]) -> None:
+    def __init__(self, kernel: RepeatedKernel, free: frozenset[int], operands: tuple[Any, ...]) -> None:
         self.found = kernel.found
         self.operands = operands
         self.given = {k: np.ascontiguousarray(operands[k]) for k in kernel.found.operands}
-        shapes = {k: (np.shape(operands[k]), np.asarray(operands[k]).dtype) for k in kernel.found.results}
-        self.pairs = {k: [pool.empty(*each), pool.empty(*each)] for k, each in shapes.items()}
+        self.pairs = {k: _pair(np.asarray(operands[k]), k in free) for k in kernel.found.results}
         self.scratch = [np.empty(buffer.size, buffer.dtype) for buffer in kernel.program.scratch]
         self._kernel = kernel
         self._taken = 0
@@ -335,3 +344,11 @@ class _Tables:
         if not steps:
             return {k: self.operands[k] for k in self.found.results}
         return {k: pair[(steps - 1) % 2] for k, pair in self.pairs.items()}
+
+
+def _pair(operand: Array, is_free: bool) -> list[Array]:
+    """What steps with even and with odd numbers write: step 1 may write over what step 0 alone has read."""
+    first = pool.empty(operand.shape, operand.dtype)
+    if is_free and operand.flags.carray:
+        return [first, operand]
+    return [first, pool.empty(operand.shape, operand.dtype)]

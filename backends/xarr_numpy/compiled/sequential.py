@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler import elements
-from xarr.compiler.elements import Elements, Index, register_dtype
+from xarr.compiler.elements import computed, register_dtype
 from xarr.compiler.scalars import BOOL, DType, Value, Values
 from xarr.dtypes import COMPLEX
 from xarr.ir.graph import Graph
@@ -114,13 +114,7 @@ class _Text:
         self.arguments = [
             values.argument(f"a{k}", register_dtype(dtype)) for k, dtype in enumerate(self.dtypes)
         ]
-
-        def given(value: Value) -> Callable[[Index, Value | None], Value]:
-            return lambda index, predicate: value
-
-        pairs = zip(graph.parameters, self.arguments, strict=True)
-        found = Elements(values, {node: given(value) for node, value in pairs}, lower)
-        self.results = [found.at(node, ()) for node in graph.results]
+        self.results = computed(graph, self.arguments, values, lower)
         self.result_dtypes = [node.dtype for node in graph.results]
         self.declarations: set[str] = set()
         self.functions: dict[str, str] = {}

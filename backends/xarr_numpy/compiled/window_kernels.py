@@ -1,4 +1,4 @@
-"""Which operations on windows compiled loops hold, and the loops of any group."""
+"""Which operations on windows, and which products, compiled loops hold."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler import chosen_windows, convolutions, elements, nests, products, scans, windows
-from xarr.compiler.loops import Kernel
+from xarr.compiler import convolutions, elements, products
 from xarr.dtypes import BOOL
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -35,25 +34,6 @@ ROWS: Final = 4
 #: Distances inside an array are counted in int32.
 _MOST_PLACES: Final = 2**31
 _PRODUCTS: Final = (np.dtype(np.float32), np.dtype(np.float64))
-
-
-def build(fusion: ops.Fusion) -> Kernel:
-    """The loop program of a group."""
-    if any(scans.computes(node, lower) for node in fusion.computation.nodes):
-        return scans.build(fusion, lower)
-    for node in fusion.computation.nodes:
-        builder = _BUILDERS.get(type(node.op))
-        if builder is not None:
-            return builder(fusion, lower)
-    return nests.build(fusion, lower)
-
-
-_BUILDERS: Final[dict[type[Op], Callable[[ops.Fusion, elements.Lower], Kernel]]] = {
-    ops.Convolution: convolutions.build,
-    ops.DotGeneral: products.build,
-    ops.ReduceWindow: windows.build,
-    ops.SelectAndScatter: chosen_windows.build,
-}
 
 
 def prepared(graph: Graph) -> Graph:

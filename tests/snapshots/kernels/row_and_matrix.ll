@@ -68,24 +68,27 @@ head7:
   br i1 %head7.more, label %body7, label %done7
 body7:
   %b9.1 = sub nsw i64 53, %head7.i
-  %b9.2 = insertelement <16 x i64> poison, i64 %b9.1, i64 0
-  %b9.3 = shufflevector <16 x i64> %b9.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b9.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b9.3
-  %b9.5 = insertelement <16 x i64> poison, i64 %head7.i, i64 0
-  %b9.6 = shufflevector <16 x i64> %b9.5, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b9.7 = add <16 x i64> %b9.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b9.8 = mul nsw i64 %head1.i, 53
-  %b9.9 = add nsw i64 %b9.8, %head7.i
-  %b9.10 = getelementptr float, ptr %b.2, i64 %b9.9
-  %b9.11 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.10, i32 4, <16 x i1> %b9.4, <16 x float> zeroinitializer)
-  %b9.12 = getelementptr float, ptr %b.4, i64 %head7.i
-  %b9.13 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.12, i32 4, <16 x i1> %b9.4, <16 x float> zeroinitializer)
-  %b9.14 = fmul <16 x float> %b9.13, splat (float 0x4000000000000000)
-  %b9.15 = fadd <16 x float> %b9.11, %b9.14
-  %b9.16 = mul nsw i64 %head1.i, 53
-  %b9.17 = add nsw i64 %b9.16, %head7.i
-  %b9.18 = getelementptr float, ptr %b.6, i64 %b9.17
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %b9.15, ptr %b9.18, i32 4, <16 x i1> %b9.4)
+  %b9.2 = icmp slt i64 %b9.1, 16
+  %b9.3 = select i1 %b9.2, i64 %b9.1, i64 16
+  %b9.4 = trunc i64 %b9.3 to i32
+  %b9.5 = insertelement <16 x i32> poison, i32 %b9.4, i64 0
+  %b9.6 = shufflevector <16 x i32> %b9.5, <16 x i32> poison, <16 x i32> zeroinitializer
+  %b9.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b9.6
+  %b9.8 = insertelement <16 x i64> poison, i64 %head7.i, i64 0
+  %b9.9 = shufflevector <16 x i64> %b9.8, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b9.10 = add <16 x i64> %b9.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
+  %b9.11 = mul nsw i64 %head1.i, 53
+  %b9.12 = add nsw i64 %b9.11, %head7.i
+  %b9.13 = getelementptr float, ptr %b.2, i64 %b9.12
+  %b9.14 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.13, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
+  %b9.15 = getelementptr float, ptr %b.4, i64 %head7.i
+  %b9.16 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.15, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
+  %b9.17 = fmul <16 x float> %b9.16, splat (float 0x4000000000000000)
+  %b9.18 = fadd <16 x float> %b9.14, %b9.17
+  %b9.19 = mul nsw i64 %head1.i, 53
+  %b9.20 = add nsw i64 %b9.19, %head7.i
+  %b9.21 = getelementptr float, ptr %b.6, i64 %b9.20
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b9.18, ptr %b9.21, i32 4, <16 x i1> %b9.7)
   %b8.1 = add nsw i64 %head7.i, 16
   br label %head7
 done7:

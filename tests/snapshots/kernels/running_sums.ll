@@ -55,40 +55,42 @@ body3:
 done3:
   br label %head10
 head10:
-  %head10.i = phi i64 [ %b2.5, %done3 ], [ %b11.23, %body10 ]
+  %head10.i = phi i64 [ %b2.5, %done3 ], [ %b11.25, %body10 ]
   %head10.p0 = phi <8 x double> [ %head3.p0, %done3 ], [ %c16.1, %body10 ]
   %head10.more = icmp slt i64 %head10.i, 53
   br i1 %head10.more, label %body10, label %done10
 body10:
   %b11.1 = sub nsw i64 53, %head10.i
-  %b11.2 = insertelement <8 x i64> poison, i64 %b11.1, i64 0
-  %b11.3 = shufflevector <8 x i64> %b11.2, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b11.4 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %b11.3
-  %b11.5 = insertelement <8 x i64> poison, i64 %head10.i, i64 0
-  %b11.6 = shufflevector <8 x i64> %b11.5, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b11.7 = add <8 x i64> %b11.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b11.8 = mul nsw i64 %head1.i, 53
-  %b11.9 = add nsw i64 %b11.8, %head10.i
-  %b11.10 = getelementptr double, ptr %b.2, i64 %b11.9
-  %b11.11 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b11.10, i32 8, <8 x i1> %b11.4, <8 x double> zeroinitializer)
-  %b11.12 = shufflevector <8 x double> %b11.11, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6>
-  %c12.1 = fadd <8 x double> %b11.12, %b11.11
-  %b11.13 = select <8 x i1> <i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c12.1, <8 x double> %b11.11
-  %b11.14 = shufflevector <8 x double> %b11.13, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5>
-  %c13.1 = fadd <8 x double> %b11.14, %b11.13
-  %b11.15 = select <8 x i1> <i1 false, i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c13.1, <8 x double> %b11.13
-  %b11.16 = shufflevector <8 x double> %b11.15, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 0, i32 0, i32 1, i32 2, i32 3>
-  %c14.1 = fadd <8 x double> %b11.16, %b11.15
-  %b11.17 = select <8 x i1> <i1 false, i1 false, i1 false, i1 false, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c14.1, <8 x double> %b11.15
-  %c15.1 = fadd <8 x double> %head10.p0, %b11.17
-  %b11.18 = shufflevector <8 x double> %b11.17, <8 x double> poison, <8 x i32> <i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7>
-  %c16.1 = fadd <8 x double> %head10.p0, %b11.18
-  %b11.19 = fdiv <8 x double> %c15.1, splat (double 0x4008000000000000)
-  %b11.20 = mul nsw i64 %head1.i, 53
-  %b11.21 = add nsw i64 %b11.20, %head10.i
-  %b11.22 = getelementptr double, ptr %b.4, i64 %b11.21
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %b11.19, ptr %b11.22, i32 8, <8 x i1> %b11.4)
-  %b11.23 = add nsw i64 %head10.i, 8
+  %b11.2 = icmp slt i64 %b11.1, 8
+  %b11.3 = select i1 %b11.2, i64 %b11.1, i64 8
+  %b11.4 = insertelement <8 x i64> poison, i64 %b11.3, i64 0
+  %b11.5 = shufflevector <8 x i64> %b11.4, <8 x i64> poison, <8 x i32> zeroinitializer
+  %b11.6 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %b11.5
+  %b11.7 = insertelement <8 x i64> poison, i64 %head10.i, i64 0
+  %b11.8 = shufflevector <8 x i64> %b11.7, <8 x i64> poison, <8 x i32> zeroinitializer
+  %b11.9 = add <8 x i64> %b11.8, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
+  %b11.10 = mul nsw i64 %head1.i, 53
+  %b11.11 = add nsw i64 %b11.10, %head10.i
+  %b11.12 = getelementptr double, ptr %b.2, i64 %b11.11
+  %b11.13 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b11.12, i32 8, <8 x i1> %b11.6, <8 x double> zeroinitializer)
+  %b11.14 = shufflevector <8 x double> %b11.13, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6>
+  %c12.1 = fadd <8 x double> %b11.14, %b11.13
+  %b11.15 = select <8 x i1> <i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c12.1, <8 x double> %b11.13
+  %b11.16 = shufflevector <8 x double> %b11.15, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5>
+  %c13.1 = fadd <8 x double> %b11.16, %b11.15
+  %b11.17 = select <8 x i1> <i1 false, i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c13.1, <8 x double> %b11.15
+  %b11.18 = shufflevector <8 x double> %b11.17, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 0, i32 0, i32 1, i32 2, i32 3>
+  %c14.1 = fadd <8 x double> %b11.18, %b11.17
+  %b11.19 = select <8 x i1> <i1 false, i1 false, i1 false, i1 false, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c14.1, <8 x double> %b11.17
+  %c15.1 = fadd <8 x double> %head10.p0, %b11.19
+  %b11.20 = shufflevector <8 x double> %b11.19, <8 x double> poison, <8 x i32> <i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7>
+  %c16.1 = fadd <8 x double> %head10.p0, %b11.20
+  %b11.21 = fdiv <8 x double> %c15.1, splat (double 0x4008000000000000)
+  %b11.22 = mul nsw i64 %head1.i, 53
+  %b11.23 = add nsw i64 %b11.22, %head10.i
+  %b11.24 = getelementptr double, ptr %b.4, i64 %b11.23
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %b11.21, ptr %b11.24, i32 8, <8 x i1> %b11.6)
+  %b11.25 = add nsw i64 %head10.i, 8
   br label %head10
 done10:
   %b2.6 = add nsw i64 %head1.i, 1

@@ -47,16 +47,19 @@ head5:
   br i1 %head5.more, label %body5, label %done5
 body5:
   %b7.1 = sub nsw i64 %end, %head5.i
-  %b7.2 = insertelement <16 x i64> poison, i64 %b7.1, i64 0
-  %b7.3 = shufflevector <16 x i64> %b7.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b7.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b7.3
-  %b7.5 = insertelement <16 x i64> poison, i64 %head5.i, i64 0
-  %b7.6 = shufflevector <16 x i64> %b7.5, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b7.7 = add <16 x i64> %b7.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b7.8 = getelementptr float, ptr %b.2, i64 %head5.i
-  %b7.9 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b7.8, i32 4, <16 x i1> %b7.4, <16 x float> zeroinitializer)
-  %b7.10 = getelementptr float, ptr %b.8, i64 %head5.i
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %b7.9, ptr %b7.10, i32 4, <16 x i1> %b7.4)
+  %b7.2 = icmp slt i64 %b7.1, 16
+  %b7.3 = select i1 %b7.2, i64 %b7.1, i64 16
+  %b7.4 = trunc i64 %b7.3 to i32
+  %b7.5 = insertelement <16 x i32> poison, i32 %b7.4, i64 0
+  %b7.6 = shufflevector <16 x i32> %b7.5, <16 x i32> poison, <16 x i32> zeroinitializer
+  %b7.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b7.6
+  %b7.8 = insertelement <16 x i64> poison, i64 %head5.i, i64 0
+  %b7.9 = shufflevector <16 x i64> %b7.8, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b7.10 = add <16 x i64> %b7.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
+  %b7.11 = getelementptr float, ptr %b.2, i64 %head5.i
+  %b7.12 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b7.11, i32 4, <16 x i1> %b7.7, <16 x float> zeroinitializer)
+  %b7.13 = getelementptr float, ptr %b.8, i64 %head5.i
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b7.12, ptr %b7.13, i32 4, <16 x i1> %b7.7)
   %b6.1 = add nsw i64 %head5.i, 16
   br label %head5
 done5:

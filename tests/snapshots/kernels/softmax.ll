@@ -55,23 +55,26 @@ done3:
   br label %head10
 head10:
   %head10.i = phi i64 [ %b2.5, %done3 ], [ %b11.1, %body10 ]
-  %head10.a0.0.0 = phi <16 x float> [ %c9.1, %done3 ], [ %b12.12, %body10 ]
+  %head10.a0.0.0 = phi <16 x float> [ %c9.1, %done3 ], [ %b12.15, %body10 ]
   %head10.more = icmp slt i64 %head10.i, 53
   br i1 %head10.more, label %body10, label %done10
 body10:
   %b12.1 = sub nsw i64 53, %head10.i
-  %b12.2 = insertelement <16 x i64> poison, i64 %b12.1, i64 0
-  %b12.3 = shufflevector <16 x i64> %b12.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b12.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b12.3
-  %b12.5 = insertelement <16 x i64> poison, i64 %head10.i, i64 0
-  %b12.6 = shufflevector <16 x i64> %b12.5, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b12.7 = add <16 x i64> %b12.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b12.8 = mul nsw i64 %head1.i, 53
-  %b12.9 = add nsw i64 %b12.8, %head10.i
-  %b12.10 = getelementptr float, ptr %b.2, i64 %b12.9
-  %b12.11 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b12.10, i32 4, <16 x i1> %b12.4, <16 x float> zeroinitializer)
-  %c13.1 = call <16 x float> @llvm.maximum.v16f32(<16 x float> %head10.a0.0.0, <16 x float> %b12.11)
-  %b12.12 = select <16 x i1> %b12.4, <16 x float> %c13.1, <16 x float> %head10.a0.0.0
+  %b12.2 = icmp slt i64 %b12.1, 16
+  %b12.3 = select i1 %b12.2, i64 %b12.1, i64 16
+  %b12.4 = trunc i64 %b12.3 to i32
+  %b12.5 = insertelement <16 x i32> poison, i32 %b12.4, i64 0
+  %b12.6 = shufflevector <16 x i32> %b12.5, <16 x i32> poison, <16 x i32> zeroinitializer
+  %b12.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b12.6
+  %b12.8 = insertelement <16 x i64> poison, i64 %head10.i, i64 0
+  %b12.9 = shufflevector <16 x i64> %b12.8, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b12.10 = add <16 x i64> %b12.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
+  %b12.11 = mul nsw i64 %head1.i, 53
+  %b12.12 = add nsw i64 %b12.11, %head10.i
+  %b12.13 = getelementptr float, ptr %b.2, i64 %b12.12
+  %b12.14 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b12.13, i32 4, <16 x i1> %b12.7, <16 x float> zeroinitializer)
+  %c13.1 = call <16 x float> @llvm.maximum.v16f32(<16 x float> %head10.a0.0.0, <16 x float> %b12.14)
+  %b12.15 = select <16 x i1> %b12.7, <16 x float> %c13.1, <16 x float> %head10.a0.0.0
   %b11.1 = add nsw i64 %head10.i, 16
   br label %head10
 done10:
@@ -144,54 +147,57 @@ done18:
   br label %head22
 head22:
   %head22.i = phi i64 [ %b2.18, %done18 ], [ %b23.1, %body22 ]
-  %head22.a0.0.0 = phi <16 x float> [ %head18.a0.0.0, %done18 ], [ %b24.42, %body22 ]
+  %head22.a0.0.0 = phi <16 x float> [ %head18.a0.0.0, %done18 ], [ %b24.45, %body22 ]
   %head22.more = icmp slt i64 %head22.i, 53
   br i1 %head22.more, label %body22, label %done22
 body22:
   %b24.1 = sub nsw i64 53, %head22.i
-  %b24.2 = insertelement <16 x i64> poison, i64 %b24.1, i64 0
-  %b24.3 = shufflevector <16 x i64> %b24.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b24.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b24.3
-  %b24.5 = insertelement <16 x i64> poison, i64 %head22.i, i64 0
-  %b24.6 = shufflevector <16 x i64> %b24.5, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b24.7 = add <16 x i64> %b24.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b24.8 = mul nsw i64 %head1.i, 53
-  %b24.9 = add nsw i64 %b24.8, %head22.i
-  %b24.10 = getelementptr float, ptr %b.2, i64 %b24.9
-  %b24.11 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b24.10, i32 4, <16 x i1> %b24.4, <16 x float> zeroinitializer)
-  %b24.12 = fsub <16 x float> %b24.11, %b2.15
-  %b24.13 = fcmp olt <16 x float> %b24.12, splat (float 0xC05A000000000000)
-  %b24.14 = select <16 x i1> %b24.13, <16 x float> splat (float 0xC05A000000000000), <16 x float> %b24.12
-  %b24.15 = fcmp ogt <16 x float> %b24.14, splat (float 0x4056400000000000)
-  %b24.16 = select <16 x i1> %b24.15, <16 x float> splat (float 0x4056400000000000), <16 x float> %b24.14
-  %b24.17 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.16, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %b24.18 = fsub <16 x float> %b24.17, splat (float 0x4168000000000000)
-  %b24.19 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.18, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %b24.16)
-  %b24.20 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.18, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %b24.19)
-  %b24.21 = fmul <16 x float> %b24.20, %b24.20
-  %b24.22 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F2A12A420000000), <16 x float> %b24.20, <16 x float> splat (float 0x3F56D49200000000))
-  %b24.23 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.22, <16 x float> %b24.20, <16 x float> splat (float 0x3F81110E00000000))
-  %b24.24 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.23, <16 x float> %b24.20, <16 x float> splat (float 0x3FA5554E40000000))
-  %b24.25 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.24, <16 x float> %b24.20, <16 x float> splat (float 0x3FC5555560000000))
-  %b24.26 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.25, <16 x float> %b24.20, <16 x float> splat (float 0x3FE0000000000000))
-  %b24.27 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.21, <16 x float> %b24.26, <16 x float> %b24.20)
-  %b24.28 = fadd <16 x float> %b24.27, splat (float 0x3FF0000000000000)
-  %b24.29 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.18, <16 x float> splat (float 0x3FE0000000000000), <16 x float> splat (float 0x4168000FE0000000))
-  %b24.30 = bitcast <16 x float> %b24.29 to <16 x i32>
-  %b24.31 = shl <16 x i32> %b24.30, splat (i32 23)
-  %b24.32 = bitcast <16 x i32> %b24.31 to <16 x float>
-  %b24.33 = fmul <16 x float> %b24.28, %b24.32
-  %b24.34 = fsub <16 x float> %b24.29, splat (float 0x4168000FE0000000)
-  %b24.35 = fsub <16 x float> %b24.18, %b24.34
-  %b24.36 = fadd <16 x float> %b24.35, splat (float 0x4168000FE0000000)
-  %b24.37 = bitcast <16 x float> %b24.36 to <16 x i32>
-  %b24.38 = shl <16 x i32> %b24.37, splat (i32 23)
-  %b24.39 = bitcast <16 x i32> %b24.38 to <16 x float>
-  %b24.40 = fmul <16 x float> %b24.33, %b24.39
-  %b24.41 = getelementptr float, ptr %b.5, i64 %head22.i
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %b24.40, ptr %b24.41, i32 4, <16 x i1> %b24.4)
-  %c25.1 = fadd <16 x float> %head22.a0.0.0, %b24.40
-  %b24.42 = select <16 x i1> %b24.4, <16 x float> %c25.1, <16 x float> %head22.a0.0.0
+  %b24.2 = icmp slt i64 %b24.1, 16
+  %b24.3 = select i1 %b24.2, i64 %b24.1, i64 16
+  %b24.4 = trunc i64 %b24.3 to i32
+  %b24.5 = insertelement <16 x i32> poison, i32 %b24.4, i64 0
+  %b24.6 = shufflevector <16 x i32> %b24.5, <16 x i32> poison, <16 x i32> zeroinitializer
+  %b24.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b24.6
+  %b24.8 = insertelement <16 x i64> poison, i64 %head22.i, i64 0
+  %b24.9 = shufflevector <16 x i64> %b24.8, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b24.10 = add <16 x i64> %b24.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
+  %b24.11 = mul nsw i64 %head1.i, 53
+  %b24.12 = add nsw i64 %b24.11, %head22.i
+  %b24.13 = getelementptr float, ptr %b.2, i64 %b24.12
+  %b24.14 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b24.13, i32 4, <16 x i1> %b24.7, <16 x float> zeroinitializer)
+  %b24.15 = fsub <16 x float> %b24.14, %b2.15
+  %b24.16 = fcmp olt <16 x float> %b24.15, splat (float 0xC05A000000000000)
+  %b24.17 = select <16 x i1> %b24.16, <16 x float> splat (float 0xC05A000000000000), <16 x float> %b24.15
+  %b24.18 = fcmp ogt <16 x float> %b24.17, splat (float 0x4056400000000000)
+  %b24.19 = select <16 x i1> %b24.18, <16 x float> splat (float 0x4056400000000000), <16 x float> %b24.17
+  %b24.20 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.19, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %b24.21 = fsub <16 x float> %b24.20, splat (float 0x4168000000000000)
+  %b24.22 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.21, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %b24.19)
+  %b24.23 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.21, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %b24.22)
+  %b24.24 = fmul <16 x float> %b24.23, %b24.23
+  %b24.25 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F2A12A420000000), <16 x float> %b24.23, <16 x float> splat (float 0x3F56D49200000000))
+  %b24.26 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.25, <16 x float> %b24.23, <16 x float> splat (float 0x3F81110E00000000))
+  %b24.27 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.26, <16 x float> %b24.23, <16 x float> splat (float 0x3FA5554E40000000))
+  %b24.28 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.27, <16 x float> %b24.23, <16 x float> splat (float 0x3FC5555560000000))
+  %b24.29 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.28, <16 x float> %b24.23, <16 x float> splat (float 0x3FE0000000000000))
+  %b24.30 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.24, <16 x float> %b24.29, <16 x float> %b24.23)
+  %b24.31 = fadd <16 x float> %b24.30, splat (float 0x3FF0000000000000)
+  %b24.32 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.21, <16 x float> splat (float 0x3FE0000000000000), <16 x float> splat (float 0x4168000FE0000000))
+  %b24.33 = bitcast <16 x float> %b24.32 to <16 x i32>
+  %b24.34 = shl <16 x i32> %b24.33, splat (i32 23)
+  %b24.35 = bitcast <16 x i32> %b24.34 to <16 x float>
+  %b24.36 = fmul <16 x float> %b24.31, %b24.35
+  %b24.37 = fsub <16 x float> %b24.32, splat (float 0x4168000FE0000000)
+  %b24.38 = fsub <16 x float> %b24.21, %b24.37
+  %b24.39 = fadd <16 x float> %b24.38, splat (float 0x4168000FE0000000)
+  %b24.40 = bitcast <16 x float> %b24.39 to <16 x i32>
+  %b24.41 = shl <16 x i32> %b24.40, splat (i32 23)
+  %b24.42 = bitcast <16 x i32> %b24.41 to <16 x float>
+  %b24.43 = fmul <16 x float> %b24.36, %b24.42
+  %b24.44 = getelementptr float, ptr %b.5, i64 %head22.i
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b24.43, ptr %b24.44, i32 4, <16 x i1> %b24.7)
+  %c25.1 = fadd <16 x float> %head22.a0.0.0, %b24.43
+  %b24.45 = select <16 x i1> %b24.7, <16 x float> %c25.1, <16 x float> %head22.a0.0.0
   %b23.1 = add nsw i64 %head22.i, 16
   br label %head22
 done22:
@@ -249,19 +255,22 @@ head34:
   br i1 %head34.more, label %body34, label %done34
 body34:
   %b36.1 = sub nsw i64 53, %head34.i
-  %b36.2 = insertelement <16 x i64> poison, i64 %b36.1, i64 0
-  %b36.3 = shufflevector <16 x i64> %b36.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b36.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b36.3
-  %b36.5 = insertelement <16 x i64> poison, i64 %head34.i, i64 0
-  %b36.6 = shufflevector <16 x i64> %b36.5, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b36.7 = add <16 x i64> %b36.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b36.8 = getelementptr float, ptr %b.5, i64 %head34.i
-  %b36.9 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b36.8, i32 4, <16 x i1> %b36.4, <16 x float> zeroinitializer)
-  %b36.10 = fdiv <16 x float> %b36.9, %b2.28
-  %b36.11 = mul nsw i64 %head1.i, 53
-  %b36.12 = add nsw i64 %b36.11, %head34.i
-  %b36.13 = getelementptr float, ptr %b.4, i64 %b36.12
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %b36.10, ptr %b36.13, i32 4, <16 x i1> %b36.4)
+  %b36.2 = icmp slt i64 %b36.1, 16
+  %b36.3 = select i1 %b36.2, i64 %b36.1, i64 16
+  %b36.4 = trunc i64 %b36.3 to i32
+  %b36.5 = insertelement <16 x i32> poison, i32 %b36.4, i64 0
+  %b36.6 = shufflevector <16 x i32> %b36.5, <16 x i32> poison, <16 x i32> zeroinitializer
+  %b36.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b36.6
+  %b36.8 = insertelement <16 x i64> poison, i64 %head34.i, i64 0
+  %b36.9 = shufflevector <16 x i64> %b36.8, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b36.10 = add <16 x i64> %b36.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
+  %b36.11 = getelementptr float, ptr %b.5, i64 %head34.i
+  %b36.12 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b36.11, i32 4, <16 x i1> %b36.7, <16 x float> zeroinitializer)
+  %b36.13 = fdiv <16 x float> %b36.12, %b2.28
+  %b36.14 = mul nsw i64 %head1.i, 53
+  %b36.15 = add nsw i64 %b36.14, %head34.i
+  %b36.16 = getelementptr float, ptr %b.4, i64 %b36.15
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b36.13, ptr %b36.16, i32 4, <16 x i1> %b36.7)
   %b35.1 = add nsw i64 %head34.i, 16
   br label %head34
 done34:

@@ -111,23 +111,25 @@ after3:
   br label %head22
 head22:
   %head22.i = phi i64 [ %b2.20, %after3 ], [ %b23.1, %body22 ]
-  %head22.a0.0.0 = phi <8 x double> [ %c21.1, %after3 ], [ %b24.12, %body22 ]
+  %head22.a0.0.0 = phi <8 x double> [ %c21.1, %after3 ], [ %b24.14, %body22 ]
   %head22.more = icmp slt i64 %head22.i, %b2.5
   br i1 %head22.more, label %body22, label %done22
 body22:
   %b24.1 = sub nsw i64 %b2.5, %head22.i
-  %b24.2 = insertelement <8 x i64> poison, i64 %b24.1, i64 0
-  %b24.3 = shufflevector <8 x i64> %b24.2, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b24.4 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %b24.3
-  %b24.5 = insertelement <8 x i64> poison, i64 %head22.i, i64 0
-  %b24.6 = shufflevector <8 x i64> %b24.5, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b24.7 = add <8 x i64> %b24.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b24.8 = mul nsw i64 %head1.i, 32768
-  %b24.9 = add nsw i64 %head22.i, %b24.8
-  %b24.10 = getelementptr double, ptr %b.2, i64 %b24.9
-  %b24.11 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b24.10, i32 8, <8 x i1> %b24.4, <8 x double> zeroinitializer)
-  %c25.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b24.11, <8 x double> %b24.11, <8 x double> %head22.a0.0.0)
-  %b24.12 = select <8 x i1> %b24.4, <8 x double> %c25.1, <8 x double> %head22.a0.0.0
+  %b24.2 = icmp slt i64 %b24.1, 8
+  %b24.3 = select i1 %b24.2, i64 %b24.1, i64 8
+  %b24.4 = insertelement <8 x i64> poison, i64 %b24.3, i64 0
+  %b24.5 = shufflevector <8 x i64> %b24.4, <8 x i64> poison, <8 x i32> zeroinitializer
+  %b24.6 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %b24.5
+  %b24.7 = insertelement <8 x i64> poison, i64 %head22.i, i64 0
+  %b24.8 = shufflevector <8 x i64> %b24.7, <8 x i64> poison, <8 x i32> zeroinitializer
+  %b24.9 = add <8 x i64> %b24.8, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
+  %b24.10 = mul nsw i64 %head1.i, 32768
+  %b24.11 = add nsw i64 %head22.i, %b24.10
+  %b24.12 = getelementptr double, ptr %b.2, i64 %b24.11
+  %b24.13 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b24.12, i32 8, <8 x i1> %b24.6, <8 x double> zeroinitializer)
+  %c25.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b24.13, <8 x double> %b24.13, <8 x double> %head22.a0.0.0)
+  %b24.14 = select <8 x i1> %b24.6, <8 x double> %c25.1, <8 x double> %head22.a0.0.0
   %b23.1 = add nsw i64 %head22.i, 8
   br label %head22
 done22:
@@ -185,21 +187,23 @@ done3:
   br label %head7
 head7:
   %head7.i = phi i64 [ %b2.3, %done3 ], [ %b8.1, %body7 ]
-  %head7.a0.0.0 = phi <8 x double> [ %head3.a0.0.0, %done3 ], [ %b9.10, %body7 ]
+  %head7.a0.0.0 = phi <8 x double> [ %head3.a0.0.0, %done3 ], [ %b9.12, %body7 ]
   %head7.more = icmp slt i64 %head7.i, 10
   br i1 %head7.more, label %body7, label %done7
 body7:
   %b9.1 = sub nsw i64 10, %head7.i
-  %b9.2 = insertelement <8 x i64> poison, i64 %b9.1, i64 0
-  %b9.3 = shufflevector <8 x i64> %b9.2, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b9.4 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %b9.3
-  %b9.5 = insertelement <8 x i64> poison, i64 %head7.i, i64 0
-  %b9.6 = shufflevector <8 x i64> %b9.5, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b9.7 = add <8 x i64> %b9.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b9.8 = getelementptr double, ptr %b.6, i64 %head7.i
-  %b9.9 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b9.8, i32 8, <8 x i1> %b9.4, <8 x double> zeroinitializer)
-  %c10.1 = fadd <8 x double> %head7.a0.0.0, %b9.9
-  %b9.10 = select <8 x i1> %b9.4, <8 x double> %c10.1, <8 x double> %head7.a0.0.0
+  %b9.2 = icmp slt i64 %b9.1, 8
+  %b9.3 = select i1 %b9.2, i64 %b9.1, i64 8
+  %b9.4 = insertelement <8 x i64> poison, i64 %b9.3, i64 0
+  %b9.5 = shufflevector <8 x i64> %b9.4, <8 x i64> poison, <8 x i32> zeroinitializer
+  %b9.6 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %b9.5
+  %b9.7 = insertelement <8 x i64> poison, i64 %head7.i, i64 0
+  %b9.8 = shufflevector <8 x i64> %b9.7, <8 x i64> poison, <8 x i32> zeroinitializer
+  %b9.9 = add <8 x i64> %b9.8, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
+  %b9.10 = getelementptr double, ptr %b.6, i64 %head7.i
+  %b9.11 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b9.10, i32 8, <8 x i1> %b9.6, <8 x double> zeroinitializer)
+  %c10.1 = fadd <8 x double> %head7.a0.0.0, %b9.11
+  %b9.12 = select <8 x i1> %b9.6, <8 x double> %c10.1, <8 x double> %head7.a0.0.0
   %b8.1 = add nsw i64 %head7.i, 8
   br label %head7
 done7:

@@ -50,23 +50,26 @@ done3:
   br label %head10
 head10:
   %head10.i = phi i64 [ %b2.5, %done3 ], [ %b11.1, %body10 ]
-  %head10.a0.0.0 = phi <16 x float> [ %c9.1, %done3 ], [ %b12.12, %body10 ]
+  %head10.a0.0.0 = phi <16 x float> [ %c9.1, %done3 ], [ %b12.15, %body10 ]
   %head10.more = icmp slt i64 %head10.i, 53
   br i1 %head10.more, label %body10, label %done10
 body10:
   %b12.1 = sub nsw i64 53, %head10.i
-  %b12.2 = insertelement <16 x i64> poison, i64 %b12.1, i64 0
-  %b12.3 = shufflevector <16 x i64> %b12.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b12.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b12.3
-  %b12.5 = insertelement <16 x i64> poison, i64 %head10.i, i64 0
-  %b12.6 = shufflevector <16 x i64> %b12.5, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b12.7 = add <16 x i64> %b12.6, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b12.8 = mul nsw i64 %head1.i, 53
-  %b12.9 = add nsw i64 %b12.8, %head10.i
-  %b12.10 = getelementptr float, ptr %b.2, i64 %b12.9
-  %b12.11 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b12.10, i32 4, <16 x i1> %b12.4, <16 x float> zeroinitializer)
-  %c13.1 = fadd <16 x float> %head10.a0.0.0, %b12.11
-  %b12.12 = select <16 x i1> %b12.4, <16 x float> %c13.1, <16 x float> %head10.a0.0.0
+  %b12.2 = icmp slt i64 %b12.1, 16
+  %b12.3 = select i1 %b12.2, i64 %b12.1, i64 16
+  %b12.4 = trunc i64 %b12.3 to i32
+  %b12.5 = insertelement <16 x i32> poison, i32 %b12.4, i64 0
+  %b12.6 = shufflevector <16 x i32> %b12.5, <16 x i32> poison, <16 x i32> zeroinitializer
+  %b12.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b12.6
+  %b12.8 = insertelement <16 x i64> poison, i64 %head10.i, i64 0
+  %b12.9 = shufflevector <16 x i64> %b12.8, <16 x i64> poison, <16 x i32> zeroinitializer
+  %b12.10 = add <16 x i64> %b12.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
+  %b12.11 = mul nsw i64 %head1.i, 53
+  %b12.12 = add nsw i64 %b12.11, %head10.i
+  %b12.13 = getelementptr float, ptr %b.2, i64 %b12.12
+  %b12.14 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b12.13, i32 4, <16 x i1> %b12.7, <16 x float> zeroinitializer)
+  %c13.1 = fadd <16 x float> %head10.a0.0.0, %b12.14
+  %b12.15 = select <16 x i1> %b12.7, <16 x float> %c13.1, <16 x float> %head10.a0.0.0
   %b11.1 = add nsw i64 %head10.i, 16
   br label %head10
 done10:

@@ -78,9 +78,12 @@ head9:
   br i1 %head9.more, label %body9, label %done9
 body9:
   %b11.1 = sub nsw i64 13, %head9.i
-  %b11.2 = insertelement <16 x i64> poison, i64 %b11.1, i64 0
-  %b11.3 = shufflevector <16 x i64> %b11.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b11.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b11.3
+  %b11.2 = icmp slt i64 %b11.1, 16
+  %b11.3 = select i1 %b11.2, i64 %b11.1, i64 16
+  %b11.4 = trunc i64 %b11.3 to i32
+  %b11.5 = insertelement <16 x i32> poison, i32 %b11.4, i64 0
+  %b11.6 = shufflevector <16 x i32> %b11.5, <16 x i32> poison, <16 x i32> zeroinitializer
+  %b11.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b11.6
   br label %head12
 head12:
   %head12.i = phi i64 [ 0, %body9 ], [ %b13.10, %body12 ]
@@ -96,15 +99,15 @@ body12:
   %b13.6 = add nsw i64 %b13.4, %b13.5
   %b13.7 = add nsw i64 %b13.6, %head9.i
   %b13.8 = getelementptr float, ptr %b.2, i64 %b13.7
-  %b13.9 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.8, i32 4, <16 x i1> %b11.4, <16 x float> zeroinitializer)
+  %b13.9 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.8, i32 4, <16 x i1> %b11.7, <16 x float> zeroinitializer)
   %c14.1 = fadd <16 x float> %head12.a0.0, %b13.9
   %b13.10 = add nsw i64 %head12.i, 1
   br label %head12
 done12:
-  %b11.5 = mul nsw i64 %head1.i, 13
-  %b11.6 = add nsw i64 %b11.5, %head9.i
-  %b11.7 = getelementptr float, ptr %b.6, i64 %b11.6
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %head12.a0.0, ptr %b11.7, i32 4, <16 x i1> %b11.4)
+  %b11.8 = mul nsw i64 %head1.i, 13
+  %b11.9 = add nsw i64 %b11.8, %head9.i
+  %b11.10 = getelementptr float, ptr %b.6, i64 %b11.9
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %head12.a0.0, ptr %b11.10, i32 4, <16 x i1> %b11.7)
   %b10.1 = add nsw i64 %head9.i, 16
   br label %head9
 done9:
@@ -173,9 +176,12 @@ head9:
   br i1 %head9.more, label %body9, label %done9
 body9:
   %b11.1 = sub nsw i64 13, %head9.i
-  %b11.2 = insertelement <16 x i64> poison, i64 %b11.1, i64 0
-  %b11.3 = shufflevector <16 x i64> %b11.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b11.4 = icmp slt <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %b11.3
+  %b11.2 = icmp slt i64 %b11.1, 16
+  %b11.3 = select i1 %b11.2, i64 %b11.1, i64 16
+  %b11.4 = trunc i64 %b11.3 to i32
+  %b11.5 = insertelement <16 x i32> poison, i32 %b11.4, i64 0
+  %b11.6 = shufflevector <16 x i32> %b11.5, <16 x i32> poison, <16 x i32> zeroinitializer
+  %b11.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b11.6
   br label %head12
 head12:
   %head12.i = phi i64 [ 0, %body9 ], [ %b13.8, %body12 ]
@@ -189,16 +195,16 @@ body12:
   %b13.4 = mul nsw i64 %head12.i, 13
   %b13.5 = add nsw i64 %b13.4, %head9.i
   %b13.6 = getelementptr float, ptr %b.6, i64 %b13.5
-  %b13.7 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.6, i32 4, <16 x i1> %b11.4, <16 x float> zeroinitializer)
+  %b13.7 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.6, i32 4, <16 x i1> %b11.7, <16 x float> zeroinitializer)
   %c14.1 = fadd <16 x float> %head12.a0.0, %b13.7
   %b13.8 = add nsw i64 %head12.i, 1
   br label %head12
 done12:
-  %b11.5 = fadd <16 x float> splat (float 0x0000000000000000), %head12.a0.0
-  %b11.6 = getelementptr float, ptr %b.8, i64 %head9.i
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %b11.5, ptr %b11.6, i32 4, <16 x i1> %b11.4)
-  %b11.7 = getelementptr float, ptr %b.4, i64 %head9.i
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %b11.5, ptr %b11.7, i32 4, <16 x i1> %b11.4)
+  %b11.8 = fadd <16 x float> splat (float 0x0000000000000000), %head12.a0.0
+  %b11.9 = getelementptr float, ptr %b.8, i64 %head9.i
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b11.8, ptr %b11.9, i32 4, <16 x i1> %b11.7)
+  %b11.10 = getelementptr float, ptr %b.4, i64 %head9.i
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b11.8, ptr %b11.10, i32 4, <16 x i1> %b11.7)
   %b10.1 = add nsw i64 %head9.i, 16
   br label %head9
 done9:

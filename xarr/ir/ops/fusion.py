@@ -157,10 +157,21 @@ def _overwritable(fusion: Fusion) -> tuple[frozenset[int], ...]:
     return tuple(found)
 
 
+def _turning(loop: NativeWhile) -> int:
+    """Bytes of the arrays that take turns with the results, where a native loop repeats a group."""
+    sources = [
+        node.operands[0] if isinstance(node.op, GetTupleElement) else node for node in loop.body.results
+    ]
+    pairs = zip(sources, loop.body.results, strict=True)
+    return sum(nbytes(node.type) for source, node in pairs if isinstance(source.op, Fusion))
+
+
 def inside(node: Node) -> int:
-    """Bytes of arrays that the computations of an op make and let go; groups and native loops make none."""
-    if isinstance(node.op, Fusion | NativeWhile):
+    """Bytes of arrays that the computations of an op make and let go; groups make none."""
+    if isinstance(node.op, Fusion):
         return 0
+    if isinstance(node.op, NativeWhile):
+        return _turning(node.op)
     needs = []
     for graph in node.op.graphs:
         found = peak(graph, inside, reused(graph))

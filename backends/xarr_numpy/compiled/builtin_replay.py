@@ -1,7 +1,7 @@
 """A call of a jitted function as one built-in function of CPython: checks, results and kernel in machine code.
 
-What `xarr.transforms.replay` writes in Python for a call costs several times what a kernel on a small array
-does.  Where the program is one kernel that may hold Python's lock, and the arguments are Arrays, the same
+What `xarr.transforms.python_replay` writes in Python for a call costs several times what a kernel on a small
+array does.  Where the program is one kernel that may hold Python's lock, and the arguments are Arrays, the same
 checks are made here on the C structs of the objects, and the results are made by the C functions of CPython
 and NumPy.
 
@@ -31,9 +31,12 @@ _COUNT: Final = object.__basicsize__
 _ITEMS: Final = tuple.__basicsize__
 _BYTES: Final = bytes.__basicsize__ - 1
 _WRITEABLE: Final = 0x400
-#: Places in NumPy's table of C functions: the class of arrays, and what makes a new one.
+#: Places in NumPy's table of C functions: what gives its version, the class of arrays, and what makes a new one.
+_VERSION: Final = 0
 _NDARRAY: Final = 2
 _NEW: Final = 94
+#: The version of that table whose places these are: that of NumPy 2.
+_TABLE: Final = 0x02000000
 
 #: What an argument is looked at as: an Array, a float that becomes a float64 or a float32, one that nothing uses.
 _ARRAY: Final = 1
@@ -172,7 +175,8 @@ def _is_as_expected() -> bool:
 def _numpy_functions() -> tuple[int, int] | None:
     """The addresses of PyArray_NewFromDescr and of PyArray_Type, which every C extension of NumPy finds so.
 
-    None where NumPy does not show the table, or where that is not the class of arrays.
+    None where NumPy does not show the table, where the table is of another version, where that is not the class
+    of arrays, and where the function does not make an array.
     """
     core = getattr(np, "_core", None)
     capsule = getattr(getattr(core, "_multiarray_umath", None), "_ARRAY_API", None)
@@ -182,7 +186,39 @@ def _numpy_functions() -> tuple[int, int] | None:
     pointer.restype = ctypes.c_void_p
     pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     entries = (ctypes.c_size_t * (_NEW + 1)).from_address(pointer(capsule, None))
-    return (entries[_NEW], entries[_NDARRAY]) if entries[_NDARRAY] == id(np.ndarray) else None
+    version = ctypes.PYFUNCTYPE(ctypes.c_uint)(entries[_VERSION])
+    if version() != _TABLE or entries[_NDARRAY] != id(np.ndarray) or not _makes_arrays(entries[_NEW]):
+        return None
+    return entries[_NEW], entries[_NDARRAY]
+
+
+def _makes_arrays(address: int) -> bool:
+    """Whether the function there makes a new array of a class, an element type and a shape."""
+    pointer = ctypes.c_void_p
+    kinds = (
+        ctypes.py_object,
+        ctypes.py_object,
+        ctypes.c_int,
+        pointer,
+        pointer,
+        pointer,
+        ctypes.c_int,
+        pointer,
+    )
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(address)
+    description, shape = np.dtype(np.float32), (2, 3)
+    sizes = (ctypes.c_ssize_t * len(shape))(*shape)
+    # The function keeps the reference to the element type that it is given.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(description))
+    try:
+        made = make(np.ndarray, description, len(shape), ctypes.addressof(sizes), None, None, 0, None)
+    except (TypeError, ValueError, SystemError):
+        return False
+    return (
+        type(made) is np.ndarray
+        and (made.shape, made.dtype) == (shape, description)
+        and bool(made.flags.carray and made.flags.owndata)
+    )
 
 
 #: Code that built-in functions point to.

@@ -8,7 +8,7 @@ from xarr.compiler.loops import Access, Affine
 from xarr.compiler.scalars import Value
 
 
-def merged(
+def axis_runs(
     extents: Sequence[int],
     indices: Sequence[Value],
     roots: Iterable[Value],

@@ -1,6 +1,6 @@
-"""A traced function, ready to run, and the flat Python function that calls its program.
+"""The flat Python function that runs a repeated call of a traced function.
 
-The function is generated as text, one for each nesting of arguments and results:
+It is generated as text, one for each nesting of arguments and results:
 
     def make(program, explain, backend, settings, overridden, T0, O0, P0):
         def replay(args, kwargs):
@@ -16,28 +16,24 @@ it has not.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
-from xarr import backend as backends, lazy, tree
+from xarr import lazy
 from xarr.array import Array
-from xarr.backend import AbstractBackend, Program, Recipe, failed_node
-from xarr.compiler.pipeline import lower
+from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
 from xarr.functions._core import observers
 from xarr.host import scalar
-from xarr.ir.graph import Graph, Leaf, Node, data, data_of
+from xarr.ir.graph import Leaf, data_of
 from xarr.ir.types import TensorType
-from xarr.lazy import Handle
 from xarr.transforms.donation import claim
-from xarr.transforms.signature import Argument, Call, Signature, Static, exact
-from xarr.transforms.weak import computed
+from xarr.transforms.signature import Argument, Call, Static, exact
+from xarr.transforms.traced import Converted, Traced, explain
 from xarr.tree import Structure
 
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -45,133 +41,6 @@ Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 _LARGE: Final = 2**16
 #: What a replay function returns for a call that it was not made for.
 MISSED: Final = object()
-
-
-@dataclass(frozen=True)
-class Converted:
-    """A Python number as a parameter: an expression over the leaves x0, x1 …, its kind, and an element type."""
-
-    text: str
-    kind: type[Any]
-    dtype: np.dtype[Any]
-
-
-@dataclass(frozen=True)
-class Donation:
-    """Which leaves of the arguments are given away with a call, and to whom."""
-
-    leaves: tuple[int, ...]
-    taker: str
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A program, the graph that it was compiled from, and the buffers of outer arrays, its last arguments.
-
-    `outer` are the Arrays that these belong to, so that their data counts as being in use.
-    """
-
-    program: Program
-    graph: Graph
-    hidden: tuple[Any, ...]
-    outer: tuple[Handle, ...]
-
-
-@dataclass(eq=False)
-class Traced:
-    """A function as it was recorded for one signature.
-
-    The parameters of the graph are the arrays among the leaves of the arguments, then `numbers`, then
-    `captured`: arrays from outside with the values that they had when the function was traced.  Leaf i of the
-    result, of structure `structure`, is result `places[i]`.  `backend` is where the arguments and outer arrays
-    live, None if they belong to none.
-    """
-
-    signature: Signature
-    graph: Graph
-    numbers: tuple[Converted, ...]
-    captured: tuple[Node, ...]
-    structure: Structure
-    places: tuple[int, ...]
-    backend: AbstractBackend | None
-    donation: Donation
-    #: The text and the constants of replay functions, by what stood for the leaves.
-    texts: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    _lock: threading.RLock = field(default_factory=threading.RLock)
-    _compiled: Compiled | None = None
-
-    @property
-    def owner(self) -> AbstractBackend:
-        """The backend that runs it."""
-        return self.backend or backends.get(self.signature.settings[-1])
-
-    @property
-    def key(self) -> Signature:
-        """What it is found by: arguments that belong to no backend count as arguments of the one that runs it."""
-        own = self.signature.keys[0]
-        return own if own.backend is self.owner else self.signature
-
-    @property
-    def arrays(self) -> list[int]:
-        """Which leaves of the arguments are arrays."""
-        return [place for place, type in enumerate(self.signature.types) if isinstance(type, TensorType)]
-
-    def compiled(self) -> Compiled:
-        """The program; compiled when it is first wanted."""
-        if self._compiled is None:
-            with self._lock:
-                if self._compiled is None:
-                    self._compiled = self._compile()
-        return self._compiled
-
-    def _compile(self) -> Compiled:
-        owner = self.owner
-        outer = tuple([lazy.wrap(node, self.backend) for node in self.captured])
-        lazy.evaluate(*outer)
-        graph = lower(self.graph, owner, hot=True)
-        hidden = tuple([lazy.buffer_of(node, owner) for node in self.captured])
-        given = [self.arrays.index(place) for place in self.donation.leaves if place in self.arrays]
-        program = owner.compile_owning(graph, given) if given else owner.compile(graph)
-        return Compiled(program, graph, hidden, outer)
-
-    def run(self, leaves: Sequence[Any]) -> Any:
-        """The result for these leaves of the arguments."""
-        compiled, owner = self.compiled(), self.owner
-        lazy.evaluate(*[leaf for leaf in leaves if isinstance(leaf, Handle)])
-        for place in self.donation.leaves:
-            if not _is_passed_again(leaves, place):
-                claim(leaves[place], owner)
-        buffers = [_buffer(leaves[place], owner) for place in self.arrays]
-        names = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
-        buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
-        for place in self.donation.leaves:
-            if isinstance(leaves[place], Handle):
-                leaves[place]._give_away(self.donation.taker)
-        try:
-            values = compiled.program(*buffers, *compiled.hidden)
-        except BaseException as error:
-            explain(error, compiled.graph)
-            raise
-        pairs = list(zip(self.graph.result_types, values, strict=True))
-        results = [lazy.wrap(data(*pairs[place], owner), owner) for place in self.places]
-        return tree.unflatten(self.structure, results)
-
-
-def explain(error: BaseException, graph: Graph) -> None:
-    """Add to an error of a program the line of the function that it comes from."""
-    node = failed_node(error, graph)
-    if node is not None:
-        error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
-
-
-def _buffer(leaf: Any, owner: AbstractBackend) -> Any:
-    return lazy.buffer_of(leaf._node, owner) if isinstance(leaf, Handle) else owner.from_host(leaf)
-
-
-def _is_passed_again(leaves: Sequence[Any], place: int) -> bool:
-    """Whether a leaf's value is another leaf's too, so that the program reads it as more than one argument."""
-    node = getattr(leaves[place], "_node", None)
-    return any(getattr(leaf, "_node", None) is node for k, leaf in enumerate(leaves) if k != place)
 
 
 def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any], ...]) -> Any:
@@ -182,49 +51,16 @@ def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any]
     return value
 
 
-def has_fast_path(call: Call) -> bool:
-    """Whether `replay` can be made for calls like this one."""
-    return "other" not in call.sources
-
-
-def by_backend(traced: Traced, call: Call) -> Replay | None:
-    """What `replay` gives, made by the backend, where it can do that: for Arrays and floats, by position."""
-    arguments, structure = call.signature.arguments, traced.structure
-    compiled = traced.compiled()
-    nodes = [traced.graph.results[place] for place in traced.places]
-    taken, given = _static(call.signature.types), _static([node.type for node in nodes])
-    is_flat = all(
-        isinstance(each, Argument) and each.structure.container is None and isinstance(each.place, int)
-        for each in arguments
-    )
-    is_simple = structure.container is None or (
-        structure.container is tuple and all(child.container is None for child in structure.children)
-    )
-    if not (is_flat and is_simple and taken and given and None not in given and set(taken) != {None}):
-        return None
-    numbers = [(each.text[1:], each.dtype) for each in traced.numbers if each.kind is float]
-    if compiled.hidden or traced.donation.leaves or not set(call.sources) <= {"Array", "number"}:
-        return None
-    if len(numbers) < len(traced.numbers) or not all(place.isdecimal() for place, _ in numbers):
-        return None
-    settings, overridden = config.state()
-    recipe = Recipe(
-        *(Array, Leaf, traced.owner, MISSED, (lazy.recording, observers)),
-        setting=(config.__dict__, "_global", settings),
-        override=(config._overrides, overridden),
-        arguments=taken,
-        numbers=tuple([(int(place), dtype) for place, dtype in numbers]),
-        results=tuple([(data_of(node.type), node.tensor_type, node._place) for node in nodes]),
-        in_tuple=structure.container is tuple,
-    )
-    return traced.owner.replay(compiled.graph, traced.places, recipe)
-
-
-def _static(types: Sequence[Any]) -> tuple[TensorType | None, ...] | None:
+def static_types(types: Sequence[Any]) -> tuple[TensorType | None, ...] | None:
     """The types, None for float; None if one is neither that nor an array's without dynamic dimensions."""
     found = tuple([None if each is float else each for each in types])
     known = all(each is None or (type(each) is TensorType and not each.dynamic) for each in found)
     return found if known else None
+
+
+def has_fast_path(call: Call) -> bool:
+    """Whether `replay` can be made for calls like this one."""
+    return "other" not in call.sources
 
 
 def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
@@ -450,7 +286,7 @@ class _Writer:
 
     def _is_lent(self, place: int) -> bool:
         """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
-        is_static = _static(self.traced.graph.result_types) is not None
+        is_static = static_types(self.traced.graph.result_types) is not None
         is_large = self.call.signature.types[place].nbytes > _LARGE
         return self.call.sources[place] == "ndarray" and is_static and is_large
 

@@ -1,0 +1,432 @@
+"""Discrete Fourier transforms with NumPy's and the Array API's names and arguments.
+
+`norm` says which direction divides by the number n of elements: "backward" (or None) the inverse, "forward"
+the other one, "ortho" both, by sqrt(n).  Integers and bools count as float64; float32 and float16 give
+complex64, as in NumPy 2.  On the numpy backend results in double precision are NumPy's to the bit, except for
+inverse transforms of another norm than "backward", which XLA has divide by n first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
+from xarr.errors import DTypeError, ShapeError, ValueRangeError
+from xarr.functions._arguments import Device, backend_of, converted, filled, refuse_out
+from xarr.functions._core import as_array
+from xarr.functions.manipulation_functions import roll
+from xarr.lax.core import ArrayLike, integer, integers
+from xarr.lazy import wrap
+from xarr.shapes import normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+Axes = int | Sequence[int] | None
+Ints = tuple[int, ...]
+#: (name, array) -> how many points along each axis, None where the array says it, and which axes.
+Plan = Callable[[str, "Array"], tuple[Ints | None, Ints]]
+
+_FLOAT16: Final = np.dtype(np.float16)
+_PLAIN: Final = (None, "backward")
+_SWAPPED: Final = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+#: Dimensions that one operation of XLA transforms.
+_AT_ONCE: Final = 3
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def _operand(name: str, a: ArrayLike, out: object, norm: str | None) -> Array:
+    """`a` as an array of float32, float64, complex64 or complex128; refuses what no transform takes."""
+    refuse_out(f"fft.{name}", out)
+    if norm not in _SWAPPED:
+        raise ValueRangeError(f"fft.{name}: wanted norm 'backward', 'ortho' or 'forward', got {norm!r}")
+    array = as_array(a)
+    if array.dtype in EXTENDED_FLOAT:
+        raise DTypeError(
+            f"fft.{name}: wanted an element type of NumPy, got {array.dtype}; x.astype('float32')"
+        )
+    if array.dtype in INTEGER | BOOL:
+        return converted(array, np.dtype(np.float64))
+    return converted(array, np.dtype(np.float32)) if array.dtype == _FLOAT16 else array
+
+
+def _one(n: int | None, axis: int) -> Plan:
+    """The plan of a transform of one dimension."""
+
+    def plan(name: str, array: Array) -> tuple[Ints | None, Ints]:
+        place = normalize_axis(integer(f"fft.{name}", "axis", axis), array.ndim)
+        return None if n is None else (integer(f"fft.{name}", "n", n),), (place,)
+
+    return plan
+
+
+def _several(s: Any, axes: Axes) -> Plan:
+    """The plan of a transform of several dimensions, which may be named more than once."""
+
+    def plan(name: str, array: Array) -> tuple[Ints | None, Ints]:
+        rank = array.ndim
+        sizes = None if s is None else integers(f"fft.{name}", "s", _as_items(s))
+        count = rank if sizes is None else len(sizes)
+        if axes is None and count > rank:
+            raise ShapeError(f"fft.{name}: wanted at most {rank} sizes in s, got {sizes}")
+        given = (
+            range(rank - count, rank) if axes is None else integers(f"fft.{name}", "axes", _as_items(axes))
+        )
+        places = tuple([normalize_axis(axis, rank) for axis in given])
+        if sizes is not None and len(sizes) != len(places):
+            raise ShapeError(
+                f"fft.{name}: wanted as many sizes in s as axes, got {len(sizes)} and {len(places)}"
+            )
+        return sizes, places
+
+    return plan
+
+
+def _as_items(value: Any) -> Any:
+    return (value,) if isinstance(value, int | np.integer) else value
+
+
+def _lengths(name: str, shape: Ints, sizes: Ints | None, axes: Ints, full: bool = False) -> Ints:
+    """The number of points along each axis; `full`: of the last one the array holds the half (irfft)."""
+    found = [shape[axis] for axis in axes]
+    if full and found:
+        found[-1] = 2 * (found[-1] - 1)
+    if sizes is not None:
+        found = [own if size == -1 else size for size, own in zip(sizes, found, strict=True)]
+    if any(length < 1 for length in found):
+        raise ShapeError(
+            f"fft.{name}: wanted 1 or more points along each axis, got {found} of shape {shape} along {axes}"
+        )
+    return tuple(found)
+
+
+def _fitted(array: Array, axis: int, size: int) -> Array:
+    """`array` cut, or filled up with zeros at the end, to `size` along `axis`."""
+    own = array.shape[axis]
+    if own > size:
+        return lax.slice_in_dim(array, 0, size, axis=axis)
+    if own == size:
+        return array
+    widths = [(0, size - own if dim == axis else 0, 0) for dim in range(array.ndim)]
+    return lax.pad(array, filled((), 0, array.dtype, None), widths)
+
+
+# --- transforms -----------------------------------------------------------------------------------
+
+
+def _transformed(
+    array: Array, kind: lax.FftType, axes: Ints, lengths: Sequence[int], norm: str | None
+) -> Array:
+    """One operation over up to three different dimensions, moved to the end for it."""
+    rest = [dim for dim in range(array.ndim) if dim not in axes]
+    order = [*rest, *axes]
+    moved = lax.fft(lax.transpose(array, order), kind, lengths)
+    found = lax.transpose(moved, [order.index(dim) for dim in range(array.ndim)])
+    if norm in _PLAIN:
+        return found
+    for length in lengths:
+        found = _scaled(found, kind, length, norm)
+    return found
+
+
+def _scaled(array: Array, kind: lax.FftType, length: int, norm: str | None) -> Array:
+    """What `norm` asks for beyond XLA, whose inverse divides by the number of elements."""
+    # In the array's own precision, as NumPy does.
+    count = np.dtype(f"f{array.dtype.itemsize // (2 if array.dtype in COMPLEX else 1)}").type(length)
+    factor = count if norm == "forward" else np.sqrt(count)
+    if kind in (lax.FftType.FFT, lax.FftType.RFFT):
+        factor = 1 / factor
+    scalar = filled((), factor.item(), factor.dtype, None)
+    if array.dtype not in COMPLEX:
+        return lax.mul(array, scalar)
+    # Part by part: with a complex factor an infinite part would make the other one NaN.
+    return lax.complex(lax.mul(lax.real(array), scalar), lax.mul(lax.imag(array), scalar))
+
+
+def _groups(axes: Ints, lengths: Ints, norm: str | None) -> list[tuple[Ints, Ints]]:
+    """(axes, lengths) from the last ones to the first, as many together as one operation takes."""
+    groups: list[tuple[Ints, Ints]] = []
+    for axis, length in zip(reversed(axes), reversed(lengths), strict=True):
+        group, sizes = groups[-1] if groups else ((), ())
+        # NumPy scales after each axis, so that there it must be one by one.
+        if groups and norm in _PLAIN and len(group) < _AT_ONCE and axis not in group:
+            groups[-1] = ((axis, *group), (length, *sizes))
+        else:
+            groups.append(((axis,), (length,)))
+    return groups
+
+
+def _one_by_one(
+    array: Array, kind: lax.FftType, groups: Iterable[tuple[Ints, Ints]], norm: str | None
+) -> Array:
+    for axes, lengths in groups:
+        for axis, length in zip(axes, lengths, strict=True):
+            array = _fitted(array, axis, length)
+        array = _transformed(array, kind, axes, lengths, norm)
+    return array
+
+
+def _complex(name: str, a: ArrayLike, plan: Plan, norm: str | None, out: object) -> Array:
+    """fft, fft2, fftn and their inverses: the last axis first."""
+    array = _operand(name, a, out, norm)
+    array = converted(array, complex_of(array.dtype))
+    sizes, axes = plan(name, array)
+    lengths = _lengths(name, array.shape, sizes, axes)
+    kind = lax.FftType.IFFT if name.startswith("i") else lax.FftType.FFT
+    return _one_by_one(array, kind, _groups(axes, lengths, norm), norm)
+
+
+def _from_real(name: str, a: ArrayLike, plan: Plan, norm: str | None, out: object) -> Array:
+    """rfft, rfft2, rfftn: the last axis from reals to half as many complex numbers, then the others."""
+    array = _operand(name, a, out, norm)
+    if array.dtype in COMPLEX:
+        raise DTypeError(
+            f"fft.{name}: wanted real numbers, got {array.dtype}; fft takes complex numbers, x.real has their "
+            "real parts"
+        )
+    sizes, axes = _some(name, plan, array)
+    first, *others = _groups(axes, _lengths(name, array.shape, sizes, axes), norm)
+    array = _one_by_one(array, lax.FftType.RFFT, [first], norm)
+    return _one_by_one(array, lax.FftType.FFT, others, norm)
+
+
+def _to_real(name: str, a: ArrayLike, plan: Plan, norm: str | None, out: object) -> Array:
+    """irfft, irfft2, irfftn: the other axes, then the last from half as many complex numbers to reals."""
+    is_half = as_array(a).dtype == _FLOAT16
+    array = _operand(name, a, out, norm)
+    array = converted(array, complex_of(array.dtype))
+    sizes, axes = _some(name, plan, array)
+    *leading, length = _lengths(name, array.shape, sizes, axes, full=True)
+    groups = [((axis,), (size,)) for axis, size in zip(axes[:-1], leading, strict=True)]
+    array = _one_by_one(array, lax.FftType.IFFT, groups, norm)
+    array = _fitted(array, axes[-1], length // 2 + 1)
+    found = _transformed(array, lax.FftType.IRFFT, axes[-1:], (length,), norm)
+    return converted(found, _FLOAT16) if is_half else found
+
+
+def _some(name: str, plan: Plan, array: Array) -> tuple[Ints | None, Ints]:
+    sizes, axes = plan(name, array)
+    if not axes:
+        raise ShapeError(f"fft.{name}: wanted at least one axis, got none of shape {array.shape}")
+    return sizes, axes
+
+
+# --- of one dimension -----------------------------------------------------------------------------
+
+
+def fft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Array:
+    """result[k] = sum over j of a[j] exp(-2 pi i j k / n), along `axis`.
+
+    n: the number of points; a is cut to it, or filled up with zeros.
+    Raises ShapeError for n < 1, AxisError, ValueRangeError for another norm.
+    Source: NumPy and Array API, `fft.fft`; XLA's Fft.
+    """
+    return _complex("fft", a, _one(n, axis), norm, out)
+
+
+def ifft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Array:
+    """The inverse of `fft`: result[j] = sum over k of a[k] exp(2 pi i j k / n) / n.
+
+    Source: NumPy and Array API, `fft.ifft`.
+    """
+    return _complex("ifft", a, _one(n, axis), norm, out)
+
+
+def rfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Array:
+    """The first n // 2 + 1 numbers of the `fft` of reals, which determine the others.
+
+    Raises DTypeError for complex numbers.  Source: NumPy and Array API, `fft.rfft`.
+    """
+    return _from_real("rfft", a, _one(n, axis), norm, out)
+
+
+def irfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Array:
+    """The inverse of `rfft`: n reals from n // 2 + 1 complex numbers.
+
+    n: of the result, 2 (m - 1) for m numbers if it is not given.  Source: NumPy and Array API, `fft.irfft`.
+    """
+    return _to_real("irfft", a, _one(n, axis), norm, out)
+
+
+def hfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Array:
+    """The `fft` of a signal with a[n - j] = conj(a[j]), of which the first half is given: n reals.
+
+    Source: NumPy and Array API, `fft.hfft`.
+    """
+    _operand("hfft", a, out, norm)
+    return _to_real("hfft", _conjugate(as_array(a)), _one(n, axis), _SWAPPED[norm], out)
+
+
+def ihfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Array:
+    """The inverse of `hfft`: n // 2 + 1 complex numbers from n reals.
+
+    Raises DTypeError for complex numbers.  Source: NumPy and Array API, `fft.ihfft`.
+    """
+    array = _operand("ihfft", a, out, norm)
+    return _conjugate(_from_real("ihfft", array, _one(n, axis), _SWAPPED[norm], out))
+
+
+def _conjugate(array: Array) -> Array:
+    return lax.conj(array) if array.dtype in COMPLEX else array
+
+
+# --- of several dimensions ------------------------------------------------------------------------
+
+
+def fftn(a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Array:
+    """`fft` along each of `axes`, the last one first.
+
+    s: the number of points along each, -1 for as many as there are; axes: all, or the last len(s).
+    An axis that is named twice is transformed twice.  Raises ShapeError for sizes below 1 and for another
+    number of sizes than axes, AxisError.  Source: NumPy and Array API, `fft.fftn`.
+    """
+    return _complex("fftn", a, _several(s, axes), norm, out)
+
+
+def ifftn(a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Array:
+    """`ifft` along each of `axes`, the last one first: the inverse of `fftn`.  Source: NumPy and Array API."""
+    return _complex("ifftn", a, _several(s, axes), norm, out)
+
+
+def rfftn(a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Array:
+    """`rfft` along the last of `axes`, then `fft` along the others.  Source: NumPy and Array API."""
+    return _from_real("rfftn", a, _several(s, axes), norm, out)
+
+
+def irfftn(
+    a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: None = None
+) -> Array:
+    """`ifft` along all but the last of `axes`, then `irfft` along that.  Source: NumPy and Array API."""
+    return _to_real("irfftn", a, _several(s, axes), norm, out)
+
+
+def fft2(
+    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None
+) -> Array:
+    """`fftn` of the last two dimensions.  Source: NumPy, `fft.fft2`."""
+    return _complex("fft2", a, _several(s, axes), norm, out)
+
+
+def ifft2(
+    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None
+) -> Array:
+    """`ifftn` of the last two dimensions.  Source: NumPy, `fft.ifft2`."""
+    return _complex("ifft2", a, _several(s, axes), norm, out)
+
+
+def rfft2(
+    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None
+) -> Array:
+    """`rfftn` of the last two dimensions.  Source: NumPy, `fft.rfft2`."""
+    return _from_real("rfft2", a, _several(s, axes), norm, out)
+
+
+def irfft2(
+    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None
+) -> Array:
+    """`irfftn` of the last two dimensions.  Source: NumPy, `fft.irfft2`."""
+    return _to_real("irfft2", a, _several(s, axes), norm, out)
+
+
+# --- frequencies ----------------------------------------------------------------------------------
+
+
+def fftfreq(n: int, d: float = 1.0, device: Device = None, *, dtype: DTypeLike | None = None) -> Array:
+    """The frequencies of `fft` of n points at distance d: 0, 1 … n / 2 - 1, -n / 2 … -1, over n d.
+
+    dtype: float32 or float64, the default float type if it is not given.
+    Raises ValueRangeError for n < 1 or d = 0.  Source: NumPy and Array API, `fft.fftfreq`.
+    """
+    size = _points("fftfreq", n, d)
+    numbers = lax.iota(np.int64, size)
+    half = (size - 1) // 2 + 1
+    signed = lax.select(lax.lt(numbers, half), numbers, lax.sub(numbers, size))
+    return _over(signed, size, d, device, dtype)
+
+
+def rfftfreq(n: int, d: float = 1.0, device: Device = None, *, dtype: DTypeLike | None = None) -> Array:
+    """The frequencies of `rfft` of n points at distance d: 0, 1 … n // 2, over n d.
+
+    dtype: float32 or float64, the default float type if it is not given.
+    Raises ValueRangeError for n < 1 or d = 0.  Source: NumPy and Array API, `fft.rfftfreq`.
+    """
+    size = _points("rfftfreq", n, d)
+    return _over(lax.iota(np.int64, size // 2 + 1), size, d, device, dtype)
+
+
+def _points(name: str, n: int, d: float) -> int:
+    count = integer(f"fft.{name}", "n", n)
+    if count < 1 or not d:
+        raise ValueRangeError(
+            f"fft.{name}: wanted n of 1 or more and a distance d other than 0, got {n} and {d}"
+        )
+    return count
+
+
+def _over(numbers: Array, n: int, d: float, device: Device, dtype: DTypeLike | None) -> Array:
+    wanted = default_float() if dtype is None else canonical(dtype)
+    if wanted not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise DTypeError(f"fft: wanted frequencies of float32 or float64, got {wanted}")
+    wide = converted(wrap(numbers._node, backend_of(device)), np.dtype(np.float64))
+    return converted(lax.mul(wide, 1.0 / (n * d)), wanted)
+
+
+def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
+    """`x` rolled so that frequency 0 is in the middle along `axes` (all if None).
+
+    Raises AxisError.  Source: NumPy and Array API, `fft.fftshift`.
+    """
+    return _shifted("fftshift", x, axes, 1)
+
+
+def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
+    """The inverse of `fftshift`, another function for odd sizes.  Source: NumPy and Array API."""
+    return _shifted("ifftshift", x, axes, -1)
+
+
+def _shifted(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
+    array = as_array(x)
+    given = range(array.ndim) if axes is None else integers(f"fft.{name}", "axes", _as_items(axes))
+    places = [normalize_axis(axis, array.ndim) for axis in given]
+    # n // 2 forth and -(n // 2) back: for odd n they differ.
+    return roll(array, [sign * (array.shape[axis] // 2) for axis in places], places)

@@ -1,0 +1,64 @@
+"""Each element of an array several times over: by one count for all, or by a count for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import INTEGER
+from xarr.errors import DTypeError, ShapeError, TracedValueError
+from xarr.functions._core import fresh
+from xarr.functions.searching_functions import searchsorted
+from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lazy import to_host
+from xarr.shapes import check_sizes
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def repeated_alike(array: Array, count: int, place: int) -> Array:
+    (count,) = check_sizes(count, name="repeats")
+    shape = array.shape
+    spread = lax.broadcast_in_dim(
+        array,
+        (*shape[: place + 1], count, *shape[place + 1 :]),
+        [axis for axis in range(len(shape) + 1) if axis != place + 1],
+    )
+    return lax.reshape(spread, (*shape[:place], shape[place] * count, *shape[place + 1 :]))
+
+
+def repeated_each(array: Array, repeats: Array, place: int, total: int | None) -> Array:
+    """Element number i of the result is the first one whose running sum of counts exceeds i."""
+    size = array.shape[place]
+    refuse_dynamic("repeat", array, "lax.gather", (place,))
+    if repeats.dtype not in INTEGER:
+        raise DTypeError(f"repeat: wanted integers for repeats, got {repeats.dtype}")
+    if repeats.shape not in ((), (1,), (size,)):
+        raise ShapeError(
+            f"repeat: wanted one count, or a vector of {size}, one for each element along axis {place} of "
+            f"shape {array.shape}; got shape {repeats.shape}"
+        )
+    counts = lax.convert_element_type(lax.reshape(repeats, (repeats.size,)), np.int64)
+    counts = lax.broadcast_in_dim(counts, (size,), (0,)) if repeats.size == 1 else counts
+    ends = lax.cumsum(counts)
+    length = _total_length(counts) if total is None else check_sizes(total, name="total_repeat_length")[0]
+    if not size:
+        if length:
+            raise ShapeError(
+                f"repeat: no elements along axis {place} of shape {array.shape} to fill {length}"
+            )
+        return fresh(array)
+    return lax.take(array, searchsorted(ends, lax.iota(np.int64, length), "right"), place)
+
+
+def _total_length(counts: Array) -> int:
+    if counts._node.traced:
+        place = f"\nIt was asked for at {counts._node.source}" if counts._node.source else ""
+        raise TracedValueError(
+            "repeat: the size of the result is the sum of repeats, whose values a traced function does not have "
+            f"yet; give total_repeat_length={place}"
+        )
+    return sum(check_sizes(to_host(counts).tolist(), name="repeats"))

@@ -1,0 +1,149 @@
+"""A function as it was recorded for one signature: its graph, its program, and a call of that."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xarr import backend as backends, lazy, tree
+from xarr.backend import AbstractBackend, Program, failed_node
+from xarr.compiler.pipeline import lower
+from xarr.host import scalar
+from xarr.ir.graph import Graph, Node, data
+from xarr.ir.types import TensorType
+from xarr.lazy import Handle
+from xarr.transforms.donation import claim
+from xarr.transforms.signature import Signature
+from xarr.transforms.weak import computed
+from xarr.tree import Structure
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A Python number as a parameter: an expression over the leaves x0, x1 …, its kind, and an element type."""
+
+    text: str
+    kind: type[Any]
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class Donation:
+    """Which leaves of the arguments are given away with a call, and to whom."""
+
+    leaves: tuple[int, ...]
+    taker: str
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program, the graph that it was compiled from, and the buffers of outer arrays, its last arguments.
+
+    `outer` are the Arrays that these belong to, so that their data counts as being in use.
+    """
+
+    program: Program
+    graph: Graph
+    hidden: tuple[Any, ...]
+    outer: tuple[Handle, ...]
+
+
+@dataclass(eq=False)
+class Traced:
+    """A function as it was recorded for one signature.
+
+    The parameters of the graph are the arrays among the leaves of the arguments, then `numbers`, then
+    `captured`: arrays from outside with the values that they had when the function was traced.  Leaf i of the
+    result, of structure `structure`, is result `places[i]`.  `backend` is where the arguments and outer arrays
+    live, None if they belong to none.
+    """
+
+    signature: Signature
+    graph: Graph
+    numbers: tuple[Converted, ...]
+    captured: tuple[Node, ...]
+    structure: Structure
+    places: tuple[int, ...]
+    backend: AbstractBackend | None
+    donation: Donation
+    #: The text and the constants of replay functions, by what stood for the leaves.
+    texts: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _compiled: Compiled | None = None
+
+    @property
+    def owner(self) -> AbstractBackend:
+        """The backend that runs it."""
+        return self.backend or backends.get(self.signature.settings[-1])
+
+    @property
+    def key(self) -> Signature:
+        """What it is found by: arguments that belong to no backend count as arguments of the one that runs it."""
+        own = self.signature.keys[0]
+        return own if own.backend is self.owner else self.signature
+
+    @property
+    def arrays(self) -> list[int]:
+        """Which leaves of the arguments are arrays."""
+        return [place for place, type in enumerate(self.signature.types) if isinstance(type, TensorType)]
+
+    def compiled(self) -> Compiled:
+        """The program; compiled when it is first wanted."""
+        if self._compiled is None:
+            with self._lock:
+                if self._compiled is None:
+                    self._compiled = self._compile()
+        return self._compiled
+
+    def _compile(self) -> Compiled:
+        owner = self.owner
+        outer = tuple([lazy.wrap(node, self.backend) for node in self.captured])
+        lazy.evaluate(*outer)
+        graph = lower(self.graph, owner, hot=True)
+        hidden = tuple([lazy.buffer_of(node, owner) for node in self.captured])
+        given = [self.arrays.index(place) for place in self.donation.leaves if place in self.arrays]
+        program = owner.compile_owning(graph, given) if given else owner.compile(graph)
+        return Compiled(program, graph, hidden, outer)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The result for these leaves of the arguments."""
+        compiled, owner = self.compiled(), self.owner
+        lazy.evaluate(*[leaf for leaf in leaves if isinstance(leaf, Handle)])
+        for place in self.donation.leaves:
+            if not _is_passed_again(leaves, place):
+                claim(leaves[place], owner)
+        buffers = [_buffer(leaves[place], owner) for place in self.arrays]
+        names = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
+        buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
+        for place in self.donation.leaves:
+            if isinstance(leaves[place], Handle):
+                leaves[place]._give_away(self.donation.taker)
+        try:
+            values = compiled.program(*buffers, *compiled.hidden)
+        except BaseException as error:
+            explain(error, compiled.graph)
+            raise
+        pairs = list(zip(self.graph.result_types, values, strict=True))
+        results = [lazy.wrap(data(*pairs[place], owner), owner) for place in self.places]
+        return tree.unflatten(self.structure, results)
+
+
+def explain(error: BaseException, graph: Graph) -> None:
+    """Add to an error of a program the line of the function that it comes from."""
+    node = failed_node(error, graph)
+    if node is not None:
+        error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+
+
+def _buffer(leaf: Any, owner: AbstractBackend) -> Any:
+    return lazy.buffer_of(leaf._node, owner) if isinstance(leaf, Handle) else owner.from_host(leaf)
+
+
+def _is_passed_again(leaves: Sequence[Any], place: int) -> bool:
+    """Whether a leaf's value is another leaf's too, so that the program reads it as more than one argument."""
+    node = getattr(leaves[place], "_node", None)
+    return any(getattr(leaf, "_node", None) is node for k, leaf in enumerate(leaves) if k != place)
