@@ -69,6 +69,9 @@ def test_reading(index: Index) -> None:
 
 @fuzzed
 @given(indices(beyond=2))
+@example(index_of(([], [[9]])))
+@example(index_of(([], 9)))
+@example(index_of((np.zeros(3, bool), [9])))
 def test_reading_out_of_bounds(index: Index) -> None:
     x = counted(index.shape)
     wanted, found = read(x, index.host), read(xarr.asarray(x), index.own)

@@ -81,13 +81,17 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     a value.
     """
     backend = array._backend
-    found: list[Array] = []
-    for item, axis in zip(layout.arrays, layout.axes, strict=True):
-        if isinstance(item, Mask):
-            found.append(places_of(item, backend))
-        else:
-            found.append(settled_places(item, axis, layout.shape[axis], mode, backend))
+    masks = {item: places_of(item, backend) for item in layout.arrays if isinstance(item, Mask)}
     counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
+    sizes = [item.shape for item in layout.arrays if isinstance(item, Places)]
+    if 0 in counts or any(0 in shape for shape in (*sizes, *[each.shape for each in masks.values()])):
+        mode = Mode.PROMISE  # as in NumPy, indices that are broadcast away may be anything
+    found = [
+        masks[item]
+        if isinstance(item, Mask)
+        else settled_places(item, axis, layout.shape[axis], mode, backend)
+        for item, axis in zip(layout.arrays, layout.axes, strict=True)
+    ]
     shapes = [*[each.shape for each in found if each.shape], *[(count,) for count in counts]]
     batch = _batch(name, shapes)
     if not batch:
@@ -116,7 +120,7 @@ def settled_places(item: Places, axis: int, size: int, mode: Mode, backend: Abst
 
     Raises IndexingError for known ones out of bounds, if the mode is "error".
     """
-    if not size and 0 not in item.shape and mode is not Mode.FILL:
+    if not size and 0 not in item.shape and mode not in (Mode.FILL, Mode.PROMISE):
         raise IndexingError(f"no index is in bounds for axis {axis} with size 0")
     if item.host is None:
         assert item.array is not None
@@ -281,17 +285,23 @@ def _folded(array: Array, layout: Layout) -> Array:
     return _reshaped(inner, layout.folded)
 
 
-def _reaches_nothing(layout: Layout, batch: Ints) -> bool:
-    """Whether index vectors go into a dimension without elements, which only mode "fill" allows."""
-    sizes = zip(layout.folded, layout.indexed, strict=True)
-    return 0 not in batch and any(size == 0 and array is not None for size, array in sizes)
+def _reaches_nothing(layout: Layout, batch: Ints, mode: Mode) -> bool:
+    """Whether index vectors go into a dimension without elements; IndexingError unless the mode is "fill"."""
+    if 0 in batch:
+        return False
+    for axis in layout.axes:
+        if not layout.shape[axis]:
+            if mode is not Mode.FILL:
+                raise IndexingError(f"no index is in bounds for axis {axis} with size 0")
+            return True
+    return False
 
 
 def read_arrays(array: Array, layout: Layout, mode: Mode, fill_value: ArrayLike | None) -> Array:
     """What the index of `layout` selects from `array`."""
     vectors = vectors_of("getitem", array, layout, mode)
     batch = vectors.batch
-    if _reaches_nothing(layout, batch):
+    if _reaches_nothing(layout, batch, mode):
         value = default_fill(array.dtype) if fill_value is None else fill_value
         return wrap(lax.full(layout.result(batch), value, array.dtype)._node, array._backend)
     folded = _folded(array, layout)
@@ -319,7 +329,7 @@ def write_arrays(
     vectors = vectors_of("setitem", array, layout, mode)
     batch = vectors.batch
     values = fitted(array, value, layout.result(batch))
-    if 0 in values.shape or _reaches_nothing(layout, batch):
+    if 0 in values.shape or _reaches_nothing(layout, batch, mode):
         return wrap(array._node, array._backend)
     values = _reshaped(values, layout.gathered(batch))
     folded = _folded(array, layout)
