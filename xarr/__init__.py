@@ -283,6 +283,7 @@ from xarr.shapes import (
 
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
+    from xarr.explanation.index import explain_index as explain_index
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.diagonals import diagflat as diagflat, diagonal as diagonal, trace as trace
     from xarr.functions.einsum import einsum as einsum, einsum_path as einsum_path
@@ -297,6 +298,8 @@ if _typing.TYPE_CHECKING:
     from xarr.functions.routines.index_builders import *
     from xarr.functions.routines.logic import *
     from xarr.functions.routines.mathematical_functions import *
+    from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
+    from xarr.functions.routines.index_builders import *
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
@@ -326,6 +329,7 @@ __version__ = "0.1.0"
 #: `xarr` to the names it gives, "" if the module itself is the name.
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
+    "explanation.index": "explain_index",
     "explanation.program": "explain explain_broadcast",
     "functions.diagonals": "diagflat diagonal trace",
     "functions.einsum": "einsum einsum_path",
@@ -340,6 +344,10 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.histograms": (
         "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
     ),
+    "functions.routines.index_builders": "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices "
+    "mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from "
+    "unravel_index",
+    "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
     "functions.inspection_functions": "__array_namespace_info__",
     "fft": "",
     "functions.products": "cross kron matvec vecmat",
@@ -372,6 +380,7 @@ _LATE_MODULES: _typing.Final = {
     ),
     "functions.routines.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
     "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
+    "functions.routines.windows": "bartlett blackman hamming hanning",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
     "stablehlo": "",

@@ -41,6 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("indexing.methods", "array"),
     (
         "explanation.gather",
+        "explanation.index",
         "explanation.program",
         "lowering",
         "fft",
