@@ -304,6 +304,7 @@ _LATE_MODULES: _typing.Final = {
     "functions.einsum": "einsum einsum_path",
     "functions.inspection_functions": "__array_namespace_info__",
     "fft": "",
+    "linalg": "",
     "functions.products": "cross kron matvec vecmat",
     "functions.routines.nan_functions": (
         "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
