@@ -26,14 +26,18 @@ RECORDS = {
         dtypes=tuple(set(_DTYPES) - {"bool"}),
     ),
     "linalg.cond": _of(
-        *(f"xp.linalg.cond({_REGULAR}{p})" for p in ("", ", 2", ", -2", ", 'fro'", ", 1", ", -1", ", np.inf", ", -np.inf")),
+        f"xp.linalg.cond({_REGULAR})",
+        *(f"xp.linalg.cond({_REGULAR}, {p})" for p in ("2", "-2", "'fro'", "1", "-1", "np.inf", "-np.inf")),
         "xp.linalg.cond(x)",
         "xp.linalg.cond(x * 0)",
         shapes=((1, 1), (3, 3), (2, 2, 2), (0, 0)),
         dtypes=("float32", "float64", "complex128"),
     ),
     "linalg.cross": _of(
-        "xp.linalg.cross(x, y)", "xp.linalg.cross(x, y, axis=0)", shapes=((3,), (2,), (3, 3), (2, 3)), inputs=2,
+        "xp.linalg.cross(x, y)",
+        "xp.linalg.cross(x, y, axis=0)",
+        shapes=((3,), (2,), (3, 3), (2, 3)),
+        inputs=2,
         dtypes=tuple(set(_DTYPES) - {"bool"}),
     ),
     "linalg.det": _of("xp.linalg.det(x)"),
@@ -57,7 +61,9 @@ RECORDS = {
         inputs=2,
         differs="in a traced function rank n is taken for granted where it decides on the shape of the residuals",
     ),
-    "linalg.matmul": _of("xp.linalg.matmul(x, y)", inputs=2, shapes=((3,), (3, 3), (2, 4, 4), (0, 0), (2, 3))),
+    "linalg.matmul": _of(
+        "xp.linalg.matmul(x, y)", inputs=2, shapes=((3,), (3, 3), (2, 4, 4), (0, 0), (2, 3))
+    ),
     "linalg.matrix_norm": _of(
         *(f"xp.linalg.matrix_norm(x, ord={p})" for p in ("'fro'", "1", "-1", "np.inf", "-np.inf")),
         "xp.linalg.matrix_norm(x)",
@@ -91,9 +97,18 @@ RECORDS = {
     "linalg.norm": _of(
         "xp.linalg.norm(x)",
         "xp.linalg.norm(x, keepdims=True)",
-        *(f"xp.linalg.norm(x, {p})" for p in ("'fro'", "1", "np.inf", "-np.inf", "-1", "2", "-2", "'nuc'", "0", "3")),
-        *(f"xp.linalg.norm(x, {p}, axis=-1)" for p in ("None", "1", "2", "np.inf", "-np.inf", "0", "3", "-0.5")),
-        *(f"xp.linalg.norm(x, {p}, axis=(0, -1))" for p in ("None", "1", "2", "np.inf", "-1", "'nuc'", "'f'")),
+        *(
+            f"xp.linalg.norm(x, {p})"
+            for p in ("'fro'", "1", "np.inf", "-np.inf", "-1", "2", "-2", "'nuc'", "0", "3")
+        ),
+        *(
+            f"xp.linalg.norm(x, {p}, axis=-1)"
+            for p in ("None", "1", "2", "np.inf", "-np.inf", "0", "3", "-0.5")
+        ),
+        *(
+            f"xp.linalg.norm(x, {p}, axis=(0, -1))"
+            for p in ("None", "1", "2", "np.inf", "-1", "'nuc'", "'f'")
+        ),
         "xp.linalg.norm(x, axis=(0, -1), keepdims=True)",
         "xp.linalg.norm(x, 1, axis=(-1, 0), keepdims=True)",
         shapes=((), (3,), (1, 1), (2, 3), (2, 3, 3)),
@@ -154,8 +169,12 @@ RECORDS = {
         shapes=((6, 6),),
         inputs=2,
     ),
-    "linalg.trace": _of("xp.linalg.trace(x)", "xp.linalg.trace(x, offset=1, dtype='complex128')", shapes=_ANY),
-    "linalg.vecdot": _of("xp.linalg.vecdot(x, y)", "xp.linalg.vecdot(x, y, axis=0)", shapes=((3,), (2, 3)), inputs=2),
+    "linalg.trace": _of(
+        "xp.linalg.trace(x)", "xp.linalg.trace(x, offset=1, dtype='complex128')", shapes=_ANY
+    ),
+    "linalg.vecdot": _of(
+        "xp.linalg.vecdot(x, y)", "xp.linalg.vecdot(x, y, axis=0)", shapes=((3,), (2, 3)), inputs=2
+    ),
     "linalg.vector_norm": _of(
         "xp.linalg.vector_norm(x)",
         "xp.linalg.vector_norm(x, keepdims=True)",
@@ -165,4 +184,4 @@ RECORDS = {
         shapes=((), (3,), (1, 1), (2, 3), (2, 3, 3)),
         dtypes=("int64", "float32", "float64", "complex64"),
     ),
-}  # fmt: skip
+}

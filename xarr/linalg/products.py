@@ -97,7 +97,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: None = None) -> Array:
     refuse_out("linalg.multi_dot", out)
     given = [as_array(array) for array in arrays]
     if len(given) == 2:
-        return linear_algebra_functions.dot(*given)
+        return linear_algebra_functions.dot(given[0], given[1])
     _check_chain(given)
     first, last = given[0].ndim == 1, given[-1].ndim == 1
     given[0] = lax.expand_dims(given[0], (0,)) if first else given[0]
