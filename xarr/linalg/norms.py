@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
@@ -185,7 +185,7 @@ _MATRIX_NORMS: Final[dict[Any, Callable[[Array, Ints], Array]]] = {
 
 
 def _of_matrices(array: Array, ord: Any, axes: Ints) -> Array:
-    if isinstance(ord, Handle) or ord not in _MATRIX_NORMS:
+    if isinstance(ord, Handle) or not isinstance(ord, Hashable) or ord not in _MATRIX_NORMS:
         wanted = ", ".join(map(repr, _MATRIX_NORMS))
         raise ValueRangeError(f"linalg.norm: wanted one of {wanted} as ord of matrices, got {ord!r}")
     return _MATRIX_NORMS[ord](array, axes)
