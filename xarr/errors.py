@@ -54,6 +54,10 @@ class TracedValueError(XarrError, TypeError):
     """The value of a traced array was asked for; it has none until the graph runs."""
 
 
+class EndlessCallError(XarrError, RecursionError):
+    """A jitted function calls itself, in what is recorded, without coming to an end."""
+
+
 class DonationError(XarrError, RuntimeError):
     """The value of an Array was asked for that a jitted function was given for good."""
 
@@ -74,6 +78,14 @@ class MatrixShapeError(ShapeError, LinAlgError):
     """Shapes of which `xarr.linalg` makes nothing, for which NumPy raises its LinAlgError."""
 
 
+class NotANumberError(XarrError, FloatingPointError):
+    """Under `config.debug_nans`, an op made a NaN of numbers."""
+
+
+class NumberOverflowError(XarrError, FloatingPointError):
+    """Under `config.debug_overflow`, an op made an infinity of finite numbers."""
+
+
 class ParseError(XarrError, ValueError):
     """Text could not be parsed; says where and what was expected."""
 
@@ -88,6 +100,10 @@ class OuterBroadcastWarning(BroadcastWarning):
 
 class AmbiguousBroadcastWarning(BroadcastWarning):
     """More than one alignment fits; NumPy silently took the trailing one."""
+
+
+class DroppedUpdateWarning(UserWarning):
+    """The result of `x.at[…].set(…)` or the like was dropped by the statement that made it; x is as it was."""
 
 
 class RecompilationWarning(UserWarning):
