@@ -56,7 +56,7 @@ def backend(request: pytest.FixtureRequest) -> Any:
 # --- what defines the results ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_factors_multiply_to_the_matrix(backend: str, shape: tuple[int, ...], dtype: str) -> None:
     x = xarr.asarray(values(shape, dtype))
@@ -76,7 +76,7 @@ def test_factors_multiply_to_the_matrix(backend: str, shape: tuple[int, ...], dt
     close(adjoint(x @ inverse), x @ inverse, 100)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("shape", [s for s in SHAPES if s[-1] == s[-2]], ids=str)
 def test_square_matrices(backend: str, shape: tuple[int, ...], dtype: str) -> None:
     a = values(shape, dtype)
@@ -134,7 +134,7 @@ def test_other_memory_and_other_types() -> None:
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 4), st.integers(0, 99))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_least_squares_of_any_rank(rows: int, columns: int, rank: int, seed: int) -> None:
     a = values((rows, rank), seed=seed) @ values((rank, columns), seed=seed)
     b = values((rows, 2), seed=seed + 1)
