@@ -350,6 +350,7 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
     "functions.inspection_functions": "__array_namespace_info__",
     "fft": "",
+    "linalg": "",
     "functions.products": "cross kron matvec vecmat",
     "functions.routines.nan_functions": (
         "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
