@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr import backend as backends, indexing, lazy
+from xarr import backend as backends, display, indexing, lazy, numpy_protocols
 from xarr.dtypes import COMPLEX, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
@@ -22,6 +22,7 @@ from xarr.functions import (
 )
 from xarr.functions._arguments import backend_of
 from xarr.indexing.at import At
+from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.types import TensorType
@@ -79,7 +80,7 @@ def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
     return method
 
 
-class Array(Handle):
+class Array(IndexingMethods):
     """An n-dimensional array of numbers whose value is computed when somebody looks.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
@@ -224,16 +225,10 @@ class Array(Handle):
         return bool(np.any(np.asarray(self == value)))
 
     def __repr__(self) -> str:
-        kind = f"dtype={self.dtype.name}" + ("" if self.backend == "numpy" else f", backend={self.backend}")
-        type = self._node.tensor_type
-        if self._node.traced:
-            return f"Array(<traced {type.short()}>, {kind})"
-        if type.dynamic:
-            kind = f"type={type.short()}, live shape={np.asarray(self).shape}, {kind}"
-        elif not self.size and self.shape != (0,):
-            return f"Array([], shape={self.shape}, {kind})"
-        values = np.array2string(np.asarray(self), separator=", ", prefix="Array(")
-        return f"Array({values}, {kind})"
+        return display.text(self)
+
+    def _repr_html_(self) -> str:
+        return display.html(self)
 
     def __str__(self) -> str:
         return repr(self) if self._node.traced or self._node.tensor_type.dynamic else str(np.asarray(self))
@@ -251,10 +246,14 @@ class Array(Handle):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Any:
         if any(hasattr(other, "__array_ufunc__") and not _is_operand(other) for other in inputs):
             return NotImplemented
-        function = _UFUNCS.get(ufunc)
-        if method != "__call__" or function is None or options:
-            raise InputError(_ufunc_refusal(ufunc, method, options))
-        return function(*inputs)
+        return numpy_protocols.ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        if not all(issubclass(kind, (Handle, np.ndarray, np.generic)) for kind in types):
+            return NotImplemented
+        return numpy_protocols.function(function, args, kwargs)
 
     def __dlpack__(
         self,
@@ -534,44 +533,6 @@ class Array(Handle):
     def imag(self) -> Array:
         """Imaginary part."""
         return elementwise.imag(self)
-
-
-#: By the function itself, since ufuncs of others may have the names of NumPy's.
-_UFUNCS: Final[dict[np.ufunc, Callable[..., Any]]] = {
-    getattr(np, name): function
-    for name, function in (vars(elementwise) | vars(linear_algebra)).items()
-    if isinstance(getattr(np, name, None), np.ufunc) and callable(function)
-}
-#: What to write for a method of a ufunc, and for an argument of one.
-_INSTEAD_OF_METHODS: Final = {
-    "add.reduce": "xarr.sum(x, axis=0)",
-    "multiply.reduce": "xarr.prod(x, axis=0)",
-    "maximum.reduce": "xarr.max(x, axis=0)",
-    "minimum.reduce": "xarr.min(x, axis=0)",
-    "logical_and.reduce": "xarr.all(x, axis=0)",
-    "logical_or.reduce": "xarr.any(x, axis=0)",
-    "add.accumulate": "xarr.cumulative_sum(x)",
-    "multiply.accumulate": "xarr.cumulative_prod(x)",
-}
-_INSTEAD_OF_OPTIONS: Final = {
-    "out": "an xarr array is never written to, nor into a NumPy array: write n = n + x for n += x, or "
-    "n += np.asarray(x) to write into n",
-    "where": "xarr.where(condition, x, y) chooses element by element",
-    "dtype": "x.astype(dtype) converts",
-}
-
-
-def _ufunc_refusal(ufunc: np.ufunc, method: str, options: Mapping[str, object]) -> str:
-    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    called = f"np.{name}" if getattr(np, ufunc.__name__, None) is ufunc else f"the ufunc {name}"
-    if method == "__call__" and ufunc in _UFUNCS:
-        fixes = [_INSTEAD_OF_OPTIONS[option] for option in options if option in _INSTEAD_OF_OPTIONS]
-        return "; ".join([f"{called} on xarr arrays takes no {', '.join(options)}", *fixes])
-    fix = _INSTEAD_OF_METHODS.get(name)
-    return (
-        f"{called} does not take xarr arrays; {f'use {fix}, or ' if fix else ''}give it np.asarray(x) "
-        "for a result of NumPy's"
-    )
 
 
 def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:
