@@ -4,7 +4,7 @@ from tests.support.numpy_records import Record
 
 _REAL = ("bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "float64")
 _RANK_1 = ((1,), (5,), (3, 4), (2, 0, 3), (2, 3, 1, 4))
-_UNIQUE = "`size` and `fill_value` serve traced functions, and `x` has no name"
+_UNIQUE = "`size` and `fill_value`, of jax.numpy, serve traced functions"
 
 RECORDS = {
     "diff": Record(
@@ -27,6 +27,12 @@ RECORDS = {
         ),
         inputs=2,
         dtypes=_REAL,
+    ),
+    "unique_values": Record(
+        ("xp.sort(xp.unique_values(x))",),
+        signature=_UNIQUE,
+        special=False,
+        differs="elements are in order, in NumPy they may be in any",
     ),
 } | {
     name: Record((f"xp.{name}(x)",), signature=_UNIQUE, special=False)

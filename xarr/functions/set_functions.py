@@ -134,7 +134,7 @@ def _differs_from_previous(ordered: Array) -> Array:
     return lax.pad(changes, filled((), True, PREDICATE, None), [(1, 0, 0)])
 
 
-def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
+def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
     """The distinct elements of `x` in order, where each stands first, which of them each element is, how
     often each occurs.
 
@@ -149,7 +149,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 
 
 def unique_counts(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+    x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
     """The distinct elements of `x` in order, and how often each occurs.  Otherwise as `unique_all`."""
     groups = _Groups("unique_counts", x, size)
@@ -157,14 +157,14 @@ def unique_counts(
 
 
 def unique_inverse(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+    x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
     """The distinct elements of `x` in order, and which of them each element is.  Otherwise as `unique_all`."""
     groups = _Groups("unique_inverse", x, size)
     return UniqueInverse(groups.values(fill_value), groups.inverse())
 
 
-def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
+def unique_values(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of `x` in order.  Otherwise as `unique_all`."""
     return _Groups("unique_values", x, size).values(fill_value)
 
