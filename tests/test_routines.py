@@ -60,6 +60,8 @@ TRACED = (
     "xp.polyint(y[0], 2, 1)",
     "xp.polyval(y[0], y)",
     "xp.poly(y[0])",
+    "xp.polyfit(z, y[0], 2)",
+    "xp.polyfit(z, y.T, 1, full=True)[1]",
     "xp.kaiser(5, y[0, 0])",
 )
 
@@ -99,6 +101,7 @@ def test_ldexp_broadcasts():
         ("xp.histogram_bin_edges(y, 'fd')", "bins= as a number"),
         ("xp.polymul(y[0], y[1])", "trim_leading_zeros=False"),
         ("xp.polydiv(y[0], y[1])", "trim_leading_zeros=False"),
+        ("xp.roots(y[0])", "strip_zeros=False"),
         ("xp.real_if_close(y + 0j)", "xarr.real"),
     ],
 )
@@ -181,11 +184,12 @@ def test_lengths_and_leading_zeros_can_be_said_in_traced_functions():
             errors.ValueRangeError,
             "cannot leave out 9 of 8",
         ),
-        (lambda: xarr.base_repr(3, 37), errors.ValueRangeError, "2 to 36"),
-        (lambda: xarr.binary_repr(200, 3), errors.ValueRangeError, "width=3"),
         (lambda: xarr.polyder([1, 2], -1), errors.ValueRangeError, "polyint"),
         (lambda: xarr.polyint([1, 2], 3, [1, 2]), errors.ShapeError, "3 of them"),
-        (lambda: xarr.poly([[1, 2], [3, 4]]), errors.ShapeError, "eigenvalues"),
+        (lambda: xarr.poly([[1, 2]]), errors.ShapeError, "a square matrix"),
+        (lambda: xarr.polyfit([], [], 1), errors.ShapeError, "n >= 1 places"),
+        (lambda: xarr.polyfit([1, 2], [1, 2], 1, cov=True), errors.ValueRangeError, "unscaled"),
+        (lambda: xarr.polyfit(np.ones(3, "float16"), [1, 2, 3], 1), errors.DTypeError, "32 bits or more"),
         (lambda: xarr.polyadd([[1]], [1]), errors.ShapeError, "vector of coefficients"),
     ],
     ids=str,

@@ -29,7 +29,7 @@ RECORDS = {
             "xp.gradient(x, np.float64(3), 0.5, axis=(1, 0))",
             "xp.gradient(x, 1, 2, 3, 4, 5)",
         )[:-1],
-        dtypes=("bool", *NUMBERS),
+        dtypes=NUMBERS,
         shapes=((), *SHAPES),
         special=False,
         limits=(-50, 50),

@@ -116,7 +116,7 @@ class Quantiles:
             raise DTypeError(
                 f"{self.name}: complex numbers have no order, got {array.dtype}; take abs or real"
             )
-        if array.dtype in BOOL and self.method in _MIXING and not self._chooses:
+        if array.dtype in BOOL and array.size and self.method in _MIXING and not self._chooses:
             chosen = ", ".join(_CHOOSING)
             raise DTypeError(
                 f"{self.name}: bools have no mean for the method {self.method!r}; use {chosen}, or "

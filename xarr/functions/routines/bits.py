@@ -1,15 +1,14 @@
-"""Bits: how many are set, eight of them in a byte, and numbers as digits."""
+"""Bits: how many are set, eight of them in a byte."""
 
 from __future__ import annotations
 
-import operator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER, SIGNED
-from xarr.errors import DTypeError, InputError, ValueRangeError
+from xarr.errors import DTypeError, ValueRangeError
 from xarr.functions._arguments import converted, truth
 from xarr.functions._core import as_array
 from xarr.functions._rows import integer_type
@@ -19,7 +18,7 @@ from xarr.shapes import normalize_axis
 if TYPE_CHECKING:
     from xarr.array import Array
 
-__all__ = ["base_repr", "binary_repr", "bitwise_count", "packbits", "unpackbits"]
+__all__ = ["bitwise_count", "packbits", "unpackbits"]
 
 _BYTE: Final = np.dtype(np.uint8)
 
@@ -104,26 +103,3 @@ def _shifts(name: str, bitorder: str) -> list[int]:
     if bitorder not in ("big", "little"):
         raise ValueRangeError(f"{name}: wanted a bitorder of 'big' or 'little', got {bitorder!r}")
     return [*range(7, -1, -1)] if bitorder == "big" else [*range(8)]
-
-
-def base_repr(number: Any, base: int = 2, padding: int = 0) -> str:
-    """An integer as digits to a base of 2 to 36, after `padding` zeros.  Source: NumPy, `base_repr`."""
-    digits = integer("base_repr", "base", base)
-    if not 2 <= digits <= 36:
-        raise ValueRangeError(f"base_repr: wanted a base of 2 to 36, got {digits}")
-    return np.base_repr(int(number), digits, padding)
-
-
-def binary_repr(num: Any, width: int | None = None) -> str:
-    """An integer as bits: a negative one with a sign, or in two's complement of `width` bits.
-
-    Raises ValueRangeError for too few of them, InputError for no integer.  Source: NumPy, `binary_repr`.
-    """
-    try:
-        number = operator.index(num)
-    except TypeError:
-        raise InputError(f"binary_repr: wanted an int, got {num!r}") from None
-    try:
-        return np.binary_repr(number, width)
-    except ValueError as error:
-        raise ValueRangeError(f"binary_repr: {error}; give more of it") from error

@@ -57,10 +57,8 @@ def bincount(
     if len(array.shape) != 1:
         raise ShapeError(f"bincount: wanted one dimension, got shape {array.shape}; x.ravel() has one")
     untyped = not array.size and isinstance(x, list | tuple)
-    if (array.dtype not in INTEGER | BOOL and not untyped) or array.dtype == np.uint64:
-        raise DTypeError(
-            f"bincount: wanted integers that int64 holds, got {array.dtype}; convert them with astype"
-        )
+    if array.dtype not in INTEGER | BOOL and not untyped:
+        raise DTypeError(f"bincount: wanted integers, got {array.dtype}; convert them with astype")
     places = converted(array, _INT64)
     least = integer("bincount", "minlength", minlength)
     if least < 0:
