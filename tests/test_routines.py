@@ -227,3 +227,22 @@ def test_sorting_keeps_zeros_and_nan_in_their_order():
     for axis, values in ((1, x), (0, x.T.copy())):
         wanted = np.sort(values, axis, kind="stable")
         assert np.signbit(xarr.sort(values, axis)).tolist() == np.signbit(wanted).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_long_sequences_are_convolved_as_short_ones(dtype, mode):
+    generator = np.random.default_rng(3)
+    signal, kernel = (generator.normal(size=size).astype(dtype) for size in (5003, 301))
+    rtol = 1e-4 if dtype == "float32" else 1e-12
+    same(xarr.convolve(signal, kernel, mode), np.convolve(signal, kernel, mode), rtol)
+    same(xarr.correlate(kernel, signal, mode), np.correlate(kernel, signal, mode), rtol)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_stay_where_a_long_kernel_reaches(value):
+    signal, kernel = np.ones(5003), np.ones(301)
+    signal[1000] = value
+    wanted = np.convolve(signal, kernel)
+    same(xarr.convolve(signal, kernel), wanted, 1e-12)
+    assert np.isfinite(wanted).sum() == wanted.size - 301

@@ -80,11 +80,13 @@ def _greatest(name: str, places: Array) -> int:
     if not places.size:
         return -1
     known(name, places, "the number of results", "give length=, the number of values there may be")
-    least, most = statistical.min(places), statistical.max(places)
-    evaluate(least, most)
-    if int(least) < 0:
-        raise ValueRangeError(f"{name}: wanted values that are not negative, got {int(least)}")
-    return int(most)
+    # As unsigned numbers negative ones are the largest, so that one pass finds either.
+    most = int(statistical.max(lax.bitcast_convert_type(places, np.dtype(np.uint64))))
+    if most > np.iinfo(np.int64).max:
+        raise ValueRangeError(
+            f"{name}: wanted values that are not negative, got {int(statistical.min(places))}"
+        )
+    return most
 
 
 def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:
