@@ -85,6 +85,13 @@ def test_traced_functions_give_what_numpys_give_with_explicit_broadcasting(text)
         same(result, wanted, 1e-12)
 
 
+@pytest.mark.parametrize("text", TRACED[::4])
+def test_the_reference_gives_what_numpy_gives(text):
+    call, inputs = expression(text), _inputs()
+    with xarr.use_backend("reference"):
+        same(call(xarr, *map(xarr.asarray, inputs)), call(np, *inputs), 1e-12)
+
+
 @pytest.mark.implicit
 def test_ldexp_broadcasts():
     _, y, z = _inputs()
