@@ -304,6 +304,7 @@ if _typing.TYPE_CHECKING:
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
     from xarr.functions.routines.placing import *
+    from xarr.functions.routines.polynomial_roots import *
     from xarr.functions.routines.polynomials import *
     from xarr.functions.routines.printing import *
     from xarr.functions.routines.rearranging import *
@@ -333,7 +334,7 @@ _LATE_MODULES: _typing.Final = {
     "explanation.program": "explain explain_broadcast",
     "functions.diagonals": "diagflat diagonal trace",
     "functions.einsum": "einsum einsum_path",
-    "functions.routines.bits": "base_repr binary_repr bitwise_count packbits unpackbits",
+    "functions.routines.bits": "bitwise_count packbits unpackbits",
     "functions.routines.correlations": "convolve corrcoef correlate cov",
     "functions.routines.differences": "ediff1d gradient interp trapezoid unwrap",
     "functions.routines.floating_point": "frexp ldexp modf spacing",
@@ -380,6 +381,8 @@ _LATE_MODULES: _typing.Final = {
         "array_equiv common_type isscalar issubdtype iterable min_scalar_type mintypecode ndim shape size"
     ),
     "functions.routines.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
+    "functions.routines.polynomial_roots": "poly polyfit roots",
+    "functions.routines.polynomials": "polyadd polyder polydiv polyint polymul polysub polyval",
     "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
