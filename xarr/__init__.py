@@ -276,7 +276,9 @@ if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
+    from xarr.functions.routines.choosing import *
     from xarr.functions.routines.float_errors import *
+    from xarr.functions.routines.functional import *
     from xarr.functions.routines.nan_functions import *
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
@@ -330,6 +332,8 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.type_questions": (
         "array_equiv common_type isscalar issubdtype iterable min_scalar_type mintypecode ndim shape size"
     ),
+    "functions.routines.choosing": "copyto piecewise select",
+    "functions.routines.functional": "apply_along_axis apply_over_axes vectorize",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
