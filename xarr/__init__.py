@@ -277,6 +277,8 @@ if _typing.TYPE_CHECKING:
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
     from xarr.functions.routines.choosing import *
+    from xarr.functions.routines.creation import *
+    from xarr.functions.routines.files import *
     from xarr.functions.routines.float_errors import *
     from xarr.functions.routines.functional import *
     from xarr.functions.routines.nan_functions import *
@@ -334,6 +336,11 @@ _LATE_MODULES: _typing.Final = {
     ),
     "functions.routines.choosing": "copyto piecewise select",
     "functions.routines.functional": "apply_along_axis apply_over_axes vectorize",
+    "functions.routines.creation": (
+        "asanyarray asarray_chkfinite ascontiguousarray asfortranarray frombuffer fromfile fromfunction "
+        "fromiter fromstring geomspace logspace require vander"
+    ),
+    "functions.routines.files": "genfromtxt load loadtxt save savetxt savez savez_compressed",
     "functions.routines.windows": "bartlett blackman hamming hanning",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "random": "",
