@@ -70,7 +70,7 @@ def reasons() -> dict[str, tuple[str, str]]:
 
 def in_xarr(name: str) -> bool:
     try:
-        attribute(xarr.Array if name.startswith("ndarray.") else xarr, name.removeprefix("ndarray."))
+        attribute(xarr, name)
     except AttributeError:
         return False
     return True

@@ -38,7 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lazy", "live_values", "pending"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing", "indexing.*"),
-    ("array",),
+    ("indexing.methods", "array"),
     (
         "explanation.gather",
         "explanation.program",

@@ -13,6 +13,7 @@ from xarr.errors import XarrError
 from xarr.functions import (
     creation_functions,
     data_type_functions,
+    indexing_functions,
     linear_algebra_functions,
     manipulation_functions,
     searching_functions,
@@ -26,6 +27,7 @@ SECTIONS = (
     creation_functions,
     data_type_functions,
     linear_algebra_functions,
+    indexing_functions,
     manipulation_functions,
     padding,
     searching_functions,

@@ -41,7 +41,8 @@ class Record:
     """How a function is tried beside NumPy's.
 
     Each of `expressions` (`"xp.median(x, axis=0)"`) is evaluated with NumPy and with xarr, for `x`, `y`, `z`
-    of every dtype and shape, given as NumPy arrays and as Arrays; `inputs` says how many of them there are.
+    of every dtype and shape, given as NumPy arrays and (methods, `"x.sum()"`: only) as Arrays; `inputs` says
+    how many of them there are.
     They are `sample`d with seed 0, 1, 2; `special` says whether NaN, infinities and extremes are among the
     values (never in complex numbers, where NumPy's platforms differ), and `limits`, if given, clips them.
 
@@ -84,8 +85,8 @@ def records() -> dict[str, Record]:
 
 
 def attribute(module: Any, name: str) -> Any:
-    """`linalg.solve` of NumPy or xarr; AttributeError if it is not there."""
-    return attrgetter(name)(module)
+    """`linalg.solve` or `ndarray.sum` of NumPy or xarr; AttributeError if it is not there."""
+    return attrgetter(name.replace("ndarray.", "Array.") if module is xarr else name)(module)
 
 
 def inputs(record: Record, shape: tuple[int, ...], dtype: str) -> list[np.ndarray[Any, Any]]:
@@ -112,7 +113,8 @@ def combinations(record: Record) -> Iterator[tuple[tuple[int, ...], str]]:
 def try_beside_numpy(text: str, record: Record, shape: tuple[int, ...], dtype: str) -> bool:
     """Assert that the expression gives in xarr what it gives in NumPy; False if NumPy refuses it."""
     call, given = expression(text), inputs(record, shape, dtype)
-    forms = (given, [xarr.asarray(value) for value in given])
+    arrays = [xarr.asarray(value) for value in given]
+    forms = (arrays,) if text.startswith("x.") else (given, arrays)
     try:
         with np.errstate(all="ignore"):
             wanted = call(np, *[value.copy() for value in given])
@@ -155,7 +157,7 @@ def signature_difference(name: str) -> str:
     """What NumPy's function takes and xarr's does not, "" for nothing.
 
     Parameters `WITHOUT` are left aside, and what all ufuncs take.  The others must have the same names, order
-    and defaults in xarr, which may have more of them with defaults after or among them.  A function whose
+    and defaults in xarr, which may have more of them after or among them, or hand on any keyword.  A function whose
     signature NumPy does not tell (ValueError) has nothing to differ from.
     """
     try:
@@ -166,8 +168,8 @@ def signature_difference(name: str) -> str:
     places = [one for one in theirs if one.startswith("place")]
     ours = dict(zip([*places, *list(own)[len(places) :]], own.values(), strict=True))
     shared = [one for one in ours if one in theirs]
-    missing = [one for one in theirs if one not in ours]
-    if not missing and shared == list(theirs) and all(_agree(theirs[one], ours[one]) for one in shared):
+    wanted = [one for one in theirs if one in ours or not _takes_keywords(attribute(xarr, name))]
+    if shared == wanted and all(_agree(theirs[one], ours[one]) for one in shared):
         return ""
     return f"NumPy has ({_shown(theirs)}), xarr ({_shown(ours)})"
 
@@ -182,6 +184,11 @@ def _parameters(function: Any) -> dict[str, Any]:
             place = len(found) if one.kind is one.POSITIONAL_ONLY else ""
             found[f"{nameless[one.kind]}{place}" if one.kind in nameless else one.name] = one.default
     return found
+
+
+def _takes_keywords(function: Any) -> bool:
+    """Whether it hands on keywords, as the methods of arrays do."""
+    return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values())
 
 
 def _agree(theirs: Any, ours: Any) -> bool:

@@ -2,36 +2,122 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER
-from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, ValueRangeError
 from xarr.functions._arguments import refuse_out, truth
 from xarr.functions._core import as_array, broadcasted, promoted
-from xarr.lax.core import ArrayLike, flag
+from xarr.ir.source import here
+from xarr.lax.core import ArrayLike, flag, host_node, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.shapes import normalize_axis
+from xarr.lazy import to_host, unowned, wrap
+from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
 
-def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Array:
+def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Any:
     """x where `condition` differs from 0, else y; all three broadcast, x and y promote.
 
-    Raises BroadcastError, InputError for one array alone (the places of nonzero elements have no shape
-    before they are counted).  Source: NumPy, `where`.
+    `where(condition)` alone is `nonzero(condition)`.  Raises BroadcastError, InputError for one array alone.
+    Source: NumPy, `where`.
     """
+    if x is None and y is None:
+        return nonzero(condition)
     if x is None or y is None:
-        raise InputError(
-            "where: wanted condition, x and y; the places of nonzero elements, where(condition), have a "
-            "shape that depends on values and are not offered: np.nonzero(np.asarray(condition)) finds them"
-        )
+        raise InputError("where: wanted condition, x and y, or the condition alone, got one array beside it")
     choice, yes, no = broadcasted("where", truth(condition), *promoted("where", x, y))
     return lax.select(choice, yes, no)
+
+
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> tuple[Array, ...]:
+    """Where `a` differs from 0, NaN too: for each dimension the int64 indices, in row-major order.
+
+    size: how many there shall be, which a traced function must say; the first ones, or after the last
+        `fill_value` (0, one value for all dimensions, or one for each).
+
+    Computes `a` now, unless `size` is given.  Raises ShapeError for a scalar, TracedValueError in a traced
+    function without `size`.  Source: NumPy and Array API, `nonzero`; `size` as in jax.numpy.
+    """
+    mask = truth(a)
+    refuse_dynamic("nonzero", mask, "a static array")
+    if not mask.shape:
+        raise ShapeError("nonzero: a scalar has no dimension to name places in; xarr.atleast_1d(x) has")
+    if size is not None:
+        return _some_nonzero(mask, check_sizes((integer("nonzero", "size", size),))[0], fill_value)
+    if mask._node.traced:
+        place = f"\nIt was asked for at {looked}" if (looked := here()) else ""
+        raise TracedValueError(
+            "nonzero: how many elements differ from 0 depends on values, which a traced function has not yet; "
+            f"nonzero(x, size=n) gives n places, and xarr.where(x, y, z) chooses element by element{place}"
+        )
+    found = np.nonzero(to_host(mask))
+    return tuple([wrap(unowned(host_node(each, mask._backend)), mask._backend) for each in found])
+
+
+def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple[Array, ...]:
+    """The first `size` places: element k of those that hold goes to place k, those beyond are dropped."""
+    flat = lax.reshape(mask, (mask.size,))
+    order = lax.sub(lax.cumsum(lax.convert_element_type(flat, np.int64)), 1)
+    beyond = lax.full_like(order, size)
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    places = lax.scatter(
+        lax.full((size,), 0, np.int64),
+        lax.select(flat, order, beyond),
+        lax.iota(np.int64, mask.size),
+        numbers,
+        index_vector_dim=1,
+    )
+    total = lax.reduce_sum(lax.convert_element_type(flat, np.int64), (0,))
+    is_there = lax.lt(lax.iota(np.int64, size), lax.broadcast_in_dim(total, (size,), ()))
+    fillers = _fillers(fill_value, mask.ndim)
+    found = []
+    step = mask.size
+    for length, filler in zip(mask.shape, fillers, strict=True):
+        step //= max(length, 1)
+        index = lax.rem(lax.div(places, max(step, 1)), max(length, 1))
+        spread = lax.broadcast_in_dim(lax.convert_element_type(filler, np.int64), (size,), ())
+        found.append(lax.select(is_there, index, spread))
+    return tuple(found)
+
+
+def _fillers(fill_value: ArrayLike | None, rank: int) -> list[Array]:
+    given = (
+        fill_value
+        if isinstance(fill_value, tuple | list)
+        else [0 if fill_value is None else fill_value] * rank
+    )
+    if len(given) != rank:
+        raise ShapeError(
+            f"nonzero: wanted a fill_value, or one for each of {rank} dimensions, got {len(given)}"
+        )
+    return [as_array(each) for each in given]
+
+
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
+    """`nonzero` of the flattened array.  Source: NumPy, `flatnonzero`; `size` as in jax.numpy."""
+    array = as_array(a)
+    return nonzero(lax.reshape(array, (array.size,)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
+    """The indices of the elements that differ from 0, one in each row: `nonzero` in columns.
+
+    Of a scalar, a row without columns if it differs from 0.  Source: NumPy, `argwhere`; `size` as in jax.numpy.
+    """
+    array = as_array(a)
+    if not array.shape:
+        row = flatnonzero(array, size=size, fill_value=fill_value)
+        return lax.full((row.size, 0), 0, np.int64)
+    columns = nonzero(array, size=size, fill_value=fill_value)
+    return lax.concatenate([lax.expand_dims(column, (1,)) for column in columns], 1)
 
 
 def _extreme_place(name: str, a: ArrayLike, axis: int | None, keepdims: bool) -> Array:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from xarr.functions._core import as_array, is_weak
 from xarr.indexing.arrays import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.bounds import Mode
-from xarr.indexing.items import expanded, items_of
+from xarr.indexing.items import Places, expanded, items_of
 from xarr.indexing.layout import Layout, layout_of
 from xarr.indexing.masks import is_same_for_each, only_mask, write_mask
 from xarr.indexing.region import Region, written
@@ -38,6 +38,17 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
     place = found or _understood(array, index, mode)
     if isinstance(place, Region):
         return place.read(array)
+    return read_arrays(array, place, mode, fill_value)
+
+
+def taken(
+    array: Array, item: Places, axis: int, mode: Mode = Mode.ERROR, fill_value: ArrayLike | None = None
+) -> Array:
+    """The slices of `array` at the integers of `item` along `axis`.  Raises as `read`."""
+    shape = array.shape
+    items = expanded([*[slice(None)] * axis, item], shape)
+    place = layout_of(items, shape, mode)
+    assert isinstance(place, Layout)
     return read_arrays(array, place, mode, fill_value)
 
 

@@ -67,7 +67,7 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
         if isinstance(item, Mask):
             found.append(places_of(item, backend))
         else:
-            found.append(_settled(item, axis, layout.shape[axis], mode, backend))
+            found.append(settled_places(item, axis, layout.shape[axis], mode, backend))
     counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
     shapes = [*[each.shape for each in found if each.shape], *[(count,) for count in counts]]
     batch = _batch(name, shapes)
@@ -92,15 +92,19 @@ def _spread(scalar: Array, batch: Ints) -> Array:
     return wrap(broadcast_node(scalar._node, batch, ()), scalar._backend)
 
 
-def _settled(item: Places, axis: int, size: int, mode: Mode, backend: AbstractBackend | None) -> Array:
+def settled_places(item: Places, axis: int, size: int, mode: Mode, backend: AbstractBackend | None) -> Array:
+    """The integers of an item as indices into a dimension of `size`.
+
+    Raises IndexingError for known ones out of bounds, if the mode is "error".
+    """
     if not size and 0 not in item.shape and mode is not Mode.FILL:
         raise IndexingError(f"no index is in bounds for axis {axis} with size 0")
     if item.host is None:
         assert item.array is not None
-        return settled(item.array, axis, size, mode)
+        return settled(item.array, axis, size, mode, item.from_end)
     if item.array is not None and item.host.size and item.host.min() >= 0 and item.host.max() < size:
         return item.array
-    return settled_host(item.host, axis, size, mode, backend)
+    return settled_host(item.host, axis, size, mode, backend, item.from_end)
 
 
 def host_of(mask: Mask) -> np.ndarray[Any, Any]:

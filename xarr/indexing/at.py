@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xarr import indexing
 from xarr.functions import elementwise_functions as elementwise
 from xarr.indexing.bounds import Mode
+from xarr.indexing.dropped import warn_if_dropped
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
@@ -35,7 +37,9 @@ def _updating(what: str, combine: Callable[[Any, Any], Any] | None) -> Callable[
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Array:
-        return indexing.update(self._array, self._index, values, combine, Mode.of(mode))
+        found = indexing.update(self._array, self._index, values, combine, Mode.of(mode))
+        warn_if_dropped(found, sys._getframe(1))
+        return found
 
     method.__doc__ = f"x with {what}.  Arguments and errors: see AtIndex."
     return method
@@ -53,6 +57,8 @@ class AtIndex:
         "promise_in_bounds" - there are none, and nothing is checked.
     fill_value: by default NaN, the least signed and the greatest unsigned integer, True for bools.
     indices_are_sorted, unique_indices: accepted as in JAX; nothing depends on them.
+
+    A statement that only calls one of them, such as `x.at[0].set(1)`, changes nothing: DroppedUpdateWarning.
 
     An element that the index means more than once is updated once for each time, in order; of values that are
     set the last stays.
@@ -84,7 +90,9 @@ class AtIndex:
         mode: str | None = None,
     ) -> Array:
         """x with x[index] = function(x[index]), for an element-wise function.  Arguments: see AtIndex."""
-        return indexing.apply(self._array, self._index, function, Mode.of(mode))
+        found = indexing.apply(self._array, self._index, function, Mode.of(mode))
+        warn_if_dropped(found, sys._getframe(1))
+        return found
 
     set = _updating("x[index] = values", None)
     add = _updating("x[index] += values", elementwise.add)

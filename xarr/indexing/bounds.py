@@ -18,6 +18,7 @@ from xarr.errors import IndexingError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
 from xarr.ir.graph import Node
 from xarr.ir.ops import CustomCall
+from xarr.ir.ops.custom import AttributeValue
 from xarr.lax.core import host_node
 from xarr.lazy import unowned, wrap
 
@@ -76,13 +77,13 @@ def out_of_bounds(
     return IndexingError(f"index {index} is out of bounds for axis {axis} with size {size}{whole}")
 
 
-def in_bounds(values: HostArray, axis: int, size: int) -> HostArray:
+def in_bounds(values: HostArray, axis: int, size: int, from_end: bool = True) -> HostArray:
     """`values` with those counted from the end made positive; IndexingError if one is out of bounds."""
     if not values.size:
         return values
-    low, high = values.min(), values.max()
-    if low < -size or high >= size:
-        raise out_of_bounds(int(low if low < -size else high), axis, size)
+    low, high, least = values.min(), values.max(), -size if from_end else 0
+    if low < least or high >= size:
+        raise out_of_bounds(int(low if low < least else high), axis, size)
     return _from_end(values, size) if low < 0 else values
 
 
@@ -90,47 +91,57 @@ def _from_end(values: HostArray, size: int) -> HostArray:
     return np.where(values < 0, values + size, values)
 
 
-def checked_indices(values: HostArray, *, axis: int, size: int) -> HostArray:
+def checked_indices(values: HostArray, *, axis: int, size: int, from_end: bool = True) -> HostArray:
     """What the custom call `xarr.checked_indices` does."""
-    return in_bounds(values, axis, size)
+    return in_bounds(values, axis, size, from_end)
 
 
 register_custom_call(CHECKED, checked_indices)
 
 
 def settled_host(
-    values: HostArray, axis: int, size: int, mode: Mode, backend: AbstractBackend | None
+    values: HostArray,
+    axis: int,
+    size: int,
+    mode: Mode,
+    backend: AbstractBackend | None,
+    from_end: bool = True,
 ) -> Array:
-    """Known index values as an Array of values >= 0, and < size unless the mode leaves that to lax."""
+    """Known index values as an Array of values in [0, size), or for lax to clip, fill or drop.
+
+    from_end: whether negative ones count from the end, or are out of bounds.
+    """
     if values.dtype == np.uint64:
         # What int64 has no room for is out of bounds all the same.
         values = np.minimum(values, np.uint64(info(_INT64).max))
     values = values.astype(_INT64)
     if mode is Mode.ERROR:
-        values = in_bounds(values, axis, size)
+        values = in_bounds(values, axis, size, from_end)
     elif mode is Mode.WRAP:
         values = np.mod(values, size)
-    else:
+    elif from_end:
         values = _from_end(values, size)
     return wrap(unowned(host_node(values, backend)), backend if values.shape else None)
 
 
-def settled(indices: Array, axis: int, size: int, mode: Mode) -> Array:
+def settled(indices: Array, axis: int, size: int, mode: Mode, from_end: bool = True) -> Array:
     """The same of an Array whose values are not known yet."""
     is_signed = indices.dtype in SIGNED
     if is_signed and info(indices.dtype).max < size:
         indices = lax.convert_element_type(indices, _INT64)
     if mode is Mode.ERROR:
-        return _checked(indices, axis, size)
+        return _checked(indices, axis, size, from_end)
     if mode is Mode.WRAP:
         fits = info(indices.dtype).max >= size
         return elementwise.remainder(indices, size) if fits else indices
-    if not is_signed:
+    if not is_signed or not from_end:
         return indices
     return lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
 
 
-def _checked(indices: Array, axis: int, size: int) -> Array:
-    attributes = (("axis", axis), ("size", size))
+def _checked(indices: Array, axis: int, size: int, from_end: bool) -> Array:
+    attributes: tuple[tuple[str, AttributeValue], ...] = (("axis", axis), ("size", size))
+    if not from_end:
+        attributes = (("axis", axis), ("from_end", False), ("size", size))
     call = CustomCall(CHECKED, (indices._node.tensor_type,), attributes)
     return wrap(Node(call, (indices._node,)), indices._backend)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -40,10 +40,18 @@ class _Values:
 class Places(_Values):
     """Integers: for each, which element along one dimension."""
 
+    from_end: ClassVar[bool] = True
+
     @classmethod
     def of_int(cls, index: int) -> Places:
         """An int as an array; the nearest of int64 for one beyond, which is as much out of bounds."""
         return cls((), None, np.array(min(max(index, _LEAST), _GREATEST)))
+
+
+class Forward(Places):
+    """Integers that do not count from the end: negative ones are out of bounds."""
+
+    from_end = False
 
 
 class Mask(_Values):
@@ -57,6 +65,16 @@ Item = slice | int | Places | Mask | EllipsisType | None
 def items_of(index: Any) -> list[Any]:
     """The items of an index as they were read, `...` among them.  IndexingError for what cannot index."""
     return [_item(given) for given in (index if isinstance(index, tuple) else (index,))]
+
+
+def places_of(name: str, given: Any, from_end: bool = True) -> Places:
+    """An argument of integers as an item.  Raises IndexingError for anything else."""
+    item = _item(given)
+    if isinstance(item, int):
+        item = Places.of_int(item)
+    if not isinstance(item, Places):
+        raise IndexingError(f"{name}: wanted integers as indices, got {given!r}")
+    return item if from_end else Forward(item.shape, item.array, item.host)
 
 
 def consumed(item: Any) -> int:

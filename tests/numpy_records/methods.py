@@ -1,0 +1,68 @@
+"""Methods and attributes of arrays."""
+
+from tests.support.functions import FLOATS
+from tests.support.numpy_records import Record
+
+_CLOSE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-13, "complex64": 2e-5}
+_REAL = ("bool", "int8", "uint8", "int64", "uint64", *FLOATS)
+_RANK_1 = ((1,), (5,), (3, 4), (2, 3, 1, 4))
+_NO_ORDER = "complex numbers, which have no order, are refused"
+
+
+def _of(*texts: str, **options) -> Record:
+    return Record(tuple(f"x.{text}" for text in texts), **options)
+
+
+def _reduction(name: str, **options) -> Record:
+    calls = (f"{name}()", f"{name}(axis=0)", f"{name}(-1, keepdims=True)")
+    options = {"shapes": _RANK_1, "dtypes": _REAL, "special": False, "limits": (-3, 3), **options}
+    return _of(*calls, **options)
+
+
+METHODS = {
+    "T": _of("T"),
+    "all": _reduction("all"),
+    "any": _reduction("any"),
+    "argmax": _reduction("argmax"),
+    "argmin": _reduction("argmin"),
+    "argsort": _of("argsort(kind='stable')", "argsort(0, kind='stable')", shapes=_RANK_1),
+    "astype": _of("astype('float32')", "astype('bool')", "astype('complex64', copy=False)", special=False),
+    "clip": _of("clip(1, 5)", "clip(min=2)", "clip(max=3)", dtypes=_REAL[1:], rtol=0, differs=_NO_ORDER),
+    "conj": _of("conj()", dtypes=(*_REAL[1:], "complex64")),
+    "conjugate": _of("conjugate()", dtypes=(*_REAL[1:], "complex64")),
+    "cumprod": _of(
+        "cumprod()", "cumprod(axis=-1)", shapes=_RANK_1, special=False, limits=(-3, 3), rtol=_CLOSE
+    ),
+    "cumsum": _of(
+        "cumsum()", "cumsum(0, dtype='float64')", shapes=_RANK_1, special=False, limits=(-3, 3), rtol=_CLOSE
+    ),
+    "dot": _of("dot(y)", shapes=((5,), (3, 3)), inputs=2, special=False, limits=(-9, 9), rtol=_CLOSE),
+    "dtype": _of("dtype"),
+    "flatten": _of("flatten()"),
+    "imag": _of("imag"),
+    "item": _of("item()", shapes=((), (1,), (1, 1)), dtypes=("int8", "float64", "bool")),
+    "itemsize": _of("itemsize"),
+    "mT": _of("mT", shapes=((3, 4), (2, 0, 3))),
+    "max": _reduction("max"),
+    "mean": _reduction("mean", rtol=_CLOSE),
+    "min": _reduction("min"),
+    "nbytes": _of("nbytes"),
+    "ndim": _of("ndim"),
+    "prod": _reduction("prod", rtol=_CLOSE),
+    "ravel": _of("ravel()"),
+    "real": _of("real"),
+    "repeat": _of("repeat(2)", "repeat(3, axis=0)", shapes=_RANK_1),
+    "reshape": _of("reshape(-1)", "reshape(-1, 1)", "reshape((2, -1))"),
+    "round": _of("round()", "round(1)", "round(decimals=-1)", limits=(-99, 99), dtypes=_REAL[1:]),
+    "shape": _of("shape"),
+    "size": _of("size"),
+    "squeeze": _of("squeeze()", "squeeze(axis=0)", shapes=_RANK_1),
+    "std": _reduction("std", rtol=_CLOSE),
+    "sum": _reduction("sum", rtol=_CLOSE),
+    "swapaxes": _of("swapaxes(0, -1)", shapes=_RANK_1),
+    "to_device": _of("to_device(x.device)"),
+    "tolist": _of("tolist()", special=False),
+    "transpose": _of("transpose()", "transpose(1, 0)", "transpose((1, 0))"),
+    "var": _reduction("var", rtol=_CLOSE),
+}
+RECORDS = {f"ndarray.{name}": record for name, record in METHODS.items()}

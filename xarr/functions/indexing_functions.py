@@ -1,0 +1,170 @@
+"""Functions that index: slices and elements at given places.  Arrays of places are checked as `x[places]` is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xarr import lax
+from xarr.dtypes import BOOL
+from xarr.errors import ShapeError
+from xarr.functions._arguments import refuse_out, truth
+from xarr.functions._core import aligned, as_array, broadcasted, promoted
+from xarr.functions.searching_functions import nonzero
+from xarr.indexing import taken
+from xarr.indexing.arrays import settled_places
+from xarr.indexing.bounds import Mode
+from xarr.indexing.items import places_of
+from xarr.lax.core import ArrayLike, broadcast_node
+from xarr.lax.indexing import GatherDimensionNumbers, default_fill
+from xarr.lazy import wrap
+from xarr.shapes import normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Ints = tuple[int, ...]
+
+
+def take(
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    mode: str = "raise",
+    *,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """The slices of `a` at `indices` along `axis`, or elements of the flattened array.
+
+    a: array of shape (A, n, B) with n at `axis`; a scalar counts as a vector.
+    indices: integers of any shape I, or bools for 0 and 1.
+    mode: "raise", "wrap" (index % n), "clip" (here negative ones are 0, they do not count from the end), or as
+        in `x.at[…].get` "fill", with `fill_value`, and "promise_in_bounds".
+
+    Returns an array of shape (A, I, B).  Raises IndexingError, AxisError.  Source: NumPy, `take`; jax.numpy.
+    """
+    refuse_out("take", out)
+    array, wanted = as_array(a), Mode.of(mode)
+    if axis is None or not array.shape:
+        array = lax.reshape(array, (array.size,))
+    dim = 0 if axis is None else normalize_axis(axis, array.ndim)
+    item = places_of("take", _numbers(indices), from_end=wanted is not Mode.CLIP)
+    return taken(array, item, dim, wanted, fill_value)
+
+
+def _numbers(indices: ArrayLike) -> Array:
+    """Bools as integers: for NumPy's functions they are no masks."""
+    array = as_array(indices)
+    return lax.convert_element_type(array, "int64") if array.dtype in BOOL else array
+
+
+def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: None = None) -> Array:
+    """The slices of `a` along `axis`, or the elements, for which `condition`, a vector, holds.
+
+    Raises ShapeError for another rank of the condition, IndexingError where it holds beyond the slices,
+    TracedValueError for the condition of a traced function.  Source: NumPy, `compress`.
+    """
+    refuse_out("compress", out)
+    chosen = truth(condition)
+    if chosen.ndim != 1:
+        raise ShapeError(f"compress: wanted a condition with one dimension, got shape {chosen.shape}")
+    return take(a, nonzero(chosen)[0], axis)
+
+
+def choose(
+    a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
+) -> Array:
+    """choices[a[i]][i] for each index i of the shape to which `a` and all choices broadcast.
+
+    mode: "raise", "wrap" or "clip" for integers outside of [0, len(choices)); none counts from the end.
+    Raises IndexingError, BroadcastError, ShapeError for no choices.  Source: NumPy, `choose`.
+    """
+    refuse_out("choose", out)
+    many = choices if isinstance(choices, list | tuple) else list(as_array(choices))
+    if not many:
+        raise ShapeError("choose: wanted one choice at least, got none")
+    which, *arrays = broadcasted("choose", _numbers(a), *promoted("choose", *many))
+    stacked = lax.concatenate([lax.expand_dims(array, (0,)) for array in arrays], 0)
+    chosen = _along(stacked, lax.expand_dims(which, (0,)), 0, Mode.of(mode), from_end=False)
+    return lax.reshape(chosen, which.shape)
+
+
+def take_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    *,
+    mode: str | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """The elements of `arr` at `indices` along `axis`: result[i, j, k] = arr[i, indices[i, j, k], k] for axis 1.
+
+    indices: integers of the rank of `arr`; the other dimensions of both broadcast.  With axis None both are
+        vectors, `arr` flattened.
+    mode, fill_value: as in `x.at[…].get`.
+
+    Raises IndexingError, AxisError, ShapeError for another rank, BroadcastError.
+    Source: NumPy and Array API, `take_along_axis`; modes as in jax.numpy.
+    """
+    array, places = as_array(arr), as_array(indices)
+    array, dim = along("take_along_axis", array, places, axis)
+    return _along(array, places, dim, Mode.of(mode), fill_value=fill_value)
+
+
+def along(name: str, array: Array, indices: Array, axis: int | None) -> tuple[Array, int]:
+    """The array, flattened for axis None, and the dimension meant, for indices of its rank."""
+    if axis is None:
+        array, axis = lax.reshape(array, (array.size,)), 0
+    if array.ndim != indices.ndim:
+        raise ShapeError(
+            f"{name}: wanted indices with {array.ndim} dimensions, as the array of shape {array.shape}, got shape "
+            f"{indices.shape}"
+        )
+    return array, normalize_axis(axis, array.ndim)
+
+
+def _along(
+    array: Array,
+    indices: Array,
+    dim: int,
+    mode: Mode,
+    from_end: bool = True,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    size, count = array.shape[dim], indices.shape[dim]
+    others = tuple([each for each in range(array.ndim) if each != dim])
+    item = places_of("take_along_axis", indices, from_end)
+    places = settled_places(item, dim, size, mode, array._backend)
+    places = places if places.shape == indices.shape else lax.reshape(places, indices.shape)
+    shape = spread("take_along_axis", array, indices, dim)
+    array, places = laid(array, with_size(shape, dim, size)), laid(places, with_size(shape, dim, count))
+    if not size and 0 not in places.shape:
+        return lax.full_like(
+            places, default_fill(array.dtype) if fill_value is None else fill_value, array.dtype
+        )
+    return lax.gather(
+        array,
+        places,
+        GatherDimensionNumbers((), (dim,), (dim,), others, others),
+        [min(1, each) for each in array.shape],
+        mode="fill" if mode is Mode.FILL else None,
+        fill_value=fill_value,
+        index_vector_dim=array.ndim,
+    )
+
+
+def spread(name: str, array: Array, indices: Array, dim: int) -> Ints:
+    """The shape to which array and indices broadcast, with size 1 at `dim`."""
+    shapes = (with_size(array.shape, dim, 1), with_size(indices.shape, dim, 1))
+    return aligned(name, shapes, (array.dtype, indices.dtype)).result
+
+
+def with_size(shape: Ints, dim: int, size: int) -> Ints:
+    """`shape` with another size at `dim`."""
+    return (*shape[:dim], size, *shape[dim + 1 :])
+
+
+def laid(array: Array, shape: Ints) -> Array:
+    """The array spread to a shape of its rank."""
+    return wrap(broadcast_node(array._node, shape, tuple(range(len(shape)))), array._backend)

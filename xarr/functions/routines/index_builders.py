@@ -1,0 +1,321 @@
+"""Functions and objects that make indices, and grids of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import BOOL, INTEGER, canonical
+from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.functions._core import as_array, broadcasted
+from xarr.functions.creation_functions import arange, asarray, linspace, ones
+from xarr.functions.manipulation_functions import concatenate, stack
+from xarr.functions.searching_functions import nonzero
+from xarr.indexing.arrays import settled_places
+from xarr.indexing.bounds import Mode
+from xarr.indexing.items import places_of
+from xarr.lax.core import ArrayLike, integer
+from xarr.shapes import check_sizes
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from xarr.array import Array
+
+__all__ = [
+    "c_",
+    "diag_indices",
+    "diag_indices_from",
+    "index_exp",
+    "indices",
+    "ix_",
+    "mask_indices",
+    "mgrid",
+    "ogrid",
+    "r_",
+    "ravel_multi_index",
+    "s_",
+    "tril_indices",
+    "tril_indices_from",
+    "triu_indices",
+    "triu_indices_from",
+    "unravel_index",
+]
+
+Ints = tuple[int, ...]
+
+
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
+    """Vectors as index arrays that select all combinations: x[ix_([0, 2], [1, 3])] is 2 by 2.
+
+    args: vectors of integers or, for the places where they hold, of bools.  Vector k of n comes back with n
+    dimensions, its elements along dimension k.  Raises ShapeError for other ranks, DTypeError for floats.
+    Source: NumPy, `ix_`.
+    """
+    return tuple([_open(each, k, len(args)) for k, each in enumerate(args)])
+
+
+def _open(given: ArrayLike, k: int, rank: int) -> Array:
+    vector = as_array(given)
+    if vector.ndim != 1:
+        raise ShapeError(f"ix_: wanted vectors, got shape {vector.shape}")
+    if not vector.size and isinstance(given, list | tuple):
+        vector = lax.convert_element_type(vector, "int64")
+    if vector.dtype in BOOL:
+        (vector,) = nonzero(vector)
+    return _along(vector, k, rank)
+
+
+def _along(vector: Array, k: int, rank: int) -> Array:
+    return lax.reshape(vector, [vector.size if dim == k else 1 for dim in range(rank)])
+
+
+# --- grids -----------------------------------------------------------------------------------------------------
+
+
+def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = False) -> Any:
+    """The index of each element of an array of shape `dimensions`: component k of it in row k of the result.
+
+    With `sparse` a tuple of arrays instead, each of size 1 in every dimension but its own.
+    Raises ShapeError for negative sizes.  Source: NumPy, `indices`.
+    """
+    shape = check_sizes(tuple([integer("indices", "dimensions", size) for size in dimensions]))
+    wanted = canonical(dtype)
+    if sparse:
+        return tuple([_along(arange(size, dtype=wanted), k, len(shape)) for k, size in enumerate(shape)])
+    if not shape:
+        return lax.full((0,), 0, wanted)
+    return stack([lax.broadcasted_iota(wanted, shape, k) for k in range(len(shape))])
+
+
+class _Grid:
+    """What `mgrid` and `ogrid` are."""
+
+    def __init__(self, sparse: bool) -> None:
+        self._sparse = sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        slices = key if isinstance(key, tuple) else (key,)
+        axes = [_range(each) for each in slices]
+        if not isinstance(key, tuple):
+            return axes[0]
+        if not axes:
+            return () if self._sparse else lax.full((0,), 0, "int64")
+        dtype = np.result_type(*[axis.dtype for axis in axes])
+        axes = [lax.convert_element_type(axis, dtype) for axis in axes]
+        if self._sparse:
+            return tuple([_along(axis, k, len(axes)) for k, axis in enumerate(axes)])
+        shape = tuple([axis.size for axis in axes])
+        return stack([lax.broadcast_in_dim(axis, shape, (k,)) for k, axis in enumerate(axes)])
+
+
+def _range(given: Any) -> Array:
+    """start:stop:step as `arange`; with an imaginary step nj, n numbers from start to stop, both included."""
+    if not isinstance(given, slice) or given.stop is None:
+        raise InputError(f"a grid wants slices with an end, such as [0:3, 0:1:5j], got {given!r}")
+    start = 0 if given.start is None else given.start
+    if isinstance(given.step, complex):
+        return linspace(start, given.stop, int(abs(given.step)))  # type: ignore[no-any-return]
+    return arange(start, given.stop, 1 if given.step is None else given.step)
+
+
+#: mgrid[0:2, 0:3]: the components of each index of a grid, in one array of shape (2, 2, 3).
+#: Slices are those of `arange`, or with an imaginary step `linspace`.  Source: NumPy, `mgrid`.
+mgrid: Final = _Grid(sparse=False)
+#: ogrid[0:2, 0:3]: the same as a tuple of arrays with size 1 in every dimension but their own.
+ogrid: Final = _Grid(sparse=True)
+
+
+class _Concatenation:
+    """What `r_` and `c_` are: arrays, numbers and ranges joined.  A text before them says how, "axis,rank,first"."""
+
+    def __init__(self, axis: int, rank: int, first: int) -> None:
+        self._how = axis, rank, first
+
+    def __getitem__(self, key: Any) -> Array:
+        parts = key if isinstance(key, tuple) else (key,)
+        axis, rank, first = self._how
+        if parts and isinstance(parts[0], str):
+            axis, rank, first = _directions(parts[0], self._how)
+            parts = parts[1:]
+        if not parts:
+            raise InputError("r_ and c_ want one array, number or slice at least")
+        if any(isinstance(part, str) for part in parts):
+            raise InputError("r_ and c_ take a text as the first item only")
+        return concatenate([_raised(part, rank, first) for part in parts], axis)
+
+
+def _directions(text: str, default: tuple[int, int, int]) -> tuple[int, int, int]:
+    if text in ("r", "c"):
+        raise InputError(f"r_[{text!r}, …] makes a matrix, which xarr has not; r_['0,2', …] makes a row")
+    try:
+        given = [int(part) for part in text.split(",")]
+    except ValueError:
+        given = []
+    if not 1 <= len(given) <= 3:
+        raise InputError(f"r_ and c_ want 'axis', 'axis,rank' or 'axis,rank,first', got {text!r}")
+    return (*given, *default[len(given) :])  # type: ignore[return-value]
+
+
+def _raised(part: Any, rank: int, first: int) -> Array:
+    """A part with at least `rank` dimensions, its own from `first` on."""
+    array = _range(part) if isinstance(part, slice) else as_array(part)
+    missing = rank - array.ndim
+    if missing <= 0 and array.ndim:
+        return array
+    shape = array.shape or (1,)
+    missing = rank - len(shape)
+    if missing <= 0:
+        return lax.reshape(array, shape)
+    before = missing if first == -1 else min(first % rank if first < 0 else first, missing)
+    return lax.reshape(array, (*(1,) * before, *shape, *(1,) * (missing - before)))
+
+
+#: r_[1:4, 0, x]: ranges, numbers and vectors joined along the first dimension.  Source: NumPy, `r_`.
+r_: Final = _Concatenation(0, 1, -1)
+#: c_[x, y]: vectors as the columns of a matrix.  Source: NumPy, `c_`.
+c_: Final = _Concatenation(-1, 2, 0)
+
+
+class _Expression:
+    """What `s_` and `index_exp` are: an index as Python reads it."""
+
+    def __init__(self, as_tuple: bool) -> None:
+        self._as_tuple = as_tuple
+
+    def __getitem__(self, key: Any) -> Any:
+        return (key,) if self._as_tuple and not isinstance(key, tuple) else key
+
+
+#: x[s_[1:, ::2]] is x[1:, ::2].  Source: NumPy, `s_`.
+s_: Final = _Expression(as_tuple=False)
+#: The same, a tuple also for one item.
+index_exp: Final = _Expression(as_tuple=True)
+
+
+# --- parts of a matrix -------------------------------------------------------------------------------------------
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The index of the diagonal of an array with `ndim` dimensions of size `n`.  Source: NumPy."""
+    places = arange(integer("diag_indices", "n", n))
+    return tuple([places.copy() for _ in range(integer("diag_indices", "ndim", ndim))])
+
+
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
+    """`diag_indices` for an array.  Raises ShapeError unless it has 2 or more dimensions, of one size."""
+    shape = as_array(arr).shape
+    if len(shape) < 2 or len(set(shape)) > 1:
+        raise ShapeError(f"diag_indices_from: wanted 2 or more dimensions of one size, got {shape}")
+    return diag_indices(shape[0], len(shape))
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The index of what `tril` keeps of an array of shape (n, m): on and below diagonal `k`.  Source: NumPy."""
+    return _triangle("tril_indices", n, k, m, lambda below: below)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The index of what `triu` keeps of an array of shape (n, m): on and above diagonal `k`.  Source: NumPy."""
+    return _triangle("triu_indices", n, integer("triu_indices", "k", k) - 1, m, np.logical_not)
+
+
+def _triangle(name: str, n: int, k: int, m: int | None, chosen: Callable[[Any], Any]) -> tuple[Array, Array]:
+    rows, columns = (integer(name, "a size", size) for size in (n, n if m is None else m))
+    found = np.nonzero(chosen(np.tri(rows, columns, integer(name, "k", k), dtype=bool)))
+    return asarray(found[0]), asarray(found[1])
+
+
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+    """`tril_indices` for a matrix.  Raises ShapeError for another rank."""
+    rows, columns = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+    """`triu_indices` for a matrix.  Raises ShapeError for another rank."""
+    rows, columns = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def _matrix_shape(name: str, arr: ArrayLike) -> Ints:
+    shape = as_array(arr).shape
+    if len(shape) != 2:
+        raise ShapeError(f"{name}: wanted a matrix, got shape {shape}")
+    return shape
+
+
+def mask_indices(n: int, mask_func: Callable[..., Array], k: Any = 0) -> tuple[Array, ...]:
+    """Where mask_func(ones((n, n)), k) differs from 0, for example for `xarr.triu`.  Source: NumPy."""
+    return nonzero(mask_func(ones((n, n), dtype="int64"), k))
+
+
+# --- flat indices ------------------------------------------------------------------------------------------------
+
+
+def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negative: bool = False) -> Array:
+    """Integers in [0, size) as int64."""
+    if as_array(given).dtype not in INTEGER:
+        raise DTypeError(f"{name}: wanted integers, got {as_array(given).dtype}")
+    item = places_of(name, given, from_end=negative)
+    found = settled_places(item, axis, size, mode, None if item.array is None else item.array._backend)
+    found = lax.convert_element_type(found, "int64")
+    found = found if found.shape == item.shape else lax.reshape(found, item.shape)
+    return lax.clamp(np.int64(0), found, np.int64(max(size - 1, 0))) if mode is Mode.CLIP else found
+
+
+def _check_order(name: str, order: str) -> None:
+    if order not in ("C", "F"):
+        raise ValueRangeError(f"{name}: wanted order 'C' (last dimension fastest) or 'F', got {order!r}")
+
+
+def _steps(shape: Ints, order: str) -> Ints:
+    """How far apart in the flattened array neighbours along each dimension are."""
+    if order == "F":
+        return tuple([prod(shape[:dim]) for dim in range(len(shape))])
+    return tuple([prod(shape[dim + 1 :]) for dim in range(len(shape))])
+
+
+def unravel_index(indices: ArrayLike, shape: Any, order: str = "C") -> tuple[Array, ...]:
+    """Indices into a flattened array as indices into an array of `shape`, an int64 array for each dimension.
+
+    order: "C", the last dimension runs fastest, or "F", the first.  Raises IndexingError (NumPy: ValueError)
+    for what is not in [0, size), DTypeError for floats.  Source: NumPy, `unravel_index`.
+    """
+    _check_order("unravel_index", order)
+    sizes = check_sizes(tuple(shape) if isinstance(shape, list | tuple) else (shape,))
+    flat = _places("unravel_index", indices, 0, prod(sizes), Mode.ERROR)
+    rows = zip(sizes, _steps(sizes, order), strict=True)
+    return tuple([lax.rem(lax.div(flat, max(step, 1)), max(size, 1)) for size, step in rows])
+
+
+def ravel_multi_index(
+    multi_index: Sequence[ArrayLike], dims: Any, mode: str | Sequence[str] = "raise", order: str = "C"
+) -> Array:
+    """Indices into an array of shape `dims`, one array for each dimension, as indices into the flattened array.
+
+    mode: "raise", "wrap" or "clip", or one for each dimension; none counts from the end.
+    Raises IndexingError (NumPy: ValueError), ShapeError for another number of arrays, BroadcastError, DTypeError.
+    Source: NumPy, `ravel_multi_index`.
+    """
+    _check_order("ravel_multi_index", order)
+    sizes = check_sizes(tuple(dims) if isinstance(dims, list | tuple) else (dims,))
+    given = list(multi_index)
+    modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
+    if not len(given) == len(sizes) == len(modes):
+        raise ShapeError(
+            f"ravel_multi_index: wanted an array of integers for each of {len(sizes)} dimensions, got {len(given)}"
+            f" and {len(modes)} modes"
+        )
+    rows = enumerate(zip(given, sizes, modes, strict=True))
+    places = [_places("ravel_multi_index", each, k, size, Mode.of(one)) for k, (each, size, one) in rows]
+    spread = broadcasted("ravel_multi_index", *places)
+    terms = [lax.mul(each, step) for each, step in zip(spread, _steps(sizes, order), strict=True)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = lax.add(total, term)
+    return total

@@ -1,0 +1,174 @@
+"""Functions that change elements of an array.
+
+As `x[i] = v` does, they make the Array that they are given show another value, and change no other Array; they
+return None, as NumPy's.  With `inplace=False` they leave it and return the new Array instead, as jax.numpy's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xarr import indexing, lax
+from xarr.errors import InputError, ShapeError
+from xarr.functions._arguments import truth
+from xarr.functions._core import as_array, broadcasted
+from xarr.functions.indexing_functions import along, compress, with_size
+from xarr.indexing.arrays import settled_places
+from xarr.indexing.bounds import Mode
+from xarr.indexing.flat import flattened, put as put_flat, repeated
+from xarr.indexing.items import places_of
+from xarr.indexing.values import converted, fitted
+from xarr.lax.core import ArrayLike, flag
+from xarr.lazy import Handle
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["extract", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
+
+
+def _given(name: str, arr: ArrayLike, inplace: bool) -> Array:
+    """The array to change.  InputError for what is no Array unless a new one is asked for."""
+    if flag(name, "inplace", inplace) and not isinstance(arr, Handle):
+        raise InputError(
+            f"{name}: wanted an xarr Array to change, got {type(arr).__name__}; inplace=False returns a new one"
+        )
+    return as_array(arr)
+
+
+def _done(array: Array, result: Array, inplace: bool) -> Array | None:
+    if not inplace:
+        return result
+    array._show(result)
+    return None
+
+
+def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: str = "raise", *, inplace: bool = True) -> Array | None:
+    """a.flat[ind] = v, where v is repeated or cut to as many elements as there are indices.
+
+    mode: as in `take`.  Raises IndexingError.  Source: NumPy, `put`.
+    """
+    array = _given("put", a, inplace)
+    return _done(array, put_flat(array, ind, v, Mode.of(mode)), inplace)
+
+
+def put_along_axis(
+    arr: Any,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    *,
+    inplace: bool = True,
+    mode: str | None = None,
+) -> Array | None:
+    """arr[i, indices[i, j, k], k] = values[i, j, k], for axis 1; of places named twice the last value stays.
+
+    indices: integers of the rank of `arr`, broadcast to its other dimensions.  values: broadcast to the indices.
+    With axis None `arr` is flattened for it.  mode: as in `x.at[…].set`.
+
+    Raises IndexingError, AxisError, ShapeError, BroadcastError.  Source: NumPy, `put_along_axis`.
+    """
+    array, wanted = _given("put_along_axis", arr, inplace), Mode.of(mode)
+    flat, dim = along("put_along_axis", array, as_array(indices), axis)
+    item = places_of("put_along_axis", indices)
+    places = settled_places(item, dim, flat.shape[dim], wanted, array._backend)
+    like = lax.full(with_size(flat.shape, dim, 1), False, bool)
+    spread, _ = broadcasted("put_along_axis", places, like)
+    if with_size(spread.shape, dim, 1) != like.shape:
+        raise ShapeError(
+            f"put_along_axis: wanted indices that broadcast to shape {array.shape} beside axis {axis}, got "
+            f"{item.shape}"
+        )
+    new = fitted(flat, values, spread.shape)
+    if not new.size or not flat.size:
+        return _done(array, array.copy(), inplace)
+    others = tuple([each for each in range(flat.ndim) if each != dim])
+    found = lax.scatter(
+        flat,
+        spread,
+        new,
+        lax.ScatterDimensionNumbers((), (dim,), (dim,), others, others),
+        mode="clip" if wanted is Mode.CLIP else None,
+        index_vector_dim=flat.ndim,
+    )
+    return _done(array, lax.reshape(found, array.shape), inplace)
+
+
+def place(arr: Any, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array | None:
+    """The elements where `mask` holds become those of `vals` in turn, which are repeated if they are too few.
+
+    mask: as many elements as `arr`.  Raises ShapeError for another number, or for no `vals`.
+    Source: NumPy, `place`.
+    """
+    array = _given("place", arr, inplace)
+    chosen, new = _flat_mask("place", array, mask), _flat_values("place", array, vals)
+    order = lax.sub(lax.cumsum(lax.convert_element_type(chosen, "int64")), 1)
+    return _done(array, _selected(array, chosen, new, order), inplace)
+
+
+def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike, *, inplace: bool = True) -> Array | None:
+    """a.flat[i] = values[i % size of values] for each i where `mask` holds.
+
+    mask: as many elements as `a`.  Raises ShapeError for another number, or for no values.
+    Source: NumPy, `putmask`.
+    """
+    array = _given("putmask", a, inplace)
+    chosen, new = _flat_mask("putmask", array, mask), _flat_values("putmask", array, values)
+    return _done(array, _selected(array, chosen, new, lax.iota("int64", array.size)), inplace)
+
+
+def _flat_mask(name: str, array: Array, mask: ArrayLike) -> Array:
+    found = truth(mask)
+    if found.size != array.size:
+        raise ShapeError(
+            f"{name}: wanted a mask with as many elements as the array of shape {array.shape}, got {found.shape}"
+        )
+    return flattened(found)
+
+
+def _flat_values(name: str, array: Array, values: ArrayLike) -> Array:
+    found = converted(array, values)
+    if not found.size:
+        raise ShapeError(f"{name}: wanted one value at least, got none")
+    return flattened(found)
+
+
+def _selected(array: Array, chosen: Array, new: Array, order: Array) -> Array:
+    """The elements of `new` in `order`, over and over, where a flat mask holds."""
+    turns = lax.rem(lax.max(order, lax.full_like(order, 0)), lax.full_like(order, new.size))
+    spread = lax.take(new, turns, 0)
+    found = lax.select(chosen, spread, flattened(array))
+    return lax.reshape(found, array.shape)
+
+
+def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array | None:
+    """a[i, i, …, i] = val, where the elements of `val` follow one another down the diagonal, over and over.
+
+    a: at least 2 dimensions, of one size if there are more.  wrap: in a tall matrix the diagonal begins anew one
+    row below its end.  Raises ShapeError.  Source: NumPy, `fill_diagonal`.
+    """
+    array = _given("fill_diagonal", a, inplace)
+    if array.ndim < 2 or (array.ndim > 2 and len(set(array.shape)) > 1):
+        raise ShapeError(
+            f"fill_diagonal: wanted a matrix, or an array with more dimensions of one size, got {array.shape}"
+        )
+    step, end = array.shape[1] + 1, array.size
+    if array.ndim > 2:
+        step = 1 + sum([array.shape[0] ** power for power in range(1, array.ndim)])
+    elif not flag("fill_diagonal", "wrap", wrap):
+        end = min(end, array.shape[1] ** 2)
+    flat = flattened(array)
+    count = len(range(0, end, step))
+    if count:
+        new = _flat_values("fill_diagonal", array, val)
+        flat = indexing.update(flat, slice(0, end, step), repeated(new, count))
+    return _done(array, lax.reshape(flat, array.shape), inplace)
+
+
+def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
+    """The elements of `arr` where `condition`, of the same number of elements, holds.
+
+    Raises as `compress`, which this is of both flattened.  Source: NumPy, `extract`.
+    """
+    chosen = truth(condition)
+    return compress(lax.reshape(chosen, (chosen.size,)), arr)

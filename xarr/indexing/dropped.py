@@ -1,0 +1,64 @@
+"""The warning for an update whose result the statement that made it throws away, `x.at[0].set(1)`.
+
+Such a statement is compiled to a call and, right after it, POP_TOP.  Where a call is not followed by that, nothing
+is watched.  Where it is, a weak reference to the result tells when it dies, and it was dropped if it dies at that
+very instruction: one that was kept, say by `list.extend(map(x.at[0].set, values))`, does not.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dis import opmap
+from functools import lru_cache
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
+
+from xarr.errors import DroppedUpdateWarning
+from xarr.ir.source import Source
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+_POP_TOP: Final = opmap["POP_TOP"]
+_CACHE: Final = opmap.get("CACHE", 0)
+#: The references, by identity, which live as long as what they refer to.
+_watched: Final[dict[int, ref[Any]]] = {}
+
+
+@lru_cache(maxsize=4096)
+def _pop_after(code: CodeType, offset: int) -> int | None:
+    """The offset of the POP_TOP that follows the instruction at `offset`, None if another one does."""
+    instructions = code.co_code
+    following = offset + 2
+    while following < len(instructions) and instructions[following] == _CACHE:
+        following += 2
+    is_pop = following < len(instructions) and instructions[following] == _POP_TOP
+    return following if is_pop else None
+
+
+def warn_if_dropped(found: Array, caller: FrameType) -> None:
+    """DroppedUpdateWarning, at the line of `caller`, if the statement that it is at drops `found`."""
+    popped = _pop_after(caller.f_code, caller.f_lasti)
+    if popped is not None:
+        reference = ref(found, _warning_at(caller.f_code, caller.f_lasti, popped))
+        _watched[id(reference)] = reference
+
+
+def _warning_at(code: CodeType, call: int, popped: int) -> Callable[[ref[Any]], None]:
+    def gone(reference: ref[Any]) -> None:
+        _watched.pop(id(reference), None)
+        frame = sys._getframe(1)
+        if frame.f_code is code and frame.f_lasti == popped:
+            place = Source(code, call)
+            warnings.warn_explicit(
+                f"the result of an update is dropped, and the array is as it was: at[…] returns a new array; "
+                f"write x = x.at[i].set(v), or x[i] = v\n{place}",
+                DroppedUpdateWarning,
+                place.filename,
+                place.line,
+            )
+
+    return gone

@@ -1,0 +1,80 @@
+"""An array as if it had one dimension, in row-major order: `x.flat` and `x.put`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from xarr import indexing, lax
+from xarr.errors import ShapeError
+from xarr.indexing.arrays import write_arrays
+from xarr.indexing.bounds import Mode
+from xarr.indexing.items import places_of
+from xarr.indexing.layout import Layout, layout_of
+from xarr.indexing.values import converted
+from xarr.lax.core import ArrayLike
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def flattened(array: Array) -> Array:
+    """All elements in one dimension."""
+    return lax.reshape(array, (array.size,))
+
+
+def repeated(values: Array, count: int) -> Array:
+    """The first `count` elements of `values`, flattened and repeated over and over."""
+    flat = flattened(values)
+    if flat.size == 1:
+        return lax.broadcast_in_dim(lax.reshape(flat, ()), (count,), ())
+    if flat.size >= count:
+        return lax.slice_in_dim(flat, 0, count)
+    turns = lax.rem(lax.iota("int64", count), lax.full((count,), flat.size, "int64"))
+    return lax.take(flat, turns, 0)
+
+
+def put(array: Array, indices: ArrayLike, values: ArrayLike, mode: Mode) -> Array:
+    """`array` with array.flat[indices] = values, which are repeated or cut to the number of indices."""
+    new, flat = converted(array, values), flattened(array)
+    item = places_of("put", indices, from_end=mode is not Mode.CLIP)
+    place = layout_of([item], flat.shape, mode)
+    assert isinstance(place, Layout)
+    if new.size:
+        spread = lax.reshape(repeated(new, prod(item.shape)), item.shape)
+        flat = write_arrays(flat, place, spread, None, mode)
+    return lax.reshape(flat, array.shape)
+
+
+class Flat:
+    """`x.flat`: its elements in order.  Reading it makes new Arrays, `x.flat[i] = v` makes x show a new value.
+
+    Values that are fewer than the elements they are for are repeated, more are cut off, as in NumPy.
+    """
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __len__(self) -> int:
+        return self._array.size
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(flattened(self._array))
+
+    def __getitem__(self, index: Any) -> Array:
+        return indexing.read(flattened(self._array), index)
+
+    def __setitem__(self, index: Any, value: ArrayLike) -> None:
+        flat, new = flattened(self._array), converted(self._array, value)
+        wanted = indexing.read(flat, index)
+        if wanted.size and not new.size:
+            raise ShapeError(f"x.flat: wanted one value at least for {wanted.size} elements, got none")
+        spread = lax.reshape(repeated(new, wanted.size), wanted.shape) if wanted.size else wanted
+        found = indexing.update(flat, index, spread)
+        self._array._show(lax.reshape(found, self._array.shape))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return flattened(self._array).__array__(dtype, copy)

@@ -1,0 +1,82 @@
+"""Methods of Array that take, find and change elements: each is the function of the same name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from xarr.errors import ShapeError
+from xarr.functions import (
+    indexing_functions as functions,
+    searching_functions as searching,
+    sorting_functions as sorting,
+)
+from xarr.indexing import update
+from xarr.indexing.bounds import Mode
+from xarr.indexing.flat import Flat, put
+from xarr.lax.core import ArrayLike
+from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lazy import Handle
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+class IndexingMethods(Handle):
+    """The part of Array that is about elements at given places."""
+
+    __slots__ = ()
+
+    def _array(self) -> Array:
+        return cast("Array", self)
+
+    @property
+    def flat(self) -> Flat:
+        """The elements in order as if there were one dimension; `x.flat[i] = v` and `x.flat = v` change x."""
+        refuse_dynamic("x.flat", self, "lax.reshape")
+        return Flat(self._array())
+
+    @flat.setter
+    def flat(self, values: ArrayLike) -> None:
+        self.flat[:] = values
+
+    def fill(self, value: ArrayLike) -> None:
+        """x[...] = value, for a scalar."""
+        refuse_dynamic("x.fill", self, "lax.full_like")
+        if getattr(value, "shape", ()) or isinstance(value, list | tuple):
+            raise ShapeError(f"fill: wanted a scalar, got {value!r}; x[...] = v takes arrays")
+        self._show(update(self._array(), ..., value))
+
+    def put(self, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
+        """x.flat[indices] = values, which are repeated or cut; `mode` as in `xarr.take`."""
+        refuse_dynamic("x.put", self, "lax.scatter")
+        self._show(put(self._array(), indices, values, Mode.of(mode)))
+
+    def sort(
+        self,
+        axis: int = -1,
+        kind: str | None = None,
+        order: None = None,
+        *,
+        stable: bool | None = None,
+        descending: bool = False,
+    ) -> None:
+        """x[...] = xarr.sort(x, axis): returns None, as NumPy's; `xarr.sort` leaves x as it is."""
+        self._show(sorting.sort(self, axis, kind, order, stable=stable, descending=descending))
+
+    def take(
+        self, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str = "raise"
+    ) -> Array:
+        """The slices at `indices` along `axis`, or elements of the flattened array."""
+        return functions.take(self, indices, axis, out, mode)
+
+    def compress(self, condition: ArrayLike, axis: int | None = None, out: None = None) -> Array:
+        """The slices along `axis` for which a vector of bools holds."""
+        return functions.compress(condition, self, axis, out)
+
+    def choose(self, choices: ArrayLike, out: None = None, mode: str = "raise") -> Array:
+        """choices[x[i]][i] for each index i."""
+        return functions.choose(self, choices, out, mode)
+
+    def nonzero(self) -> tuple[Array, ...]:
+        """Where elements differ from 0: the indices for each dimension."""
+        return searching.nonzero(self)
