@@ -243,7 +243,8 @@ def _median(array: Array, axis: int, keepdims: bool) -> Array:
     if array.dtype in BOOL | INTEGER:
         return found
     unknown = any_of(lax.ne(array, array), axis=axis, keepdims=True)
-    return where(unknown, float("nan"), found)
+    result: Array = where(unknown, float("nan"), found)
+    return result
 
 
 _STATISTICS: Final[dict[str, Callable[..., Array]]] = {
