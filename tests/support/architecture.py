@@ -49,6 +49,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "linalg.*",
         "make_explicit",
         "doctor",
+        "einops_backend",
         "stablehlo",
         "random",
         "random.*",
