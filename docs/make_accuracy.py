@@ -63,7 +63,8 @@ For the same key, integers and bits are those of `jax.random`, and so are the co
 function of one uniform number lie within 2 ULP of the larger of the number and 1, but for `lognormal`, `pareto`,
 `logistic`, `triangular` (4), `weibull_min` (6) and `cauchy` (8). These are made of several, and may
 lie further apart, in the same ULP. "Found" is the largest distance among 120 (of vectors) to 15,000 numbers of
-float32 and as many of float64. Which candidates are accepted, and so which random bits are used, was the same in all of them.
+float32 and as many of float64. Which candidates are accepted, and so which random bits are used, was the same in
+all of them.
 """
 
 _WALD: Final = """\
