@@ -21,7 +21,7 @@ BAD_VALUES: dict[str, tuple[Any, type[XarrError], str]] = {
         r"Python objects \(NoneType, int\) cannot be computed with",
     ),
     "dict": ({"a": 1}, InputError, r"Python objects \(dict\)"),
-    "None": (None, InputError, r"Python objects \(NoneType\)"),
+    "None": (None, InputError, "None is no array; wanted an array, a number or a list of numbers"),
     "set": ({1, 2}, InputError, r"Python objects \(set\)"),
     "generator": ((i for i in range(3)), InputError, r"Python objects \(generator\)"),
     "ragged list": ([[1, 2], [3]], InputError, r"ragged list is no array: .* got \[\[1, 2\], \[3\]\]"),

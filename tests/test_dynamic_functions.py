@@ -29,6 +29,13 @@ _OTHERS = {
     "result_type",
     "linspace",
     "empty_like",
+    "array2string",
+    "array_repr",
+    "array_str",
+    "common_type",
+    "min_scalar_type",
+    "mintypecode",
+    "printoptions",
 }
 #: Arguments after the first for functions that need them.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from xarr.errors import (
     BackendError,
     ConfigError,
     DonationError,
+    EndlessCallError,
     InputError,
     RecompilationWarning,
     TracedValueError,
@@ -378,3 +380,114 @@ def test_only_arrays_can_be_donated() -> None:
     host = np.ones(2)
     for result in twice(step, host, 3):
         assert_same(result, np.full(2, 3.0))
+
+
+# --- arguments that are no arrays, calls without an end ------------------------------------------------
+
+
+def test_none_is_a_container_without_leaves() -> None:
+    jitted = xarr.jit(lambda x, y: y * 2 if x is None else x + y)
+    for _ in range(2):
+        assert [float(jitted(None, 2.0)), float(jitted(1.0, 2.0))] == [4.0, 3.0]
+        assert float(jitted(None, 3.0)) == 6.0
+    assert len(jitted.signatures) == 2
+    assert xarr.jit(lambda y: (None, y))(2.0)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x, y: x + y, r"for \+: 'NoneType' and 'Array'"),
+        (lambda x, y: y - x, "for -: 'Array' and 'NoneType'"),
+        (lambda x, y: xarr.maximum(x, y), "None is no array; wanted an array, a number or a list"),
+    ],
+    ids=["left", "right", "function"],
+)
+@pytest.mark.parametrize("y", [2.0, np.ones(3)], ids=["number", "array"])
+def test_computing_with_none_names_no_class_that_nobody_knows(function: Any, message: str, y: Any) -> None:
+    with pytest.raises(TypeError, match=message):
+        xarr.jit(function)(None, y)
+
+
+def test_what_stands_for_a_number_calls_itself_an_array() -> None:
+    with pytest.raises(AttributeError, match="'Array' object has no attribute 'foo'"):
+        xarr.jit(lambda x: x.foo)(2.0)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize(
+    "function",
+    [xarr.sin, xarr.sum, xarr.lax.sin, lambda x: xarr.add(x, x)],
+    ids=["sin", "sum", "lax.sin", "add"],
+)
+@pytest.mark.parametrize("items", [(1.0, 2.0), (np.ones(2), np.zeros(2))], ids=["numbers", "arrays"])
+def test_a_list_that_jit_takes_apart(function: Any, kind: type[Any], items: tuple[Any, ...]) -> None:
+    jitted = xarr.jit(lambda x: function(x))
+    with pytest.raises(
+        TracedValueError, match=f"wanted an array, got a {kind.__name__} of 2 that holds traced"
+    ):
+        jitted(kind(items))
+    wanted = function(np.asarray(items))
+    assert np.allclose(np.asarray(jitted(np.asarray(items))), np.asarray(wanted))
+    assert np.allclose(
+        np.asarray(xarr.jit(lambda x: function(xarr.asarray(x)))(kind(items))), np.asarray(wanted)
+    )
+
+
+def test_a_bound_method_shows_the_function_and_the_object() -> None:
+    @dataclass
+    class Model:
+        weight: Any
+
+        @xarr.jit
+        def scaled(self, x: Any) -> Any:
+            return self.weight * x
+
+    assert repr(Model(2.0).scaled) == "<jitted scaled: 0 signatures, 0 compilations> of " + repr(Model(2.0))
+
+
+def test_a_list_of_known_numbers_is_an_array_everywhere() -> None:
+    assert np.allclose(np.asarray(xarr.jit(lambda: xarr.sin([1.0, 2.0]))()), np.sin([1.0, 2.0]))
+
+
+def endless(x: Any) -> Any:
+    return jitted_endless(x) + 1
+
+
+def anew(x: Any) -> Any:
+    return xarr.jit(anew)(x) + 1
+
+
+def growing(x: Any) -> Any:
+    return jitted_growing(xarr.concatenate([x, x]))
+
+
+def counted(x: Any, count: int) -> Any:
+    return x if count == 0 else jitted_counted(x, count - 1) * 2
+
+
+jitted_endless, jitted_growing = xarr.jit(endless), xarr.jit(growing)
+jitted_counted = xarr.jit(counted, static_argnums=1)
+
+
+@pytest.mark.parametrize("function", [endless, anew, growing], ids=lambda f: f.__name__)
+def test_a_jitted_function_that_calls_itself_without_end(function: Any) -> None:
+    for _ in range(2):
+        with pytest.raises(
+            EndlessCallError, match=f"{function.__name__} calls itself without an end: .* calls"
+        ):
+            xarr.jit(function)(np.ones(2))
+    assert_same(xarr.jit(lambda x: x + 1)(np.ones(2)), np.full(2, 2.0))
+
+
+def test_a_recursion_that_a_static_argument_ends() -> None:
+    assert_same(jitted_counted(np.ones(2), 6), np.full(2, 64.0))
+
+
+def test_recursion_outside_of_jitted_functions_is_pythons_own_error() -> None:
+    def own(x: Any) -> Any:
+        return own(x) + 1
+
+    with pytest.raises(RecursionError) as caught:
+        xarr.jit(own)(np.ones(2))
+    assert not isinstance(caught.value, EndlessCallError)

@@ -18,6 +18,7 @@ from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.types import TensorType
+from xarr_numpy import engine
 
 STATES = [("THREE_FRY", 2), ("PHILOX", 2), ("PHILOX", 3), ("DEFAULT", 2), ("DEFAULT", 3)]
 SHAPES: list[tuple[int, ...]] = [
@@ -64,6 +65,31 @@ def test_the_reference_backend_agrees(algorithm: str, length: int) -> None:
         slow = [np.asarray(part) for part in lax.rng_bit_generator(start, (3, 2), np.uint16, algorithm)]
     for got, expected in zip(lax.rng_bit_generator(start, (3, 2), np.uint16, algorithm), slow, strict=True):
         assert_same(got, expected)
+
+
+@pytest.mark.parametrize("fusion", ["off", "tiles", *["compiled"] * engine.available()])
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+@pytest.mark.parametrize(("algorithm", "length"), [("THREE_FRY", 2), ("PHILOX", 3)])
+def test_every_engine_draws_the_bits_of_xla(algorithm: str, length: int, dtype: str, fusion: str) -> None:
+    """More than one tile of them, and a last one that is not full."""
+    start = np.array([2**64 - 1, 2**64 - 2, 2**64 - 1][:length], np.uint64)
+    for shape in ((70_001,), (2, 35_003), (35_003, 2)):
+        wanted = run_stablehlo(generator(algorithm, length, dtype, shape).to_text(), start)
+        with xarr.config(fusion=fusion):
+            got = [np.asarray(part) for part in lax.rng_bit_generator(start, shape, dtype, algorithm)]
+        for mine, expected in zip(got, wanted, strict=True):
+            assert_same(mine, expected)
+
+
+@pytest.mark.parametrize("algorithm", ["THREE_FRY", "PHILOX"])
+def test_bits_are_one_loop_where_loops_are_compiled(algorithm: str) -> None:
+    def bits(state: Any) -> Any:
+        return lax.rng_bit_generator(state, (10**6,), np.uint32, algorithm)[1]
+
+    with xarr.config(fusion="compiled") if engine.available() else pytest.skip("wants llvmlite"):
+        fused = str(xarr.lower(bits, np.array([1, 2], np.uint64)).stage("fused"))
+    assert "call @threefry2x32(" not in fused and "call @philox4x32(" not in fused
+    assert {"THREE_FRY": "@threefry2x32_bits", "PHILOX": "@philox4x32_pair"}[algorithm] in fused
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float32", "float64", "float16"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dis
 import gc
 import os
 import signal
+import sys
 import threading
 import time
+import weakref
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -224,11 +228,115 @@ def test_work_that_was_taken_back_is_not_done_later() -> None:
     worker = workers._Worker()
     done: list[int] = []
     for number in range(2000):
-        worker.start(lambda number=number: done.append(number))  # type: ignore[misc]
-        worker.finish([])
+        task = workers._Task(lambda number=number: done.append(number), None)  # type: ignore[misc]
+        worker.begin(task)
+        task.settle()
         seen = list(done)
-    worker.start(lambda: done.append(-1))
+    worker.begin(workers._Task(lambda: done.append(-1), None))
     while -1 not in done:
         pass
-    worker.finish([])
     assert done == [*seen, -1] and len(set(done)) == len(done)
+
+
+def test_what_was_taken_back_holds_no_memory() -> None:
+    memory = Memory()
+    gone = weakref.ref(memory)
+    task = workers._Task(lambda: None, memory)
+    task.settle()
+    del memory
+    assert gone() is None
+
+
+class Memory:
+    """Something to be referred to weakly."""
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at one of the places of `workers` where CPython looks for signals in this thread.
+
+    These are the beginning of a function, the end of each call, and each jump back.
+    """
+
+    def __init__(self, place: int) -> None:
+        self.left = place
+        self.after_call: set[int] = set()
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> Interrupt | None:
+        if frame.f_code.co_filename != workers.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "call":
+            self.place()
+        if event == "opcode":
+            name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+            if id(frame) in self.after_call or name.startswith("JUMP_BACKWARD"):
+                self.place()
+            self.after_call.discard(id(frame))
+            if name.startswith("CALL"):
+                self.after_call.add(id(frame))
+        return self
+
+    def place(self) -> None:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+
+
+class Phase:
+    """Threads look for the memory that they work on until the caller has left, or seems to wait for them."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory, self.caller = weakref.ref(memory), threading.get_ident()
+        self.began, self.left, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.lost: list[int] = []
+
+    def __call__(self, buffers: int, begin: int, end: int) -> None:
+        if threading.get_ident() == self.caller:
+            self.began.wait(60)
+        elif not self.began.is_set():
+            self.began.set()
+            self.left.wait(0.01)
+            if self.memory() is None:
+                self.lost.append(begin)
+            self.ended.set()
+
+
+def interrupted_at(place: int) -> bool:
+    """Whether there is such a place; checks that no thread works on memory that is gone."""
+    memory = Memory()
+    phase = Phase(memory)
+    sys.settrace(Interrupt(place))
+    try:
+        workers.run(phase, 0, 10**6, 1, held=memory)
+        was_interrupted = False
+    except KeyboardInterrupt:
+        was_interrupted = True
+    finally:
+        sys.settrace(None)
+        del memory
+        phase.left.set()
+    assert not phase.began.is_set() or phase.ended.wait(60)
+    assert not phase.lost
+    return was_interrupted
+
+
+def check_that_all_threads_work() -> None:
+    together = threading.Barrier(2, timeout=60)
+    workers.run(lambda *_: together.wait(), 0, 2, 10**6)
+
+
+def test_an_interrupt_anywhere_leaves_no_thread_on_memory_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workers, "count", lambda: 2)
+    monkeypatch.setattr(workers, "_pool", workers._Pool())
+    before = sys.gettrace()
+    try:
+        place = 0
+        while interrupted_at(place):
+            if place % 10 == 0:
+                check_that_all_threads_work()
+            place += 1
+    finally:
+        sys.settrace(before)
+    assert place > 50

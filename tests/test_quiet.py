@@ -1,5 +1,7 @@
 """Programs of NumPy calls warn of nothing, and leave NumPy's settings as they were."""
 
+import subprocess
+import sys
 import threading
 import warnings
 from contextvars import ContextVar
@@ -16,7 +18,7 @@ ZEROS = np.zeros(3, np.float32)
 
 @pytest.mark.parametrize(
     "variable",
-    [getattr(quiet.umath, "_extobj_contextvar", None), None, ContextVar("other"), "no variable"],
+    [quiet.numpy_variable(), None, ContextVar("other"), "no variable"],
     ids=["NumPy's", "none", "an empty one", "something else"],
 )
 def test_switches(variable: object) -> None:
@@ -36,7 +38,31 @@ def test_switches(variable: object) -> None:
 
 
 def test_numpy_has_the_variable() -> None:
-    assert isinstance(quiet.umath._extobj_contextvar, ContextVar), "np.errstate is used, which is slower"
+    assert isinstance(quiet.numpy_variable(), ContextVar), "np.errstate is used, which is slower"
+
+
+@pytest.mark.parametrize("lost", ["np._core", "np._core.umath", "np._core.umath._extobj_contextvar"])
+def test_a_numpy_without_its_private_names(lost: str) -> None:
+    code = f"""
+import numpy as np
+zeros = np.zeros(3, np.float32)
+del {lost}
+import xarr
+from xarr_numpy import blas, quiet
+assert quiet.numpy_variable() is None
+assert np.isnan((xarr.asarray(zeros) / zeros).evaluate()[0])
+before = np.geterr()
+state = quiet.quiet()
+assert set(np.geterr().values()) == {{"ignore"}}
+quiet.loud(state)
+assert np.geterr() == before
+if {lost!r} == "np._core":
+    assert not blas.can_be_held()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_programs_warn_of_nothing_and_restore() -> None:

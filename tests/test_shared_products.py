@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from collections.abc import Callable, Iterator
 from itertools import permutations
 from typing import Any
 
@@ -83,6 +86,47 @@ def test_blas_has_its_threads_again_after_sharing() -> None:
         blas.share(work, 1000, 2**20)
     assert {threads for threads, _ in seen} == {1}
     assert count() == before
+
+
+@pytest.fixture
+def two_threads() -> Iterator[Callable[[], int]]:
+    """BLAS with two threads; how to ask for their number."""
+    functions = blas._functions()
+    if functions is None:
+        pytest.skip("NumPy's BLAS has no function for the number of its threads")
+    set_threads, get_threads = functions
+    before = get_threads()
+    set_threads(2)
+    yield get_threads
+    set_threads(before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
+def test_a_process_forked_while_blas_is_held_has_its_threads(two_threads: Callable[[], int]) -> None:
+    held, forked = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with blas.one_thread():
+            held.set()
+            forked.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(60)
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        counts = [two_threads()]
+        with blas.one_thread():
+            counts.append(two_threads())
+        counts.append(two_threads())
+        os._exit(0 if counts == [2, 1, 2] else 1)
+    _, status = os.waitpid(child, 0)
+    held_here = two_threads()
+    forked.set()
+    holder.join(60)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert (held_here, two_threads()) == (1, 2)
 
 
 def test_operands_that_blas_takes_are_not_copied() -> None:

@@ -11,12 +11,15 @@ from typing import Any
 import jax
 import numpy as np
 from jax._src.interpreters import mlir
-from jax._src.lib import xla_client
+from jax._src.lib import lapack, xla_client
 from jax._src.lib.mlir import ir
 from jax.extend.backend import get_backend
 
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_enable_x64", True)
+
+# XLA calls LAPACK through pointers that are null until somebody has asked for one of its functions.
+lapack.prepare_lapack_call("potrf", np.dtype(np.float32))
 
 Array = np.ndarray[Any, Any]
 

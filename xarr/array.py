@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr import backend as backends, indexing, lazy
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, canonical
+from xarr import backend as backends, display, indexing, lazy, numpy_protocols
+from xarr.dtypes import COMPLEX, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
+    _dlpack,
     elementwise_functions as elementwise,
     linear_algebra_functions as linear_algebra,
     manipulation_functions as manipulation,
@@ -19,6 +20,7 @@ from xarr.functions import (
     sorting_functions as sorting,
     statistical_functions as statistical,
 )
+from xarr.functions._arguments import backend_of
 from xarr.indexing.at import At
 from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
@@ -129,9 +131,13 @@ class Array(IndexingMethods):
 
     @property
     def device(self) -> str:
-        """The device it lives on, by the Array API standard."""
+        """Where it lives, as `device=` takes it, by the Array API standard.
+
+        That is the name of the device, or of the backend where the device alone would mean another one.
+        """
         owner = backends.default() if self._backend is None else self._backend
-        return owner.devices()[0]
+        name = owner.devices()[0]
+        return name if backend_of(name) is owner else owner.name
 
     @property
     def layout(self) -> Layout | None:
@@ -219,16 +225,10 @@ class Array(IndexingMethods):
         return bool(np.any(np.asarray(self == value)))
 
     def __repr__(self) -> str:
-        kind = f"dtype={self.dtype.name}" + ("" if self.backend == "numpy" else f", backend={self.backend}")
-        type = self._node.tensor_type
-        if self._node.traced:
-            return f"Array(<traced {type.short()}>, {kind})"
-        if type.dynamic:
-            kind = f"type={type.short()}, live shape={np.asarray(self).shape}, {kind}"
-        elif not self.size and self.shape != (0,):
-            return f"Array([], shape={self.shape}, {kind})"
-        values = np.array2string(np.asarray(self), separator=", ", prefix="Array(")
-        return f"Array({values}, {kind})"
+        return display.text(self)
+
+    def _repr_html_(self) -> str:
+        return display.html(self)
 
     def __str__(self) -> str:
         return repr(self) if self._node.traced or self._node.tensor_type.dynamic else str(np.asarray(self))
@@ -246,10 +246,14 @@ class Array(IndexingMethods):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Any:
         if any(hasattr(other, "__array_ufunc__") and not _is_operand(other) for other in inputs):
             return NotImplemented
-        function = _UFUNCS.get(ufunc)
-        if method != "__call__" or function is None or options:
-            raise InputError(_ufunc_refusal(ufunc, method, options))
-        return function(*inputs)
+        return numpy_protocols.ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        if not all(issubclass(kind, (Handle, np.ndarray, np.generic)) for kind in types):
+            return NotImplemented
+        return numpy_protocols.function(function, args, kwargs)
 
     def __dlpack__(
         self,
@@ -259,18 +263,14 @@ class Array(IndexingMethods):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        if self.dtype in EXTENDED_FLOAT:
-            raise BufferError(
-                f"NumPy does not exchange {self.dtype} by DLPack: give x.astype('float32'), or the bits by "
-                "xarr.lax.bitcast_convert_type"
-            )
-        host = lazy.to_host(self)
-        if max_version is None or max_version[0] < 1:
-            host = host.copy()  # protocols before 1.0 cannot say "read-only"
-        return host.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        """A capsule with the value, computed if need be, in the memory of the CPU.
+
+        See `xarr.functions._dlpack.exported` for what is lent and what is copied.
+        """
+        return _dlpack.exported(lazy.to_host(self), stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return lazy.to_host(self).__dlpack_device__()
+        return _dlpack.CPU
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._node.tensor_type.dynamic:
@@ -292,8 +292,16 @@ class Array(IndexingMethods):
         return lazy.moved(self, backends.get(backend))
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
-        """The array itself for its own device; a device name or backend name otherwise."""
-        return self.copy() if device in (self.device, self.backend) else self.to(device)
+        """The same values on a device, given by its name or that of a backend.
+
+        Raises BackendError for an unknown name, InputError for a `stream`, which no device here has.
+        Source: Array API, `to_device`.
+        """
+        if stream is not None:
+            raise InputError(
+                f"to_device: wanted stream=None, as {self.device} has no streams, got {stream!r}"
+            )
+        return self.copy() if device == self.device else lazy.moved(self, backend_of(device))
 
     def astype(self, dtype: DTypeLike, copy: bool = True) -> Array:
         """Converted to `dtype`.  `copy=False` returns the array itself if nothing changes."""
@@ -525,44 +533,6 @@ class Array(IndexingMethods):
     def imag(self) -> Array:
         """Imaginary part."""
         return elementwise.imag(self)
-
-
-#: By the function itself, since ufuncs of others may have the names of NumPy's.
-_UFUNCS: Final[dict[np.ufunc, Callable[..., Any]]] = {
-    getattr(np, name): function
-    for name, function in (vars(elementwise) | vars(linear_algebra)).items()
-    if isinstance(getattr(np, name, None), np.ufunc) and callable(function)
-}
-#: What to write for a method of a ufunc, and for an argument of one.
-_INSTEAD_OF_METHODS: Final = {
-    "add.reduce": "xarr.sum(x, axis=0)",
-    "multiply.reduce": "xarr.prod(x, axis=0)",
-    "maximum.reduce": "xarr.max(x, axis=0)",
-    "minimum.reduce": "xarr.min(x, axis=0)",
-    "logical_and.reduce": "xarr.all(x, axis=0)",
-    "logical_or.reduce": "xarr.any(x, axis=0)",
-    "add.accumulate": "xarr.cumulative_sum(x)",
-    "multiply.accumulate": "xarr.cumulative_prod(x)",
-}
-_INSTEAD_OF_OPTIONS: Final = {
-    "out": "an xarr array is never written to, nor into a NumPy array: write n = n + x for n += x, or "
-    "n += np.asarray(x) to write into n",
-    "where": "xarr.where(condition, x, y) chooses element by element",
-    "dtype": "x.astype(dtype) converts",
-}
-
-
-def _ufunc_refusal(ufunc: np.ufunc, method: str, options: Mapping[str, object]) -> str:
-    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    called = f"np.{name}" if getattr(np, ufunc.__name__, None) is ufunc else f"the ufunc {name}"
-    if method == "__call__" and ufunc in _UFUNCS:
-        fixes = [_INSTEAD_OF_OPTIONS[option] for option in options if option in _INSTEAD_OF_OPTIONS]
-        return "; ".join([f"{called} on xarr arrays takes no {', '.join(options)}", *fixes])
-    fix = _INSTEAD_OF_METHODS.get(name)
-    return (
-        f"{called} does not take xarr arrays; {f'use {fix}, or ' if fix else ''}give it np.asarray(x) "
-        "for a result of NumPy's"
-    )
 
 
 def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:

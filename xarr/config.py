@@ -10,6 +10,8 @@
 | jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
 | fusion | XARR_FUSION | auto, compiled, tiles, off: whether groups of ops run as one, and by which engine | auto |
 | kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled loops are kept on disk, in `$XARR_CACHE_DIR` | on |
+| debug_nans | XARR_DEBUG_NANS | True, False: NotANumberError where an op makes a NaN of numbers | False |
+| debug_overflow | XARR_DEBUG_OVERFLOW | True, False: NumberOverflowError where an op makes an infinity | False |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
 
 Other variables whose names begin with XARR_ are most likely misspelled: UnknownVariableWarning says so at import.
@@ -87,6 +89,8 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "jit_warn_compilations": _Option(20, _positive),
     "fusion": _Option("auto", _one_of("auto", "compiled", "tiles", "off")),
     "kernel_cache": _Option("on", _one_of("on", "off")),
+    "debug_nans": _Option(False, _flag),
+    "debug_overflow": _Option(False, _flag),
     "verify_graphs": _Option(False, _flag),
 }
 
@@ -152,6 +156,8 @@ class Config:
     jit_warn_compilations: int
     fusion: str
     kernel_cache: str
+    debug_nans: bool
+    debug_overflow: bool
     verify_graphs: bool
 
     def __init__(self) -> None:
@@ -184,6 +190,13 @@ class Config:
 
     def __repr__(self) -> str:
         return "\n".join(["xarr.config", *(f"  {name} = {getattr(self, name)!r}" for name in _OPTIONS)])
+
+    def debugging(self) -> bool:
+        """Whether what ops make is checked, so that they run one by one; asked before every evaluation."""
+        settings, overrides = self._global, self._overrides.get()
+        if not overrides:
+            return settings["debug_nans"] or settings["debug_overflow"]  # type: ignore[no-any-return]
+        return bool(self.debug_nans or self.debug_overflow)
 
     def snapshot(self) -> dict[str, Any]:
         """The global values, for `restore`."""

@@ -5,6 +5,8 @@ working.  Messages follow one pattern: the op as the user wrote it, the label of
 constraint where there is one, what was wanted, what was got, and a fix that works.
 """
 
+import numpy as np
+
 
 def counted(number: int, noun: str) -> str:
     """A number of things in a message: `1 element`, `2 elements`, `2 entries`."""
@@ -52,6 +54,10 @@ class TracedValueError(XarrError, TypeError):
     """The value of a traced array was asked for; it has none until the graph runs."""
 
 
+class EndlessCallError(XarrError, RecursionError):
+    """A jitted function calls itself, in what is recorded, without coming to an end."""
+
+
 class DonationError(XarrError, RuntimeError):
     """The value of an Array was asked for that a jitted function was given for good."""
 
@@ -62,6 +68,22 @@ class BackendError(XarrError, RuntimeError):
 
 class EvaluationError(XarrError, RuntimeError):
     """A backend failed while running a graph; names the source line that built the node."""
+
+
+class LinAlgError(XarrError, np.linalg.LinAlgError):
+    """A matrix is singular, not positive definite, or an iteration did not converge."""
+
+
+class MatrixShapeError(ShapeError, LinAlgError):
+    """Shapes of which `xarr.linalg` makes nothing, for which NumPy raises its LinAlgError."""
+
+
+class NotANumberError(XarrError, FloatingPointError):
+    """Under `config.debug_nans`, an op made a NaN of numbers."""
+
+
+class NumberOverflowError(XarrError, FloatingPointError):
+    """Under `config.debug_overflow`, an op made an infinity of finite numbers."""
 
 
 class ParseError(XarrError, ValueError):

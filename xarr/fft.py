@@ -229,7 +229,7 @@ def _to_real(name: str, a: ArrayLike, plan: Plan, norm: str | None, out: object)
     array = _one_by_one(array, lax.FftType.IFFT, groups, norm)
     array = _fitted(array, axes[-1], length // 2 + 1)
     found = _transformed(array, lax.FftType.IRFFT, axes[-1:], (length,), norm)
-    return converted(found, _FLOAT16) if is_half else found
+    return converted(found, _FLOAT16) if is_half and not leading else found
 
 
 def _some(name: str, plan: Plan, array: Array) -> tuple[Ints | None, Ints]:

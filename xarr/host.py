@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.dtypes import ANY, BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, check_fits, default_of, info
-from xarr.errors import DTypeError, InputError, ValueRangeError
+from xarr.errors import DTypeError, InputError, TracedValueError, ValueRangeError
 
 HostArray = np.ndarray[Any, Any]
 
@@ -79,10 +79,26 @@ def _as_numpy(value: Any, copy: bool | None) -> HostArray:
         return np.array(found, subok=False) if copy else found
     except OverflowError as error:
         raise InputError(f"a number in {_shown(value)} is too large for any element type") from error
+    except TracedValueError as error:
+        raise _without_values(value, error) from None
     except ValueError as error:
         raise InputError(
             f"a ragged list is no array: wanted sequences of equal length at each level, got {_shown(value)}"
         ) from error
+
+
+def _without_values(value: Any, error: TracedValueError) -> TracedValueError:
+    """The error for a list that holds arrays of a traced function, whose values NumPy has asked for."""
+    if not isinstance(value, list | tuple):
+        return error
+    kind = type(value).__name__
+    places = str(error).partition("\n")[2]
+    return TracedValueError(
+        f"wanted an array, got a {kind} of {len(value)} that holds traced arrays or numbers: xarr.asarray(values) "
+        f"makes an array of it, xarr.stack(values) joins arrays of one shape. A {kind} that is an argument of a "
+        "jitted function is taken apart, and each of its elements is an argument of its own; to give the "
+        f"function one array, call it with np.asarray(values)\n{places}"
+    )
 
 
 _DEFAULTS = {np.dtype(np.float64): float, np.dtype(np.complex128): complex}
@@ -152,6 +168,8 @@ def _refuse(value: Any, found: HostArray) -> None:
         raise InputError(f"dates and durations are no array elements, got {found.dtype}; use .astype(int)")
     if found.dtype.kind != "O":
         raise DTypeError(f"{found.dtype} is not an element type of xarr; {_way_out(found.dtype)}")
+    if value is None:
+        raise InputError("None is no array; wanted an array, a number or a list of numbers")
     kinds = sorted({type(item).__name__ for item in found.reshape(-1)[:100]})
     if isinstance(value, np.ndarray) and kinds and set(kinds) <= {"bool", "int", "float", "complex"}:
         kind = max(kinds, key=[each.__name__ for each in SCALARS].index)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, failed_node
+from xarr.checked import run_checked
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
 from xarr.config import current as config
@@ -248,7 +249,7 @@ def _computed(handle: Handle) -> Node:
     node = handle._node
     if node.value is None:
         backend = handle._backend or backends.default()
-        if not _run_few(node, backend):
+        if config.debugging() or not _run_few(node, backend):
             _run([node], backend)
     return node
 
@@ -275,6 +276,9 @@ _lock: Final = threading.RLock()
 
 
 def _run(roots: list[Node], backend: AbstractBackend, label: str | None = None) -> None:
+    if config.debugging():
+        run_checked(roots, backend, _run_part)
+        return
     with _lock:
         order = order_of(roots)
         parts = [(order, roots)] if len(order) <= LONGEST else parts_of(order, roots)

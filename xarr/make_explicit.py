@@ -364,6 +364,15 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
         f"transpose_a={op.transpose_a != 'NO_TRANSPOSE'}, conjugate_a={op.transpose_a == 'ADJOINT'}, "
         f"unit_diagonal={op.unit_diagonal})"
     ),
+    ops.Check: lambda op, node, x, f: f"lax.linalg.check({x[0]}, {x[1]}, {op.message!r})",
+    ops.Eig: lambda op, node, x, f: f"lax.linalg.geev({x[0]}, {op.compute_left}, {op.compute_right})",
+    ops.Eigh: lambda op, node, x, f: f"lax.linalg.syevd({x[0]}, {op.lower}, {op.compute_v})",
+    ops.Geqrf: lambda op, node, x, f: f"lax.linalg.geqrf({x[0]})",
+    ops.HouseholderProduct: lambda op, node, x, f: f"lax.linalg.householder_product({x[0]}, {x[1]})",
+    ops.LogDeterminant: lambda op, node, x, f: f"lax.linalg.slogdet({x[0]})",
+    ops.Lu: lambda op, node, x, f: f"lax.linalg.getrf({x[0]})",
+    ops.Solve: lambda op, node, x, f: f"lax.linalg.solve({x[0]}, {x[1]})",
+    ops.Svd: lambda op, node, x, f: f"lax.linalg.gesdd({x[0]}, {op.full_matrices}, {op.compute_uv})",
     ops.Fft: lambda op, node, x, f: f"lax.fft({x[0]}, {op.fft_type!r}, {op.fft_length})",
     ops.BatchNormTraining: _batch_norm,
     ops.BatchNormInference: _batch_norm,

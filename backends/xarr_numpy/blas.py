@@ -8,6 +8,7 @@ function for; where NumPy brings another BLAS nothing is split.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,15 +25,19 @@ _PATTERNS: Final = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_
 _PER_ELEMENT: Final = 16
 
 _lock: Final = threading.Lock()
-_holders = 0
-_threads_before = 1
+_holders: Final[set[object]] = set()
+#: The threads of BLAS when the first of them came; 0 if none ever did.
+_threads_before = 0
 
 
 @cache
 def _functions() -> tuple[Callable[[int], object], Callable[[], int]] | None:
-    """How to set and ask for the number of threads of NumPy's BLAS."""
+    """How to set and ask for the number of threads of NumPy's BLAS; None where it cannot be done."""
     # Symbols of the libraries that an extension module was linked with are found through it.
-    library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+    module = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+    if module is None:
+        return None
+    library = ctypes.CDLL(module.__file__)
     for pattern in _PATTERNS:
         found = [
             getattr(library, pattern.format(name), None) for name in ("set_num_threads", "get_num_threads")
@@ -51,22 +56,41 @@ def can_be_held() -> bool:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Hold BLAS to one thread; for the whole process, since it knows no other way."""
-    global _holders, _threads_before
+    global _threads_before
     functions = _functions()
     assert functions is not None
     set_threads, get_threads = functions
-    with _lock:
-        if not _holders:
-            _threads_before = get_threads()
-            set_threads(1)
-        _holders += 1
+    holder = object()
     try:
+        with _lock:
+            if not _holders:
+                _threads_before = get_threads()
+            _holders.add(holder)
+            set_threads(1)
         yield
     finally:
         with _lock:
-            _holders -= 1
-            if not _holders:
-                set_threads(_threads_before)
+            try:
+                _holders.discard(holder)
+            finally:  # Ctrl-C may come in between
+                if not _holders and _threads_before:
+                    set_threads(_threads_before)
+
+
+def _in_child() -> None:
+    """Give BLAS its threads back in a forked process: of the threads that held it, none is there."""
+    try:
+        if _holders:
+            _holders.clear()
+            functions = _functions()
+            assert functions is not None, "it was held"
+            functions[0](_threads_before)
+    finally:
+        _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)
 
 
 def is_worth_sharing(pieces: int, multiplications: int) -> bool:

@@ -1,12 +1,12 @@
-"""Random bits: Threefry as one scalar function of compiled loops, or over tiles that stay in the cache.
+"""Random bits: ciphers as one scalar function of compiled loops, or over tiles that stay in the cache.
 
-The graph of Threefry runs like any other; written here are only the fast ways of the same arithmetic.
+Their graphs run like any other; written here are only the fast ways of the same arithmetic.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +14,17 @@ import numpy as np
 
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr.ir.op import operation
-from xarr.ir.ops.ciphers import THREEFRY_PARITY, THREEFRY_ROTATIONS, U32, U64, is_cipher, threefry_graph
+from xarr.ir.op import Op, operation
+from xarr.ir.ops.ciphers import (
+    PHILOX_MULTIPLIERS,
+    PHILOX_WEYL,
+    THREEFRY_PARITY,
+    THREEFRY_ROTATIONS,
+    U32,
+    U64,
+    philox_graph,
+    threefry_graph,
+)
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.process_rng import draw
 from xarr_numpy import workers
@@ -32,16 +41,27 @@ DType = np.dtype[Any]
 
 #: Elements at a time: three arrays of them fit a second-level cache.
 _TILE: Final = 2**15
+#: The same for Philox, which needs six, twice as wide.
+_PHILOX_TILE: Final = 2**13
 #: Passes over a tile, of about a tenth of a loop's turn each; a thread hands Python's lock over at each.
 _COST: Final = 10
+#: How many transcendental functions a cipher takes as long as.
+WEIGHT: Final = 14
 
 
-def is_threefry(node: Node) -> bool:
-    """Whether a node is a call of the cipher."""
-    if not is_cipher(node.op) or len(node.operands) != 4:
-        return False
-    assert isinstance(node.op, ops.Call)
-    return node.op.computation == threefry_graph(node.operands[-1].shape)
+def cipher_of(node: Node) -> str | None:
+    """The cipher that a node is a call of: "threefry2x32" or "philox4x32", if it is one."""
+    if not isinstance(node.op, ops.Call) or not node.operands:
+        return None
+    made = _GRAPHS.get((node.op.computation.name, len(node.operands)))
+    is_one = made is not None and node.op.computation == made(node.operands[-1].shape)
+    return node.op.computation.name if is_one else None
+
+
+_GRAPHS: Final[dict[tuple[str, int], Callable[[Ints], Graph]]] = {
+    ("threefry2x32", 4): threefry_graph,
+    ("philox4x32", 6): philox_graph,
+}
 
 
 # --- element by element ------------------------------------------------------------------------------
@@ -51,7 +71,8 @@ def is_threefry(node: Node) -> bool:
 class ThreefryBits(Elementwise):
     """What Threefry gives for a key and a counter, four uint32 operands, element by element.
 
-    form: "first" or "second" of its two words, their "xor", or both "joined" to a uint64.
+    form: "first" or "second" of its two words, their "xor", or both "joined" to a uint64, of which the first
+    is the high half, the low one if "swapped".
 
     Made in front of the fusing stage only, so that the cipher is a part of the loops that use it.
     """
@@ -61,26 +82,53 @@ class ThreefryBits(Elementwise):
     lax_name = "threefry2x32_bits"
     accepts = frozenset({U32})
     arity = 4
+    weight = WEIGHT
 
     def result_dtype(self, dtype: DType) -> DType:
-        return U64 if self.form == "joined" else dtype
+        return U64 if self.form in ("joined", "swapped") else dtype
 
     def assembly(self, node: Node, printer: Printer) -> str:
         target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
         return f'{target} {{backend_config = "{self.form}"}} : {printer.signature(node)}'
 
 
+@operation
+class PhiloxPair(Elementwise):
+    """Two of the four words that Philox gives for a key and a counter, six uint32 operands, as a uint64.
+
+    index: 0 for the first two, 1 for the others.
+
+    Made in front of the fusing stage only, as ThreefryBits.
+    """
+
+    index: int
+    name = "xarr.philox4x32_pair"
+    lax_name = "philox4x32_pair"
+    accepts = frozenset({U32})
+    arity = 6
+    weight = WEIGHT
+
+    def result_dtype(self, dtype: DType) -> DType:
+        return U64
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
+        return f'{target} {{backend_config = "{self.index}"}} : {printer.signature(node)}'
+
+
 def by_words(graph: Graph, least: int) -> Graph:
-    """`graph` with Threefry on at least so many elements as two operations, one for each word.
+    """`graph` with ciphers worth `least` costly operations as two operations, one for each result.
 
     For loops that compute what both have in common once.
     """
 
-    def replacement(node: Node) -> tuple[Node, str] | None:
-        found = _word(node)
-        if found is None or _size(found[0]) < least:
+    def replacement(node: Node) -> tuple[Node, Op] | None:
+        found = _result(node)
+        if found is None or _size(found[0]) * WEIGHT < least:
             return None
-        return found[0], ("first", "second")[found[1]]
+        if cipher_of(found[0]) == "philox4x32":
+            return found[0], PhiloxPair(found[1])
+        return found[0], ThreefryBits(("first", "second")[found[1]])
 
     return _replaced(graph, replacement)
 
@@ -90,22 +138,21 @@ def by_pairs(graph: Graph) -> Graph:
     uses = Counter(operand for node in graph.nodes for operand in node.operands)
     uses.update(graph.results)
 
-    def replacement(node: Node) -> tuple[Node, str] | None:
+    def replacement(node: Node) -> tuple[Node, Op] | None:
         found = _pair(node)
         if found is None or uses[found[0]] != 2 or any(uses[word] != 1 for word in found[1]):
             return None
-        return found[0], "xor" if isinstance(node.op, ops.Xor) else "joined"
+        joined = "joined" if _result(found[1][0]) == (found[0], 0) else "swapped"
+        return found[0], ThreefryBits("xor" if isinstance(node.op, ops.Xor) else joined)
 
     return _replaced(graph, replacement)
 
 
-def _replaced(graph: Graph, replacement: Callable[[Node], tuple[Node, str] | None]) -> Graph:
+def _replaced(graph: Graph, replacement: Callable[[Node], tuple[Node, Op] | None]) -> Graph:
     new: dict[Node, Node] = {}
     for node in graph.nodes:
         found = replacement(node)
-        operands, op = (
-            (node.operands, node.op) if found is None else (found[0].operands, ThreefryBits(found[1]))
-        )
+        operands, op = (node.operands, node.op) if found is None else (found[0].operands, found[1])
         operands = tuple(new.get(operand, operand) for operand in operands)
         if op is not node.op or any(a is not b for a, b in zip(operands, node.operands, strict=True)):
             new[node] = node.rebuilt(operands, op)
@@ -114,9 +161,9 @@ def _replaced(graph: Graph, replacement: Callable[[Node], tuple[Node, str] | Non
     return Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name)
 
 
-def _word(node: Node) -> tuple[Node, int] | None:
-    """The call of Threefry that a node takes a word of, and which one."""
-    if not isinstance(node.op, ops.GetTupleElement) or not is_threefry(node.operands[0]):
+def _result(node: Node) -> tuple[Node, int] | None:
+    """The call of a cipher that a node takes a result of, and which one."""
+    if not isinstance(node.op, ops.GetTupleElement) or cipher_of(node.operands[0]) is None:
         return None
     return node.operands[0], node.op.index
 
@@ -133,11 +180,11 @@ def _pair(node: Node) -> tuple[Node, tuple[Node, Node]] | None:
         first, second = wide.operands[0], low.operands[0]
     else:
         return None
-    both = [_word(each) for each in (first, second)]
+    both = [_result(each) for each in (first, second)]
     if both[0] is None or both[1] is None or both[0][0] is not both[1][0]:
         return None
-    numbers = (both[0][1], both[1][1])
-    return (both[0][0], (first, second)) if numbers == (0, 1) else None
+    is_threefry = cipher_of(both[0][0]) == "threefry2x32"
+    return (both[0][0], (first, second)) if is_threefry and both[0][1] != both[1][1] else None
 
 
 def _is_full_of(number: int, node: Node) -> bool:
@@ -168,15 +215,16 @@ def threefry2x32(shape: Ints, key0: Array, key1: Array, x0: Array, x1: Array) ->
 def threefry_bits(form: str, key0: Array, key1: Array, x0: Array, x1: Array) -> Array:
     """One of the forms of ThreefryBits.  The operands broadcast to each other."""
     shape = np.broadcast_shapes(*map(np.shape, (key0, key1, x0, x1)))
-    result = pool.empty(shape, U64 if form == "joined" else U32)
+    result = pool.empty(shape, U64 if form in ("joined", "swapped") else U32)
     flat = result.reshape(-1)
 
     def write(tile: slice, x0: Array, x1: Array) -> None:
         if form == "xor":
             np.bitwise_xor(x0, x1, out=flat[tile])
-        elif form == "joined":
-            np.left_shift(x0, U64.type(32), out=flat[tile], dtype=U64)
-            np.bitwise_or(flat[tile], x1, out=flat[tile])
+        elif form in ("joined", "swapped"):
+            high, low = (x0, x1) if form == "joined" else (x1, x0)
+            np.left_shift(high, U64.type(32), out=flat[tile], dtype=U64)
+            np.bitwise_or(flat[tile], low, out=flat[tile])
         else:
             flat[tile] = x0 if form == "first" else x1
 
@@ -227,6 +275,58 @@ def _encrypt(key0: Array, key1: Array, x0: Array, x1: Array, scratch: Array) -> 
         np.add(x1, keys[(step + 2) % 3] + np.uint32(step + 1), out=x1)
 
 
+def philox4x32(shape: Ints, *operands: Array) -> tuple[Array, Array]:
+    """Two pairs of words for each counter.
+
+    The operands, two of the key and four of the counter, broadcast to `shape`.
+    """
+    results = pool.empty(shape, U64), pool.empty(shape, U64)
+    pairs = [result.reshape(-1) for result in results]
+    key, counter = ([_flat(operand, shape) for operand in part] for part in (operands[:2], operands[2:]))
+    size = prod(shape)
+
+    def tiles(_: int, begin: int, end: int) -> None:
+        rooms = np.empty((6, min(_PHILOX_TILE, size)), U64)
+        with np.errstate(all="ignore"):
+            for number in range(begin, end):
+                tile = slice(number * _PHILOX_TILE, min((number + 1) * _PHILOX_TILE, size))
+                words = [room[: tile.stop - tile.start] for room in rooms]
+                for word, start in zip(words, counter, strict=False):
+                    np.copyto(word, start[tile])
+                x0, x1, x2, x3 = _scramble([each[tile] for each in key], words)
+                for pair, low, high in ((pairs[0], x0, x1), (pairs[1], x2, x3)):
+                    np.left_shift(high, U64.type(32), out=pair[tile])
+                    np.bitwise_or(pair[tile], low, out=pair[tile])
+
+    workers.run(tiles, 0, -(-size // _PHILOX_TILE), _PHILOX_TILE * _COST)
+    return results
+
+
+def _scramble(keys: Sequence[Array], words: Sequence[Array]) -> Sequence[Array]:
+    """Philox on words of 32 bits, each in a uint64; the last two arrays are room for products."""
+    # One element is as good as many where all are the same, and faster to combine.
+    keys = [key[:1] if key.strides == (0,) else key for key in keys]
+    x0, x1, x2, x3, first, second = words
+    for step in range(10):
+        if step:
+            keys = [key + U32.type(more) for key, more in zip(keys, PHILOX_WEYL, strict=True)]
+        np.multiply(x0, U64.type(PHILOX_MULTIPLIERS[0]), out=first)
+        np.multiply(x2, U64.type(PHILOX_MULTIPLIERS[1]), out=second)
+        wide = [key.astype(U64) for key in keys]
+        for target, product, own, key in ((x0, second, x1, wide[0]), (x2, first, x3, wide[1])):
+            np.right_shift(product, U64.type(32), out=target)
+            np.bitwise_xor(target, own, out=target)
+            np.bitwise_xor(target, key, out=target)
+        np.bitwise_and(second, U64.type(0xFFFFFFFF), out=x1)
+        np.bitwise_and(first, U64.type(0xFFFFFFFF), out=x3)
+    return x0, x1, x2, x3
+
+
+def philox_pair(index: int, *operands: Array) -> Array:
+    """The pair `index` of those.  The operands broadcast to each other."""
+    return philox4x32(np.broadcast_shapes(*map(np.shape, operands)), *operands)[index]
+
+
 def _rng(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Rng)
     a, b, _ = node.operands
@@ -235,14 +335,23 @@ def _rng(emitter: Emitter, node: Node) -> str:
 
 def _threefry_bits(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ThreefryBits)
-    # Operands may be thin: the function broadcasts, and some have the whole shape.
+    return f"threefry_bits({node.op.form!r}, {_operands(emitter, node)})"
+
+
+def _philox_pair(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, PhiloxPair)
+    return f"philox_pair({node.op.index}, {_operands(emitter, node)})"
+
+
+def _operands(emitter: Emitter, node: Node) -> str:
+    # They may be thin: the function broadcasts, and some have the whole shape.
     if all(operand in emitter.thin for operand in node.operands):
-        operands = [emitter.full(operand) for operand in node.operands]
-    else:
-        operands = [emitter.names[operand] for operand in node.operands]
-    return f"threefry_bits({node.op.form!r}, {', '.join(operands)})"
+        return ", ".join(emitter.full(operand) for operand in node.operands)
+    return ", ".join(emitter.names[operand] for operand in node.operands)
 
 
-SCOPE: Final[dict[str, Any]] = {"draw": draw, "threefry2x32": threefry2x32, "threefry_bits": threefry_bits}
+SCOPE: Final[dict[str, Any]] = {
+    f.__name__: f for f in (draw, threefry2x32, threefry_bits, philox4x32, philox_pair)
+}
 
-ROWS: Final[Rows] = {ops.Rng: _rng, ThreefryBits: _threefry_bits}
+ROWS: Final[Rows] = {ops.Rng: _rng, ThreefryBits: _threefry_bits, PhiloxPair: _philox_pair}

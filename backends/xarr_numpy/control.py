@@ -21,7 +21,7 @@ from xarr.ir.ops.fusion import written_over
 from xarr.ir.types import TensorType
 from xarr.progress import ProgressBar
 from xarr_numpy import engine
-from xarr_numpy.ciphers import is_threefry
+from xarr_numpy.ciphers import cipher_of
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
@@ -176,9 +176,10 @@ def _barrier(emitter: Emitter, node: Node) -> str:
 
 def _call(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Call)
-    if not emitter.lanes and is_threefry(node):
+    cipher = None if emitter.lanes else cipher_of(node)
+    if cipher:
         words = ", ".join(emitter.names[operand] for operand in node.operands)
-        return f"threefry2x32({node.operands[0].shape}, {words})"
+        return f"{cipher}({node.operands[0].shape}, {words})"
     function = emitter.function(node.op.computation, bar=emitter.bar)
     return _packed(node, f"{function}({_names(emitter, node.operands)})")
 

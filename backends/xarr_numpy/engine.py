@@ -21,7 +21,7 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
-from xarr_numpy.ciphers import by_pairs, by_words, is_threefry
+from xarr_numpy.ciphers import by_pairs, by_words, cipher_of
 
 #: Element operations that take NumPy longer than the compiler takes to make a loop of them.
 WORTH_COMPILING: Final = 2**22
@@ -42,7 +42,9 @@ _MODULES: Final = {
     "compiled": "xarr_numpy.compiled.kernel",
     "loops": "xarr_numpy.compiled.loop_kernel",
     "repeated": "xarr_numpy.compiled.repeated",
+    "replay": "xarr_numpy.compiled.builtin_replay",
     "sequential": "xarr_numpy.compiled.sequential",
+    "straight": "xarr_numpy.compiled.straight",
     "tiles": "xarr_numpy.tiles",
 }
 
@@ -118,16 +120,22 @@ def _kernel(fusion: ops.Fusion, engine: str) -> Any:
 
 
 def replay(graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
-    """A function that does what `recipe` says, for a graph that is one compiled group over its parameters."""
-    groups = [(node.op, node.operands) for node in graph.nodes if isinstance(node.op, ops.Fusion)]
-    others = [node for node in graph.nodes if not isinstance(node.op, ops.Fusion | ops.GetTupleElement)]
-    if len(groups) != 1 or others or chosen() != "compiled" or not set(graph.results) <= set(graph.nodes):
+    """A function that does what `recipe` says, for a graph that is made of compiled kernels of little work."""
+    if chosen() != "compiled":
         return None
-    ((group, operands),) = groups
-    sources = [graph.parameters.index(operand) for operand in operands]
-    numbers = [node.op.index if isinstance(node.op, ops.GetTupleElement) else 0 for node in graph.results]
-    found: Callable[..., Any] | None = kernel(group).replay(recipe, sources, [numbers[k] for k in places])
+    program = _module("straight").straight(graph, _runs)
+    found: Callable[..., Any] | None = program and _module("replay").function(recipe, program, places)
     return found
+
+
+def _runs(node: Node) -> tuple[Any, int] | None:
+    """What runs a node as one function without Python, and the steps of a loop; None if nothing does."""
+    if isinstance(node.op, ops.Fusion):
+        return kernel(node.op), 1
+    if not isinstance(node.op, ops.NativeWhile) or node.op.progress is not None:
+        return None
+    steps = known_steps(node)
+    return None if steps is None else (loop_kernel(node.op), steps)
 
 
 def sequential(computation: Graph, steps: int) -> bool:
@@ -167,7 +175,7 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
         op = node.op
         if isinstance(op, ops.While) and _runs_natively(node, least, inner, hot):
             op = ops.NativeWhile(op.cond, op.body, op.progress, str(_plan(_bare(op)).describe()))
-        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and not is_threefry(node):
+        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and cipher_of(node) is None:
             op = map_graphs(op, lambda body: _fused(body, inner, hot))
             if isinstance(node.op, ops.While) and isinstance(op, ops.While):
                 op = _repeating(node.op, op) or op

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy._core import umath
 
 #: `state = quiet()` switches warnings off, for this thread or task; `loud(state)` sets them as they were.
 Switches = tuple[Callable[[], Any], Callable[[Any], None]]
@@ -29,6 +28,12 @@ def switches(variable: object) -> Switches:
     return partial(variable.set, silence), variable.reset
 
 
+def numpy_variable() -> object:
+    """NumPy's context variable; None if it is not where NumPy 2 has it, since its place is private."""
+    umath = getattr(getattr(np, "_core", None), "umath", None)
+    return getattr(umath, "_extobj_contextvar", None)
+
+
 def _enter() -> np.errstate:
     state = np.errstate(all="ignore")
     state.__enter__()
@@ -39,6 +44,6 @@ def _leave(state: np.errstate) -> None:
     state.__exit__(None, None, None)
 
 
-_switches: Final = switches(getattr(umath, "_extobj_contextvar", None))
+_switches: Final = switches(numpy_variable())
 quiet: Final = _switches[0]
 loud: Final = _switches[1]

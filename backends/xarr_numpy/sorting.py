@@ -49,10 +49,18 @@ def _sort_one(x: Array, axis: int) -> Array:
     if x.dtype in EXTENDED_FLOAT:
         return taken((x,), stable_order([np.moveaxis(_with_nan_last(x), axis, -1)]), axis)[0]
     found = np.sort(x, axis=axis)
-    # NumPy's fastest sort is not stable, which shows only among equal elements with different bits.
-    if x.dtype in FLOAT and ((found == 0) | np.isnan(found)).any():
-        return np.sort(x, axis=axis, kind="stable")
+    if x.dtype in FLOAT:
+        rows, ordered = np.moveaxis(x, axis, -1), np.moveaxis(found, axis, -1)
+        # NumPy's fastest sort is not stable, which shows only among equal elements with different bits.
+        for of_many_bits in (_is_zero, np.isnan):
+            places = of_many_bits(ordered)
+            if places.any():
+                ordered[places] = rows[of_many_bits(rows)]
     return found
+
+
+def _is_zero(x: Array) -> Array:
+    return np.equal(x, 0)
 
 
 def _with_nan_last(x: Array) -> Array:

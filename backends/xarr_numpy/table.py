@@ -14,6 +14,7 @@ from xarr_numpy import (
     contraction,
     control,
     convolution,
+    factorisations,
     indexing,
     kernels,
     linear_algebra,
@@ -234,6 +235,7 @@ TABLE: Final[Rows] = {
     **control.ROWS,
     **ciphers.ROWS,
     **linear_algebra.ROWS,
+    **factorisations.ROWS,
 }
 
 #: What the written expressions can call.
@@ -248,4 +250,5 @@ SCOPE: Final[dict[str, Any]] = {
     **control.SCOPE,
     **ciphers.SCOPE,
     **linear_algebra.SCOPE,
+    **factorisations.SCOPE,
 }

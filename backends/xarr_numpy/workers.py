@@ -1,10 +1,18 @@
-"""Run the turns of a loop on several processors."""
+"""Run the turns of a loop on several processors.
+
+Python handles Ctrl-C between any two instructions of the main thread.  So whoever shares a loop waits for the
+threads whatever is raised meanwhile; and should the very waiting be interrupted, the threads themselves hold
+the memory and the machine code that they use, until they are done with the turns they have.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Final
 
 Phase = Callable[[int, int, int], object]
@@ -24,85 +32,104 @@ def count() -> int:
     return os.cpu_count() or 1
 
 
+class _Task:
+    """Work for one thread, which is done once or taken back."""
+
+    def __init__(self, work: Callable[[], None], held: object) -> None:
+        self._work: Callable[[], None] | None = work
+        self._held = held
+        #: Who came first, the thread or the caller.
+        self._first: dict[str, str] = {}
+        self._is_over = False
+        self._ending = threading.Lock()
+        self._ending.acquire()
+
+    def run(self) -> None:
+        if self._first.setdefault("by", "thread") != "thread":
+            return
+        try:
+            assert self._work is not None, "it was not taken back"
+            self._work()
+        finally:
+            self._is_over = True
+            self._ending.release()
+
+    def settle(self) -> None:
+        """Wait until it is done, or take it back: on a busy machine the thread may not have come to it.
+
+        May be called again where something was raised meanwhile.
+        """
+        if self._first.setdefault("by", "caller") == "caller":
+            self._work = self._held = None
+            return
+        while not self._is_over:
+            with self._ending:
+                pass
+
+
 class _Worker:
-    """A thread that waits for work."""
+    """A thread that does one task after the other."""
 
     def __init__(self) -> None:
-        self._wanted = threading.Lock()
-        self._done = threading.Lock()
-        self._wanted.acquire()
-        self._done.acquire()
-        self._guard = threading.Lock()
-        self._work: Callable[[], None] | None = None
-        #: Whether the thread was woken and has not looked for work since.
-        self._is_waking = False
-        self._is_working = False
+        self._tasks: SimpleQueue[_Task] = SimpleQueue()
+        self.begin = self._tasks.put
         threading.Thread(target=self._run, daemon=True, name="xarr").start()
-
-    def start(self, work: Callable[[], None]) -> None:
-        with self._guard:
-            self._work = work
-            if not self._is_waking:
-                self._is_waking = True
-                self._wanted.release()
-
-    def finish(self, failures: list[BaseException]) -> None:
-        """Wait until the work is done, or take it back: on a busy machine the thread may not have come to it.
-
-        What a signal raises meanwhile, as Ctrl-C does, joins `failures`: the thread still uses the caller's memory.
-        """
-        with self._guard:
-            if self._work is not None:
-                self._work = None
-                return
-        while self._is_working:
-            try:
-                self._done.acquire()
-            except BaseException as error:
-                failures.append(error)
 
     def _run(self) -> None:
         while True:
-            self._wanted.acquire()
-            with self._guard:
-                work, self._work, self._is_waking = self._work, None, False
-                self._is_working = work is not None
-                self._done.acquire(blocking=False)  # a `finish` that saw it done at once has left it free
-            if work is not None:
-                work()
-                self._is_working = False
-                self._done.release()
+            # No variable keeps the task, and the memory that it holds, while there is none.
+            self._tasks.get().run()
+
+
+class _User:
+    """Whoever uses the pool, for as long as this exists."""
 
 
 class _Pool:
     def __init__(self) -> None:
         self.process = os.getpid()
         self.workers = [_Worker() for _ in range(count() - 1)]
-        #: Whoever finds it taken works alone.
-        self.lock = threading.Lock()
+        self._lock = threading.Lock()
+        self._user: Callable[[], _User | None] = lambda: None
+
+    def take(self, user: _User) -> bool:
+        """Whether nobody else uses it."""
+        with self._lock:
+            if self._user() is not None:
+                return False
+            self._user = weakref.ref(user)
+            return True
 
 
 _pool: _Pool | None = None
 
 
 def run(
-    phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int = PIECES, least: int = 2
+    phase: Phase,
+    buffers: int,
+    extent: int,
+    cost: int,
+    pieces_each: int = PIECES,
+    least: int = 2,
+    held: object = None,
 ) -> None:
     """Run all turns of a phase, whose turns compute `cost` elements each.
 
     Each thread gets about `pieces_each` ranges of them; with fewer than `least` threads there is one range.
+    held: what owns the memory at `buffers` and the code of the phase, where the phase itself does not.
     """
     if extent * cost < WORTH_A_THREAD or extent < 2:
         phase(buffers, 0, extent)
         return
     pool = _present()
-    if len(pool.workers) + 1 < least or not pool.lock.acquire(blocking=False):
-        phase(buffers, 0, extent)
-        return
+    user = _User()
     try:
-        _share(pool, phase, buffers, extent, cost, pieces_each)
+        if len(pool.workers) + 1 >= least and pool.take(user):
+            _share(pool, phase, buffers, extent, cost, pieces_each, held)
+        else:  # whoever finds it taken works alone
+            phase(buffers, 0, extent)
     finally:
-        pool.lock.release()
+        del user
 
 
 def _present() -> _Pool:
@@ -112,33 +139,54 @@ def _present() -> _Pool:
     return _pool
 
 
-def _share(pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int) -> None:
+def _share(
+    pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int, held: object
+) -> None:
     """Cut the turns into pieces, of which every thread takes the next until there is none."""
     threads = len(pool.workers) + 1
-    piece = max(1, WORTH_A_THREAD // 4 // max(1, cost), -(-extent // (threads * pieces_each)))
+    piece = max(1, WORTH_A_THREAD // 2 // max(1, cost), -(-extent // (threads * pieces_each)))
     if piece > GRAIN:
         piece = -(-piece // GRAIN) * GRAIN
-    pieces = iter(range(0, extent, piece))
-    turn = threading.Lock()
+    pieces = deque(range(0, extent, piece))
     failures: list[BaseException] = []
 
     def work() -> None:
-        while not failures:
-            with turn:
-                start = next(pieces, None)
-            if start is None:
+        while pieces:
+            try:
+                start = pieces.popleft()
+            except IndexError:
                 return
             try:
                 phase(buffers, start, min(start + piece, extent))
             except BaseException as error:  # raised by the caller, when no thread works any more
                 failures.append(error)
+                pieces.clear()
 
     try:
-        for worker in pool.workers:
-            worker.start(work)
-        work()
+        tasks = [_Task(work, held) for _ in pool.workers]
+        try:
+            for worker, task in zip(pool.workers, tasks, strict=True):
+                worker.begin(task)
+            work()
+        except BaseException as error:
+            failures.append(error)
+        _settle(tasks, pieces, failures)
+        if failures:
+            raise failures[0]
     finally:
-        for worker in pool.workers:
-            worker.finish(failures)
-    if failures:
-        raise failures[0]
+        pieces.clear()
+        # What was raised refers to this call, which otherwise would refer to it.
+        failures.clear()
+
+
+def _settle(tasks: list[_Task], pieces: deque[int], failures: list[BaseException]) -> None:
+    """Wait until no thread works on these; what is raised meanwhile, as by Ctrl-C, joins `failures`."""
+    while tasks:
+        try:
+            if failures:
+                pieces.clear()
+            while tasks:
+                tasks[-1].settle()
+                tasks.pop()
+        except BaseException as error:
+            failures.append(error)

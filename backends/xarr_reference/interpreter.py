@@ -16,6 +16,7 @@ from xarr_reference import (
     convolution,
     creation,
     elementwise,
+    factorisations,
     indexing,
     linear_algebra,
     movement,
@@ -37,6 +38,7 @@ TABLE: Final[dict[type[Op], Rule]] = {
     **control.TABLE,
     **special.TABLE,
     **linear_algebra.TABLE,
+    **factorisations.TABLE,
 }
 
 

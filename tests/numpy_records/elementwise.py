@@ -142,5 +142,6 @@ RECORDS = {
         rtol=0,
         dtypes=_REAL[1:],
         differs=_NO_ORDER,
+        signature="the bounds are `min` and `max`, as in the Array API; `a_min` and `a_max` are keywords",
     ),
 }

@@ -8,4 +8,13 @@ def _of(name: str, rtol: float) -> Record:
     return Record(calls, dtypes=("bool",), shapes=((),), inputs=0, rtol=rtol)
 
 
-RECORDS = {name: _of(name, 1e-15) for name in ("bartlett", "blackman", "hamming", "hanning")}
+RECORDS = {
+    **{name: _of(name, 1e-15) for name in ("bartlett", "blackman", "hamming", "hanning")},
+    "kaiser": Record(
+        tuple(f"xp.kaiser({samples}, {beta})" for samples in (-2, 0, 1, 2, 3, 51) for beta in (0, 8.6, 14)),
+        dtypes=("bool",),
+        shapes=((),),
+        inputs=0,
+        rtol=4e-15,
+    ),
+}

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from tests.support.factor_cases import FACTORS
+from tests.support.graph_parts import (
+    Array as Array,
+    Case as Case,
+    add as add,
+    constant as constant,
+    data as data,
+    graph as graph,
+    less as less,
+    node as node,
+    on_numpy as on_numpy,
+    part as part,
+    parts as parts,
+    scalars as scalars,
+    tensor as tensor,
+)
 from tests.support.operations import own_operations
-from xarr import backend
-from xarr.compiler.pipeline import compile_graph
-from xarr.ir import graph as graphs, ops
-from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType, Type
-
-Array = np.ndarray[Any, Any]
-Literal = Sequence[Any]
+from xarr.ir.types import TensorType
 
 DTYPES = tuple(
     np.dtype(name)
@@ -29,61 +39,6 @@ DTYPES = tuple(
 )
 PRED, S32, F32 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.float32)
 SPECIAL = (ops.BesselI1e, ops.Digamma, ops.Erf, ops.Erfc, ops.ErfInv, ops.Lgamma)
-
-
-def tensor(dtype: Any, *shape: int) -> TensorType:
-    return TensorType(shape, np.dtype(dtype))
-
-
-def node(op: Op, *operands: Node) -> Node:
-    return Node(op, operands)
-
-
-def graph(function: Callable[..., Any], *types: Type, name: str = "main") -> Graph:
-    """What `function` of nodes returns, one node or a tuple of them, as a graph over `types`."""
-    parameters = [parameter(type) for type in types]
-    results = function(*parameters)
-    return Graph(parameters, results if isinstance(results, tuple) else (results,), name)
-
-
-def constant(value: Any, dtype: Any = np.float32) -> Node:
-    return node(ops.Constant.of(np.array(value, dtype)))
-
-
-def data(type: Type, value: Any) -> Node:
-    """A leaf with a value of the NumPy backend."""
-    return graphs.data(type, value, backend.get("numpy"))
-
-
-def part(index: int, whole: Node) -> Node:
-    return node(ops.GetTupleElement(index), whole)
-
-
-def add(x: Node, y: Node) -> Node:
-    return node(ops.Add(), x, y)
-
-
-def less(x: Node, y: Node) -> Node:
-    return node(ops.Compare("LT"), x, y)
-
-
-def scalars(function: Callable[..., Any], *dtypes: Any, name: str = "main") -> Graph:
-    """A graph over scalars: a combiner, a comparator, the body of a map."""
-    return graph(function, *[tensor(dtype) for dtype in dtypes], name=name)
-
-
-def on_numpy(graph: Graph, *inputs: Array) -> list[Array]:
-    """What the NumPy backend computes."""
-    return [np.asarray(value) for value in compile_graph(graph, backend.get("numpy"))(*inputs)]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A graph and inputs for it; `expected` is None where the NumPy backend is what to compare with."""
-
-    graph: Graph
-    inputs: tuple[Array, ...]
-    expected: tuple[Any, ...] | None = None
 
 
 _POSITIVE = (ops.Log, ops.Power, ops.Remainder, ops.Rsqrt, ops.Sqrt, ops.Divide)
@@ -443,10 +398,6 @@ WINDOWS = {
 }
 
 
-def _parts(count: int, whole: Node) -> tuple[Node, ...]:
-    return tuple(part(index, whole) for index in range(count))
-
-
 def _state(*words: int) -> Array:
     return np.array(words, np.uint64)
 
@@ -475,7 +426,7 @@ NUMBERS = {
         ([10, -2 + 2j, -2],),
     ),
     "BatchNormTraining": Case(
-        graph(lambda x, s, o: _parts(3, node(ops.BatchNormTraining(0.5, 1), x, s, o)), _NORMAL, V, V),
+        graph(lambda x, s, o: parts(3, node(ops.BatchNormTraining(0.5, 1), x, s, o)), _NORMAL, V, V),
         (_DATA, _FEATURE, _FEATURE),
     ),
     "BatchNormInference": Case(
@@ -483,12 +434,12 @@ NUMBERS = {
         (_DATA, _FEATURE),
     ),
     "BatchNormGrad": Case(
-        graph(lambda x, v: _parts(3, node(ops.BatchNormGrad(0.5, 1), x, v, v, v, x)), _NORMAL, V),
+        graph(lambda x, v: parts(3, node(ops.BatchNormGrad(0.5, 1), x, v, v, v, x)), _NORMAL, V),
         (_DATA, _FEATURE),
     ),
     "RngBitGenerator": Case(
         graph(
-            lambda s: _parts(2, node(ops.RngBitGenerator("THREE_FRY", tensor(np.uint32, 3)), s)),
+            lambda s: parts(2, node(ops.RngBitGenerator("THREE_FRY", tensor(np.uint32, 3)), s)),
             tensor(np.uint64, 2),
         ),
         (_state(5, 2**64 - 1),),
@@ -595,4 +546,15 @@ CONVOLUTION = {
 }
 
 
-CASES = REGULAR | IRREGULAR | MOVEMENT | REDUCTION | CONTROL | INDEXING | WINDOWS | NUMBERS | CONVOLUTION
+CASES = (
+    REGULAR
+    | IRREGULAR
+    | MOVEMENT
+    | REDUCTION
+    | CONTROL
+    | INDEXING
+    | WINDOWS
+    | NUMBERS
+    | FACTORS
+    | CONVOLUTION
+)

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from xarr.compiler.elements import split_axes
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.ops.elementwise import Elementwise
 
 Ints: TypeAlias = tuple[int, ...]
 #: For each dimension of a node the axis of the domain that it runs along; ONE for a size of 1, which runs
@@ -35,7 +36,8 @@ def work(group: Group) -> tuple[int, int]:
     """How many cheap and how many costly operations a group has."""
     members = [node for node in group.along if not isinstance(node.op, MOVES)]
     cheap = sum(isinstance(node.op, (*CHEAP, ops.Reduce)) for node in members)
-    return cheap, len(members) - cheap
+    heavier = sum(node.op.weight - 1 for node in members if isinstance(node.op, Elementwise))
+    return cheap, len(members) - cheap + heavier
 
 
 def own_dimensions(node: Node) -> list[int]:

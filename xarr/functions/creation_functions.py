@@ -28,6 +28,7 @@ from xarr.dtypes import (
 )
 from xarr.errors import BackendError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.explanation.late import broadcast_error
+from xarr.functions import _dlpack
 from xarr.functions._arguments import (
     Device,
     backend_of,
@@ -179,20 +180,28 @@ def copy(a: ArrayLike, order: str | None = "K") -> Array:
 
 
 def from_dlpack(x: Any, /, *, device: Device = None, copy: bool | None = None) -> Array:
-    """An Array of what any object with `__dlpack__` holds on the CPU.
+    """An Array of what any object with `__dlpack__` holds, bfloat16 and float8 numbers too.
 
-    The values are copied unless `copy=False`.  Raises InputError if `x` has no `__dlpack__`, BackendError
-    if its memory cannot be read from the CPU.  Source: Array API, `from_dlpack`.
+    The values are copied, since ops recorded now are computed later and must not see what the producer
+    writes meanwhile, even if it lends its memory as read-only; `copy=False` shares the memory instead, and
+    then writing to it is the caller's risk.  Memory of another device than the CPU is read with a `device`
+    that is on the CPU, if the producer can copy it there.
+
+    Raises InputError if `x` has no `__dlpack__`, ValueError if `copy=False` cannot be kept, BackendError
+    if the memory cannot be read from the CPU.  Source: Array API, `from_dlpack`; DLPack 1.1.
     """
     if isinstance(x, Handle):
         return _of_array(x, None, device, copy)
-    if not hasattr(x, "__dlpack__"):
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise InputError(
-            f"from_dlpack: wanted an object with __dlpack__, got {type(x).__name__}; see xarr.asarray"
+            f"from_dlpack: wanted an object with __dlpack__ and __dlpack_device__, got {type(x).__name__}; see "
+            "xarr.asarray"
         )
     try:
-        values = np.from_dlpack(x)
+        values = _dlpack.imported(x, device is not None, copy)
     except (BufferError, RuntimeError, ValueError) as error:
+        if copy is False:
+            raise ValueError(f"from_dlpack: copy=False cannot be kept: {error}") from error
         raise BackendError(
             f"from_dlpack: the memory of {type(x).__name__} cannot be read: {error}"
         ) from error

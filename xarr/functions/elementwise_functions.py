@@ -484,12 +484,12 @@ def _ignoring_nan(name: str, function: Callable[..., Array], x1: ArrayLike, x2: 
 
 def clip(
     a: ArrayLike,
-    a_min: ArrayLike | None = None,
-    a_max: ArrayLike | None = None,
-    out: None = None,
-    *,
     min: ArrayLike | None = None,
     max: ArrayLike | None = None,
+    out: None = None,
+    *,
+    a_min: ArrayLike | None = None,
+    a_max: ArrayLike | None = None,
 ) -> Array:
     """a, but not below `min` nor above `max`; either may be None.  `max` wins where min > max.
 
@@ -499,7 +499,7 @@ def clip(
     """
     refuse_out("clip", out)
     array = as_array(a)
-    low, high = _one_of("min", a_min, min), _one_of("max", a_max, max)
+    low, high = _one_of("min", min, a_min), _one_of("max", max, a_max)
     if array.dtype in INTEGER:
         limits = np.iinfo(array.dtype)
         low = None if type(low) is int and low <= limits.min else low
@@ -509,10 +509,10 @@ def clip(
     return fresh(array) if high is None else minimum(array, high)
 
 
-def _one_of(name: str, second: ArrayLike | None, keyword: ArrayLike | None) -> ArrayLike | None:
-    if second is not None and keyword is not None:
+def _one_of(name: str, bound: ArrayLike | None, other: ArrayLike | None) -> ArrayLike | None:
+    if bound is not None and other is not None:
         raise InputError(f"clip: wanted the bound as {name}= or a_{name}=, got both")
-    return keyword if second is None else second
+    return other if bound is None else bound
 
 
 def degrees(x: ArrayLike, /) -> Array:

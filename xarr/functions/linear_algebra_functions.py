@@ -29,11 +29,11 @@ Axes = int | Sequence[int]
 Contraction = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def _product(a: Array, b: Array, contracting: Contraction, batch: Contraction = ((), ())) -> Array:
+def product(a: Array, b: Array, contracting: Contraction, batch: Contraction = ((), ())) -> Array:
     """dot_general with NumPy's element types."""
     dtype = a.dtype
     if dtype in BOOL:
-        counts = _product(
+        counts = product(
             converted(a, np.dtype(np.int64)), converted(b, np.dtype(np.int64)), contracting, batch
         )
         return converted(counts, PREDICATE)
@@ -74,9 +74,9 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, out: None = None) -> Array:
         raise ShapeError(_mismatch(a.shape, b.shape))
     last = len(a.shape) - 1
     if len(b.shape) <= 2:
-        return _product(a, b, ((last,), (inner,)))
+        return product(a, b, ((last,), (inner,)))
     if len(a.shape) <= 2:
-        found = _product(a, b, ((last,), (inner,)))
+        found = product(a, b, ((last,), (inner,)))
         return found if len(a.shape) == 1 else _first_to_last_but_one(found)
     return _batched(a, b)
 
@@ -92,7 +92,7 @@ def _batched(a: Array, b: Array) -> Array:
     count = len(batch)
     a, b = _with_batch(a, batch, 2), _with_batch(b, batch, 2)
     own = tuple(range(count))
-    return _product(a, b, ((count + 1,), (count,)), (own, own))
+    return product(a, b, ((count + 1,), (count,)), (own, own))
 
 
 def _common_batch(a: Array, b: Array) -> tuple[int, ...]:
@@ -178,7 +178,7 @@ def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tup
                 f"{name}: the contracted sizes differ: axis {i} of a {a.shape} has {a.shape[i]} elements, "
                 f"axis {j} of b {b.shape} has {b.shape[j]}; {_possible_pairs(a.shape, b.shape)}"
             )
-    return _product(a, b, (left, right))
+    return product(a, b, (left, right))
 
 
 def _possible_pairs(a: tuple[int, ...], b: tuple[int, ...]) -> str:
@@ -229,7 +229,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     batch = aligned("vecdot", (a.shape[:-1], b.shape[:-1]), (a.dtype, b.dtype)).result
     a, b = _with_batch(_conjugate(a), batch, 1), _with_batch(b, batch, 1)
     own = tuple(range(len(batch)))
-    return _product(a, b, ((len(batch),), (len(batch),)), (own, own))
+    return product(a, b, ((len(batch),), (len(batch),)), (own, own))
 
 
 def _axis_last(array: Array, axis: int) -> Array:
@@ -246,7 +246,7 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
     x, y = (_flat(array) for array in promoted("vdot", a, b))
     if x.shape != y.shape:
         raise ShapeError(f"vdot: wanted as many elements in a as in b, got {x.shape[0]} and {y.shape[0]}")
-    return _product(_conjugate(x), y, ((0,), (0,)))
+    return product(_conjugate(x), y, ((0,), (0,)))
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:

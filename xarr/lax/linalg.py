@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.dtypes import COMPLEX
-from xarr.errors import ShapeError
+from xarr.dtypes import COMPLEX, INTEGER
+from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.lax.core import ArrayLike, flag, operands
+from xarr.ir.ops.systems import permutation
+from xarr.lax.contraction import dot_general
+from xarr.lax.core import ArrayLike, flag, integer, operands
 from xarr.lax.creation import broadcasted_iota, full_like
-from xarr.lax.elementwise import add, conj, div, ge, select
-from xarr.lax.movement import expand_dims, squeeze, transpose
+from xarr.lax.elementwise import add, complex, conj, convert_element_type, div, ge, mul, select, sub
+from xarr.lax.lapack import (
+    check as check,
+    geev as geev,
+    geqrf as geqrf,
+    gesdd as gesdd,
+    getrf as getrf,
+    householder_product as householder_product,
+    slogdet as slogdet,
+    solve as solve,
+    syevd as syevd,
+)
+from xarr.lax.movement import expand_dims, pad, slice, squeeze, transpose
 from xarr.lazy import wrap
 
 if TYPE_CHECKING:
@@ -115,3 +128,145 @@ def _of_vectors(a: Array, b: Array, *, left_side: bool, **flags: bool) -> Array:
         raise ShapeError("triangular_solve [C2]: wanted vectors or matrices b, got a scalar")
     axis = b.ndim if left_side else b.ndim - 1
     return squeeze(triangular_solve(a, expand_dims(b, (axis,)), left_side=left_side, **flags), (axis,))
+
+
+# --- factorisations -------------------------------------------------------------------------------
+
+
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
+    """(lu, pivots, permutation) with x[permutation] = L U, for each matrix in the last two dimensions.
+
+    lu: U on and above the diagonal, L, whose diagonal is 1, below it; pivots: row i was exchanged with row
+    pivots[i], one after the other, int32; permutation: the rows of x in their new order, int32.
+    Raises DTypeError [C1], ShapeError [C2].  Source: jax.lax.linalg.
+    """
+    factors, places, _ = getrf(x)
+    pivots = sub(places, 1)
+    return factors, pivots, lu_pivots_to_permutation(pivots, factors.shape[-2])
+
+
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
+    """The order of rows 0, 1 … after exchanging row i with row pivots[i], one after the other; int32.
+
+    pivots: integers of shape (..., k) with k <= permutation_size.  Raises ShapeError for others.
+    Source: jax.lax.linalg.
+    """
+    size = integer("lu_pivots_to_permutation", "permutation_size", permutation_size)
+    (node,), backend = operands("lu_pivots_to_permutation", pivots)
+    if node.dtype not in INTEGER:
+        raise DTypeError(f"lu_pivots_to_permutation: wanted integers, got {node.dtype}")
+    if not node.shape or node.shape[-1] > size:
+        raise ShapeError(
+            f"lu_pivots_to_permutation: wanted pivots (..., k) with k <= {size}, got shape {node.shape}"
+        )
+    counted = add(convert_element_type(wrap(node, backend), np.int32), 1)
+    return wrap(permutation(counted._node, size), backend)
+
+
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> tuple[Array, Array]:
+    """(q, r) with q r = x, the columns of q orthonormal and r zero below its diagonal.
+
+    full_matrices: q of shape (..., m, m) and r (..., m, n), else (..., m, k) and (..., k, n), k = min(m, n).
+    Raises InputError for pivoting, which is not there; DTypeError [C1], ShapeError [C2].
+    Source: jax.lax.linalg.
+    """
+    if flag("qr", "pivoting", pivoting):
+        raise InputError("qr: pivoting=True is not supported; wanted pivoting=False")
+    full = flag("qr", "full_matrices", full_matrices)
+    factors, taus = geqrf(x)
+    rows, columns = factors.shape[-2:]
+    size = min(rows, columns)
+    wide = rows if full else size
+    return _first_columns(factors, taus, wide), _upper_triangle(_cut(factors, wide, columns))
+
+
+def _first_columns(factors: Array, taus: Array, count: int) -> Array:
+    """So many columns of the product of the reflections that lie below the diagonal of `factors`."""
+    rows, columns = factors.shape[-2:]
+    more = max(count - columns, 0)
+    if more:
+        zero = full_like(factors, 0, shape=())
+        factors = pad(factors, zero, [(0, 0, 0)] * (factors.ndim - 1) + [(0, more, 0)])
+    return householder_product(_cut(factors, rows, count), taus)
+
+
+def _cut(array: Array, rows: int, columns: int) -> Array:
+    """The first rows and columns of each matrix."""
+    limits = (*array.shape[:-2], rows, columns)
+    return array if array.shape == limits else slice(array, (0,) * array.ndim, limits)
+
+
+def _upper_triangle(array: Array) -> Array:
+    rank, shape = array.ndim, array.shape
+    row, column = (broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
+    return select(ge(column, row), array, full_like(array, 0))
+
+
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """(u, s, vh) with u s vh = x, s descending; s alone without compute_uv.
+
+    full_matrices: u of shape (..., m, m) and vh (..., n, n), else (..., m, k) and (..., k, n), k = min(m, n).
+    NaN where it does not converge.  Raises DTypeError [C1], ShapeError [C2].  Source: jax.lax.linalg.
+    """
+    _, s, u, vh, _ = gesdd(x, full_matrices, compute_uv)
+    return (u, s, vh) if compute_uv else s
+
+
+def eigh(
+    x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True
+) -> tuple[Array, Array]:
+    """(v, w) with x v = v w for Hermitian x, the columns of v orthonormal.
+
+    lower: the triangle that is read; symmetrize_input: take (x + x*) / 2 first.  The eigenvalues ascend,
+    asked for by sort_eigenvalues or not.  NaN where it does not converge.
+    Raises DTypeError [C1], ShapeError [C2], [C3].  Source: jax.lax.linalg.
+    """
+    flag("eigh", "sort_eigenvalues", sort_eigenvalues)
+    (node,), backend = operands("eigh", x)
+    ops.Eigh().infer(node.type)
+    array = wrap(node, backend)
+    if flag("eigh", "symmetrize_input", symmetrize_input):
+        array = div(add(array, _adjoint(array)), 2)
+    v, w, _ = syevd(array, lower)
+    return v, w
+
+
+def eig(
+    x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True
+) -> list[Array]:
+    """[w, vl, vr] with x vr = vr w and vl* x = w vl*, all complex; without the vectors not asked for.
+
+    NaN where it does not converge.  Raises DTypeError [C1], ShapeError [C2], [C3].  Source: jax.lax.linalg.
+    """
+    *values, left, right, _ = geev(x, compute_left_eigenvectors, compute_right_eigenvectors)
+    w = values[0] if len(values) == 1 else complex(values[0], values[1])
+    wanted = ((left, compute_left_eigenvectors), (right, compute_right_eigenvectors))
+    return [w, *[vectors for vectors, is_wanted in wanted if is_wanted]]
+
+
+def symmetric_product(
+    a_matrix: ArrayLike,
+    c_matrix: ArrayLike,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    symmetrize_output: bool = False,
+) -> Array:
+    """alpha a aT + beta c, of which the lower triangle counts; with symmetrize_output all of it.
+
+    a_matrix: shape (..., n, k); c_matrix: (..., n, n).  Raises ShapeError, DTypeError.  Source: jax.lax.linalg.
+    """
+    (a, c), backend = operands("symmetric_product", a_matrix, c_matrix)
+    left, addend = wrap(a, backend), wrap(c, backend)
+    rank = left.ndim
+    if rank < 2 or addend.shape != (*left.shape[:-1], left.shape[-2]):
+        raise ShapeError(
+            f"symmetric_product: wanted a (..., n, k) and c (..., n, n), got {a.type.short()} and {c.type.short()}"
+        )
+    own = tuple(range(rank - 2))
+    product = dot_general(left, left, (((rank - 1,), (rank - 1,)), (own, own)))
+    result = add(mul(product, alpha), mul(addend, beta))
+    if not flag("symmetric_product", "symmetrize_output", symmetrize_output):
+        return result
+    row, column = (broadcasted_iota(np.int32, result.shape, rank - back) for back in (2, 1))
+    return select(ge(row, column), result, transpose(result, (*own, rank - 1, rank - 2)))

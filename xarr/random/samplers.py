@@ -95,10 +95,11 @@ def _bound(name: str, value: ArrayLike, low: int, high: int) -> Any:
 
 def _randint(data: Array, shape: Sizes, dtype: DType, low: Any, high: Any) -> Array:
     """Two draws for each number, so that the remainder is hardly biased."""
-    greatest = int(info(dtype).max)
+    if isinstance(low, int) and isinstance(high, int):
+        return _randint_between(data, shape, dtype, low, high)
+    greatest, width = int(info(dtype).max), 8 * dtype.itemsize
     beyond = _beyond(high, greatest, shape)
     low, high = (_integers(value, greatest, shape, dtype) for value in (low, high))
-    width = 8 * dtype.itemsize
     unsigned = np.dtype(f"uint{width}")
     first, second = (random_bits(words, width, shape) for words in pair(data))
     span = lax.convert_element_type(lax.sub(high, low), unsigned)
@@ -108,6 +109,24 @@ def _randint(data: Array, shape: Sizes, dtype: DType, low: Any, high: Any) -> Ar
     multiplier = lax.rem(lax.mul(multiplier, multiplier), span)
     offset = lax.add(lax.mul(lax.rem(first, span), multiplier), lax.rem(second, span))
     return lax.add(low, lax.convert_element_type(lax.rem(offset, span), dtype))
+
+
+def _randint_between(data: Array, shape: Sizes, dtype: DType, low: int, high: int) -> Array:
+    """The same for bounds that are known: the remainders are by numbers, and the upper draw may be needless."""
+    greatest, width = int(info(dtype).max), 8 * dtype.itemsize
+    unsigned = np.dtype(f"uint{width}")
+    low = min(low, greatest)
+    span = max(high - low, 1)
+    upper, lower = pair(data)
+    offset = random_bits(lower, width, shape)
+    if span < 2**width:
+        number_of = unsigned.type(span)
+        offset = lax.rem(offset, number_of)
+        # As in JAX the square wraps around.
+        if multiplier := (2 ** (width // 2) % span) ** 2 % 2**width % span:
+            more = lax.mul(lax.rem(random_bits(upper, width, shape), number_of), unsigned.type(multiplier))
+            offset = lax.rem(lax.add(more, offset), number_of)
+    return lax.add(dtype.type(low), lax.convert_element_type(offset, dtype))
 
 
 def _beyond(high: Any, greatest: int, shape: Sizes) -> Array:

@@ -234,7 +234,7 @@ class Jitted:
             if result is not MISSED:
                 self._replay = each
                 return result
-        if observers:
+        if observers or config.debugging():
             return self._function(*args, **kwargs)
         call = self._call(args, kwargs)
         traced = self._traced(call)
@@ -510,3 +510,6 @@ class _Bound:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)
+
+    def __repr__(self) -> str:
+        return f"{self._jitted!r} of {self._instance!r}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence, Set
-from typing import Any
+from typing import Any, Final
 
 from xarr import lazy, tree
 from xarr.array import Array
 from xarr.backend import AbstractBackend
-from xarr.errors import DTypeError, InputError, TracedValueError
+from xarr.errors import DTypeError, EndlessCallError, InputError, TracedValueError
 from xarr.functions._core import as_array
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -26,8 +27,45 @@ def record(name: str, function: Callable[..., Any], signature: Signature, donate
     """Call `function` once, on arguments without values, and keep what it does as a graph.
 
     donated: the places of the arguments that are given away.  Raises InputError for a result that is no
-    array, TracedValueError for an argument that is changed in place.
+    array, TracedValueError for an argument that is changed in place, EndlessCallError for a function that calls
+    itself until Python's recursion limit.
     """
+    key, deepest = id(function), _running.deepest
+    outside = _running.depths.get(key, 0)
+    _running.depths[key] = outside + 1
+    deepest[key] = max(outside + 1, deepest.get(key, 0))
+    try:
+        return _recorded(name, function, signature, donated)
+    except RecursionError as error:
+        depth = deepest[key]
+        if outside or depth == 1 or isinstance(error, EndlessCallError):
+            raise
+        raise EndlessCallError(
+            f"{name} calls itself without an end: {depth} calls were recorded inside of one another, which is as "
+            "deep as Python goes. The values of traced arguments cannot end it; let a static argument count "
+            "the calls, or write the recursion as lax.while_loop or lax.fori_loop"
+        ) from None
+    finally:
+        _running.depths[key] = outside
+        if not outside:
+            del deepest[key], _running.depths[key]
+
+
+class _Running(threading.local):
+    """The functions that a thread is recording, by identity."""
+
+    def __init__(self) -> None:
+        #: How many calls of each are inside of one another now, and were at most.
+        self.depths: dict[int, int] = {}
+        self.deepest: dict[int, int] = {}
+
+
+_running: Final = _Running()
+
+
+def _recorded(
+    name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]
+) -> Traced:
     extra: list[Node] = []
     numbers = Numbers(extra)
     seen: dict[str, Any] = {}

@@ -183,6 +183,10 @@ class Number(Array):
         return other // self, other % self
 
 
+# In the messages of Python's own errors, to whoever knows of Arrays only.
+Number.__name__ = Number.__qualname__ = Array.__name__
+
+
 def computed(text: str, values: dict[str, Any]) -> Any:
     """The value of an expression for these arguments; again a Number if one of them is."""
     return eval(

@@ -44,25 +44,15 @@ _new: Final = ctypes.pythonapi.PyCFunction_NewEx
 _new.restype = ctypes.py_object
 _new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
 
-#: Method definitions, which their functions point to.
-_definitions: Final[list[_MethodDef]] = []
 
+def function(address: int, *owners: object) -> Callable[..., Any]:
+    """The entry at `address` as a built-in function, which gets `owners` as `self`: what keeps its code loaded.
 
-def function(address: int) -> Callable[..., bool]:
-    """The entry at `address` as a built-in function.  Its code must never be unloaded."""
-    return maker(address)(None)
-
-
-def maker(address: int) -> Callable[[object], Callable[..., Any]]:
-    """What makes a built-in function of the code at `address` and the object that it gets as `self`."""
+    A function looks at its definition for the last time before it lets go of its `self`.
+    """
     definition = _MethodDef(b"entry", address, _METH_FASTCALL, None)
-    _definitions.append(definition)
-
-    def make(bound: object) -> Callable[..., Any]:
-        found: Callable[..., Any] = _new(ctypes.addressof(definition), bound, None)
-        return found
-
-    return make
+    found: Callable[..., Any] = _new(ctypes.addressof(definition), (*owners, definition), None)
+    return found
 
 
 def entry_text(name: str, phase: str, count: int, extent: int) -> str:
@@ -109,15 +99,16 @@ def entry_text(name: str, phase: str, count: int, extent: int) -> str:
         f"  br i1 {usable}, label %run, label %no",
         "run:",
         f"  call void @{phase}(ptr %buffers, i64 0, i64 {extent})",
-        *_returned("_Py_TrueStruct"),
+        *returned("_Py_TrueStruct"),
         "no:",
-        *_returned("_Py_FalseStruct"),
+        *returned("_Py_FalseStruct"),
         "}",
     ]
     return "\n".join(lines)
 
 
-def _returned(name: str) -> list[str]:
+def returned(name: str) -> list[str]:
+    """The lines that return True or False."""
     if not _COUNTED:
         return [f"  ret ptr @{name}"]
     register = f"%{name}.count"

@@ -1,9 +1,8 @@
 """A call of a jitted function as one built-in function of CPython: checks, results and kernel in machine code.
 
 What `xarr.transforms.python_replay` writes in Python for a call costs several times what a kernel on a small
-array does.  Where the program is one kernel that may hold Python's lock, and the arguments are Arrays, the same
-checks are made here on the C structs of the objects, and the results are made by the C functions of CPython
-and NumPy.
+array does.  Where the program is made of kernels of little work, and the arguments are Arrays, the same checks are
+made here on the C structs of the objects, and the results are made by the C functions of CPython and NumPy.
 
 Sources: CPython, Include/cpython/{tupleobject,listobject,dictobject}.h; NumPy, "Array API" of the C-API.
 """
@@ -18,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.backend import Recipe
-from xarr.ir.types import TensorType
-from xarr_numpy.compiled import assembler, builtin
+from xarr_numpy.compiled import assembler, builtin, steps_code
+from xarr_numpy.compiled.straight import SOON, Slot, Straight
 
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -30,7 +29,6 @@ _CLASS: Final = 8
 _COUNT: Final = object.__basicsize__
 _ITEMS: Final = tuple.__basicsize__
 _BYTES: Final = bytes.__basicsize__ - 1
-_WRITEABLE: Final = 0x400
 #: Places in NumPy's table of C functions: what gives its version, the class of arrays, and what makes a new one.
 _VERSION: Final = 0
 _NDARRAY: Final = 2
@@ -52,9 +50,20 @@ _LARGEST: Final = f"0x{np.float64(np.finfo(np.float32).max).view(np.uint64):016X
 #: What the machine code reads, in order; all of it has the size of a pointer.
 _FIELDS: Final = (
     *("array", "leaf", "backend", "missed", "recording", "observers", "config", "key", "settings"),
-    *("overrides", "overridden", "one", "float", "new", "ndarray", "phase", "extent"),
-    *("arguments", "sources", "operands", "outputs", "results", "in_tuple"),
-    *("looked", "places", "made", "wrapped"),
+    *("overrides", "overridden", "one", "float", "new", "ndarray"),
+    *(
+        "arguments",
+        "sources",
+        "outputs",
+        "results",
+        "in_tuple",
+        "constants",
+        "parts",
+        "bytes",
+        "steps",
+        "long",
+    ),
+    *("looked", "made", "wrapped", "fixed", "offsets", "step"),
     *("at_node", "at_backend", "at_value", "at_owner", "at_type", "at_op", "at_handles", "at_place"),
 )
 
@@ -63,24 +72,20 @@ class _Context(ctypes.Structure):
     _fields_ = tuple([(name, ctypes.c_size_t) for name in _FIELDS])
 
 
-def function(
-    recipe: Recipe, phase: int, extent: int, places: Sequence[int], order: Sequence[int]
-) -> Replay | None:
+def function(recipe: Recipe, program: Straight, places: Sequence[int]) -> Replay | None:
     """The built-in function for calls that `recipe` describes; None where it cannot be made.
 
-    phase, extent: the address of the kernel's only phase, whose code stays loaded as long as the process, and
-    its turns; places: which parameter of the program each of the kernel's operands is; order: which output each
-    result is.
+    places: which result of the program each of the recipe's is.
     """
     sources = _sources(recipe)
     offsets = _offsets(recipe.array, recipe.leaf)  # type: ignore[arg-type]
     functions = _numpy_functions()
-    outputs: dict[int, TensorType] = {}
-    for place, (_, type_, _) in zip(order, recipe.results, strict=True):
-        outputs[place] = type_
-    if sources is None or max(len(places) + len(outputs), len(sources), len(recipe.results)) > MOST:
+    if sources is None or offsets is None or functions is None:
         return None
-    if offsets is None or functions is None or sorted(outputs) != list(range(len(outputs))):
+    outputs, constants = program.outputs, program.constants
+    slots = _slots(len(sources), program)
+    longest = max(len(buffers) for _, _, buffers in program.steps)
+    if max(len(slots) + len(sources), longest, len(recipe.results)) > MOST:
         return None
     recording, observers = recipe.empty
     descriptions = [np.dtype(outputs[k].dtype) for k in range(len(outputs))]
@@ -92,34 +97,51 @@ def function(
     ]
     wrapped = [
         word
-        for place, (op, type_, source) in zip(order, recipe.results, strict=True)
-        for word in (id(op), id(type_), id(source), place)
+        for place, (op, type_, source) in zip(places, recipe.results, strict=True)
+        for word in (id(op), id(type_), id(source), program.order[place])
     ]
     looked = [word for source in sources for word in source]
-    tables = [_words(each) for each in (looked, places, made, wrapped)]
+    buffers = [_words([slots.get(slot, slot[1]) for slot in step[2]]) for step in program.steps]
+    steps = [
+        word
+        for (address, extent, names), table in zip(program.steps, buffers, strict=True)
+        for word in (address, extent, len(names), ctypes.addressof(table))
+    ]
+    fixed = [each.ctypes.data for each in constants]
+    tables = [_words(each) for each in (looked, made, wrapped, fixed, program.offsets, steps)]
     one = 1
-    new, ndarray = functions
     objects = (
         *(recipe.array, recipe.leaf, recipe.backend, recipe.missed, recording, observers),
         *(*recipe.setting, *recipe.override, one, float),
     )
     context = _Context(
         *[id(each) for each in objects],
-        *(new, ndarray, phase, extent),
+        *functions,
+        *(len(recipe.arguments), len(sources), len(outputs), len(recipe.results), recipe.in_tuple),
         *(
-            len(recipe.arguments),
-            len(sources),
-            len(places),
-            len(outputs),
-            len(recipe.results),
-            recipe.in_tuple,
+            len(constants),
+            len(program.offsets),
+            program.nbytes,
+            len(steps) // steps_code.STEP,
+            program.work >= SOON,
         ),
         *[ctypes.addressof(table) for table in tables],
         *offsets,
     )
     address = ctypes.addressof(context).to_bytes(8, "little")
     # The built-in function holds what the context points to.
-    return _make()((address, context, objects, tables, sizes, descriptions, recipe))
+    held = (context, objects, tables, sizes, descriptions, recipe, buffers, constants, program.codes)
+    code = _code()
+    return builtin.function(code.addresses["replay"], address, held, code)
+
+
+def _slots(sources: int, program: Straight) -> dict[Slot, int]:
+    """Where the machine code keeps the addresses of buffers: after those of what is looked at."""
+    outputs, constants = len(program.outputs), len(program.constants)
+    found: dict[Slot, int] = {("output", k): sources + k for k in range(outputs)}
+    found |= {("constant", k): sources + outputs + k for k in range(constants)}
+    found |= {("memory", k): sources + outputs + constants + k for k in range(len(program.offsets))}
+    return found
 
 
 def _sources(recipe: Recipe) -> list[tuple[int, int, int]] | None:
@@ -221,16 +243,10 @@ def _makes_arrays(address: int) -> bool:
     )
 
 
-#: Code that built-in functions point to.
-_immortal: Final[list[assembler.Code]] = []
-
-
 @cache
-def _make() -> Callable[[tuple[Any, ...]], Replay]:
-    """What makes the built-in function of a context."""
-    code = assembler.load(assembler.object_code(text()), ["replay"])
-    _immortal.append(code)
-    return builtin.maker(code.addresses["replay"])
+def _code() -> assembler.Code:
+    """The machine code of all these built-in functions."""
+    return assembler.load(assembler.object_code(text()), ["replay"])
 
 
 def text() -> str:
@@ -243,19 +259,36 @@ def text() -> str:
             f"  %{name} = load {'i64' if name in _NUMBERS else 'ptr'}, ptr %{name}.slot, align 8",
         )
     ]
-    return "\n".join([_DECLARATIONS, _head(), *fields, _checks(), _looks(), _work(), _results(), _wrap()])
+    return "\n".join(
+        [
+            _DECLARATIONS,
+            steps_code.DECLARATIONS,
+            _head(),
+            *fields,
+            _checks(),
+            _looks(),
+            steps_code.text(),
+            _results(),
+            _wrap(),
+        ]
+    )
 
 
 #: Fields that are numbers, not addresses.
 _NUMBERS: Final = frozenset(
     (
-        "extent",
-        "arguments",
-        "sources",
-        "operands",
-        "outputs",
-        "results",
-        "in_tuple",
+        *(
+            "arguments",
+            "sources",
+            "outputs",
+            "results",
+            "in_tuple",
+            "constants",
+            "parts",
+            "bytes",
+            "steps",
+            "long",
+        ),
         *(n for n in _FIELDS if n[:3] == "at_"),
     )
 )
@@ -279,6 +312,7 @@ entry:
   %data = alloca [{MOST} x ptr], align 8
   %numbers = alloca [{MOST} x double], align 8
   %arrays = alloca [{MOST} x ptr], align 8
+  %held = alloca [{MOST} x ptr], align 8
   %buffers = alloca [{MOST} x ptr], align 8
   %first.slot = getelementptr i8, ptr %self, i64 {_ITEMS}
   %first = load ptr, ptr %first.slot, align 8
@@ -407,6 +441,9 @@ elements.read:
   br label %fine
 fine:
   %source = phi ptr [ %elements, %elements.read ], [ %number.slot, %float.read ], [ %number.slot, %single.put ]
+  %kept = phi ptr [ %value, %elements.read ], [ null, %float.read ], [ null, %single.put ]
+  %held.slot = getelementptr ptr, ptr %held, i64 %i
+  store ptr %kept, ptr %held.slot, align 8
   %kept.slot = getelementptr ptr, ptr %data, i64 %i
   store ptr %source, ptr %kept.slot, align 8
   %i.next = add i64 %i, 1
@@ -416,61 +453,6 @@ miss:
   ret ptr %missed
 fail:
   ret ptr null"""
-
-
-def _work() -> str:
-    """Allocate the outputs, into `%arrays`, and run the kernel."""
-    return f"""
-work:
-  br label %operand
-operand:
-  %j = phi i64 [ 0, %work ], [ %j.next, %operand.put ]
-  %operands.done = icmp eq i64 %j, %operands
-  br i1 %operands.done, label %output, label %operand.put
-operand.put:
-  %place.slot = getelementptr i64, ptr %places, i64 %j
-  %place = load i64, ptr %place.slot, align 8
-  %from.slot = getelementptr ptr, ptr %data, i64 %place
-  %from = load ptr, ptr %from.slot, align 8
-  %to.slot = getelementptr ptr, ptr %buffers, i64 %j
-  store ptr %from, ptr %to.slot, align 8
-  %j.next = add i64 %j, 1
-  br label %operand
-output:
-  %k = phi i64 [ 0, %operand ], [ %k.next, %output.put ]
-  %outputs.done = icmp eq i64 %k, %outputs
-  br i1 %outputs.done, label %run, label %output.new
-output.new:
-  %row = mul i64 %k, 3
-  %description.slot = getelementptr i64, ptr %made, i64 %row
-  %description = load ptr, ptr %description.slot, align 8
-  %rank.slot = getelementptr i64, ptr %description.slot, i64 1
-  %rank = load i64, ptr %rank.slot, align 8
-  %rank.short = trunc i64 %rank to i32
-  %sizes.slot = getelementptr i64, ptr %description.slot, i64 2
-  %sizes = load ptr, ptr %sizes.slot, align 8
-  call void @Py_IncRef(ptr %description)
-  %output.made = call ptr %new(
-    ptr %ndarray, ptr %description, i32 %rank.short, ptr %sizes, ptr null, ptr null, i32 0, ptr null)
-  %output.failed = icmp eq ptr %output.made, null
-  br i1 %output.failed, label %undo, label %output.put
-output.put:
-  %output.slot = getelementptr ptr, ptr %arrays, i64 %k
-  store ptr %output.made, ptr %output.slot, align 8
-  %output.flags.slot = getelementptr i8, ptr %output.made, i64 {builtin.FLAGS}
-  %output.flags = load i32, ptr %output.flags.slot, align 4
-  %output.sealed = and i32 %output.flags, {~_WRITEABLE}
-  store i32 %output.sealed, ptr %output.flags.slot, align 4
-  %output.data.slot = getelementptr i8, ptr %output.made, i64 {builtin.DATA}
-  %output.data = load ptr, ptr %output.data.slot, align 8
-  %buffer.number = add i64 %operands, %k
-  %buffer.slot = getelementptr ptr, ptr %buffers, i64 %buffer.number
-  store ptr %output.data, ptr %buffer.slot, align 8
-  %k.next = add i64 %k, 1
-  br label %output
-run:
-  call void %phase(ptr %buffers, i64 0, i64 %extent)
-  br label %result"""
 
 
 def _results() -> str:
@@ -507,7 +489,7 @@ tuple.drop:
   br label %undo
 undo:
   %returned = phi ptr [ %only, %single ], [ %tuple, %item ],
-    [ null, %output.new ], [ null, %tuple.new ], [ null, %tuple.drop ]
+    [ null, %output.new ], [ null, %block.none ], [ null, %tuple.new ], [ null, %tuple.drop ]
   br label %drop
 drop:
   %m = phi i64 [ 0, %undo ], [ %m.next, %drop.one ]

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.backend import Recipe
 from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
 from xarr.compiler.group_programs import build
 from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop, copied
+from xarr.compiler.scalars import in_order
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
 from xarr.ir import ops
@@ -20,14 +20,17 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, builtin, builtin_replay, emitter, window_kernels
+from xarr_numpy.compiled import addresses, assembler, builtin, emitter, window_kernels
 from xarr_numpy.compiled.functions import lower
+from xarr_numpy.compiled.straight import SOON, Part
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
 
 #: Bytes that groups may take at once, whatever the operations one by one do.
 LITTLE: Final = 2**20
+#: Operations that take as long as a cheap element takes to be read and written.
+OPERATIONS_OF_AN_ELEMENT: Final = 16
 
 
 def computes(node: Node) -> bool:
@@ -81,37 +84,33 @@ class CompiledKernel:
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call
-        #: The address of the only phase, where it runs as part of a built-in function.
-        self._entry: int | None = None
         if self._is_small() and builtin.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
             self.text += builtin.DECLARATIONS + builtin.entry_text("entry", names[0], count, _extent(phase))
             self._load([*names, "entry"])
-            self.call = self._direct(builtin.function(self._code.addresses["entry"]))
-            self._entry = self._code.addresses[names[0]]
-            _immortal.append(self._code)
+            self.call = self._direct(builtin.function(self._code.addresses["entry"], self._code))
         else:
             self._load(names)
 
-    def replay(
-        self, recipe: Recipe, operands: Sequence[int], results: Sequence[int]
-    ) -> Callable[..., Any] | None:
-        """A built-in function that does what `recipe` says, for a small kernel, else None.
-
-        operands: which argument each operand is; results: which of the kernel's each result is.
-        """
-        if self._entry is None:
+    def part(self, steps: int) -> Part | None:
+        """What one thread runs; None if the work is worth several."""
+        phases = self.program.phases
+        work = [_extent(phase) * _turn_cost(phase) for phase in phases]
+        if max(work) >= workers.WORTH_A_THREAD:
             return None
-        (phase,) = self.program.phases
-        return builtin_replay.function(recipe, self._entry, _extent(phase), operands, results)
+        functions = [self._code.addresses[name] for name in self._names]
+        pairs = zip(functions, map(_extent, phases), strict=True)
+        scratch = [size * dtype.itemsize for size, dtype in self._scratch]
+        return Part(tuple(pairs), tuple(scratch), sum(work), self._code)
 
     def _load(self, names: list[str]) -> None:
         self._code = assembler.load(assembler.object_code(self.text), names)
+        self._names = names[: len(self.program.phases)]
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._phases = [
             (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase), *_ranges(phase))
-            for name, phase in zip(names, self.program.phases, strict=False)
+            for name, phase in zip(self._names, self.program.phases, strict=True)
         ]
         #: For each phase the result and the operand of which it does nothing but make a copy.
         self._copies = [self._copied(phase) for phase in self.program.phases]
@@ -126,11 +125,7 @@ class CompiledKernel:
     def _is_small(self) -> bool:
         """Whether the work is too little to be shared, and soon done: it may hold Python's lock meanwhile."""
         phases = self.program.phases
-        return (
-            len(phases) == 1
-            and not self._scratch
-            and _extent(phases[0]) * _turn_cost(phases[0]) < workers.WORTH_A_THREAD // 16
-        )
+        return len(phases) == 1 and not self._scratch and _extent(phases[0]) * _turn_cost(phases[0]) < SOON
 
     def _direct(self, entry: Callable[..., bool]) -> Callable[..., Any]:
         """A function that allocates the results and calls the entry."""
@@ -162,30 +157,28 @@ class CompiledKernel:
 
         What is read-only, or does not lie in row-major order, is not written to.
         """
-        inputs = [np.ascontiguousarray(operand) for operand in operands]
-        taken = {result: inputs[k] for result, k in pairs if operands[k].flags.carray}
+        taken = {result: operands[k] for result, k in pairs if operands[k].flags.carray}
         outputs = [
             taken[number].view(dtype).reshape(shape) if number in taken else pool.empty(shape, dtype)
             for number, (shape, dtype) in enumerate(self._shapes)
         ]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
-        pointers = self._pointers(*[array.ctypes.data for array in (*inputs, *outputs, *scratch)])
+        pointers = self._pointers()
         address = ctypes.addressof(pointers)
+        # Arrays that are copied for the call must live as long as it does.
+        copied = addresses.collect(address, operands, (*outputs, *scratch))
+        held = (self, operands, copied, outputs, scratch, pointers)
         there = [(result, k) for result, k in pairs if result in taken]
-        for copies, (function, extent, cost, pieces_each, least) in zip(
+        for copy, (function, extent, cost, pieces_each, least) in zip(
             self._copies, self._phases, strict=True
         ):
-            if copies is None or copies not in there:
-                workers.run(function, address, extent, cost, pieces_each, least)
+            if copy is None or copy not in there:
+                workers.run(function, address, extent, cost, pieces_each, least, held)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __str__(self) -> str:
         """The loop program."""
         return str(self.program)
-
-
-#: Code that built-in functions point to.
-_immortal: list[assembler.Code] = []
 
 
 def _extent(phase: Loop) -> int:
@@ -199,7 +192,7 @@ def _ranges(phase: Loop) -> tuple[int, int]:
 
 
 def _turn_cost(phase: Loop) -> int:
-    """About how many elements one turn of the outermost loop computes."""
+    """About how many elements one turn of the outermost loop computes, costly ones counted several times."""
     if phase.bounds:  # the body is shared among all turns
         return sum(_elements(part) for part in phase.body if isinstance(part, Loop)) // _extent(phase)
     return _elements(phase) // max(1, _extent(phase))
@@ -207,4 +200,5 @@ def _turn_cost(phase: Loop) -> int:
 
 def _elements(loop: Loop) -> int:
     inner = [_elements(part) for part in loop.body if isinstance(part, Loop)]
-    return loop.most_turns * max(1, sum(inner))
+    own = len(in_order(*loop.roots())) // OPERATIONS_OF_AN_ELEMENT
+    return loop.most_turns * max(1, own + sum(inner))

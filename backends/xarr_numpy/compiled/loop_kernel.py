@@ -21,6 +21,7 @@ from xarr_numpy import workers
 from xarr_numpy.compiled import assembler, loop_code
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
+from xarr_numpy.compiled.straight import Part
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +52,7 @@ class LoopKernel:
         self._width = loop_code.width_of(loop)
         self._tiles = -(-loop.count // self._width)
         self._cost = loop.cost()
-        names = ["scalars", "points"] if self._has_points else ["scalars"]
+        names = ["scalars", "whole", *(["points"] if self._has_points else [])]
         self._code = assembler.load(assembler.object_code(self.text), names)
         addresses = self._code.addresses
         scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -82,6 +83,14 @@ class LoopKernel:
             run.go_on()
             most = _adapted(most, time.perf_counter() - started)
 
+    def part(self, steps: int) -> Part | None:
+        """So many steps as one function; None if the work is worth several threads."""
+        made = tuple([place for place, each in enumerate(self.loop.carried) if not each.is_fixed])
+        work = max(1, steps) * self._cost * max(1, self._width * self._tiles) // OPERATIONS_OF_AN_ELEMENT
+        if work >= workers.WORTH_A_THREAD:
+            return None
+        return Part(((self._code.addresses["whole"], MOST_STEPS),), (), work, self._code, made)
+
     def _chunk(self, run: _Run, most: int) -> int:
         """Take up to `most` steps; how many were taken."""
         if not self._has_points:
@@ -89,7 +98,7 @@ class LoopKernel:
         steps = int(self._scalars(run.address, most, 0))
         run.control[[STEPS, MORE, LONGEST]] = steps, steps == most, 0
         cost = self._width * max(1, steps) * self._cost // OPERATIONS_OF_AN_ELEMENT
-        workers.run(self._points, run.address, self._tiles, max(1, cost))
+        workers.run(self._points, run.address, self._tiles, max(1, cost), held=(self, run))
         if self.loop.alive is not None:
             steps = int(run.control[LONGEST])
         return int(self._scalars(run.address, steps, 1))

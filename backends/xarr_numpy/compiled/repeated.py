@@ -231,6 +231,9 @@ class RepeatedKernel:
         buffers = (*self.program.inputs, *self.program.outputs, *self.program.scratch)
         self._table = pointer * len(buffers)
 
+    def part(self, steps: int) -> None:
+        """It is never one function: who takes the steps depends on how many there are."""
+
     def call(
         self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
     ) -> tuple[Any, ...]:
@@ -304,9 +307,10 @@ class RepeatedKernel:
         given = (ctypes.c_int64 * front_code.FIELDS)(*numbers)
         address = ctypes.addressof(given)
         cost = steps * sum(buffer.size for buffer in self.program.outputs) // ranges
-        workers.run(self._ranges, address, ranges, cost)
+        held = (self, run, given)
+        workers.run(self._ranges, address, ranges, cost, held=held)
         if ranges > 1:
-            workers.run(self._seams, address, ranges - 1, 4 * steps * steps * radius)
+            workers.run(self._seams, address, ranges - 1, 4 * steps * steps * radius, held=held)
 
 
 class _Tables:

@@ -72,7 +72,8 @@ def merge_sort(comparator: Graph, rows: Arrays) -> None:
     scratch = [np.empty_like(row) for row in rows]
     buffers = _pointers((size, *rows, *scratch))
     work = count * count.bit_length()
-    workers.run(_sort_phase(comparator), ctypes.addressof(buffers), rows[0].size // count, work)
+    held = (buffers, size, rows, scratch)
+    workers.run(_sort_phase(comparator), ctypes.addressof(buffers), rows[0].size // count, work, held=held)
 
 
 @lru_cache(_KEPT)

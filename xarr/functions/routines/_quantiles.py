@@ -18,7 +18,7 @@ from xarr.functions._arguments import converted, filled, laid
 from xarr.functions._core import DType, as_array
 from xarr.functions.elementwise_functions import ceil, floor, rint
 from xarr.functions.routines._lines import Axis, Lines, along, is_nan
-from xarr.functions.routines._searches import places_in
+from xarr.functions.routines._searches import places_in_lines
 from xarr.functions.routines._values import is_known
 from xarr.lax.core import ArrayLike
 from xarr.lazy import to_host, weak_kind
@@ -209,9 +209,7 @@ def weighted(
     ordered = Lines(values, lines.kept, lines.with_ones)
     reached = _distribution(shares, asked.q.dtype)
     shape = (asked.q.shape[0], values.shape[0])
-    starts = lax.mul(lax.broadcasted_iota(np.int64, shape, 1), lines.length)
-    flat = lax.reshape(reached, (reached.size,))
-    places = places_in(flat, along(asked.q, shape, 0), starts=starts, count=lines.length)
+    places = places_in_lines(reached, along(asked.q, shape, 0))
     count = ordered.numbers() if ignore_nan else lines.length
     found = ordered.at(lax.min(places, _last(count, shape)))
     if not ignore_nan and values.dtype in FLOAT:

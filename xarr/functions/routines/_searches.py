@@ -7,37 +7,50 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
-from xarr.functions._arguments import filled, laid
+from xarr.dtypes import BOOL, FLOAT, info
+from xarr.functions._arguments import filled
 from xarr.functions.routines._lines import is_nan
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
 
-def places_in(
-    table: Array, values: Array, *, right: bool = False, starts: Array | None = None, count: int | None = None
-) -> Array:
+def places_in(table: Array, values: Array, *, right: bool = False) -> Array:
     """How many elements of the sorted `table` come before each value, with `right` also those equal to it.
 
     table: a vector, NaN last.  values: of the table's type; NaN comes after all numbers.
-    starts, count: the part of the table to search for each value, by default all of it.
     Returns int64 of the shape of `values`.
     """
-    count = table.shape[0] if count is None else count
-    found = filled(values.shape, 0, np.dtype(np.int64), values._backend)
-    if not count:
+    line = lax.reshape(table, (1, *table.shape))
+    found = places_in_lines(line, lax.reshape(values, (values.size, 1)), right)
+    return lax.reshape(found, values.shape)
+
+
+def places_in_lines(table: Array, values: Array, right: bool = False) -> Array:
+    """The same in each line of a matrix: values of shape (any, number of lines)."""
+    lines, count = table.shape
+    found = lax.full_like(values, 0, np.int64)
+    if not count or not values.size:
         return found
-    is_last = is_nan(values)
-    for step in (1 << bit for bit in reversed(range(count.bit_length()))):
-        further = lax.add(found, step)
-        place = lax.sub(lax.min(further, laid(_int64(count), values.shape)), 1)
-        probe = lax.take(table, place if starts is None else lax.add(starts, place), 0)
+    if table.dtype in BOOL:
+        table, values = (lax.convert_element_type(each, np.int8) for each in (table, values))
+    steps = [1 << bit for bit in reversed(range(count.bit_length()))]
+    length = 2 * steps[0] - 1
+    # The rest comes before no value, or is equal to the greatest integer.
+    rest = np.nan if table.dtype in FLOAT else int(info(table.dtype).max)
+    padded = lax.reshape(lax.pad(table, rest, [(0, 0, 0), (0, length - count, 0)]), (lines * length,))
+    start = lax.mul(lax.broadcasted_iota(np.int64, values.shape, 1), length) if lines > 1 else found
+    place = start
+    for step in steps:
+        probe = lax.take(padded, lax.add(place, step - 1), 0)
         before = lax.le(probe, values) if right else lax.lt(probe, values)
-        unordered = is_last if right else lax.bitwise_and(is_last, lax.bitwise_not(is_nan(probe)))
-        before = lax.bitwise_and(lax.bitwise_or(before, unordered), lax.le(further, count))
-        found = lax.select(before, further, found)
-    return found
+        place = lax.select(before, lax.add(place, step), place)
+    found = lax.min(lax.sub(place, start), lax.full_like(found, count))
+    if table.dtype not in FLOAT:
+        return found
+    numbers = filled((lines,), count, np.dtype(np.int64), None) if right else _numbers(table)
+    return lax.select(is_nan(values), lax.broadcast_in_dim(numbers, values.shape, (1,)), found)
 
 
-def _int64(value: int) -> Array:
-    return filled((), value, np.dtype(np.int64), None)
+def _numbers(table: Array) -> Array:
+    return lax.reduce_sum(lax.convert_element_type(lax.bitwise_not(is_nan(table)), np.int64), (1,))

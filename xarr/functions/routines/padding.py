@@ -286,31 +286,45 @@ def _with_size(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
 # --- own elements ---------------------------------------------------------------------------------
 
 
-def _by_own(array: Array, axis: int, width: tuple[int, int], mode: Any) -> Array:
-    """NumPy pads the row of indices; runs of them that go up, down or stay become slices."""
-    index = np.pad(np.arange(array.shape[axis]), width, mode=mode)
-    runs = _runs(index)
-    if runs is None:
-        return lax.take(array, index, axis)
+def _by_own(array: Array, axis: int, width: tuple[int, int], mode: str) -> Array:
+    """Runs of places that go up, down or stay become slices; of very many runs one gather is made."""
+    size = array.shape[axis]
+    left, right = (
+        _sources(np.arange(-width[0], 0), size, mode),
+        _sources(np.arange(width[1]) + size, size, mode),
+    )
+    before, after = _runs(left), _runs(right)
+    if len(before) + len(after) > _MOST_RUNS:
+        return lax.take(array, np.concatenate([left, np.arange(size), right]), axis)
+    runs = [*before, (0, 1, size), *after]
     return lax.concatenate([_run(array, axis, *run) for run in runs], axis)
 
 
-def _runs(index: np.ndarray[Any, Any]) -> list[tuple[int, int, int]] | None:
-    """(first index, step, length) of the runs with a constant step of 1, -1 or 0; None for too many."""
+def _sources(places: np.ndarray[Any, Any], size: int, mode: str) -> np.ndarray[Any, Any]:
+    """Where the elements at `places` outside of 0 … size - 1 come from."""
+    if mode == "edge" or size == 1:
+        return places.clip(0, size - 1)
+    period = {"wrap": size, "reflect": 2 * size - 2, "symmetric": 2 * size}[mode]
+    turned: np.ndarray[Any, Any] = places % period
+    return (
+        turned
+        if mode == "wrap"
+        else turned.clip(max=period - turned if mode == "reflect" else period - 1 - turned)
+    )
+
+
+def _runs(index: np.ndarray[Any, Any]) -> list[tuple[int, int, int]]:
+    """(first index, step, length) of the runs with a constant step of 1, -1 or 0."""
+    runs: list[tuple[int, int, int]] = []
     steps = np.diff(index)
-    ends = np.append(np.flatnonzero(np.diff(steps)), len(steps) - 1)
-    if len(ends) > _MOST_RUNS:
-        return None
-    runs, first = [], 0
-    for end in ends.tolist():
-        # Steps first … end are equal, or the step at `first` led out of the run before.
-        if first > end + 1:
-            continue
+    ends = [*np.flatnonzero(np.diff(steps)).tolist(), len(steps) - 1] if len(steps) else []
+    first = 0
+    for end in ends:
         step = int(steps[end])
         last = end + 1 if abs(step) <= 1 else end
         if last >= first:
             runs.append((int(index[first]), step if last > first else 0, last - first + 1))
-        first = last + 1
+            first = last + 1
     if first < len(index):
         runs.append((int(index[first]), 0, 1))
     return runs

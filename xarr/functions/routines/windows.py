@@ -11,14 +11,17 @@ from math import pi
 from typing import TYPE_CHECKING
 
 from xarr.errors import InputError
+from xarr.functions._core import as_array
 from xarr.functions.creation_functions import arange, ones, zeros
-from xarr.functions.elementwise_functions import cos
+from xarr.functions.elementwise_functions import cos, sqrt
+from xarr.functions.routines.mathematical_functions import i0
 from xarr.functions.searching_functions import where
+from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
-__all__ = ["bartlett", "blackman", "hamming", "hanning"]
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def bartlett(M: int) -> Array:
@@ -43,6 +46,16 @@ def hamming(M: int) -> Array:
 def hanning(M: int) -> Array:
     """Von Hann's window of `M` samples: 0.5 + 0.5 cos.  Raises InputError for a float M."""
     return _window("hanning", M, lambda n, last: 0.5 + 0.5 * cos(pi * n / last))
+
+
+def kaiser(M: int, beta: ArrayLike) -> Array:
+    """Kaiser's window of `M` samples, narrower for a larger `beta`.  Raises InputError for a float M."""
+    shape = as_array(beta)
+
+    def samples(n: Array, last: int) -> Array:
+        return i0(shape * sqrt(1 - (n / last) ** 2)) / i0(shape)
+
+    return _window("kaiser", M, samples)
 
 
 def _window(name: str, M: int, samples: Callable[[Array, int], Array]) -> Array:

@@ -49,6 +49,14 @@ from xarr.ir.ops.elementwise import (
     Select as Select,
     Unary as Unary,
 )
+from xarr.ir.ops.factorisations import (
+    Eig as Eig,
+    Eigh as Eigh,
+    Geqrf as Geqrf,
+    HouseholderProduct as HouseholderProduct,
+    Lu as Lu,
+    Svd as Svd,
+)
 from xarr.ir.ops.fourier import Fft as Fft
 from xarr.ir.ops.fusion import Fusion as Fusion, NativeWhile as NativeWhile
 from xarr.ir.ops.indexing import (
@@ -82,6 +90,7 @@ from xarr.ir.ops.special import (
     ErfInv as ErfInv,
     Lgamma as Lgamma,
 )
+from xarr.ir.ops.systems import Check as Check, LogDeterminant as LogDeterminant, Solve as Solve
 from xarr.ir.ops.unary import (
     Abs as Abs,
     Acos as Acos,

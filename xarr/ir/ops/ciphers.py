@@ -25,6 +25,7 @@ PHILOX_MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
 PHILOX_WEYL: Final = (0x9E3779B9, 0xBB67AE85)
 
 _THREEFRY: Final = "threefry2x32"
+_PHILOX: Final = "philox4x32"
 
 Pair = tuple[Term, Term]
 Four = tuple[Term, Term, Term, Term]
@@ -67,22 +68,42 @@ def threefry_graph(shape: tuple[int, ...]) -> Graph:
     return Graph(parameters, (x0.node, x1.node), _THREEFRY)
 
 
-def philox4x32(key: Pair, counter: Four) -> Four:
-    """Four words for each counter.  All terms are uint32 of one shape."""
-    key0, key1 = key
-    x0, x1, x2, x3 = counter
+def philox4x32(key: Pair, counter: Four) -> Pair:
+    """Four words for each counter, as the uint64 of two and two, the first ones low; a call of one computation.
+
+    All terms are uint32 of one shape.
+    """
+    shape = counter[0].node.tensor_type.shape
+    call = Node(Call(philox_graph(shape)), tuple(term.node for term in (*key, *counter)))
+    first, second = (Term(Node(GetTupleElement(index), (call,))) for index in range(2))
+    return first, second
+
+
+@lru_cache(maxsize=256)
+def philox_graph(shape: tuple[int, ...]) -> Graph:
+    """(key 0, key 1, counter 0 … 3) -> two pairs of words; the same object for the same shape.
+
+    As simple as that of Threefry.
+    """
+    parameters = [parameter(TensorType(shape, U32)) for _ in range(6)]
+
+    @cache
+    def number(value: int, dtype: np.dtype[np.generic] = U32) -> Term:
+        return filled(value, shape, dtype)
+
+    def product(x: Term, factor: int) -> Pair:
+        wide = x.to(U64) * number(factor, U64)
+        return (wide >> number(32, U64)).to(U32), wide.to(U32)
+
+    key0, key1, x0, x1, x2, x3 = map(Term, parameters)
     for step in range(10):
         if step:
-            key0, key1 = key0 + PHILOX_WEYL[0], key1 + PHILOX_WEYL[1]
-        high0, low0 = _product(x0, PHILOX_MULTIPLIERS[0])
-        high1, low1 = _product(x2, PHILOX_MULTIPLIERS[1])
+            key0, key1 = key0 + number(PHILOX_WEYL[0]), key1 + number(PHILOX_WEYL[1])
+        high0, low0 = product(x0, PHILOX_MULTIPLIERS[0])
+        high1, low1 = product(x2, PHILOX_MULTIPLIERS[1])
         x0, x1, x2, x3 = high1 ^ x1 ^ key0, low1, high0 ^ x3 ^ key1, low0
-    return x0, x1, x2, x3
-
-
-def _product(x: Term, factor: int) -> Pair:
-    """The high and the low word of x * factor."""
-    return words(x.to(U64) * factor)
+    pairs = ((high.to(U64) << number(32, U64)) | low.to(U64) for high, low in ((x1, x0), (x3, x2)))
+    return Graph(parameters, [pair.node for pair in pairs], _PHILOX)
 
 
 def words(x: Term) -> Pair:

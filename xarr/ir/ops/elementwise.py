@@ -51,6 +51,8 @@ class Elementwise(Op):
 
     accepts: ClassVar[Accepted]
     arity: ClassVar[int]
+    #: How many transcendental functions an element takes as long as, for those that are no single instruction.
+    weight: ClassVar[int] = 1
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """The result's element type for operands of element type `dtype`."""

@@ -10,7 +10,7 @@ import numpy as np
 from xarr.dtypes import FLOAT, INTEGER, PREDICATE
 from xarr.ir.graph import Node
 from xarr.ir.op import Op, operation
-from xarr.ir.ops.ciphers import U64, Four, Pair, joined, philox4x32, threefry2x32, words
+from xarr.ir.ops.ciphers import U32, U64, Pair, joined, philox4x32, threefry2x32, words
 from xarr.ir.ops.control import Tuple
 from xarr.ir.ops.creation import Iota
 from xarr.ir.ops.formula import Term, filled, spread, where
@@ -125,6 +125,11 @@ def _threefry_bits(state: Node, shape: Ints, width: int) -> tuple[Node, Term]:
         first, _, new = _threefry_words(state, (1,))
         return new, Term(Node(Reshape(()), (first.node,)))
     dim = _halved_dimension(shape)
+    if dim == len(shape) - 1:
+        # The words of a place lie beside each other, as those of a uint64 do.
+        first, second, new = _threefry_words(state, (*shape[:dim], -(-shape[dim] // 2)))
+        found = _halves(joined(second, first))
+        return new, found if found.node.tensor_type.shape == shape else Term(_cut(found.node, shape))
     half = (*shape[:dim], -(-shape[dim] // 2), 1, *shape[dim + 1 :])
     first, second, new = _threefry_words(state, half)
     both = Node(Concatenate(dim + 1), (first.node, second.node))
@@ -165,7 +170,8 @@ def _philox_bits(state: Node, shape: Ints, width: int) -> tuple[Node, Term]:
     cipher_key, high_words = _scrambled(key, highs)
     low_high, low_low = words(lows)
     found = philox4x32(cipher_key, (low_low, low_high, *high_words))
-    flat = _interleaved(found, width)
+    flat = _interleaved(found)
+    flat = flat if width == 64 else _halves(flat)
     bits = Node(Reshape(shape), (_cut(flat.node, (size,)),))
     new_low, new_high = _advanced(low, high, filled(count, (), U64))
     parts = (key, new_low, new_high) if longer else (key, new_low)
@@ -180,12 +186,11 @@ def _scrambled(key: Term, highs: Term) -> tuple[Pair, Pair]:
     return (spread(key_low, shape), spread(key_high, shape)), (high_low, high_high)
 
 
-def _interleaved(found: Four, width: int) -> Term:
-    """The words, or pairs of them as uint64, in the order of their counters."""
-    terms = found if width != 64 else (joined(found[1], found[0]), joined(found[3], found[2]))
-    count = terms[0].node.tensor_type.shape[0]
-    columns = [Node(Reshape((count, 1)), (term.node,)) for term in terms]
-    return Term(Node(Reshape((count * len(terms),)), (Node(Concatenate(1), tuple(columns)),)))
+def _interleaved(pairs: Pair) -> Term:
+    """The pairs of words, as uint64, in the order of their counters."""
+    count = pairs[0].node.tensor_type.shape[0]
+    columns = [Node(Reshape((count, 1)), (pair.node,)) for pair in pairs]
+    return Term(Node(Reshape((count * 2,)), (Node(Concatenate(1), tuple(columns)),)))
 
 
 def _advanced(low: Term, high: Term, by: Term) -> Pair:
@@ -201,6 +206,12 @@ def places(shape: Ints, dtype: np.dtype[np.generic]) -> Term:
     """0, 1, 2 … in row-major order."""
     counts = Node(Iota(TensorType((prod(shape),), dtype), 0))
     return Term(Node(Reshape(shape), (counts,)))
+
+
+def _halves(pairs: Term) -> Term:
+    """Words from pairs of them, the low ones first; the last dimension grows to twice its size."""
+    *rest, last = pairs.node.tensor_type.shape
+    return Term(Node(Reshape((*rest, 2 * last)), (pairs.bits(U32).node,)))
 
 
 def _entry(vector: Node, index: int) -> Term:

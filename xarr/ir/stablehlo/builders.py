@@ -32,7 +32,7 @@ from xarr.ir.stablehlo.dynamic import (
     shape_assertion,
     static_sizes,
 )
-from xarr.ir.stablehlo.lapack import LAPACK_CALLS
+from xarr.ir.stablehlo.lapack import LAPACK_CALLS, composite
 from xarr.ir.stablehlo.records import Operation
 from xarr.ir.stablehlo.site import Site
 
@@ -451,7 +451,7 @@ BUILDERS: Final[Builders] = {
     "stablehlo.cholesky": lambda site: Node(ops.Cholesky(site.flag("lower")), site.take(1)),
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
-    "stablehlo.composite": lambda site: site.function("decomposition"),
+    "stablehlo.composite": composite,
     "stablehlo.concatenate": lambda site: Node(ops.Concatenate(site.integer("dimension")), site.operands),
     "stablehlo.constant": _constant,
     "stablehlo.convolution": _convolution,

@@ -1,4 +1,4 @@
-"""The calls of LAPACK in what JAX exports for CPUs that have an operation here: Cholesky, triangular systems.
+"""The calls of LAPACK in what JAX exports for CPUs, and in what xarr prints: factors and triangular systems.
 
 Source: JAX's lapack_kernels; the attributes are letters of LAPACK's, by their number in ASCII.
 """
@@ -13,11 +13,13 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
 from xarr.ir.ops.formula import Term, filled, maximum, where
 from xarr.ir.stablehlo.site import Site
 from xarr.ir.types import TensorType
 
 _INT32: Final = np.dtype(np.int32)
+Builder = Callable[[Site], Node | tuple[Node, ...]]
 _TRANSPOSES: Final = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
 
@@ -106,9 +108,76 @@ def _trsm(site: Site) -> Node:
     return Node(op, site.take(2))
 
 
+def _factors(op: Callable[[Site], Op], arity: int = 1) -> Builder:
+    """A call that is an operation as it stands."""
+
+    def build(site: Site) -> tuple[Node, ...]:
+        node = Node(op(site), site.take(arity))
+        count = len(node.op.results(node))
+        if count == 1:
+            return (node,)
+        return tuple([Node(ops.GetTupleElement(index), (node,)) for index in range(count)])
+
+    return build
+
+
+def _svd(site: Site) -> Op:
+    mode = _letter(site, "mode", "ASN")
+    return ops.Svd(full_matrices=_is_full(site) if mode == "N" else mode == "A", compute_uv=mode != "N")
+
+
+def _is_full(site: Site) -> bool:
+    """Whether the results that hold nothing are as large as whole matrices."""
+    if len(site.operation.result_types) != 5:
+        site.fail(f"expected 5 results, got {len(site.operation.result_types)}")
+    u, vh = site.type(2).shape, site.type(3).shape
+    return u[-2:-1] == u[-1:] and vh[-2:-1] == vh[-1:]
+
+
+def _eigh(site: Site) -> Op:
+    return ops.Eigh(lower=_letter(site, "uplo", "LU") == "L", compute_v=_letter(site, "mode", "VN") == "V")
+
+
+def _eig(site: Site) -> Op:
+    left, right = (_letter(site, name, "VN") == "V" for name in ("compute_left", "compute_right"))
+    return ops.Eig(left, right)
+
+
+_ROUTINES: Final[tuple[tuple[str, str, Builder], ...]] = (
+    ("sdcz", "potrf", _potrf),
+    ("sdcz", "trsm", _trsm),
+    ("sdcz", "getrf", _factors(lambda site: ops.Lu())),
+    ("sdcz", "geqrf", _factors(lambda site: ops.Geqrf())),
+    ("sd", "orgqr", _factors(lambda site: ops.HouseholderProduct(), 2)),
+    ("cz", "ungqr", _factors(lambda site: ops.HouseholderProduct(), 2)),
+    ("sdcz", "gesdd", _factors(_svd)),
+    ("sd", "syevd", _factors(_eigh)),
+    ("cz", "heevd", _factors(_eigh)),
+    ("sdcz", "geev", _factors(_eig)),
+)
+
 #: By the names of the functions; the letter before each is the element type: f32, f64, c64, c128.
-LAPACK_CALLS: Final[dict[str, Callable[[Site], Node | tuple[Node, ...]]]] = {
-    f"lapack_{letter}{name}_ffi": build
-    for letter in "sdcz"
-    for name, build in (("potrf", _potrf), ("trsm", _trsm))
+LAPACK_CALLS: Final[dict[str, Builder]] = {
+    f"lapack_{letter}{name}_ffi": build for letters, name, build in _ROUTINES for letter in letters
 }
+
+_COMPOSITES: Final[dict[str, tuple[int, Callable[[Site], Op]]]] = {
+    "xarr.solve": (2, lambda site: ops.Solve()),
+    "xarr.slogdet": (1, lambda site: ops.LogDeterminant()),
+    "xarr.check": (2, lambda site: ops.Check(_message(site))),
+}
+
+
+def _message(site: Site) -> str:
+    found = site.record("composite_attributes").get("message")
+    if not isinstance(found, str):
+        site.fail(f"expected a text as message, got {found!r}")
+    return found
+
+
+def composite(site: Site) -> Node | tuple[Node, ...]:
+    """An operation of xarr that is defined in terms of others, or else what the composite stands for."""
+    if site.has("name") and site.word("name") in _COMPOSITES:
+        arity, op = _COMPOSITES[site.word("name")]
+        return _factors(op, arity)(site)
+    return site.function("decomposition")

@@ -16,7 +16,7 @@ from xarr.compiler.scalars import BOOL, DType, Value
 from xarr.dtypes import EXTENDED_FLOAT, INTEGER, SIGNED
 from xarr.ir import ops
 from xarr.ir.op import Op
-from xarr_numpy.ciphers import ThreefryBits
+from xarr_numpy.ciphers import PhiloxPair, ThreefryBits
 from xarr_numpy.compiled.functions import (
     arctangent,
     arithmetic,
@@ -158,6 +158,8 @@ def _lower_register(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | 
         return _compare(op, *operands)
     if isinstance(op, ThreefryBits):
         return cipher.threefry2x32(op.form, *operands)
+    if isinstance(op, PhiloxPair):
+        return cipher.philox4x32(op.index, *operands)
     if isinstance(op, ops.ReducePrecision):
         return arithmetic.reduce_precision(operands[0], op.exponent_bits, op.mantissa_bits)
     function = FUNCTIONS.get(op.name)

@@ -35,6 +35,8 @@ def divide(x: Value, y: Value) -> Value:
     """Integers truncate; x / 0 has all bits set, the least integer divided by -1 stays itself."""
     if x.dtype.kind == "f":
         return x / y
+    if _is_ordinary(y):
+        return x / y
     zero = y.eq(0)
     if x.dtype.kind == "u":
         return zero.select(x.constant(np.iinfo(x.dtype).max), x / zero.select(1, y))
@@ -47,9 +49,19 @@ def remainder(x: Value, y: Value) -> Value:
     """The remainder of that division; x for y = 0."""
     if x.dtype.kind == "f":
         return x.rem(y)
+    if _is_ordinary(y):
+        return x.rem(y)
     zero = y.eq(0)
     trivial = zero | y.eq(-1) if x.dtype.kind == "i" else zero
     return zero.select(x, x.rem(trivial.select(1, y)))
+
+
+def _is_ordinary(divisor: Value) -> bool:
+    """Whether an integer is a number known to be neither 0 nor -1: then LLVM multiplies instead of dividing."""
+    if divisor.op != "constant":
+        return False
+    (number,) = np.frombuffer(divisor.attribute, divisor.dtype).tolist()
+    return number not in (0, -1)
 
 
 def absolute(x: Value) -> Value:

@@ -1,0 +1,160 @@
+"""How an Array shows itself: the text of `repr`, and the fragment of HTML that notebooks show.
+
+Neither computes much: a pending Array whose graph has more than `LARGEST` elements says so instead of its
+values.  `str(x)`, `print(x)` and `np.asarray(x)` ask for the values and compute them.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from xarr.errors import counted
+from xarr.ir.graph import Node
+from xarr.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+#: As many elements may be computed to show an array: some tens of milliseconds.
+LARGEST: Final = 10**7
+#: As many nodes of a graph are looked at.
+_MOST_NODES: Final = 2000
+#: Pixels of the picture of a shape: the longest edge, and what an edge takes at least.
+_LONGEST, _LEAST = 120.0, 14.0
+
+
+def text(array: Array) -> str:
+    """`Array([1., 2.], dtype=float64)`, like NumPy's with the backend where it is not the NumPy backend."""
+    kind = f"dtype={array.dtype.name}" + ("" if array.backend == "numpy" else f", backend={array.backend}")
+    type = array._node.tensor_type
+    if array._node.traced:
+        return f"Array(<traced {type.short()}>, {kind})"
+    pending = Pending.of(array)
+    if pending.is_large:
+        return f"Array(<{pending}>, shape={array.shape}, {kind}; x.evaluate() or print(x) computes it)"
+    if type.dynamic:
+        kind = f"type={type.short()}, live shape={np.asarray(array).shape}, {kind}"
+    elif not array.size and array.shape != (0,):
+        return f"Array([], shape={array.shape}, {kind})"
+    values = np.array2string(np.asarray(array), separator=", ", prefix="Array(")
+    return f"Array({values}, {kind})"
+
+
+class Pending:
+    """What has to be computed before an array has a value: how many ops, over how many elements."""
+
+    def __init__(self, ops: int, elements: int, complete: bool) -> None:
+        self.ops, self.elements, self.complete = ops, elements, complete
+
+    @classmethod
+    def of(cls, array: Array) -> Pending:
+        """Of a graph with very many nodes only some are looked at."""
+        ops = elements = 0
+        seen: set[Node] = set()
+        left = [array._node]
+        while left and ops < _MOST_NODES:
+            node = left.pop()
+            if node in seen or node.value is not None:
+                continue
+            seen.add(node)
+            left += node.operands
+            if node.operands:
+                ops += 1
+                elements += node.type.size if isinstance(node.type, TensorType) else 0
+        return cls(ops, elements, not left)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether computing it takes longer than somebody who looks at a variable would expect."""
+        return self.elements > LARGEST or not self.complete
+
+    def __str__(self) -> str:
+        more = "" if self.complete else "more than "
+        return f"not computed: {more}{counted(self.ops, 'op')} over {self.elements:,} elements"
+
+
+def html(array: Array) -> str:
+    """Shape, element type, layout, backend, the graph so far, and the values where they cost little."""
+    type = array._node.tensor_type
+    pending = Pending.of(array)
+    rows = {
+        "shape": str(array.shape),
+        "dtype": array.dtype.name,
+        "size": f"{array.size:,} elements, {array.nbytes:,} bytes",
+        "backend": array.backend,
+    }
+    if array._node.traced:
+        rows["value"] = f"none yet: {type.short()} is traced"
+    elif pending.ops:
+        rows["graph"] = str(pending)
+    elif not type.dynamic:
+        rows["layout"] = str(array.layout)
+    table = "".join(f"<tr><th>{name}</th><td>{escape(told)}</td></tr>" for name, told in rows.items())
+    shown = array._node.traced or pending.is_large
+    values = "" if shown else f"<pre>{escape(text(array))}</pre>"
+    style = "text-align:left;padding:0 10px 0 0"
+    table = table.replace("<th>", f'<th style="{style}">').replace("<td>", '<td style="text-align:left">')
+    return (
+        '<div class="xarr-array"><div style="display:flex;gap:24px;align-items:center">'
+        f'<table style="border-collapse:collapse">{table}</table>{shape_svg(array.shape)}</div>{values}</div>'
+    )
+
+
+def shape_svg(shape: tuple[int, ...]) -> str:
+    """A picture of a shape: a bar, a rectangle or a box of the last three dimensions, with their sizes.
+
+    Edges grow with the logarithm of the size, so that (3, 1000000) can still be seen.  Leading dimensions
+    are written before it.  A scalar has no picture.
+    """
+    if not shape:
+        return ""
+    *leading, depth, rows, columns = (1,) * (3 - len(shape)) + shape if len(shape) < 3 else shape
+    wide, high = _edge(columns, shape), _edge(rows, shape) if len(shape) > 1 else _LEAST
+    deep = 0.45 * _edge(depth, shape) if len(shape) > 2 else 0.0
+    before = "".join(f"{size} × " for size in leading)
+    left, top = 12.0 + 8 * len(before), 12.0
+    parts = [_polygon(left + deep, top + deep, wide, high)]
+    if deep:
+        parts += [
+            _path(
+                (left + deep, top + deep), (left, top), (left + wide, top), (left + deep + wide, top + deep)
+            ),
+            _path((left, top), (left, top + high), (left + deep, top + deep + high)),
+        ]
+    labels = [(left + deep + wide / 2, top + deep + high + 16, str(columns), "middle")]
+    if len(shape) > 1:
+        labels.append((left + deep + wide + 6, top + deep + high / 2 + 4, str(rows), "start"))
+    if deep:
+        labels.append((left + deep / 2 - 4, top + high + deep / 2 + 14, str(depth), "end"))
+    if leading:
+        labels.append((8, top + deep + high / 2 + 4, before.rstrip(), "start"))
+    parts += [
+        f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="currentColor">{told}</text>'
+        for x, y, told, anchor in labels
+    ]
+    width, height = left + deep + wide + 12 + 9 * len(str(rows)), top + deep + high + 24
+    title = f"<title>an array of shape {shape}</title>"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" height="{height:.0f}" '
+        f'font-family="ui-monospace,monospace" font-size="12">{title}{"".join(parts)}</svg>'
+    )
+
+
+def _edge(size: int, shape: tuple[int, ...]) -> float:
+    largest = max(2, *shape)
+    return max(_LEAST, _LONGEST * float(np.log2(size + 1) / np.log2(largest + 1)))
+
+
+def _polygon(x: float, y: float, width: float, height: float) -> str:
+    return (
+        f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" fill="#56B4E9" '
+        'fill-opacity="0.35" stroke="currentColor"/>'
+    )
+
+
+def _path(*points: tuple[float, float]) -> str:
+    places = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
+    return f'<polyline points="{places}" fill="none" stroke="currentColor"/>'

@@ -1,0 +1,157 @@
+"""Memory by DLPack, through NumPy, and for the float types that NumPy does not know through their bits.
+
+A capsule of bfloat16 or float8 is one of unsigned integers of the same width in which the type code is
+another one, so that the code alone is changed: on the way out of NumPy, or before NumPy reads it.
+Source: DLPack 1.1, `dlpack.h`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+#: `kDLCPU` and the number of the device.
+CPU: Final = (1, 0)
+#: The version that NumPy reads and writes.
+VERSION: Final = (1, 0)
+_UNSIGNED: Final = 1
+_CODES: Final = {
+    np.dtype(ml_dtypes.bfloat16): 4,
+    np.dtype(ml_dtypes.float8_e3m4): 7,
+    np.dtype(ml_dtypes.float8_e4m3): 8,
+    np.dtype(ml_dtypes.float8_e4m3b11fnuz): 9,
+    np.dtype(ml_dtypes.float8_e4m3fn): 10,
+    np.dtype(ml_dtypes.float8_e4m3fnuz): 11,
+    np.dtype(ml_dtypes.float8_e5m2): 12,
+    np.dtype(ml_dtypes.float8_e5m2fnuz): 13,
+    np.dtype(ml_dtypes.float8_e8m0fnu): 14,
+}
+_BY_CODE: Final = {(code, dtype.itemsize * 8): dtype for dtype, code in _CODES.items()}
+
+
+class _Tensor(ctypes.Structure):
+    """`DLTensor`."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Versioned(ctypes.Structure):
+    """`DLManagedTensorVersioned`; before version 1.0 the tensor came first."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+_NAMES: Final = (b"dltensor_versioned", b"dltensor")
+_is_valid: Final = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
+_pointer: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def _tensor_of(capsule: object) -> _Tensor:
+    """The tensor in a capsule that nobody has read yet; BufferError for any other object."""
+    name = next((name for name in _NAMES if _is_valid(capsule, name)), None)
+    if name is None:
+        raise BufferError(f"wanted a DLPack capsule that was not read yet from __dlpack__, got {capsule!r}")
+    address = _pointer(capsule, name)
+    if name == b"dltensor":
+        return _Tensor.from_address(address)
+    tensor: _Tensor = _Versioned.from_address(address).tensor
+    return tensor
+
+
+def exported(
+    host: np.ndarray[Any, Any],
+    stream: Any,
+    max_version: tuple[int, int] | None,
+    dl_device: tuple[int, int] | None,
+    copy: bool | None,
+) -> Any:
+    """A capsule with the values of `host`, a read-only array.
+
+    Its memory is lent, marked as read-only, to consumers that know DLPack 1.0 or later; others, to whom one
+    cannot say "read-only", get a copy.  Raises BufferError for another device than the CPU, for a stream,
+    which the CPU has not, and where `copy=False` cannot be kept.  Source: Array API, `__dlpack__`.
+    """
+    if stream is not None:
+        raise BufferError(f"__dlpack__: wanted stream=None for memory of the CPU, got {stream!r}")
+    if dl_device is not None and tuple(map(int, dl_device)) != CPU:
+        raise BufferError(f"__dlpack__: wanted dl_device={CPU}, the CPU, or None, got {dl_device!r}")
+    if max_version is None or max_version[0] < VERSION[0]:
+        if copy is False:
+            raise BufferError(
+                "__dlpack__: before DLPack 1.0 memory cannot be lent as read-only, so that copy=False cannot be "
+                "kept; wanted max_version=(1, 0) or later, or copy=None"
+            )
+        max_version, host, copy = None, host.copy(), None
+    bits = host.view(f"u{host.itemsize}") if host.dtype in _CODES else host
+    # mypy: NumPy's stub wants an enumeration where the protocol has a number.
+    capsule = bits.__dlpack__(max_version=max_version, copy=copy)
+    if bits is not host:
+        _tensor_of(capsule).code = _CODES[host.dtype]
+    return capsule
+
+
+class _Held:
+    """A capsule as something that NumPy reads."""
+
+    def __init__(self, capsule: object, device: tuple[int, int]) -> None:
+        self._capsule, self._device = capsule, device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device
+
+
+def _capsule_of(x: Any, options: dict[str, Any]) -> object:
+    """The producer's capsule; one from before version 1.0 knows no options."""
+    try:
+        return x.__dlpack__(max_version=VERSION, **options)
+    except TypeError:
+        if options.get("dl_device"):
+            raise
+    return x.__dlpack__()
+
+
+def imported(x: Any, to_cpu: bool, copy: bool | None) -> np.ndarray[Any, Any]:
+    """The memory of `x` as a NumPy array.
+
+    to_cpu: ask a producer on another device to copy its values over.  Raises BufferError, RuntimeError or
+    ValueError where NumPy, or the producer, does.
+    """
+    device = tuple(x.__dlpack_device__())
+    options: dict[str, Any] = {} if copy is not False else {"copy": False}
+    if to_cpu and device[0] != CPU[0]:
+        device = options["dl_device"] = CPU
+    capsule = _capsule_of(x, options)
+    tensor = _tensor_of(capsule)
+    dtype = _BY_CODE.get((tensor.code, tensor.bits))
+    if dtype is not None:
+        tensor.code = _UNSIGNED
+    values = np.from_dlpack(_Held(capsule, device))
+    return values if dtype is None else values.view(dtype)

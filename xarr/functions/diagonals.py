@@ -1,0 +1,67 @@
+"""Diagonals of arrays, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.errors import AxisError, ShapeError
+from xarr.functions._arguments import refuse_out
+from xarr.functions._core import as_array
+from xarr.functions.creation_functions import diag
+from xarr.functions.statistical_functions import sum as total
+from xarr.lax.core import ArrayLike, integer
+from xarr.shapes import normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The elements a[…, i, …, i + offset, …] of the dimensions axis1 and axis2, along a new last dimension.
+
+    Raises ShapeError for rank 0 and 1, AxisError for equal axes and those out of the rank.
+    Source: NumPy, `diagonal`.
+    """
+    array, shift = as_array(a), integer("diagonal", "offset", offset)
+    if array.ndim < 2:
+        raise ShapeError(f"diagonal: wanted rank 2 or more, got shape {array.shape}")
+    first, second = (normalize_axis(axis, array.ndim) for axis in (axis1, axis2))
+    if first == second:
+        raise AxisError(f"diagonal: wanted two different axes, got {axis1} and {axis2}")
+    rest = [axis for axis in range(array.ndim) if axis not in (first, second)]
+    return _of_last_two(lax.transpose(array, [*rest, first, second]), shift)
+
+
+def _of_last_two(array: Array, offset: int) -> Array:
+    """A diagonal is every (n + 1)-th element of the n by n block that it divides."""
+    *batch, rows, columns = array.shape
+    top, left = max(-offset, 0), max(offset, 0)
+    size = max(min(rows - top, columns - left), 0)
+    starts = [0] * len(batch)
+    if not size:
+        return lax.reshape(lax.slice(array, (*starts, 0, 0), (*batch, 0, columns)), (*batch, 0))
+    block = lax.slice(array, (*starts, top, left), (*batch, top + size, left + size))
+    flat = lax.reshape(block, (*batch, size * size))
+    return lax.slice_in_dim(flat, 0, size * size, size + 1, axis=len(batch))
+
+
+def trace(
+    a: ArrayLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Array:
+    """The sum of `diagonal`, with the element types of `sum`.  Source: NumPy, `trace`."""
+    refuse_out("trace", out)
+    return total(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
+    """All elements, in row-major order, as diagonal k of a square matrix of zeros.  Source: NumPy, `diagflat`."""
+    array = as_array(v)
+    return diag(lax.reshape(array, (array.size,)), k)

@@ -1,0 +1,222 @@
+"""Covariance and correlation, convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.dtypes import BOOL, COMPLEX, canonical, default_float, promote
+from xarr.errors import DTypeError, ShapeError, ValueRangeError
+from xarr.functions._arguments import converted, truth
+from xarr.functions._core import DType, as_array, promoted
+from xarr.functions.creation_functions import diag
+from xarr.functions.elementwise_functions import clip
+from xarr.functions.linear_algebra_functions import matmul
+from xarr.functions.routines._lines import along
+from xarr.functions.routines._values import is_known
+from xarr.lax.core import ArrayLike, flag
+from xarr.lazy import to_host
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["convolve", "corrcoef", "correlate", "cov"]
+
+
+# --- covariance -----------------------------------------------------------------------------------------
+
+
+def cov(
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """The covariances of variables: rows of `m`, columns unless `rowvar`, with those of `y` after them.
+
+    bias, ddof: divided is by n - ddof, which is n - 1 by default and n with `bias`.
+    fweights, aweights: how often each observation was made, and how much it counts; n is the sum of the former.
+
+    At least float64, or `dtype`; a scalar for one variable.  Raises ShapeError for more than 2 dimensions or weights
+    of another length, ValueRangeError for negative weights, which in a traced function go unseen, or a fractional
+    ddof, DTypeError for fractional fweights.  Source: NumPy, `cov`.
+    """
+    if ddof is not None and ddof != int(ddof):
+        raise ValueRangeError(f"cov: wanted an int for ddof, got {ddof}")
+    rows = _variables("cov", m, y, flag("cov", "rowvar", rowvar), dtype)
+    if not rows.shape[0]:
+        return lax.full((0, 0), 0, default_float())
+    degrees = (0 if flag("cov", "bias", bias) else 1) if ddof is None else int(ddof)
+    frequencies = _weights("fweights", fweights, rows.shape[1], whole=True)
+    importances = _weights("aweights", aweights, rows.shape[1], whole=False)
+    weights = _product(frequencies, importances)
+    count = rows.shape[1]
+    if weights is None:
+        total, factor = lax.full((), count, np.float64), lax.full((), max(count - degrees, 0), np.float64)
+        weighted = rows
+    else:
+        total = lax.reduce_sum(weights, (0,))
+        factor = _factor(weights, importances, total, degrees)
+        weighted = lax.mul(rows, along(converted(weights, rows.dtype), rows.shape, 1))
+    means = lax.div(lax.reduce_sum(weighted, (1,)), along(converted(total, rows.dtype), rows.shape[:1], 0))
+    centred = lax.sub(rows, along(means, rows.shape, 0))
+    other = (
+        centred if weights is None else lax.mul(centred, along(converted(weights, rows.dtype), rows.shape, 1))
+    )
+    other = lax.conj(other) if other.dtype in COMPLEX else other
+    found = matmul(centred, lax.transpose(other, (1, 0)))
+    found = lax.mul(found, along(converted(lax.div(1.0, factor), found.dtype), found.shape, 0))
+    return lax.reshape(found, () if found.shape == (1, 1) else found.shape)
+
+
+def _factor(weights: Array, importances: Array | None, total: Array, degrees: int) -> Array:
+    """What the weighted sums are divided by: the sum of the weights without the degrees of freedom, at least 0."""
+    if not degrees:
+        factor = total
+    elif importances is None:
+        factor = lax.sub(total, float(degrees))
+    else:
+        squares = lax.reduce_sum(lax.mul(weights, importances), (0,))
+        factor = lax.sub(total, lax.div(lax.mul(squares, float(degrees)), total))
+    return lax.max(factor, lax.full_like(factor, 0))
+
+
+def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype: DTypeLike | None) -> Array:
+    """A row for each variable."""
+    arrays = [as_array(each) for each in (m, y) if each is not None]
+    for array in arrays:
+        if len(array.shape) > 2:
+            raise ShapeError(
+                f"{name}: wanted at most 2 dimensions, variables and observations, got {array.shape}"
+            )
+    element = default_float() if dtype is None else canonical(dtype)
+    for array in arrays if dtype is None else ():
+        element = promote(element, array.dtype)
+    rows = [_rows(converted(array, element), rowvar, first=array is arrays[0]) for array in arrays]
+    if len(rows) == 2 and rows[0].shape[1] != rows[1].shape[1] and rows[0].shape[0]:
+        raise ShapeError(
+            f"{name}: wanted as many observations in y as in m, {rows[0].shape[1]}, got {rows[1].shape[1]}"
+        )
+    return rows[0] if len(rows) == 1 or not rows[0].shape[0] else lax.concatenate(rows, 0)
+
+
+def _rows(array: Array, rowvar: bool, first: bool) -> Array:
+    if len(array.shape) < 2:
+        return lax.reshape(array, (1, array.size))
+    turn = not rowvar and (first or array.shape[0] != 1)
+    return lax.transpose(array, (1, 0)) if turn else array
+
+
+def _weights(name: str, weights: ArrayLike | None, count: int, *, whole: bool) -> Array | None:
+    if weights is None:
+        return None
+    given = converted(as_array(weights), np.dtype(np.float64))
+    if given.shape != (count,):
+        raise ShapeError(f"cov: wanted {name} for each of {count} observations, got shape {given.shape}")
+    if is_known(given):
+        values = to_host(given)
+        if whole and (values != np.rint(values)).any():
+            raise DTypeError(f"cov: wanted whole numbers for {name}, got {values}; aweights= takes others")
+        if (values < 0).any():
+            raise ValueRangeError(f"cov: wanted {name} that are not negative, got {values}")
+    return given
+
+
+def _product(first: Array | None, second: Array | None) -> Array | None:
+    if first is None or second is None:
+        return first if second is None else second
+    return lax.mul(first, second)
+
+
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
+) -> Array:
+    """Pearson's correlations of variables, in [-1, 1]: covariances over the roots of the variances.
+
+    Arguments, types and errors as `cov`; NaN for a variable that does not vary.  Source: NumPy, `corrcoef`.
+    """
+    found = cov(x, y, rowvar, dtype=dtype)
+    if not found.shape:
+        return lax.div(found, found)
+    variances = diag(found)
+    spread = lax.sqrt(lax.real(variances) if found.dtype in COMPLEX else variances)
+    for dim in (0, 1):
+        found = lax.div(found, along(converted(spread, found.dtype), found.shape, dim))
+    if found.dtype in COMPLEX:
+        return lax.complex(clip(lax.real(found), -1, 1), clip(lax.imag(found), -1, 1))
+    return clip(found, -1, 1)
+
+
+# --- convolution ----------------------------------------------------------------------------------------
+
+#: By mode: how much is added to the longer sequence before and behind, for `n` elements of the shorter one.
+_PADDINGS: Final[dict[str, Callable[[int], tuple[int, int]]]] = {
+    "full": lambda n: (n - 1, n - 1),
+    "same": lambda n: (n // 2, n - n // 2 - 1),
+    "valid": lambda n: (0, 0),
+}
+
+
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> Array:
+    """The sums of a[k] * v[n - k] for each n: of two sequences as the coefficients of a product of polynomials.
+
+    mode: "full", all len(a) + len(v) - 1 of them; "same", the middle max(len(a), len(v)); "valid", those in which
+        all of the shorter sequence takes part.
+    Bools give whether any product holds.  Raises ShapeError for no elements or several dimensions, ValueRangeError
+    for another mode.  Source: NumPy, `convolve`.
+    """
+    first, second = _sequences("convolve", a, v, mode)
+    if second.size > first.size:
+        first, second = second, first
+    return _slid(first, lax.rev(second, (0,)), mode)
+
+
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> Array:
+    """The sums of a[n + k] * conj(v[k]) for each n.  Modes, types and errors as `convolve`.
+
+    Source: NumPy, `correlate`.
+    """
+    first, second = _sequences("correlate", a, v, mode)
+    second = lax.conj(second) if second.dtype in COMPLEX else second
+    if second.size > first.size:
+        return lax.rev(_slid(second, first, mode), (0,))
+    return _slid(first, second, mode)
+
+
+def _sequences(name: str, a: ArrayLike, v: ArrayLike, mode: str) -> tuple[Array, Array]:
+    if name == "correlate" and () in (as_array(a).shape, as_array(v).shape):
+        raise ShapeError("correlate: wanted two vectors, got a scalar; [x] is a vector of one element")
+    if mode not in _PADDINGS:
+        raise ValueRangeError(f"{name}: wanted a mode of {', '.join(map(repr, _PADDINGS))}, got {mode!r}")
+    first, second = promoted(name, a, v)
+    for array in (first, second):
+        if len(array.shape) > 1 or not array.size:
+            raise ShapeError(
+                f"{name}: wanted sequences of at least one element, got shapes {first.shape} and {second.shape}"
+            )
+    return lax.reshape(first, (first.size,)), lax.reshape(second, (second.size,))
+
+
+def _slid(array: Array, kernel: Array, mode: str) -> Array:
+    """The inner products of the kernel with the elements under it as it slides along."""
+    dtype = array.dtype
+    if dtype in BOOL:
+        counts = _slid(converted(array, np.dtype(np.int64)), converted(kernel, np.dtype(np.int64)), mode)
+        return truth(counts)
+    wide = _accumulator(dtype)
+    signal, window = (lax.reshape(converted(each, wide), (1, 1, each.size)) for each in (array, kernel))
+    found = lax.conv_general_dilated(signal, window, (1,), [_PADDINGS[mode](kernel.size)])
+    return converted(lax.reshape(found, (found.size,)), dtype)
+
+
+def _accumulator(dtype: DType) -> DType:
+    return np.dtype(np.float32) if dtype.kind == "f" and dtype.itemsize < 4 else dtype

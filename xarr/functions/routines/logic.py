@@ -1,0 +1,61 @@
+"""Questions about elements and element types: infinite with which sign, real or complex."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from xarr import lax
+from xarr.dtypes import COMPLEX, FLOAT, PREDICATE
+from xarr.errors import DTypeError
+from xarr.functions._arguments import refuse_out
+from xarr.functions._core import as_array
+from xarr.lax.core import ArrayLike
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj"]
+
+
+def iscomplex(x: ArrayLike) -> Array:
+    """Whether the imaginary part differs from 0.  Source: NumPy, `iscomplex`."""
+    array = as_array(x)
+    return lax.ne(lax.imag(array), 0) if array.dtype in COMPLEX else lax.full_like(array, False, PREDICATE)
+
+
+def isreal(x: ArrayLike) -> Array:
+    """Whether the imaginary part is 0.  Source: NumPy, `isreal`."""
+    array = as_array(x)
+    return lax.eq(lax.imag(array), 0) if array.dtype in COMPLEX else lax.full_like(array, True, PREDICATE)
+
+
+def iscomplexobj(x: ArrayLike) -> bool:
+    """Whether the element type is complex.  Source: NumPy, `iscomplexobj`."""
+    return as_array(x).dtype in COMPLEX
+
+
+def isrealobj(x: ArrayLike) -> bool:
+    """Whether the element type is not complex.  Source: NumPy, `isrealobj`."""
+    return not iscomplexobj(x)
+
+
+def isposinf(x: ArrayLike, out: None = None) -> Array:
+    """Whether each element is inf.  Raises DTypeError for complex numbers.  Source: NumPy, `isposinf`."""
+    refuse_out("isposinf", out)
+    return _is("isposinf", x, math.inf)
+
+
+def isneginf(x: ArrayLike, out: None = None) -> Array:
+    """Whether each element is -inf.  Raises DTypeError for complex numbers.  Source: NumPy, `isneginf`."""
+    refuse_out("isneginf", out)
+    return _is("isneginf", x, -math.inf)
+
+
+def _is(name: str, x: ArrayLike, infinity: float) -> Array:
+    array = as_array(x)
+    if array.dtype in COMPLEX:
+        raise DTypeError(
+            f"{name}: wanted real numbers, got {array.dtype}; ask for xarr.real(x) or xarr.imag(x)"
+        )
+    return lax.eq(array, infinity) if array.dtype in FLOAT else lax.full_like(array, False, PREDICATE)

@@ -1,0 +1,203 @@
+"""Polynomials as vectors of coefficients, that of the highest power first.
+
+Leading zeros count in none of them.  Where leaving them out decides the shape of a result, values are looked at;
+`trim_leading_zeros=False` keeps them, and works in traced functions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import COMPLEX, FLOAT, default_float, promote, promote_weak
+from xarr.errors import ShapeError, ValueRangeError
+from xarr.functions import elementwise_functions as elementwise
+from xarr.functions._arguments import converted, filled
+from xarr.functions._core import as_array, fresh, promoted
+from xarr.functions.routines._lines import along
+from xarr.functions.routines._values import is_known, known
+from xarr.functions.routines.correlations import convolve
+from xarr.lax.core import ArrayLike, integer
+from xarr.lazy import to_host
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval"]
+
+#: Coefficients up to which a polynomial is written out, instead of a loop.
+_WRITTEN_OUT: Final = 32
+
+
+def _coefficients(name: str, p: ArrayLike) -> Array:
+    array = as_array(p)
+    if len(array.shape) > 1:
+        raise ShapeError(f"{name}: wanted a vector of coefficients, got shape {array.shape}")
+    return lax.reshape(array, (array.size,))
+
+
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The coefficients of the sum of two polynomials.  Raises ShapeError.  Source: NumPy, `polyadd`."""
+    return elementwise.add(*_of_one_degree("polyadd", a1, a2))
+
+
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The coefficients of the difference of two polynomials.  Raises ShapeError, DTypeError for bools.
+
+    Source: NumPy, `polysub`.
+    """
+    return elementwise.subtract(*_of_one_degree("polysub", a1, a2))
+
+
+def _of_one_degree(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Array]:
+    """The coefficients of both, after zeros for the higher powers of the other."""
+    first, second = _coefficients(name, a1), _coefficients(name, a2)
+    count = max(first.size, second.size)
+    return _led(first, count), _led(second, count)
+
+
+def _led(p: Array, count: int) -> Array:
+    return lax.pad(p, lax.full((), 0, p.dtype), [(count - p.size, 0, 0)])
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) -> Array:
+    """The coefficients of the product of two polynomials, without leading zeros of either.
+
+    Raises ShapeError, TracedValueError without trim_leading_zeros=False in a traced function.
+    Source: NumPy, `polymul`; jax.numpy has `trim_leading_zeros`.
+    """
+    first, second = _coefficients("polymul", a1), _coefficients("polymul", a2)
+    if trim_leading_zeros:
+        first, second = _trimmed("polymul", first), _trimmed("polymul", second)
+    return convolve(first, second)
+
+
+def _trimmed(name: str, p: Array) -> Array:
+    """From the first coefficient that differs from 0 on; a 0 if there is none."""
+    places = np.flatnonzero(known(name, p, "the number of leading zeros", "give trim_leading_zeros=False"))
+    return p[int(places[0]) :] if places.size else filled((1,), 0, p.dtype, p._backend)
+
+
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> tuple[Array, Array]:
+    """(quotient, remainder) of two polynomials, as floats; the remainder without leading coefficients within 1e-8.
+
+    Raises ShapeError, TracedValueError without trim_leading_zeros=False in a traced function.
+    Source: NumPy, `polydiv`; jax.numpy has `trim_leading_zeros`.
+    """
+    first, second = (_floating(_coefficients("polydiv", p)) for p in (u, v))
+    if not first.size or not second.size:
+        raise ShapeError(f"polydiv: wanted at least one coefficient, got {first.size} and {second.size}")
+    dividend, divisor = promoted("polydiv", first, second)
+    count, size = first.size - second.size + 1, second.size
+    if count < 1:
+        quotient, rest = filled((1,), 0, dividend.dtype, dividend._backend), dividend
+    else:
+        scale = lax.div(1.0, divisor[0])
+
+        def step(rest: Array, place: Array) -> tuple[Array, Array]:
+            window = lax.dynamic_slice(rest, (place,), (size,))
+            share = lax.mul(scale, lax.index_in_dim(window, 0, 0, keepdims=False))
+            window = lax.sub(window, lax.mul(along(share, (size,), 0), divisor))
+            return lax.dynamic_update_slice(rest, window, (place,)), share
+
+        rest, quotient = lax.scan(step, dividend, lax.iota(np.int64, count))
+    return quotient, _without_small(rest) if trim_leading_zeros else rest
+
+
+def _floating(p: Array) -> Array:
+    return converted(p, promote_weak(p.dtype, float))
+
+
+def _without_small(rest: Array) -> Array:
+    values = known("polydiv", rest, "the degree of the remainder", "give trim_leading_zeros=False")
+    places = np.flatnonzero(~(np.abs(values) <= 1e-8))
+    return rest[min(int(places[0]) if places.size else rest.size, rest.size - 1) :]
+
+
+def polyder(p: ArrayLike, m: int = 1) -> Array:
+    """The coefficients of the `m`-th derivative.  Raises ShapeError, ValueRangeError for a negative m.
+
+    Source: NumPy, `polyder`.
+    """
+    found, times = _coefficients("polyder", p), integer("polyder", "m", m)
+    if times < 0:
+        raise ValueRangeError(f"polyder: wanted m >= 0, got {times}; polyint integrates")
+    for _ in range(min(times, found.size)):
+        powers = lax.rev(lax.add(lax.iota(np.int64, found.size - 1), 1), (0,))
+        found = elementwise.multiply(found[:-1], powers)
+    return fresh(found)
+
+
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
+    """The coefficients of the `m`-th antiderivative, as floats, with constants `k`, by default 0.
+
+    k: a number for all, or one for each integration.  Raises ShapeError, ValueRangeError for a negative m.
+    Source: NumPy, `polyint`.
+    """
+    found, times = _coefficients("polyint", p), integer("polyint", "m", m)
+    if times < 0:
+        raise ValueRangeError(f"polyint: wanted m >= 0, got {times}; polyder derives")
+    constants = (
+        filled((max(times, 1),), 0, default_float(), None) if k is None else _coefficients("polyint", k)
+    )
+    if constants.size == 1 and times > 1:
+        constants = along(constants[0], (times,), 0)
+    if constants.size < times:
+        raise ShapeError(f"polyint: wanted one constant, or {times} of them, for k, got {constants.size}")
+    for place in range(times):
+        powers = lax.rev(lax.add(lax.iota(np.int64, found.size), 1), (0,))
+        parts = promoted("polyint", elementwise.divide(found, powers), constants[place : place + 1])
+        found = lax.concatenate(list(parts), 0)
+    return fresh(found)
+
+
+def polyval(p: ArrayLike, x: ArrayLike) -> Array:
+    """The values of a polynomial at x, by Horner's scheme.  Raises ShapeError.  Source: NumPy, `polyval`."""
+    coefficients, places = _coefficients("polyval", p), as_array(x)
+    if not coefficients.size:
+        return lax.full_like(places, 0)
+    coefficients, places = promoted("polyval", coefficients, places)
+
+    def step(found: Array, coefficient: Array) -> tuple[Array, tuple[()]]:
+        product = elementwise.multiply(found, places)
+        return elementwise.add(product, along(coefficient, places.shape, 0)), ()
+
+    found = along(coefficients[0], places.shape, 0)
+    if coefficients.size > _WRITTEN_OUT:
+        result: Array = lax.scan(step, found, coefficients[1:])[0]
+        return result
+    for place in range(1, coefficients.size):
+        found, _ = step(found, coefficients[place])
+    return fresh(found)
+
+
+def poly(seq_of_zeros: ArrayLike) -> Array:
+    """The coefficients of the polynomial with these roots, whose leading one is 1.
+
+    Complex roots that are conjugates in pairs give real coefficients; in a traced function, which has no values
+    yet, complex ones.  Raises ShapeError for other than a vector.  Source: NumPy, `poly`.
+    """
+    given = as_array(seq_of_zeros)
+    if len(given.shape) > 1:
+        raise ShapeError(
+            f"poly: wanted a vector of roots, got shape {given.shape}; those of a matrix are its eigenvalues"
+        )
+    zeros = lax.reshape(given, (given.size,))
+    narrow = zeros.dtype not in FLOAT | COMPLEX or zeros.dtype.itemsize < 4
+    zeros = converted(zeros, promote(zeros.dtype, default_float())) if narrow else zeros
+    if not zeros.size:
+        return filled((1,), 1, zeros.dtype, zeros._backend)
+    first = lax.pad(lax.full((1,), 1, zeros.dtype), lax.full((), 0, zeros.dtype), [(0, zeros.size, 0)])
+
+    def step(found: Array, zero: Array) -> tuple[Array, tuple[()]]:
+        shifted = lax.pad(found, lax.full((), 0, found.dtype), [(1, -1, 0)])
+        return lax.sub(found, lax.mul(along(zero, found.shape, 0), shifted)), ()
+
+    found: Array = lax.scan(step, first, zeros)[0]
+    if zeros.dtype in COMPLEX and is_known(zeros):
+        values: np.ndarray[Any, Any] = to_host(zeros)
+        if (np.sort(values) == np.sort(values.conj())).all():
+            return lax.real(found)
+    return found

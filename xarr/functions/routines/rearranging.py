@@ -1,0 +1,341 @@
+"""Elements added, taken out and put together anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import BOOL, INTEGER
+from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
+from xarr.functions._arguments import converted, filled, truth
+from xarr.functions._core import as_array, broadcasted, fresh
+from xarr.functions.manipulation_functions import concatenate, ravel
+from xarr.functions.routines._dependent_shapes import INT64, Host, looked_at, refuse_traced
+from xarr.functions.statistical_functions import any as any_of
+from xarr.lax.core import ArrayLike, flag, integer
+from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lazy import Handle, to_host
+from xarr.shapes import check_sizes, normalize_axes, normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["append", "block", "delete", "insert", "resize", "rollaxis", "trim_zeros"]
+
+#: Above this many slices one gather is less to do.
+_MOST_SLICES: Final = 4
+
+
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
+    """`values` behind `arr` along `axis`, or both flattened and then one behind the other for axis None.
+
+    Raises ShapeError, AxisError.  Source: NumPy, `append`.
+    """
+    if axis is None:
+        return concatenate((ravel(arr), ravel(values)))
+    return concatenate((as_array(arr), as_array(values)), axis)
+
+
+def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array:
+    """The elements in row-major order under another shape, as often as it needs them; zeros if there are none.
+
+    Raises ShapeError for negative sizes.  Source: NumPy, `resize`.
+    """
+    array, sizes = as_array(a), check_sizes(new_shape, name="new_shape")
+    refuse_dynamic("resize", array, "lax.pad")
+    count = math.prod(sizes)
+    if not count or not array.size:
+        return filled(sizes, 0, array.dtype, array._backend)
+    times = -(-count // array.size)
+    flat = ravel(array)
+    if times > 1:
+        flat = lax.reshape(lax.broadcast_in_dim(flat, (times, array.size), (1,)), (times * array.size,))
+    return lax.reshape(lax.slice_in_dim(flat, 0, count), sizes)
+
+
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
+    """Dimension `axis` moved to before dimension `start`.  Raises AxisError.  Source: NumPy, `rollaxis`."""
+    array = as_array(a)
+    rank = len(array.shape)
+    origin = normalize_axis(axis, rank)
+    place = integer("rollaxis", "start", start)
+    place += rank if place < 0 else 0
+    if not 0 <= place <= rank:
+        raise AxisError(f"rollaxis: wanted {-rank} <= start <= {rank} for shape {array.shape}, got {start}")
+    order = [dim for dim in range(rank) if dim != origin]
+    order.insert(place - (origin < place), origin)
+    return lax.transpose(array, order)
+
+
+# --- putting in and taking out --------------------------------------------------------------------
+
+
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
+    """`arr` with `values` put in before the places `obj` along `axis` (of the flattened array without one).
+
+    obj: an int, a slice, a vector of ints, or a mask.  values: converted to the element type of `arr`; for
+    several places they broadcast to what is put in, for one they may be any number of slices.
+    Raises IndexingError for a place out of bounds, BroadcastError, AxisError; in a traced function
+    TracedValueError for a mask that depends on its arguments.  Source: NumPy, `insert`.
+    """
+    array, place = _along("insert", arr, axis)
+    size = array.shape[place]
+    if isinstance(obj, Handle) and obj._node.traced:
+        return _inserted_by_value(array, obj, values, place)
+    where = _places("insert", obj, size)
+    given = _as_dtype(values, array)
+    if where.size == 1:
+        source = np.full(1, _checked("insert", int(where.reshape(-1)[0]), size, size + 1))
+        return _inserted_at_one(array, int(source[0]), given, place, where.ndim == 0)
+    block = _fitted("insert", given, _with_size(array.shape, place, where.size))
+    source = _as_index_error(
+        "insert", lambda: np.insert(np.arange(size), where, size + np.arange(where.size))
+    )
+    return _picked(lax.concatenate([array, block], place), source, place)
+
+
+def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
+    """The array and a dimension of it; flattened without an axis."""
+    array = as_array(arr)
+    refuse_dynamic(name, array, "lax.slice and lax.concatenate")
+    if axis is None:
+        return (array if len(array.shape) == 1 else ravel(array)), 0
+    return array, normalize_axis(axis, len(array.shape))
+
+
+def _places(name: str, obj: Any, size: int) -> Host:
+    """Places along a dimension: what an int, a slice, a vector of ints or a mask selects of it."""
+    if isinstance(obj, slice):
+        return np.arange(*obj.indices(size))
+    found = np.asarray(looked_at(name, "the values of a mask", obj, "give an int or ints as obj"))
+    if found.dtype in BOOL:
+        if found.ndim != 1:
+            raise ShapeError(f"{name}: wanted a vector of bools as mask, got shape {found.shape}")
+        return np.flatnonzero(found)
+    if not found.size and not isinstance(obj, np.ndarray | Handle):
+        found = found.astype(INT64)
+    if found.dtype not in INTEGER:
+        raise IndexingError(f"{name}: wanted ints, a slice or a mask as obj, got {found.dtype}")
+    if found.ndim > 1:
+        raise ShapeError(f"{name}: wanted one int or a vector of ints as obj, got shape {found.shape}")
+    return found
+
+
+def _checked(name: str, index: int, size: int, limit: int) -> int:
+    """`index` counted from the start."""
+    if not -size <= index < limit:
+        raise IndexingError(f"{name}: index {index} is out of bounds for {size} places")
+    return index + size if index < 0 else index
+
+
+def _as_index_error(name: str, function: Any) -> Host:
+    try:
+        found: Host = function()
+    except IndexError as error:
+        raise IndexingError(f"{name}: {error}") from None
+    return found
+
+
+def _as_dtype(values: ArrayLike, array: Array) -> Array:
+    given = as_array(values)
+    if array.dtype in BOOL:
+        return truth(given)
+    return converted(given, array.dtype)
+
+
+def _with_size(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+def _fitted(name: str, values: Array, shape: tuple[int, ...]) -> Array:
+    """`values` laid into `shape`; leading dimensions of size 1 may be too many, as in an assignment."""
+    extra = len(values.shape) - len(shape)
+    if extra > 0 and values.shape[:extra] == (1,) * extra:
+        values = lax.reshape(values, values.shape[extra:])
+    fitted, _ = broadcasted(name, values, filled(shape, 0, values.dtype, None))
+    if fitted.shape != shape:
+        raise BroadcastError(f"{name}: wanted values that broadcast to shape {shape}, got {values.shape}")
+    return fitted
+
+
+def _inserted_at_one(array: Array, index: int, values: Array, axis: int, is_scalar: bool) -> Array:
+    """Any number of slices at one place; for an int the first dimension of `values` is the `axis`."""
+    rank = len(array.shape)
+    if len(values.shape) < rank:
+        values = lax.reshape(values, (*(1,) * (rank - len(values.shape)), *values.shape))
+    if is_scalar:
+        order = list(range(1, len(values.shape)))
+        order.insert(axis, 0)
+        values = lax.transpose(values, order)
+    block = _fitted("insert", values, _with_size(array.shape, axis, values.shape[axis]))
+    head, tail = (
+        lax.slice_in_dim(array, *ends, axis=axis) for ends in ((0, index), (index, array.shape[axis]))
+    )
+    return lax.concatenate([head, block, tail], axis)
+
+
+def _inserted_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> Array:
+    """Traced places: slices are sorted by where they go, new ones before the old one that was there."""
+    size = array.shape[axis]
+    if obj.dtype not in INTEGER:
+        refuse_traced("insert", "the values of a mask", obj, "give an int or ints as obj")
+    if len(obj.shape) > 1:
+        raise ShapeError(f"insert: wanted one int or a vector of ints as obj, got shape {obj.shape}")
+    given = _as_dtype(values, array)
+    count = obj.size
+    if count == 1 and len(given.shape) >= len(array.shape) and not obj.shape:
+        given = lax.transpose(given, [*range(1, axis + 1), 0, *range(axis + 1, len(given.shape))])
+        count = given.shape[axis]
+    block = _fitted("insert", given, _with_size(array.shape, axis, count))
+    index = converted(lax.reshape(obj, (obj.size,)), INT64)
+    index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
+    index = lax.broadcast_in_dim(index, (count,), (0,)) if obj.size == 1 else index
+    keys = lax.concatenate([index, lax.iota(INT64, size)], 0)
+    own = lax.iota(INT64, count + size)
+    _, order = lax.sort((keys, own), 0, is_stable=True, num_keys=1)
+    return lax.take(lax.concatenate([block, array], axis), order, axis)
+
+
+def _picked(array: Array, source: Host, axis: int) -> Array:
+    """The slices at the known places `source`, as few slices where they are runs."""
+    ends = np.flatnonzero(np.diff(source) != 1) + 1
+    if len(ends) >= _MOST_SLICES:
+        return lax.take(array, source, axis)
+    if not len(source):
+        return lax.slice_in_dim(array, 0, 0, axis=axis)
+    parts = [
+        lax.slice_in_dim(array, int(source[start]), int(source[stop - 1]) + 1, axis=axis)
+        for start, stop in pairwise([0, *ends.tolist(), len(source)])
+    ]
+    return lax.concatenate(parts, axis)
+
+
+def delete(
+    arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
+    """`arr` without the slices at `obj` along `axis` (of the flattened array without one).
+
+    obj: an int, a slice, a vector of ints in any order, or a mask of the length of the dimension.
+    assume_unique_indices: that the ints in `obj` all differ, which makes the shape of the result known where
+    their values are not, in a traced function; it goes undetected if they do not.
+    Raises IndexingError for a place out of bounds, ShapeError for a mask of another length, AxisError;
+    in a traced function TracedValueError for ints and masks that depend on its arguments.
+    Source: NumPy, `delete`; the last keyword is jax.numpy's.
+    """
+    array, place = _along("delete", arr, axis)
+    size = array.shape[place]
+    unique = flag("delete", "assume_unique_indices", assume_unique_indices)
+    if isinstance(obj, Handle) and obj._node.traced:
+        traced = as_array(obj)
+        if traced.dtype in INTEGER and (traced.size == 1 or unique):
+            return _deleted_by_value(array, traced, place)
+    if not isinstance(obj, slice):
+        instead = "give assume_unique_indices=True if all ints in obj differ, or obj as a static argument"
+        obj = np.asarray(looked_at("delete", "the values of obj", obj, instead))
+        if obj.dtype in BOOL and obj.shape != (size,):
+            raise ShapeError(f"delete: wanted a mask of {size} bools, got shape {obj.shape}")
+        if not obj.size and obj.dtype not in BOOL:
+            obj = obj.astype(INT64)
+        if obj.dtype not in BOOL | INTEGER:
+            raise IndexingError(f"delete: wanted ints, a slice or a mask as obj, got {obj.dtype}")
+    source = _as_index_error("delete", lambda: np.delete(np.arange(size), obj))
+    return fresh(_picked(array, source, place))
+
+
+def _deleted_by_value(array: Array, obj: Any, axis: int) -> Array:
+    """Traced places, all of them different: what is kept is sorted to the front."""
+    size, count = array.shape[axis], obj.size
+    if count > size:
+        raise IndexingError(f"delete: {count} different places are more than the {size} that there are")
+    index = converted(lax.reshape(obj, (count, 1)), INT64)
+    index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    gone = lax.scatter(filled((size,), 0, INT64, None), index, filled((count,), 1, INT64, None), numbers)
+    _, order = lax.sort((gone, lax.iota(INT64, size)), 0, is_stable=True, num_keys=1)
+    return lax.take(array, lax.slice_in_dim(order, 0, size - count), axis)
+
+
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+    """`filt` without the slices of zeros at its front ("f"), its back ("b") or both ("fb"), along `axis` or all.
+
+    Nothing but the bounds of the nonzero elements is looked at.  Raises ValueRangeError for another `trim`,
+    AxisError; in a traced function TracedValueError.  Source: NumPy, `trim_zeros`.
+    """
+    array = as_array(filt)
+    rank = len(array.shape)
+    if trim.lower() not in ("f", "b", "fb", "bf"):
+        raise ValueRangeError(f"trim_zeros: wanted a trim of 'f', 'b' or 'fb', got {trim!r}")
+    axes = normalize_axes(axis, rank)
+    if not axes:
+        return fresh(array)
+    refuse_dynamic("trim_zeros", array, "np.trim_zeros")
+    refuse_traced("trim_zeros", "values", array, "trim outside, or mask by xarr.where(x != 0, x, 0)")
+    mask = truth(array)
+    others = [tuple(other for other in range(rank) if other != dim) for dim in range(rank)]
+    bounds = [_bounds(to_host(any_of(mask, axis=rest) if rest else mask), trim.lower()) for rest in others]
+    if any(bound is None for bound in bounds):
+        bounds = [(0, 0)] * rank
+    for dim in axes:
+        low, high = bounds[dim] or (0, 0)
+        array = lax.slice_in_dim(array, low, high, axis=dim)
+    return fresh(array)
+
+
+def _bounds(mask: Host, trim: str) -> tuple[int, int] | None:
+    """Where a vector begins and ends without the zeros; None if there is nothing else."""
+    found = np.flatnonzero(mask)
+    if not found.size:
+        return None
+    return int(found[0]) if "f" in trim else 0, int(found[-1]) + 1 if "b" in trim else len(mask)
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+
+def block(arrays: Any) -> Array:
+    """Arrays joined as nested lists arrange them: the innermost lists along the last dimension, the lists of
+    them along the one before, and so on.
+
+    Raises InputError for a tuple, ShapeError for an empty list, lists of different depths, and sizes that
+    do not fit.  Source: NumPy, `block`.
+    """
+    depth = _depth(arrays, ())
+    leaves = _leaves(arrays)
+    rank = max([depth, *(len(leaf.shape) for leaf in leaves)])
+    found = iter([lax.reshape(leaf, (1,) * (rank - len(leaf.shape)) + leaf.shape) for leaf in leaves])
+
+    def joined(item: Any, level: int) -> Array:
+        if not isinstance(item, list):
+            return next(found)
+        return concatenate([joined(inner, level + 1) for inner in item], axis=level - depth)
+
+    result = joined(arrays, 0)
+    return result if isinstance(arrays, list) else fresh(result)
+
+
+def _depth(item: Any, path: tuple[int, ...]) -> int:
+    """How deep lists are nested; all arrays must lie equally deep."""
+    place = "arrays" + "".join(f"[{index}]" for index in path)
+    if isinstance(item, tuple):
+        raise InputError(f"block: {place} is a tuple; wanted lists, which alone arrange blocks")
+    if not isinstance(item, list):
+        return len(path)
+    if not item:
+        raise ShapeError(f"block: {place} is an empty list; wanted at least one array in each")
+    depths = [_depth(inner, (*path, index)) for index, inner in enumerate(item)]
+    if len(set(depths)) > 1:
+        raise ShapeError(
+            f"block: wanted all arrays in lists of one depth, got depths {sorted(set(depths))} in {place}"
+        )
+    return depths[0]
+
+
+def _leaves(item: Any) -> list[Array]:
+    if not isinstance(item, list):
+        return [as_array(item)]
+    return [leaf for inner in item for leaf in _leaves(inner)]

@@ -1,0 +1,106 @@
+"""LAPACK's routines as operations of the graph have them, with all that they return.
+
+`xarr.lax.linalg` has what one wants of them; programs written out by `make_explicit` use these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xarr.errors import InputError
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+from xarr.lax.core import ArrayLike, apply, flag, merged, operands
+from xarr.lax.tracing import results_of
+from xarr.lazy import wrap
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+
+def _called(op: Op, *values: ArrayLike) -> tuple[Array, ...]:
+    """All results of `op`."""
+    nodes, backend = operands(op.lax_name, *values)
+    found = op.infer(*[node.type for node in nodes])
+    return tuple(results_of(op, nodes, len(getattr(found, "elements", (found,))), backend))
+
+
+def getrf(a: ArrayLike) -> tuple[Array, ...]:
+    """(factors, pivots, info) of P L U = a, rows counted from 1.
+
+    Raises DTypeError [C1] for other elements than float32, float64, complex64 and complex128, ShapeError [C2].
+    Source: LAPACK, getrf.
+    """
+    return _called(ops.Lu(), a)
+
+
+def geqrf(a: ArrayLike) -> tuple[Array, ...]:
+    """(factors, taus) of Q R = a: R above, the reflections whose product is Q below the diagonal.
+
+    Raises DTypeError [C1], ShapeError [C2].  Source: LAPACK, geqrf.
+    """
+    return _called(ops.Geqrf(), a)
+
+
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
+    """The first columns, as many as a has, of the product of the reflections that `geqrf` gives.
+
+    a: shape (..., m, n) with m >= n; taus: (..., k) with k <= n.  Raises DTypeError [C1], ShapeError [C2]-[C4].
+    Source: jax.lax.linalg; LAPACK, orgqr and ungqr.
+    """
+    return apply(ops.HouseholderProduct(), a, taus)
+
+
+def gesdd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True) -> tuple[Array, ...]:
+    """(scratch, s, u, vh, info) of u s vh = a.  Raises DTypeError [C1], ShapeError [C2].  Source: LAPACK, gesdd."""
+    return _called(
+        ops.Svd(flag("svd", "full_matrices", full_matrices), flag("svd", "compute_uv", compute_uv)), a
+    )
+
+
+def syevd(a: ArrayLike, lower: bool = True, compute_v: bool = True) -> tuple[Array, ...]:
+    """(v, w, info) of a v = v w for the Hermitian a of which one triangle is read.
+
+    Raises DTypeError [C1], ShapeError [C2], [C3].  Source: LAPACK, syevd and heevd.
+    """
+    return _called(ops.Eigh(flag("eigh", "lower", lower), flag("eigh", "compute_v", compute_v)), a)
+
+
+def geev(a: ArrayLike, compute_left: bool = True, compute_right: bool = True) -> tuple[Array, ...]:
+    """(w, vl, vr, info) of a vr = vr w and vl* a = w vl*, or of real a (re w, im w, vl, vr, info).
+
+    Raises DTypeError [C1], ShapeError [C2], [C3].  Source: LAPACK, geev.
+    """
+    left, right = flag("eig", "compute_left", compute_left), flag("eig", "compute_right", compute_right)
+    return _called(ops.Eig(left, right), a)
+
+
+def solve(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+    """(x, singular) with a x = b; x is NaN where a is singular, which the second, bools, tells.
+
+    a: shape (..., n, n); b: (..., n, m).  Raises DTypeError [C1], ShapeError [C2]-[C4].  Source: LAPACK, gesv.
+    """
+    x, singular = _called(ops.Solve(), a, b)
+    return x, singular
+
+
+def slogdet(a: ArrayLike) -> tuple[Array, Array]:
+    """(sign, log |det a|): det a = sign exp(log |det a|); (0, -inf) for singular a.
+
+    Raises DTypeError [C1], ShapeError [C2], [C3].  Source: NumPy, `linalg.slogdet`.
+    """
+    sign, logarithm = _called(ops.LogDeterminant(), a)
+    return sign, logarithm
+
+
+def check(x: ArrayLike, good: ArrayLike, message: str) -> Array:
+    """x as it is; LinAlgError with `message` when it runs, unless all of the bools `good` are true.
+
+    Raises DTypeError [C1] if they are no bools, InputError for a message that is no text.
+    """
+    if not isinstance(message, str):
+        raise InputError(f"check: wanted a text as message, got {message!r}")
+    (value,), first = operands("check", x)
+    (truth,), second = operands("check", good)
+    return wrap(Node(ops.Check(message), (value, truth)), merged("check", first, second))

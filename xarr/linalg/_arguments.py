@@ -1,0 +1,117 @@
+"""What the functions of `xarr.linalg` ask of their operands: element types, ranks, leading dimensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import BOOL, COMPLEX, INTEGER, real_part_of
+from xarr.errors import DTypeError, MatrixShapeError
+from xarr.functions._arguments import converted, filled
+from xarr.functions._core import DType, aligned, as_array, common_dtype, promoted
+from xarr.lax.core import ArrayLike
+from xarr.shapes import normalize_axes
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+Ints = tuple[int, ...]
+#: What NumPy has where an argument was not given.
+NO_VALUE: Final = np._NoValue
+_LAPACK: Final = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
+
+
+def computed_type(name: str, dtype: DType) -> DType:
+    """float64 for integers and bools; DTypeError for what LAPACK does not know."""
+    if dtype in BOOL | INTEGER:
+        return np.dtype(np.float64)
+    if dtype not in _LAPACK:
+        raise DTypeError(
+            f"linalg.{name}: wanted integers, or floats or complex numbers of 32 bits or more, got {dtype}; "
+            "x.astype('float32')"
+        )
+    return dtype
+
+
+def matrices(name: str, a: ArrayLike) -> Array:
+    """`a` as matrices of floats or complex numbers.  Raises DTypeError, MatrixShapeError for rank 0 and 1."""
+    array = as_array(a)
+    found = converted(array, computed_type(name, array.dtype))
+    if found.ndim < 2:
+        raise MatrixShapeError(
+            f"linalg.{name}: wanted matrices in the last two dimensions, got shape {found.shape}"
+        )
+    return found
+
+
+def squares(name: str, a: ArrayLike) -> Array:
+    """`matrices`, and MatrixShapeError unless they are square."""
+    return square(name, matrices(name, a))
+
+
+def square(name: str, array: Array) -> Array:
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2]:
+        raise MatrixShapeError(
+            f"linalg.{name}: wanted square matrices in the last two dimensions, got shape {array.shape}"
+        )
+    return array
+
+
+def pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+    """Both in the one element type that they are computed in."""
+    first, second = promoted(name, a, b, dtype=computed_type(name, common_dtype(a, b)))
+    return first, second
+
+
+def spread(array: Array, shape: Ints) -> Array:
+    """One number for each matrix, laid out to matrices or rows of `shape`."""
+    return lax.broadcast_in_dim(array, shape, range(array.ndim))
+
+
+def with_batch(name: str, arrays: tuple[Array, ...], cores: tuple[int, ...]) -> tuple[Array, ...]:
+    """The arrays with their leading dimensions, before the last `cores`, broadcast to common ones."""
+    batches = tuple(array.shape[: array.ndim - core] for array, core in zip(arrays, cores, strict=True))
+    if all(batch == batches[0] for batch in batches):
+        return arrays
+    found = aligned(f"linalg.{name}", batches, tuple(array.dtype for array in arrays))
+    return tuple(
+        lax.broadcast_in_dim(
+            array,
+            found.result + array.shape[array.ndim - core :],
+            (*dims, *range(len(found.result), len(found.result) + core)),
+        )
+        for array, core, dims in zip(arrays, cores, found.dimensions, strict=True)
+    )
+
+
+def adjoint(array: Array) -> Array:
+    """The conjugate transposes."""
+    turned = transposed(array)
+    return lax.conj(turned) if array.dtype in COMPLEX else turned
+
+
+def transposed(array: Array) -> Array:
+    rank = array.ndim
+    return lax.transpose(array, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def scalar(value: float, like: Array) -> Array:
+    """A number of the element type of `like`."""
+    return filled((), value, like.dtype, None)
+
+
+def epsilon(array: Array) -> float:
+    """The distance from 1 to the next number in the precision of the array."""
+    return float(np.finfo(real_part_of(array.dtype)).eps)
+
+
+def axes_of(name: str, axis: object, rank: int) -> Ints:
+    """`axis` as one or several numbers of dimensions."""
+    return normalize_axes(axis, rank, name=f"linalg.{name}: axis")  # type: ignore[arg-type]
+
+
+def all_finite_number(values: Array) -> Array:
+    """For each row whether none of its numbers is NaN."""
+    return lax.reduce_and(lax.eq(values, values), (values.ndim - 1,))
