@@ -22,8 +22,8 @@ jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_enable_x64", True)
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
-#: (backend, dtype): what is slow and the same for all in two types only.
-RUNS = [*(("numpy", dtype) for dtype in DTYPES), ("reference", "float32"), ("reference", "complex128")]
+#: (backend, dtype): each type on one of them; test_linalg.py has all types on the numpy backend.
+RUNS = [("numpy", "float32"), ("numpy", "complex128"), ("reference", "float64"), ("reference", "complex64")]
 BACKENDS = ("numpy", "reference")
 SHAPES = [
     (1, 1),
@@ -39,7 +39,7 @@ SHAPES = [
     (2, 0, 3),
 ]
 #: Those that JAX, which compiles each, is asked for.
-COMPARED = [(3, 5), (2, 3, 3)]
+COMPARED = [(2, 3, 3)]
 SQUARE = [shape for shape in SHAPES if shape[-1] == shape[-2]]
 
 
