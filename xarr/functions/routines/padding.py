@@ -18,9 +18,8 @@ from xarr.functions._arguments import converted, truth
 from xarr.functions._core import DType, as_array, fresh
 from xarr.functions.creation_functions import broadcast_array, linspace
 from xarr.functions.elementwise_functions import multiply, rint, subtract
-from xarr.functions.searching_functions import where
-from xarr.functions.sorting_functions import sort
-from xarr.functions.statistical_functions import any as any_of, max as max_of, mean, min as min_of
+from xarr.functions.routines.order_statistics import median
+from xarr.functions.statistical_functions import max as max_of, mean, min as min_of
 from xarr.host import host_array
 from xarr.lax.core import ArrayLike, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -235,21 +234,10 @@ def _between(array: Array, axis: int, left: Array, right: Array) -> Array:
 # --- statistics -----------------------------------------------------------------------------------
 
 
-def _median(array: Array, axis: int, keepdims: bool) -> Array:
-    """NumPy's: the mean of the one or two elements in the middle; NaN if there is a NaN."""
-    size = array.shape[axis]
-    middle = lax.slice_in_dim(sort(array, axis), (size - 1) // 2, size // 2 + 1, axis=axis)
-    found = mean(middle, axis=axis, keepdims=True)
-    if array.dtype in BOOL | INTEGER:
-        return found
-    unknown = any_of(lax.ne(array, array), axis=axis, keepdims=True)
-    return where(unknown, float("nan"), found)
-
-
 _STATISTICS: Final[dict[str, Callable[..., Array]]] = {
     "maximum": max_of,
     "mean": mean,
-    "median": _median,
+    "median": median,
     "minimum": min_of,
 }
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy import (
-    base_repr,
-    binary_repr,
     format_float_positional,
     format_float_scientific,
     get_printoptions,
@@ -28,8 +26,6 @@ __all__ = [
     "array2string",
     "array_repr",
     "array_str",
-    "base_repr",
-    "binary_repr",
     "format_float_positional",
     "format_float_scientific",
     "get_printoptions",

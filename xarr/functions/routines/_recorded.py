@@ -1,0 +1,43 @@
+"""Functions of users that are to run for many slices: recorded once, or called for each if they look at values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from xarr import lax
+from xarr.errors import TracedValueError
+from xarr.functions._core import as_array
+from xarr.functions.creation_functions import asarray
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+#: What a function that is made for values says to an Array without one.  Called with values it says it again
+#: if it was not for that.
+REFUSALS: Final = (TracedValueError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
+
+
+def is_traced(arrays: Sequence[Array]) -> bool:
+    """Whether one of them stands for, or depends on, an argument of a traced function."""
+    return any(array._node.traced for array in arrays)
+
+
+def results_as_arrays(result: Any) -> Any:
+    """What a function returned as an Array, or as a tuple of Arrays."""
+    return tuple(asarray(one) for one in result) if isinstance(result, tuple) else asarray(result)
+
+
+def each_slice(function: Callable[..., Any], arrays: Sequence[Array]) -> Any:
+    """`function` of the slices of all arrays along their first dimension; its results are stacked.
+
+    It is recorded once, and called outright for a single slice.
+    """
+    if not arrays or arrays[0].shape[0] == 1:
+        found = results_as_arrays(
+            function(*[lax.index_in_dim(array, 0, 0, keepdims=False) for array in arrays])
+        )
+        if isinstance(found, tuple):
+            return tuple(lax.expand_dims(one, (0,)) for one in found)
+        return lax.expand_dims(as_array(found), (0,))
+    return lax.map(lambda slices: results_as_arrays(function(*slices)), tuple(arrays))

@@ -1,0 +1,167 @@
+"""Elements chosen from several arrays by conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import BOOL, COMPLEX
+from xarr.errors import BroadcastError, DTypeError, InputError, ShapeError
+from xarr.functions._arguments import converted, filled, truth
+from xarr.functions._core import DType, as_array, broadcasted, fresh, promoted
+from xarr.functions.manipulation_functions import unstack
+from xarr.host import is_weak
+from xarr.lax.core import ArrayLike
+from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lazy import Handle, weak_kind
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["copyto", "piecewise", "select"]
+
+
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
+    """Where the first condition holds the element of the first choice, else where the second holds that of the
+    second, and so on; `default` where none does.
+
+    Conditions, arrays of bools, choices and default broadcast, the latter promote.  Raises ShapeError for
+    different counts or none, DTypeError for conditions that are not bools, BroadcastError.
+    Source: NumPy, `select`.
+    """
+    if len(condlist) != len(choicelist):
+        raise ShapeError(
+            f"select: wanted as many choices as conditions, got {len(choicelist)} for {len(condlist)}"
+        )
+    if not len(condlist):
+        raise ShapeError("select: wanted at least one condition, got none")
+    conditions = [as_array(condition) for condition in condlist]
+    for number, condition in enumerate(conditions):
+        if condition.dtype not in BOOL:
+            raise DTypeError(
+                f"select: wanted bools as conditions, got {condition.dtype} for number {number}; write x != 0"
+            )
+    choices = promoted("select", *choicelist, default)
+    laid = broadcasted("select", *conditions, *choices)
+    count = len(conditions)
+    *values, found = laid[count:]
+    for condition, value in zip(reversed(laid[:count]), reversed(values), strict=True):
+        found = lax.select(condition, value, found)
+    return found
+
+
+def piecewise(
+    x: ArrayLike, condlist: Any, funclist: Sequence[Callable[..., Any] | ArrayLike], *args: Any, **kw: Any
+) -> Array:
+    """For each element what the function of the last condition that holds gives, in the element type of x.
+
+    condlist: conditions of the shape of x, or one.  funclist: for each condition a function, called as
+    f(x, *args, **kw), or a scalar; one more stands for where no condition holds, by default 0.
+    The functions get all of x, and what they give where their condition does not hold is dropped: they must
+    be element-wise.  Raises ShapeError for other counts or shapes.  Source: NumPy, `piecewise`.
+    """
+    array = as_array(x)
+    refuse_dynamic("piecewise", array, "xarr.where")
+    conditions = [_fitted(condition, array.shape) for condition in _conditions(condlist, len(array.shape))]
+    if len(funclist) == len(conditions) + 1:
+        covered = filled(array.shape, False, np.dtype(bool), None)
+        for condition in conditions:
+            covered = lax.bitwise_or(covered, condition)
+        conditions.append(lax.bitwise_not(covered))
+    if len(funclist) != len(conditions):
+        raise ShapeError(
+            f"piecewise: wanted {len(conditions)} functions, or one more for the rest, for {len(conditions)} "
+            f"conditions, got {len(funclist)}"
+        )
+    found = filled(array.shape, 0, array.dtype, array._backend)
+    for condition, function in zip(conditions, funclist, strict=True):
+        value = function(array, *args, **kw) if callable(function) else function
+        found = lax.select(condition, _fitted_value(value, array), found)
+    return fresh(found)
+
+
+def _conditions(condlist: Any, rank: int) -> list[Array]:
+    """One condition, or a sequence of them; a sequence of bools is one for a vector."""
+    if isinstance(condlist, list | tuple):
+        is_several = not rank or isinstance(condlist[0], list | tuple | np.ndarray | Handle)
+        return [truth(one) for one in condlist] if is_several else [truth(condlist)]
+    array = truth(condlist)
+    if not array.shape or (len(array.shape) == 1 and rank):
+        return [array]
+    return list(unstack(array))
+
+
+def _fitted(condition: Array, shape: tuple[int, ...]) -> Array:
+    """A condition in the shape of x; as a mask does, it may have the leading dimensions only."""
+    if condition.shape != shape[: len(condition.shape)] or (shape and not condition.shape):
+        raise ShapeError(f"piecewise: wanted conditions of the shape {shape} of x, got {condition.shape}")
+    return lax.broadcast_in_dim(condition, shape, range(len(condition.shape)))
+
+
+def _fitted_value(value: ArrayLike, array: Array) -> Array:
+    if is_weak(value) and isinstance(value, int):
+        given = promoted("piecewise", value, dtype=array.dtype)[0]
+    else:
+        given = _stored(as_array(value), array.dtype)
+    if given.shape not in ((), array.shape):
+        raise ShapeError(
+            f"piecewise: wanted a scalar or the shape {array.shape} of x from each function, got {given.shape}"
+        )
+    return lax.broadcast_in_dim(given, array.shape, range(len(given.shape)))
+
+
+def _stored(values: Array, dtype: DType) -> Array:
+    """Values as an assignment to elements of `dtype` converts them."""
+    if dtype in BOOL:
+        return truth(values)
+    return converted(lax.real(values) if values.dtype in COMPLEX and dtype not in COMPLEX else values, dtype)
+
+
+def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLike = True) -> None:
+    """Make the Array `dst` show `src`, broadcast to its shape, where `where` holds.
+
+    As `dst[...] = src` does, it changes this handle and no other Array.  Raises InputError for what is no
+    Array, DTypeError where `casting` does not allow the conversion, BroadcastError; in a traced function
+    TracedValueError for a `dst` from outside.  Source: NumPy, `copyto`.
+    """
+    if not isinstance(dst, Handle):
+        raise InputError(
+            f"copyto: wanted an xarr Array to change, got {type(dst).__name__}; np.copyto writes into arrays of "
+            "NumPy's"
+        )
+    array = as_array(dst)
+    refuse_dynamic("copyto", array, "lax.select")
+    _check_casting(src, array.dtype, casting)
+    (value,) = (
+        promoted("copyto", src, dtype=array.dtype) if is_weak(src) else (_stored(as_array(src), array.dtype),)
+    )
+    mask = truth(where)
+    value, mask = (_without_leading_ones(given, len(array.shape)) for given in (value, mask))
+    laid, spread, old = broadcasted("copyto", value, mask, array)
+    if old.shape != array.shape:
+        raise BroadcastError(
+            f"copyto: src of shape {value.shape} and where of shape {mask.shape} do not broadcast to the shape "
+            f"{array.shape} of dst"
+        )
+    dst._show(lax.select(spread, laid, old))
+
+
+def _without_leading_ones(array: Array, rank: int) -> Array:
+    """As in an assignment, leading dimensions of size 1 may be too many."""
+    extra = len(array.shape) - rank
+    if extra > 0 and array.shape[:extra] == (1,) * extra:
+        return lax.reshape(array, array.shape[extra:])
+    return array
+
+
+def _check_casting(src: ArrayLike, dtype: DType, casting: Any) -> None:
+    kind = weak_kind(src)
+    source = as_array(src).dtype if kind is None else np.dtype(kind)
+    is_small = kind is int and dtype.kind in "iuf"  # its value decides
+    if not is_small and not np.can_cast(source, dtype, casting):
+        raise DTypeError(
+            f'copyto: casting={casting!r} does not allow {source} to become {dtype}; casting="unsafe" does'
+        )

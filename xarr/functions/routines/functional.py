@@ -1,0 +1,363 @@
+"""Functions of users applied along axes, over axes, and to each element.
+
+A function that consists of xarr's operations is recorded once, so that it runs for all elements at once or
+in one compiled loop.  It should have no effects, since it is called once only.  A function that looks at
+values (`if x > 0`, `math.sqrt(x)`) cannot be recorded: it is called for each slice with NumPy's values, as
+NumPy does, which looks at the arrays, takes Python's time for each, and is an error in a traced function.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import canonical
+from xarr.errors import InputError, ShapeError
+from xarr.functions._arguments import converted
+from xarr.functions._core import aligned, as_array, broadcasted
+from xarr.functions.creation_functions import asarray
+from xarr.functions.routines._recorded import REFUSALS, each_slice, is_traced, results_as_arrays
+from xarr.ir.graph import Graph
+from xarr.ir.ops import Map
+from xarr.ir.types import TensorType
+from xarr.lax.core import ArrayLike, integers, merged
+from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lax.tracing import Computation, record, tuple_of
+from xarr.lazy import Handle, common_backend, to_host, wrap
+from xarr.shapes import normalize_axis
+from xarr.tree import LEAF
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
+
+Function = Callable[..., Any]
+
+
+# --- along and over axes --------------------------------------------------------------------------
+
+
+def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+    """`func1d(vector, *args, **kwargs)` of each vector along `axis`.
+
+    The dimensions of its result, the same for all vectors, stand where `axis` was.  See the module for what
+    is recorded.  Raises AxisError, ShapeError if there is no vector.  Source: NumPy, `apply_along_axis`.
+    """
+    array = as_array(arr)
+    refuse_dynamic("apply_along_axis", array, "lax.map")
+    place = normalize_axis(axis, len(array.shape))
+    outer = (*array.shape[:place], *array.shape[place + 1 :])
+    if not math.prod(outer):
+        raise ShapeError(
+            f"apply_along_axis: shape {array.shape} has no vector along axis {axis} to apply it to"
+        )
+    order = [*(dim for dim in range(len(array.shape)) if dim != place), place]
+    rows = lax.reshape(lax.transpose(array, order), (math.prod(outer), array.shape[place]))
+    try:
+        found = each_slice(lambda row: asarray(func1d(row, *args, **kwargs)), [rows])
+    except REFUSALS:
+        if is_traced([array]):
+            raise
+        found = asarray(np.apply_along_axis(_for_numpy(func1d), 1, to_host(rows), *args, **kwargs))
+    inner = found.shape[1:]
+    found = lax.reshape(found, (*outer, *inner))
+    first, last = range(place), range(place, len(outer))
+    middle = range(len(outer), len(outer) + len(inner))
+    return lax.transpose(found, [*first, *middle, *last])
+
+
+def _for_numpy(function: Function) -> Function:
+    """`function` whose Arrays NumPy sees as its own."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **kwargs)
+        if isinstance(found, tuple):
+            return tuple(to_host(one) if isinstance(one, Handle) else one for one in found)
+        return to_host(found) if isinstance(found, Handle) else found
+
+    return called
+
+
+def apply_over_axes(func: Function, a: ArrayLike, axes: int | Sequence[int]) -> Array:
+    """`func(a, axis)` for the first of `axes`, of its result for the next one, and so on.
+
+    A result with a dimension less gets it back with size 1.  Raises ShapeError for any other result,
+    AxisError.  Source: NumPy, `apply_over_axes`.
+    """
+    array = as_array(a)
+    rank = len(array.shape)
+    numbers = axes if isinstance(axes, Sequence | np.ndarray) and np.ndim(axes) else (axes,)
+    for axis in integers("apply_over_axes", "axes", numbers):
+        place = normalize_axis(axis, rank)
+        found = asarray(func(array, place))
+        if len(found.shape) == rank - 1:
+            found = lax.expand_dims(found, (place,))
+        if len(found.shape) != rank:
+            raise ShapeError(
+                f"apply_over_axes: wanted a result of rank {rank} or {rank - 1} from the function, got shape "
+                f"{found.shape}"
+            )
+        array = found
+    return array
+
+
+# --- each element ---------------------------------------------------------------------------------
+
+
+class vectorize:
+    """`pyfunc`, a function of scalars, as a function of arrays, which broadcast; also a decorator.
+
+    otypes: element types of the results, as a string of codes or a list of dtypes; by default what `pyfunc`
+    returns.  doc: the documentation.  excluded: names and positions of arguments that are handed over whole.
+    cache: whether a function that is not recorded is called once less.  signature: such as "(n),(n)->()" for a
+    function of vectors and so on, called for the slices along all other dimensions.
+
+    See the module for what is recorded.  Python numbers count as arrays of rank 0, as in NumPy.  Calls raise
+    BroadcastError, ShapeError for what does not fit the signature or is no scalar without one, and
+    ShapeError for no elements if `pyfunc` cannot be recorded and `otypes` do not say what is returned.
+    Source: NumPy, `vectorize`.
+    """
+
+    pyfunc: Any
+    __name__: str
+
+    def __init__(
+        self,
+        pyfunc: Any = np._NoValue,
+        otypes: str | Iterable[Any] | None = None,
+        doc: str | None = None,
+        excluded: Iterable[int | str] | None = None,
+        cache: bool = False,
+        signature: str | None = None,
+    ) -> None:
+        self.otypes = None if otypes is None else [canonical(one) for one in otypes]
+        self.excluded: frozenset[int | str] = frozenset(() if excluded is None else excluded)
+        self.cache = cache
+        self.signature = signature
+        self._cores = None if signature is None else _cores(signature)
+        self._doc = doc
+        self.pyfunc = pyfunc
+        if not self._is_without_function:
+            self._take(pyfunc)
+
+    @property
+    def _is_without_function(self) -> bool:
+        return self.pyfunc is np._NoValue
+
+    def _take(self, pyfunc: Any) -> None:
+        if not callable(pyfunc):
+            raise InputError(f"vectorize: wanted a function, got {pyfunc!r}")
+        self.pyfunc = pyfunc
+        self.__name__ = getattr(pyfunc, "__name__", type(pyfunc).__name__)
+        self.__doc__ = getattr(pyfunc, "__doc__", None) if self._doc is None else self._doc
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._is_without_function:
+            if len(args) != 1 or kwargs:
+                raise InputError("vectorize: wanted the function to decorate, and nothing else")
+            self._take(args[0])
+            return self
+        places = [place for place in range(len(args)) if place not in self.excluded]
+        names = [name for name in kwargs if name not in self.excluded]
+
+        def call(*values: Any) -> Any:
+            whole, named = list(args), dict(kwargs)
+            for place, value in zip(places, values, strict=False):
+                whole[place] = value
+            named.update(zip(names, values[len(places) :], strict=True))
+            return self.pyfunc(*whole, **named)
+
+        given = [*(args[place] for place in places), *(kwargs[name] for name in names)]
+        found = self._of_scalars(call, given) if self._cores is None else self._of_slices(call, given)
+        return self._typed(found)
+
+    def _typed(self, found: Any) -> Any:
+        """Results in the element types that were asked for."""
+        results = found if isinstance(found, tuple) else (found,)
+        if self.otypes is None:
+            return found
+        if len(results) != len(self.otypes):
+            raise InputError(
+                f"vectorize: {self.__name__} returned {len(results)} results, otypes says {len(self.otypes)}"
+            )
+        typed = tuple(converted(one, dtype) for one, dtype in zip(results, self.otypes, strict=True))
+        return typed if isinstance(found, tuple) else typed[0]
+
+    def _on_host(self, call: Function, given: list[Any]) -> Any:
+        """NumPy's own loop."""
+        values = [to_host(one) if isinstance(one, Handle) else one for one in given]
+        if self.otypes is None and any(np.size(value) == 0 for value in values):
+            raise ShapeError(
+                f"vectorize: {self.__name__} cannot be recorded, as it looks at values, and there is no element to "
+                "call it with; give otypes="
+            )
+        otypes = None if self.otypes is None else [dtype.char for dtype in self.otypes]
+        loop = np.vectorize(_for_numpy(call), otypes, cache=self.cache, signature=self.signature)
+        return results_as_arrays(loop(*values))
+
+    # --- without a signature ---
+
+    def _of_scalars(self, call: Function, given: list[Any]) -> Any:
+        if not given:
+            return results_as_arrays(call())
+        arrays = broadcasted("vectorize", *map(as_array, given))
+        for array in arrays:
+            refuse_dynamic("vectorize", array, "lax.map_elements")
+        try:
+            return _elementwise(lambda *scalars: results_as_arrays(call(*scalars)), arrays)
+        except REFUSALS:
+            if is_traced(arrays):
+                raise
+            return self._on_host(call, given)
+
+    # --- with a signature ---
+
+    def _of_slices(self, call: Function, given: list[Any]) -> Any:
+        inner, outer = self._cores or ((), ())
+        if len(given) != len(inner):
+            raise InputError(
+                f"vectorize: signature {self.signature!r} wants {len(inner)} arguments, got {len(given)}"
+            )
+        arrays = [as_array(one) for one in given]
+        for array in arrays:
+            refuse_dynamic("vectorize", array, "lax.map")
+        sizes = _core_sizes(arrays, inner)
+        loops = tuple(
+            array.shape[: len(array.shape) - len(core)] for array, core in zip(arrays, inner, strict=True)
+        )
+        alignment = aligned("vectorize", loops, tuple(array.dtype for array in arrays))
+        loop = alignment.result
+        flat = [
+            _flat_loops(array, len(core), loop, dimensions)
+            for array, core, dimensions in zip(arrays, inner, alignment.dimensions, strict=True)
+        ]
+
+        def called(*slices: Array) -> Any:
+            found = results_as_arrays(call(*slices))
+            _check_results(
+                self.signature or "", found if isinstance(found, tuple) else (found,), outer, sizes
+            )
+            return found
+
+        try:
+            found = each_slice(called, flat)
+        except REFUSALS as error:
+            if is_traced(arrays) or isinstance(error, ShapeError):
+                raise
+            return self._on_host(call, given)
+        results = found if isinstance(found, tuple) else (found,)
+        shaped = tuple(lax.reshape(one, (*loop, *one.shape[1:])) for one in results)
+        return shaped if isinstance(found, tuple) else shaped[0]
+
+
+def _elementwise(function: Function, arrays: Sequence[Array]) -> Any:
+    """`function` recorded for one element: on whole arrays if it is element-wise, else in a loop."""
+    types = [TensorType((), array.dtype) for array in arrays]
+    backend = common_backend(arrays)
+    found = record("vectorize", "pyfunc", function, tuple_of(*[LEAF] * len(types)), types, backend)
+    if any(result.tensor_type.shape for result in found.graph.results):
+        raise ShapeError(
+            f"vectorize: wanted scalars from pyfunc, got {found.graph.results[0].type}; give signature= for others"
+        )
+    if not is_traced(arrays) and not any(result.traced for result in found.graph.results):
+        # The same for all elements, or taken from elsewhere at each call.
+        raise InputError("vectorize: the result does not depend on the arguments")
+    whole = _on_whole_arrays(found, arrays)
+    if whole is None:
+        flat = [lax.reshape(array, (array.size,)) for array in arrays]
+        mapped = each_slice(function, flat)
+        results = [
+            lax.reshape(one, arrays[0].shape) for one in (mapped if isinstance(mapped, tuple) else [mapped])
+        ]
+    else:
+        results = whole
+    return tuple(results) if found.structure != LEAF else results[0]
+
+
+def _on_whole_arrays(found: Computation, arrays: Sequence[Array]) -> list[Array] | None:
+    """The results of an element-wise computation; None of another one."""
+    if any(node.tensor_type.shape for node in found.captured):
+        return None
+    shape = arrays[0].shape
+    captured = [lax.broadcast_in_dim(wrap(node, found.backend), shape, ()) for node in found.captured]
+    nodes = [array._node for array in (*arrays, *captured)]
+    backend = merged("vectorize", common_backend(arrays), found.backend)
+    results = []
+    for result in found.graph.results:
+        op = Map(tuple(range(len(shape))), Graph(found.graph.parameters, [result]))
+        whole = op.decompose(*nodes)
+        if whole is None:
+            return None
+        results.append(wrap(whole, backend))
+    return results
+
+
+# --- signatures -----------------------------------------------------------------------------------
+
+_NAME: Final = r"\w+"
+_CORE: Final = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
+_SIGNATURE: Final = re.compile(rf"({_CORE}(?:,{_CORE})*)?->({_CORE}(?:,{_CORE})*)")
+
+Cores = tuple[tuple[str, ...], ...]
+
+
+def _cores(signature: str) -> tuple[Cores, Cores]:
+    """The names of the core dimensions of arguments and results."""
+    match = _SIGNATURE.fullmatch(re.sub(r"\s+", "", signature))
+    if match is None:
+        raise _SignatureError(f'vectorize: wanted a signature such as "(m,n),(n)->(m)", got {signature!r}')
+    sides = [re.findall(_CORE, side or "") for side in match.groups()]
+    inner, outer = (tuple(tuple(re.findall(_NAME, core)) for core in side) for side in sides)
+    return inner, outer
+
+
+class _SignatureError(InputError, ValueError):
+    """NumPy says ValueError."""
+
+
+def _core_sizes(arrays: Sequence[Array], cores: Cores) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for number, (array, core) in enumerate(zip(arrays, cores, strict=True)):
+        if len(array.shape) < len(core):
+            raise ShapeError(
+                f"vectorize: wanted rank {len(core)} or more for argument {number}, of core dimensions "
+                f"({', '.join(core)}), got shape {array.shape}"
+            )
+        for name, size in zip(core, array.shape[len(array.shape) - len(core) :], strict=True):
+            if sizes.setdefault(name, size) != size:
+                raise ShapeError(
+                    f"vectorize: the core dimension {name} has size {sizes[name]}, and size {size} in argument "
+                    f"{number} of shape {array.shape}"
+                )
+    return sizes
+
+
+def _check_results(signature: str, results: Sequence[Array], cores: Cores, sizes: dict[str, int]) -> None:
+    if len(results) != len(cores):
+        raise ShapeError(
+            f"vectorize: signature {signature!r} says {len(cores)} results, pyfunc returned {len(results)}"
+        )
+    known = dict(sizes)
+    for result, core in zip(results, cores, strict=True):
+        fits = len(result.shape) == len(core) and all(
+            known.setdefault(name, size) == size for name, size in zip(core, result.shape, strict=True)
+        )
+        if not fits:
+            raise ShapeError(
+                f"vectorize: signature {signature!r} says core dimensions ({', '.join(core)}) of sizes {known}, "
+                f"pyfunc returned shape {result.shape}"
+            )
+
+
+def _flat_loops(array: Array, rank: int, loop: tuple[int, ...], dimensions: tuple[int, ...]) -> Array:
+    """`array` with its loop dimensions laid into `loop` and made one; its last `rank` dimensions are the core."""
+    core = array.shape[len(array.shape) - rank :]
+    places = (*dimensions, *range(len(loop), len(loop) + rank))
+    laid = lax.broadcast_in_dim(array, (*loop, *core), places)
+    return lax.reshape(laid, (math.prod(loop), *core))
