@@ -356,9 +356,10 @@ def _counts_between(values: Array, edges: Array, weights: Array | None) -> Array
     if count < 1:
         return lax.full((0,), 0, _INT64 if weights is None else weights.dtype)
     if weights is None:
-        ordered = lax.sort(values, 0)
-        last = places_in(ordered, edges[-1:], right=True)
-        reached = lax.concatenate([places_in(ordered, edges[:-1]), last], 0)
+        # The last bin holds its right edge too.
+        up_to_last = converted(lax.le(values, along(edges[-1], values.shape, 0)), _INT64)
+        last = lax.reshape(lax.reduce_sum(up_to_last, (0,)), (1,))
+        reached = lax.concatenate([places_in(lax.sort(values, 0), edges[:-1]), last], 0)
         return _differences(reached)
     return _counts(_places_between(values, edges), count, weights)
 
