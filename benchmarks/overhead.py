@@ -52,6 +52,7 @@ def cases() -> dict[str, dict[str, Case]]:
         },
         "x[0], evaluated": {"numpy": lambda: host[0], "xarr": lambda: lazy[0].evaluate()},
     }
+    _add_indexing(table, host, lazy)
     few = np.linspace(0.1, 1, 10, dtype=np.float32)
     lazy_few = xarr.asarray(few).evaluate()
     add, chain = xarr.jit(lambda x, y: x + y), xarr.jit(lambda x: twenty_operations(xarr, x))
@@ -65,6 +66,35 @@ def cases() -> dict[str, dict[str, Case]]:
         _add_jax(table, host, row)
         _add_jax_jit(table, host, few)
     return table
+
+
+def _add_indexing(table: dict[str, dict[str, Case]], host: np.ndarray, lazy: xarr.Array) -> None:
+    """Reads and updates by masks and integers.  NumPy's updates copy first, as xarr's do."""
+    mask, rows = host > 0, np.array([0, 2])
+    lazy_mask, lazy_rows = xarr.asarray(mask).evaluate(), xarr.asarray(rows).evaluate()
+
+    def changed(index: Any) -> np.ndarray:
+        copy = host.copy()
+        copy[index] = 2.0
+        return copy
+
+    table["x[mask], evaluated"] = {"numpy": lambda: host[mask], "xarr": lambda: lazy[lazy_mask].evaluate()}
+    table["x[integers], evaluated"] = {
+        "numpy": lambda: host[rows],
+        "xarr": lambda: lazy[lazy_rows].evaluate(),
+    }
+    table["x.at[0].set(v), evaluated"] = {
+        "numpy": lambda: changed(0),
+        "xarr": lambda: lazy.at[0].set(2.0).evaluate(),
+    }
+    table["x.at[integers].set(v), evaluated"] = {
+        "numpy": lambda: changed(rows),
+        "xarr": lambda: lazy.at[lazy_rows].set(2.0).evaluate(),
+    }
+    table["x + x[0], evaluated"] = {
+        "numpy": lambda: host + host[0],
+        "xarr": lambda: (lazy + lazy[0]).evaluate(),
+    }
 
 
 def twenty_operations(xp: Any, x: Any) -> Any:
@@ -85,6 +115,12 @@ def _add_jax(table: dict[str, dict[str, Case]], host: np.ndarray, row: np.ndarra
     table["sin(x) * y + 1, evaluated"]["jax"] = lambda: (jnp.sin(x) * x + 1).block_until_ready()
     table["sin(x) * y + 1, evaluated"]["jax, jit"] = lambda: jitted(x).block_until_ready()
     table["x[0], evaluated"]["jax"] = lambda: x[0].block_until_ready()
+    mask, rows = jnp.asarray(host > 0), jnp.asarray([0, 2])
+    table["x[mask], evaluated"]["jax"] = lambda: x[mask].block_until_ready()
+    table["x[integers], evaluated"]["jax"] = lambda: x[rows].block_until_ready()
+    table["x.at[0].set(v), evaluated"]["jax"] = lambda: x.at[0].set(2.0).block_until_ready()
+    table["x.at[integers].set(v), evaluated"]["jax"] = lambda: x.at[rows].set(2.0).block_until_ready()
+    table["x + x[0], evaluated"]["jax"] = lambda: (x + x[0]).block_until_ready()
 
 
 def _add_jax_jit(table: dict[str, dict[str, Case]], host: np.ndarray, few: np.ndarray) -> None:

@@ -71,6 +71,16 @@ def test_places_of_extrema(find: Callable[..., Any], case: tuple[int, ...], dtyp
         assert_same(mine, exact)
 
 
+@pytest.mark.parametrize("shape", [(1,), (1, 1)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "bool", "uint8"])
+def test_the_place_of_the_only_element(shape: tuple[int, ...], dtype: str) -> None:
+    x = xarr.asarray(np.ones(shape), dtype=dtype)
+    with config(fusion="compiled"):
+        for find in (lax.argmax, lax.argmin):
+            found = xarr.jit(lambda x, find=find: find(x, 0, np.int32))(x)
+            assert_same(found, np.zeros(shape[1:], np.int32))
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_the_first_nan_is_ahead(axis: int, dtype: str) -> None:

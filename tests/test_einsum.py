@@ -143,7 +143,7 @@ def expressions(draw: st.DrawFn) -> tuple[str, list[Any]]:
 
 
 @given(expressions(), st.sampled_from([False, True, "optimal"]))
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_random_subscripts(case: tuple[str, list[Any]], optimize: Any) -> None:
     text, given = case
     assert_same(xarr.einsum(text, *given, optimize=optimize), np.asarray(np.einsum(text, *given)))

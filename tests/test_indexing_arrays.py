@@ -69,6 +69,9 @@ def test_reading(index: Index) -> None:
 
 @fuzzed
 @given(indices(beyond=2))
+@example(index_of(([], [[9]])))
+@example(index_of(([], 9)))
+@example(index_of((np.zeros(3, bool), [9])))
 def test_reading_out_of_bounds(index: Index) -> None:
     x = counted(index.shape)
     wanted, found = read(x, index.host), read(xarr.asarray(x), index.own)
@@ -112,6 +115,15 @@ def test_elements_of_every_kind_keep_their_bits(dtype: str) -> None:
     x = np.array([0, 1, 2, 0, 5, 6]).astype(xarr.asarray([0]).astype(dtype).dtype)
     for index in ([5, 0, -1], np.array([True, False] * 3)):
         assert_same(xarr.asarray(x)[index], x[index])
+
+
+def test_bounds_of_slices_beside_arrays() -> None:
+    x, a = counted((3, 4)), xarr.asarray(counted((3, 4)))
+    for one in (1, np.int8(1), xarr.asarray(1), True):
+        assert_same(a[one:, [0, 2]], x[int(one) :, [0, 2]])
+    for bad in (1.0, "1", np.float64(1)):
+        with pytest.raises(IndexingError, match="wanted ints or None in a slice"):
+            a[bad:, [0, 2]]
 
 
 def test_a_later_change_of_the_users_index_is_not_seen() -> None:

@@ -247,6 +247,18 @@ def test_what_was_taken_back_holds_no_memory() -> None:
     assert gone() is None
 
 
+def test_what_is_done_holds_no_memory() -> None:
+    worker, memory = workers._Worker(), Memory()
+    alone = sys.getrefcount(memory)
+    for _ in range(500):
+        begun = threading.Event()
+        task = workers._Task(begun.set, memory)
+        worker.begin(task)
+        assert begun.wait(60)
+        task.settle()
+        assert sys.getrefcount(memory) == alone
+
+
 class Memory:
     """Something to be referred to weakly."""
 

@@ -283,6 +283,7 @@ from xarr.shapes import (
 
 if _typing.TYPE_CHECKING:
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
+    from xarr.explanation.index import explain_index as explain_index
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.diagonals import diagflat as diagflat, diagonal as diagonal, trace as trace
     from xarr.functions.einsum import einsum as einsum, einsum_path as einsum_path
@@ -305,6 +306,7 @@ if _typing.TYPE_CHECKING:
     from xarr.functions.routines.order_statistics import *
     from xarr.functions.routines.padding import *
     from xarr.functions.routines.placing import *
+    from xarr.functions.routines.polynomial_roots import *
     from xarr.functions.routines.polynomials import *
     from xarr.functions.routines.printing import *
     from xarr.functions.routines.rearranging import *
@@ -330,23 +332,36 @@ __version__ = "0.1.0"
 #: `xarr` to the names it gives, "" if the module itself is the name.
 _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
+    "explanation.index": "explain_index",
     "explanation.program": "explain explain_broadcast",
+    "fft": "",
     "functions.diagonals": "diagflat diagonal trace",
     "functions.einsum": "einsum einsum_path",
-    "functions.routines.bits": "base_repr binary_repr bitwise_count packbits unpackbits",
+    "functions.inspection_functions": "__array_namespace_info__",
+    "functions.products": "cross kron matvec vecmat",
+    "functions.routines.bits": "bitwise_count packbits unpackbits",
+    "functions.routines.choosing": "copyto piecewise select",
     "functions.routines.correlations": "convolve corrcoef correlate cov",
+    "functions.routines.creation": (
+        "asanyarray asarray_chkfinite ascontiguousarray asfortranarray frombuffer fromfile fromfunction "
+        "fromiter fromstring geomspace logspace require vander"
+    ),
     "functions.routines.differences": "ediff1d gradient interp trapezoid unwrap",
+    "functions.routines.files": "genfromtxt load loadtxt save savetxt savez savez_compressed",
+    "functions.routines.float_errors": "errstate geterr seterr",
     "functions.routines.floating_point": "frexp ldexp modf spacing",
+    "functions.routines.functional": "apply_along_axis apply_over_axes vectorize",
+    "functions.routines.histograms": (
+        "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
+    ),
+    "functions.routines.index_builders": (
+        "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices mgrid ogrid r_ "
+        "ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from unravel_index"
+    ),
     "functions.routines.logic": "iscomplex iscomplexobj isneginf isposinf isreal isrealobj",
     "functions.routines.mathematical_functions": (
         "angle float_power gcd heaviside i0 lcm logaddexp2 nan_to_num real_if_close sinc"
     ),
-    "functions.routines.histograms": (
-        "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
-    ),
-    "functions.inspection_functions": "__array_namespace_info__",
-    "fft": "",
-    "functions.products": "cross kron matvec vecmat",
     "functions.routines.nan_functions": (
         "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
         "nanquantile nanstd nansum nanvar"
@@ -355,35 +370,26 @@ _LATE_MODULES: _typing.Final = {
         "argpartition lexsort median partition percentile quantile sort_complex"
     ),
     "functions.routines.padding": "pad",
-    "functions.routines.index_builders": "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices "
-    "mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from "
-    "unravel_index",
     "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
-    "functions.routines.rearranging": "append block delete insert resize rollaxis trim_zeros",
-    "functions.routines.sets": "intersect1d setdiff1d setxor1d union1d unique",
-    "functions.routines.float_errors": "errstate geterr seterr",
+    "functions.routines.polynomial_roots": "poly polyfit roots",
+    "functions.routines.polynomials": "polyadd polyder polydiv polyint polymul polysub polyval",
     "functions.routines.printing": (
-        "array2string array_repr array_str format_float_positional "
-        "format_float_scientific get_printoptions printoptions set_printoptions"
+        "array2string array_repr array_str format_float_positional format_float_scientific "
+        "get_printoptions printoptions set_printoptions"
     ),
+    "functions.routines.rearranging": "append block delete insert resize rollaxis trim_zeros",
     "functions.routines.scalar_types": (
-        "False_ True_ byte cdouble complexfloating csingle double dtype floating generic half inexact int_ "
-        "intc integer intp long longlong number short signedinteger single ubyte uint uintc uintp "
+        "False_ True_ byte cdouble complexfloating csingle double dtype floating generic half inexact "
+        "int_ intc integer intp long longlong number short signedinteger single ubyte uint uintc uintp "
         "ulong ulonglong unsignedinteger ushort"
     ),
+    "functions.routines.sets": "intersect1d setdiff1d setxor1d union1d unique",
     "functions.routines.type_questions": (
         "array_equiv common_type isscalar issubdtype iterable min_scalar_type mintypecode ndim shape size"
     ),
-    "functions.routines.choosing": "copyto piecewise select",
-    "functions.routines.functional": "apply_along_axis apply_over_axes vectorize",
-    "functions.routines.creation": (
-        "asanyarray asarray_chkfinite ascontiguousarray asfortranarray frombuffer fromfile fromfunction "
-        "fromiter fromstring geomspace logspace require vander"
-    ),
-    "functions.routines.files": "genfromtxt load loadtxt save savetxt savez savez_compressed",
-    "functions.routines.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
     "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
+    "linalg": "",
     "random": "",
     "stablehlo": "",
     "transforms.jit": "jit",

@@ -116,11 +116,10 @@ def _as_items(value: Any) -> Any:
 
 def _lengths(name: str, shape: Ints, sizes: Ints | None, axes: Ints, full: bool = False) -> Ints:
     """The number of points along each axis; `full`: of the last one the array holds the half (irfft)."""
-    found = [shape[axis] for axis in axes]
-    if full and found:
-        found[-1] = 2 * (found[-1] - 1)
+    own = [shape[axis] for axis in axes]
+    found = own if not full else [*own[:-1], 2 * (own[-1] - 1)]
     if sizes is not None:
-        found = [own if size == -1 else size for size, own in zip(sizes, found, strict=True)]
+        found = [before if size == -1 else size for size, before in zip(sizes, own, strict=True)]
     if any(length < 1 for length in found):
         raise ShapeError(
             f"fft.{name}: wanted 1 or more points along each axis, got {found} of shape {shape} along {axes}"

@@ -7,6 +7,7 @@ NaN.  LU factors, which NumPy does not give, are made here, block after block.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -37,34 +38,44 @@ _full_product: Final[Any] = getattr(getattr(np.linalg, "_umath_linalg", None), "
 
 def lu(a: Array) -> Arrays:
     """(factors, pivots, info)"""
-    factors, rows, columns = np.array(a, order="C"), a.shape[-2], a.shape[-1]
+    batch, (rows, columns) = a.shape[:-2], a.shape[-2:]
     count = min(rows, columns)
-    batch = a.shape[:-2]
-    pivots, info = np.empty((*batch, count), _INT32), np.zeros(batch, _INT32)
-    for index in np.ndindex(batch):
-        matrix, own = factors[index], pivots[index]
-        for start in range(0, count, _BLOCK):
-            end = min(start + _BLOCK, count)
-            _eliminate(matrix, own, start, end)
-            _update(matrix, start, end)
-        zeros = np.flatnonzero(np.diagonal(matrix) == 0)
-        info[index] = zeros[0] + 1 if zeros.size else 0
-    return factors, pivots, info
+    factors = np.array(a, order="C").reshape(prod(batch), rows, columns)
+    pivots = np.empty((len(factors), count), _INT32)
+    if count <= _BLOCK:
+        _eliminate(factors, pivots, 0, count, columns)
+    else:
+        for matrix, own in zip(factors, pivots, strict=True):
+            for start in range(0, count, _BLOCK):
+                end = min(start + _BLOCK, count)
+                _eliminate(matrix[None], own[None], start, end, end)
+                _update(matrix, start, end)
+    zeros = np.diagonal(factors, axis1=1, axis2=2) == 0
+    first = np.argmax(zeros, axis=1) if count else 0
+    info = np.where(zeros.any(axis=1), first + 1, 0).astype(_INT32)
+    return factors.reshape(a.shape), pivots.reshape(*batch, count), info.reshape(batch)
 
 
-def _eliminate(matrix: Array, pivots: Array, start: int, end: int) -> None:
-    """Columns start to end of the rows from start on, one after the other; whole rows change places."""
+def _eliminate(matrices: Array, pivots: Array, start: int, end: int, last: int) -> None:
+    """Columns start to end of the rows from start on, one after the other; columns up to `last` follow at once.
+
+    Whole rows change places.
+    """
+    every = np.arange(len(matrices))
     for column in range(start, end):
-        below = matrix[column:, column]
-        sizes = np.abs(below.real) + np.abs(below.imag) if matrix.dtype.kind == "c" else np.abs(below)
-        pivot = column + int(np.argmax(sizes))
-        pivots[column] = pivot + 1
-        if pivot != column:
-            matrix[[column, pivot]] = matrix[[pivot, column]]
-        if matrix[column, column] != 0:
-            matrix[column + 1 :, column] /= matrix[column, column]
-        multipliers, rest = matrix[column + 1 :, column, None], matrix[column, column + 1 : end]
-        matrix[column + 1 :, column + 1 : end] -= multipliers * rest
+        below = matrices[:, column:, column]
+        sizes = np.abs(below.real) + np.abs(below.imag) if matrices.dtype.kind == "c" else np.abs(below)
+        # NaN is never the largest.
+        pivot = column + np.argmax(np.where(np.isnan(sizes), -1, sizes), axis=1)
+        pivots[:, column] = pivot + 1
+        rows = matrices[every, pivot]
+        matrices[every, pivot] = matrices[:, column]
+        matrices[:, column] = rows
+        corner = matrices[:, column, column, None]
+        multipliers = matrices[:, column + 1 :, column] / np.where(corner == 0, 1, corner)
+        matrices[:, column + 1 :, column] = multipliers
+        rest = matrices[:, column, None, column + 1 : last]
+        matrices[:, column + 1 :, column + 1 : last] -= multipliers[..., None] * rest
 
 
 def _update(matrix: Array, start: int, end: int) -> None:

@@ -2,7 +2,8 @@
 
 A scatter whose windows cannot overlap in part, such as one into rows, moves blocks: the last dimensions of
 the operand that each window covers whole.  Duplicates are combined in order, by a compiled loop over all updates
-or in rounds, the k-th update of every target in round k, so that any computation runs on whole arrays.
+or in rounds, the k-th update of every target in round k, so that any computation runs on whole arrays; what few
+targets have more than the others, by operators on scalars.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.indexing import Windows
 from xarr_numpy import engine
+from xarr_numpy.chains import Steps, follow
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.rows import Rows
 
@@ -223,7 +225,7 @@ def settle_zeros(result: Array, old: Array, targets: Array, new: Array, negative
 
 
 def scatter_any(
-    combine: Function | Graph,
+    combine: Steps | Graph,
     operands: tuple[Array, ...],
     indices: Array,
     updates: tuple[Array, ...],
@@ -239,9 +241,7 @@ def scatter_any(
     return tuple(result.reshape(operand.shape) for result, operand in zip(results, operands, strict=True))
 
 
-def in_order(
-    combine: Function | Graph, results: list[Array], updates: Sequence[Array], targets: Array
-) -> None:
+def in_order(combine: Steps | Graph, results: list[Array], updates: Sequence[Array], targets: Array) -> None:
     """results[t] = combine(results[t], update) for every update and its target t, in order."""
     if isinstance(combine, Graph):
         ready = tuple(np.ascontiguousarray(update) for update in updates)
@@ -271,14 +271,17 @@ class Groups:
         self.counts = counts[most_first]
         self.targets = found[self.first]
 
-    def rounds(self) -> list[int]:
+    def rounds(self) -> Array:
         """How many targets have a k-th update, for k = 0, 1 …"""
         with_count = np.bincount(self.counts)
-        return [int(active) for active in np.cumsum(with_count[:0:-1])[::-1]]
+        found: Array = np.cumsum(with_count[:0:-1])[::-1]
+        return found
 
 
 def _sorted(targets: Array, bound: int) -> tuple[Array, Array]:
     """The targets in increasing order and the places where they stood, equal ones in order."""
+    if (targets[1:] >= targets[:-1]).all():
+        return targets, np.arange(targets.size)
     bits = max(targets.size - 1, 0).bit_length()
     if bits + bound.bit_length() > 63:
         order = np.argsort(targets, kind="stable")
@@ -290,33 +293,61 @@ def _sorted(targets: Array, bound: int) -> tuple[Array, Array]:
     return keys >> bits, keys & ((1 << bits) - 1)
 
 
-#: Rounds with fewer targets than this are slower than going through the updates of each.
-_FEW: Final = 8
+#: Rounds with fewer elements than this are slower than going through them one by one,
+_FEW_ELEMENTS: Final = 48
+#: and with fewer targets than this, slower than going through the updates of each.
+_FEW_TARGETS: Final = 8
 
 
-def in_rounds(combine: Function, results: list[Array], updates: Sequence[Array], groups: Groups) -> None:
+def in_rounds(
+    combine: Function | Steps, results: list[Array], updates: Sequence[Array], groups: Groups
+) -> None:
     """The same on lanes: the k-th update of every target in round k, as long as that is true of some targets."""
     current = [result[groups.targets] for result in results]
-    rounds = groups.rounds()
-    many = sum(active >= _FEW for active in rounds)
-    for number, active in enumerate(rounds[:many]):
+    rounds, size = groups.rounds(), prod(results[0].shape[1:])
+    lanes = combine.lanes if isinstance(combine, Steps) else combine
+    scalars = isinstance(combine, Steps) and size < _FEW_ELEMENTS
+    few = -(-_FEW_ELEMENTS // size) if scalars else _FEW_TARGETS
+    many = int(np.count_nonzero(rounds >= few))
+    for number, active in enumerate(rounds[:many].tolist()):
         places = groups.order[groups.first[:active] + number]
-        found = combine(
+        found = lanes(
             *[each[:active] for each in current], *[np.take(each, places, axis=0) for each in updates]
         )
-        # One result may be another's operand, so none is written before all are known to be apart.
-        apart = [np.copy(value) for value in found] if len(found) > 1 else found
-        for each, value in zip(current, apart, strict=True):
-            each[:active] = value
-    for target in range(rounds[many] if many < len(rounds) else 0):
-        places = groups.order[groups.first[target] + many : groups.first[target] + groups.counts[target]]
-        values = tuple(np.copy(each[target])[()] for each in current)
-        for update in zip(*[np.take(each, places, axis=0) for each in updates], strict=True):
-            values = combine(*values, *update)
-        for each, value in zip(current, values, strict=True):
-            each[target] = value
+        _write([each[:active] for each in current], found)
+    left = int(rounds[many]) if many < len(rounds) else 0
+    own = [groups.order[groups.first[k] + many : groups.first[k] + groups.counts[k]] for k in range(left)]
+    if isinstance(combine, Steps) and scalars:
+        by_elements(combine, [each[:left] for each in current], updates, own)
+    else:
+        for target, places in enumerate(own):
+            for update in zip(*[np.take(each, places, axis=0) for each in updates], strict=True):
+                _write(
+                    [each[target, ...] for each in current],
+                    lanes(*[each[target] for each in current], *update),
+                )
     for result, each in zip(results, current, strict=True):
         result[groups.targets] = each
+
+
+def _write(targets: Sequence[Array], values: Sequence[Any]) -> None:
+    # One result may be another's operand, so none is written before all are known to be apart.
+    apart = [np.copy(value) for value in values] if len(values) > 1 else values
+    for target, value in zip(targets, apart, strict=True):
+        target[...] = value
+
+
+def by_elements(steps: Steps, targets: list[Array], updates: Sequence[Array], own: list[Array]) -> None:
+    """Combine the elements of each target with those of the updates at its `own` places."""
+    blocks_of_updates = [[np.take(each, places, axis=0) for each in updates] for places in own]
+    chains = [
+        [np.ascontiguousarray(each.reshape(len(each), -1)[:, place]) for each in block]
+        for block in blocks_of_updates
+        for place in range(prod(targets[0].shape[1:]))
+    ]
+    if chains:
+        found = follow(steps, [each.reshape(-1) for each in targets], chains)
+        _write(targets, [each.reshape(target.shape) for each, target in zip(found, targets, strict=True)])
 
 
 # --- dynamic slices ----------------------------------------------------------------------------------
@@ -384,7 +415,7 @@ def combiner(emitter: Emitter, graph: Graph, updates: int) -> str:
     """A computation for `in_order`: itself if it is compiled, else its program on lanes."""
     if engine.sequential(graph, updates):
         return emitter.constant(graph)
-    return emitter.function(graph, lanes=True)
+    return f"Steps({emitter.function(graph, lanes=True)}, {emitter.loop(graph)})"
 
 
 def scatter_ufunc_of(graph: Graph) -> str | None:
@@ -421,7 +452,7 @@ def _dynamic_update_slice(emitter: Emitter, node: Node) -> str:
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
-        *(gather, scatter_replace, scatter_ufunc, scatter_any),
+        *(gather, scatter_replace, scatter_ufunc, scatter_any, Steps),
         *(dynamic_slice, dynamic_update_slice, dynamic_update_in_place, dynamic_update_if_writeable),
     )
 }

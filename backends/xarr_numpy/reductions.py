@@ -94,9 +94,24 @@ def reduce_argument(
 ) -> tuple[Any, ...]:
     """The extreme values along `axis` and their indices as `dtype`, where `combine` is their computation and
     `find` is np.argmax or np.argmin; both take the first NaN, else the first of equal elements."""
-    places = find(x.astype(np.float32) if x.dtype in EXTENDED_FLOAT else x, axis=axis, keepdims=True)
+    known = x.astype(np.float32) if x.dtype in EXTENDED_FLOAT else _as_if_writeable(x)
+    places = find(known, axis=axis, keepdims=True)
     values = np.take_along_axis(x, places, axis).squeeze(axis)
     return _shaped(combine(*initial, values, places.squeeze(axis).astype(dtype)), values.shape)
+
+
+class _Shown:
+    """Shows the memory of an array, which it keeps alive, as if that could be written."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        address, _ = array.__array_interface__["data"]
+        self.__array_interface__ = array.__array_interface__ | {"data": (address, False)}
+
+
+def _as_if_writeable(x: Array) -> Array:
+    """`x` for functions of NumPy that copy what is read-only before they read it, as argmax does."""
+    return x if x.flags.writeable else np.asarray(_Shown(x))
 
 
 # --- rows --------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Node
-from xarr_numpy import engine
+from xarr_numpy import engine, parallel_sort
 from xarr_numpy.kernels import total_order
 from xarr_numpy.merge_sorts import merge_by_column, merge_compiled, merge_sort
 from xarr_numpy.orders import Column, order_of
@@ -48,19 +48,7 @@ def _parts(x: Array) -> tuple[Array, ...]:
 def _sort_one(x: Array, axis: int) -> Array:
     if x.dtype in EXTENDED_FLOAT:
         return taken((x,), stable_order([np.moveaxis(_with_nan_last(x), axis, -1)]), axis)[0]
-    found = np.sort(x, axis=axis)
-    if x.dtype in FLOAT:
-        rows, ordered = np.moveaxis(x, axis, -1), np.moveaxis(found, axis, -1)
-        # NumPy's fastest sort is not stable, which shows only among equal elements with different bits.
-        for of_many_bits in (_is_zero, np.isnan):
-            places = of_many_bits(ordered)
-            if places.any():
-                ordered[places] = rows[of_many_bits(rows)]
-    return found
-
-
-def _is_zero(x: Array) -> Array:
-    return np.equal(x, 0)
+    return parallel_sort.sort(x, axis)
 
 
 def _with_nan_last(x: Array) -> Array:
@@ -99,7 +87,7 @@ def _has_lost(x: Array, column: Column) -> bool:
 def sort_plainly(column: Column, merged: Sorter | None, x: Array, axis: int) -> Array:
     """One array by its own elements."""
     if x.dtype not in FLOAT or column.total:
-        found = np.sort(_numbers(x, column), axis=axis)
+        found = parallel_sort.sort(_numbers(x, column), axis)
         return _from_numbers(found, column, x.dtype)
     if x.dtype not in EXTENDED_FLOAT and not column.descending and not np.isnan(x).any():
         return _sort_one(x, axis)

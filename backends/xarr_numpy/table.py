@@ -19,6 +19,7 @@ from xarr_numpy import (
     kernels,
     linear_algebra,
     reductions,
+    scalar_loops,
     sorting,
     windows,
 )
@@ -242,6 +243,7 @@ TABLE: Final[Rows] = {
 SCOPE: Final[dict[str, Any]] = {
     **kernels.SCOPE,
     **reductions.SCOPE,
+    **scalar_loops.SCOPE,
     **contraction.SCOPE,
     **convolution.SCOPE,
     **sorting.SCOPE,

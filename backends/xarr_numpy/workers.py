@@ -51,6 +51,8 @@ class _Task:
             assert self._work is not None, "it was not taken back"
             self._work()
         finally:
+            # Before the caller goes on: who refers to an array decides whether it may be written over.
+            self._work = self._held = None
             self._is_over = True
             self._ending.release()
 

@@ -63,8 +63,9 @@ def lu(node: Node, a: Array) -> Value:
 
 
 def _size(value: Any) -> Any:
-    """What LAPACK compares: cheaper than the absolute value, and NaN is never the largest."""
-    return abs(value.real) + abs(value.imag)
+    """What LAPACK compares: cheaper than the absolute value.  NaN is never the largest."""
+    size = abs(value.real) + abs(value.imag)
+    return -1 if np.isnan(size) else size
 
 
 # --- reflections ----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from tests.numpy_records.order_statistics import REAL
 from tests.support.numpy_records import Record
 
-SOME = ((0,), (1,), (5,), (3, 4))
+SOME = ((0,), (1,), (3, 4))
 CLOSE = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-14}
 LAZY = "values that are not finite, and edges out of order, go unseen in a traced function"
 
@@ -50,7 +50,7 @@ RECORDS = {
             "xp.histogram(x, 'sturges', (0, 5))",
             "xp.histogram(x, 'sqrt')",
         ),
-        dtypes=("int8", "uint8", "int64", "uint64", "float16", "float32", "float64"),
+        dtypes=("int8", "uint64", "float16", "float64"),
         shapes=SOME,
         special=False,
         limits=(-9, 9),
@@ -77,8 +77,8 @@ RECORDS = {
             "xp.histogram2d(x, y, [0, 1, 2, 4], weights=x)",
             "xp.histogram2d(x, y, [[0, 1, 8], 4])",
         ),
-        dtypes=REAL[1:],
-        shapes=((0,), (1,), (5,), (40,)),
+        dtypes=("int8", "uint64", "float32", "float64"),
+        shapes=((0,), (1,), (40,)),
         special=False,
         limits=(0, 90),
         inputs=2,
@@ -91,7 +91,7 @@ RECORDS = {
             "xp.histogramdd(x, 2, density=True)",
             "xp.histogramdd((x[0], x[1], x[2]), [[0, 1, 2], 2, [0, 50]])",
         ),
-        dtypes=REAL[1:],
+        dtypes=("int8", "uint64", "float32", "float64"),
         shapes=((3, 4), (7, 4)),
         special=False,
         limits=(0, 90),

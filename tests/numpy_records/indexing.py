@@ -4,7 +4,6 @@ from tests.support.numpy_records import Record
 
 #: Functions of sizes alone are tried once.
 ONCE = {"dtypes": ("bool",), "shapes": ((),), "inputs": 0}
-EXTRA = "and size, fill_value by keyword, as jax.numpy"
 
 RECORDS = {
     "take": Record(
@@ -14,7 +13,6 @@ RECORDS = {
             "xp.take(x, [7, -9], axis=0, mode='clip')",
             "xp.take(x, [7, -9], axis=0, mode='wrap')",
         ),
-        signature="and fill_value by keyword, as jax.numpy",
     ),
     "take_along_axis": Record(
         (
@@ -24,7 +22,6 @@ RECORDS = {
             "xp.take_along_axis(x, xp.asarray([1, 0, -1]), None)",
         ),
         dtypes=("bool", "int8", "uint8", "int64", "uint64", "float32", "float64"),
-        signature="and mode, fill_value by keyword, as jax.numpy",
     ),
     "compress": Record(
         (
@@ -44,9 +41,9 @@ RECORDS = {
         dtypes=("int64", "float32", "float64"),
         shapes=((), (1,), (3,), (2, 3)),
     ),
-    "nonzero": Record(("xp.nonzero(x)",), signature=EXTRA),
-    "flatnonzero": Record(("xp.flatnonzero(x)",), signature=EXTRA),
-    "argwhere": Record(("xp.argwhere(x)",), signature=EXTRA),
+    "nonzero": Record(("xp.nonzero(x)",)),
+    "flatnonzero": Record(("xp.flatnonzero(x)",)),
+    "argwhere": Record(("xp.argwhere(x)",)),
     "ix_": Record(
         ("xp.ix_([0, 2], [True, False, True], [5])", "xp.ix_([1])", "xp.ix_()", "xp.ix_([], [1])"), **ONCE
     ),
@@ -99,3 +96,22 @@ RECORDS = {
         differs="raises IndexError, not ValueError, for what is out of bounds",
     ),
 }
+
+_RANK_1 = ((1,), (5,), (3, 4))
+
+
+def _changed(*calls: str, **options) -> Record:
+    """Changes, which return None: what becomes of an array."""
+    return Record(tuple(f"(lambda a: (a.{call}, a)[1])(xp.array(x))" for call in calls), **options)
+
+
+METHODS = {
+    "choose": Record(("(xp.array(x) == 0).choose([y, -9])",), inputs=2, dtypes=("int64", "float64")),
+    "compress": Record(("x.compress([False, True])", "x.compress([True], axis=0)")),
+    "fill": _changed("fill(2)"),
+    "nonzero": Record(("x.nonzero()",)),
+    "put": _changed("put([0, -1], 2)", "put([9, -9], [2, 3], mode='clip')", shapes=_RANK_1),
+    "sort": _changed("sort()", "sort(axis=0)", shapes=_RANK_1),
+    "take": Record(("x.take(0)", "x.take([[0, -1]], axis=-1)", "x.take([9], mode='clip')")),
+}
+RECORDS |= {f"ndarray.{name}": record for name, record in METHODS.items()}

@@ -20,6 +20,23 @@ def _reduction(name: str, **options) -> Record:
 
 
 METHODS = {
+    "argpartition": _of(
+        "argpartition(1).shape", "argpartition(0, axis=0).dtype", shapes=_RANK_1[1:], differs="all are sorted"
+    ),
+    "diagonal": _of(
+        "diagonal()", "diagonal(1)", "diagonal(-1, axis1=1, axis2=0)", shapes=((3, 4), (2, 3, 1, 4))
+    ),
+    "searchsorted": _of(
+        "searchsorted(0)",
+        "searchsorted([-1, 3], side='right')",
+        shapes=((1,),),
+        dtypes=_REAL[1:],
+        special=False,
+    ),
+    "tobytes": _of("tobytes()", "tobytes('F')", special=False),
+    "trace": _of(
+        "trace()", "trace(1)", "trace(-1, 1, 0)", shapes=((3, 4), (2, 3, 1, 4)), special=False, rtol=_CLOSE
+    ),
     "T": _of("T"),
     "all": _reduction("all"),
     "any": _reduction("any"),

@@ -37,6 +37,32 @@ RECORDS = {
     ),
     "poly": _of(
         "xp.poly(x)", "xp.poly([1, 2j, -2j])", "xp.poly([1 + 1j, 2])", "xp.poly((-1, 0, 0.5, 2))",
+        "xp.poly([[2.0, 1], [1, 3]])", "xp.poly([[0, -1], [1, 0]])",
         shapes=VECTORS[1:],
+    ),
+    "roots": Record(
+        ("xp.roots(x)", "xp.roots([0, 0, 1, -3, 2, 0])", "xp.roots([0, 0])", "xp.roots([2])", "xp.roots([1, 0, 4])"),
+        dtypes=("bool", "int8", "int64", "float32", "float64", "complex64"),
+        shapes=((1,), (2,), (3,), (4,)),
+        special=False,
+        limits=(1, 9),
+        rtol={"float32": 1e-4, "float64": 1e-9, "complex64": 1e-4},
+        differs="in a traced function roots are complex",
+    ),
+    "polyfit": Record(
+        (
+            "xp.polyfit([0, 1, 2, 3, 5], x, 2)",
+            "xp.polyfit(np.arange(5), x, 1, w=[1, 2, 1, 0, 1])",
+            "xp.polyfit([0, 1, 2, 3, 5.5], x, 1, full=True)[:4]",
+            "xp.polyfit([0, 1, 2, 3, 5.5], x, 1, cov=True)",
+            "xp.polyfit([0, 1, 2, 3, 5.5], x, 1, cov='unscaled')",
+            "xp.polyfit([0, 1, 1, 1, 0], x, 3)",
+        ),
+        dtypes=("int64", "float32", "float64"),
+        shapes=((4,), (5,), (5, 2)),
+        special=False,
+        limits=(-9, 9),
+        rtol={"float32": 1e-4, "float64": 1e-10},
+        differs="nothing warns of a low rank",
     ),
 }  # fmt: skip

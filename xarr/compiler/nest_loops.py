@@ -151,6 +151,7 @@ class Nest:
             and self._is_light(found.arrays[0])
             and set(self.parts(node).values()) == {1}
             and not self.column
+            and bool(self.runs)  # one element has none
             and self.runs[-1:] == self.reduced_runs
             and self.has_lanes(self.runs[-1])
         )

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL
-from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError
+from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
 from xarr.host import scalar
 from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
-from xarr.lax.core import ArrayLike, broadcast_node, integer
+from xarr.lax.core import ArrayLike, broadcast_node
 from xarr.lazy import from_host, to_host, wrap
-from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -82,23 +79,6 @@ def truth(value: ArrayLike) -> Array:
     """Bools: whether each element differs from 0.  NaN does."""
     array = as_array(value)
     return array if array.dtype == bool else lax.ne(array, filled((), 0, array.dtype, array._backend))
-
-
-def counted(name: str, mask: Array, size: int | None, what: str) -> int:
-    """How many elements of `mask` hold, or `size` if it is given.
-
-    what: what is counted, for the error.  Evaluates; raises TracedValueError where there are no values yet,
-    ShapeError for a negative size.
-    """
-    if size is not None:
-        return check_sizes(integer(name, "size", size), name="size")[0]
-    if mask._node.traced:
-        place = f"\nIt was asked for at {mask._node.source}" if mask._node.source else ""
-        raise TracedValueError(
-            f"{name}: how many {what} there are depends on values, which a traced function does not have yet; "
-            f"give size=, e.g. xarr.{name}(x, size=10), which fills or cuts to that many{place}"
-        )
-    return int(np.count_nonzero(to_host(mask)))
 
 
 def laid(array: Array, shape: tuple[int, ...]) -> Array:

@@ -10,7 +10,6 @@ from xarr import lax
 from xarr.dtypes import INTEGER
 from xarr.errors import DTypeError, ShapeError, TracedValueError
 from xarr.functions._core import fresh
-from xarr.functions.searching_functions import searchsorted
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host
 from xarr.shapes import check_sizes
@@ -31,7 +30,7 @@ def repeated_alike(array: Array, count: int, place: int) -> Array:
 
 
 def repeated_each(array: Array, repeats: Array, place: int, total: int | None) -> Array:
-    """Element number i of the result is the first one whose running sum of counts exceeds i."""
+    """Each element but the first adds 1 where its copies start; the running sum is the element's number."""
     size = array.shape[place]
     refuse_dynamic("repeat", array, "lax.gather", (place,))
     if repeats.dtype not in INTEGER:
@@ -51,7 +50,9 @@ def repeated_each(array: Array, repeats: Array, place: int, total: int | None) -
                 f"repeat: no elements along axis {place} of shape {array.shape} to fill {length}"
             )
         return fresh(array)
-    return lax.take(array, searchsorted(ends, lax.iota(np.int64, length), "right"), place)
+    starts = lax.sub(ends, counts)
+    marks = lax.segment_sum(lax.full_like(starts, 1), starts, length)
+    return lax.take(array, lax.sub(lax.cumsum(marks), 1), place)
 
 
 def _total_length(counts: Array) -> int:
@@ -61,4 +62,7 @@ def _total_length(counts: Array) -> int:
             "repeat: the size of the result is the sum of repeats, whose values a traced function does not have "
             f"yet; give total_repeat_length={place}"
         )
-    return sum(check_sizes(to_host(counts).tolist(), name="repeats"))
+    found = to_host(counts)
+    if found.size and found.min() < 0:
+        raise ShapeError(f"repeat: wanted counts of 0 or more for repeats, got {found.min()}")
+    return int(found.sum())

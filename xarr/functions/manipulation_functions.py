@@ -336,10 +336,10 @@ def repeat(
     """
     array = as_array(a)
     array, place = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
-    if total_repeat_length is None and not (isinstance(repeats, Handle) and repeats._node.traced):
-        counts = _ints("repeat", "repeats", np.asarray(repeats) if np.ndim(repeats) else repeats)  # type: ignore[arg-type]
-        if len(counts) == 1:
-            return repeated_alike(array, counts[0], place)
+    is_traced = isinstance(repeats, Handle) and repeats._node.traced
+    if total_repeat_length is None and not is_traced and np.size(repeats) == 1:
+        (count,) = integers("repeat", "repeats", np.ravel(np.asarray(repeats)))
+        return repeated_alike(array, count, place)
     return repeated_each(array, as_array(repeats), place, total_repeat_length)
 
 

@@ -16,12 +16,14 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import PREDICATE
-from xarr.errors import ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, counted, filled, laid
+from xarr.errors import ShapeError, TracedValueError, ValueRangeError
+from xarr.functions._arguments import converted, filled, laid
 from xarr.functions._core import as_array, promoted
-from xarr.functions.searching_functions import searchsorted
-from xarr.lax.core import ArrayLike, flag
+from xarr.functions.searching_functions import nonzero, searchsorted
+from xarr.ir.source import here
+from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -55,8 +57,8 @@ class UniqueInverse(NamedTuple):
 class _Groups:
     """The elements of an array in order, and where each group of equal ones starts.
 
-    Of `size` places the first `number` are of groups.  There is one start more than places, that of what
-    follows the last one; starts without a group are the number of elements.
+    There is one start more than places for groups, that of what follows the last one; starts without a group
+    are the number of elements.
     """
 
     def __init__(self, name: str, x: ArrayLike, size: int | None) -> None:
@@ -67,16 +69,8 @@ class _Groups:
         flat = lax.reshape(array, (array.size,))
         self.ordered, self.order = lax.sort((flat, places), 0, is_stable=True, num_keys=1)
         self.is_first = _differs_from_previous(self.ordered)
-        self.size = counted(name, self.is_first, size, "distinct elements")
-        number = lax.reduce_sum(converted(self.is_first, _PLACE), (0,))
-        # A stable sort of "is not the first" brings the places of the first ones to the front.
-        _, starts = lax.sort((lax.bitwise_not(self.is_first), places), 0, is_stable=True, num_keys=1)
-        end = filled((), self.count, _PLACE, None)
-        starts = lax.pad(starts, end, [(0, self.size + 1 - self.count, 0)])
-        is_group = lax.lt(lax.iota(_PLACE, self.size + 1), lax.broadcast_in_dim(number, starts.shape, ()))
-        self.starts = lax.select(is_group, starts, laid(end, starts.shape))
-        self.is_used = lax.slice_in_dim(is_group, 0, self.size)
-        self.is_padded = size is not None
+        self.starts, self.is_padded = _places_of(name, self.is_first, size), size is not None
+        self.size = self.starts.shape[0] - 1
 
     def _at_starts(self, ordered: Array) -> Array:
         """The elements that stand first in each group; the smallest where there is no group."""
@@ -84,7 +78,10 @@ class _Groups:
             return filled((self.size,), 0, ordered.dtype, ordered._backend)
         starts = lax.slice_in_dim(self.starts, 0, self.size)
         zeros = filled(starts.shape, 0, _PLACE, None)
-        return lax.take(ordered, lax.select(self.is_used, starts, zeros), 0)
+        return lax.take(ordered, lax.select(self._is_used(starts), starts, zeros), 0)
+
+    def _is_used(self, starts: Array) -> Array:
+        return lax.lt(starts, filled(starts.shape, self.count, _PLACE, None))
 
     def values(self, fill_value: ArrayLike | None) -> Array:
         found = self._at_starts(self.ordered)
@@ -93,7 +90,9 @@ class _Groups:
         (fill,) = promoted(self.name, fill_value, dtype=found.dtype)
         if fill.shape:
             raise ShapeError(f"{self.name}: wanted a scalar for fill_value, got shape {fill.shape}")
-        return lax.select(self.is_used, found, laid(fill, found.shape))
+        return lax.select(
+            self._is_used(lax.slice_in_dim(self.starts, 0, self.size)), found, laid(fill, found.shape)
+        )
 
     def indices(self) -> Array:
         return self._at_starts(self.order)
@@ -109,6 +108,23 @@ class _Groups:
         return lax.sub(after, lax.slice_in_dim(self.starts, 0, self.size))
 
 
+def _places_of(name: str, mask: Array, size: int | None) -> Array:
+    """Where the elements of a vector hold, or the first `size` and one more; then its length for the others."""
+    end = mask.shape[0]
+    if size is not None:
+        wanted = check_sizes(integer(name, "size", size), name="size")[0] + 1
+        (found,) = nonzero(mask, size=wanted, fill_value=end)
+        return found
+    if mask._node.traced:
+        place = f"\nIt was asked for at {asked}" if (asked := here()) else ""
+        raise TracedValueError(
+            f"{name}: how many distinct elements there are depends on values, which a traced function does not "
+            f"have yet; give size=, e.g. xarr.{name}(x, size=10), which fills or cuts to that many{place}"
+        )
+    (found,) = nonzero(mask)
+    return lax.pad(found, filled((), end, _PLACE, None), [(0, 1, 0)])
+
+
 def _differs_from_previous(ordered: Array) -> Array:
     """Whether each element differs from the one before it; the first one does."""
     (count,) = ordered.shape
@@ -118,7 +134,7 @@ def _differs_from_previous(ordered: Array) -> Array:
     return lax.pad(changes, filled((), True, PREDICATE, None), [(1, 0, 0)])
 
 
-def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
+def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
     """The distinct elements of `x` in order, where each stands first, which of them each element is, how
     often each occurs.
 
@@ -133,7 +149,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 
 
 def unique_counts(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+    x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
     """The distinct elements of `x` in order, and how often each occurs.  Otherwise as `unique_all`."""
     groups = _Groups("unique_counts", x, size)
@@ -141,14 +157,14 @@ def unique_counts(
 
 
 def unique_inverse(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+    x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
     """The distinct elements of `x` in order, and which of them each element is.  Otherwise as `unique_all`."""
     groups = _Groups("unique_inverse", x, size)
     return UniqueInverse(groups.values(fill_value), groups.inverse())
 
 
-def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
+def unique_values(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of `x` in order.  Otherwise as `unique_all`."""
     return _Groups("unique_values", x, size).values(fill_value)
 

@@ -98,11 +98,12 @@ def diff(
     array, times = as_array(a), integer("diff", "n", n)
     if times < 0:
         raise ValueRangeError(f"diff: wanted n of 0 or more, got {times}")
+    if not times:
+        return fresh(array)
     if not array.shape:
         raise ShapeError("diff: wanted an array of rank 1 or more, got a scalar")
     place = normalize_axis(axis, len(array.shape))
-    if times:
-        array = _extended(array, prepend, append, place)
+    array = _extended(array, prepend, append, place)
     refuse_dynamic("diff", array, "lax.sub of slices", (place,))
     for _ in range(min(times, array.shape[place])):
         last = array.shape[place]

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
+from xarr.dtypes import info
 from xarr.errors import IndexingError, TracedValueError
+from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._core import as_array, broadcasted
 from xarr.indexing.bounds import Mode, settled, settled_host
 from xarr.indexing.items import Mask, Places
 from xarr.indexing.layout import Layout
 from xarr.indexing.region import written
 from xarr.indexing.values import fitted
+from xarr.ir.graph import Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.ops import Gather
 from xarr.ir.source import here
+from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
-from xarr.lazy import to_host, unowned, wrap
+from xarr.lazy import common_backend, to_host, unowned, wrap
 from xarr.records import record
 
 if TYPE_CHECKING:
@@ -39,6 +46,12 @@ class Vectors:
     batch: Ints
     arrays: tuple[Array, ...]
 
+    def clipped(self, windows: Windows) -> Vectors:
+        """The same with every value brought into its dimension."""
+        sizes = [windows.layout.folded[dim] for dim in windows.axes]
+        pairs = zip(self.arrays, sizes, strict=True)
+        return Vectors(self.batch, tuple([_clipped(array, size) for array, size in pairs]))
+
     @property
     def indices(self) -> Array:
         """Index vectors in the last dimension, or the index of the only dimension without one."""
@@ -48,6 +61,12 @@ class Vectors:
         arrays = self.arrays if len(dtypes) == 1 else [_int64(array) for array in self.arrays]
         rank = len(self.batch)
         return lax.concatenate([lax.expand_dims(array, (rank,)) for array in arrays], rank)
+
+
+def _clipped(array: Array, size: int) -> Array:
+    last = min(size - 1, int(info(array.dtype).max))
+    low, high = (wrap(scalar_node(bound, array.dtype), None) for bound in (0, last))
+    return lax.clamp(low, array, high)
 
 
 def _int64(array: Array) -> Array:
@@ -62,13 +81,17 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     a value.
     """
     backend = array._backend
-    found: list[Array] = []
-    for item, axis in zip(layout.arrays, layout.axes, strict=True):
-        if isinstance(item, Mask):
-            found.append(places_of(item, backend))
-        else:
-            found.append(settled_places(item, axis, layout.shape[axis], mode, backend))
+    masks = {item: places_of(item, backend) for item in layout.arrays if isinstance(item, Mask)}
     counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
+    sizes = [item.shape for item in layout.arrays if isinstance(item, Places)]
+    if 0 in counts or any(0 in shape for shape in (*sizes, *[each.shape for each in masks.values()])):
+        mode = Mode.PROMISE  # as in NumPy, indices that are broadcast away may be anything
+    found = [
+        masks[item]
+        if isinstance(item, Mask)
+        else settled_places(item, axis, layout.shape[axis], mode, backend)
+        for item, axis in zip(layout.arrays, layout.axes, strict=True)
+    ]
     shapes = [*[each.shape for each in found if each.shape], *[(count,) for count in counts]]
     batch = _batch(name, shapes)
     if not batch:
@@ -97,7 +120,7 @@ def settled_places(item: Places, axis: int, size: int, mode: Mode, backend: Abst
 
     Raises IndexingError for known ones out of bounds, if the mode is "error".
     """
-    if not size and 0 not in item.shape and mode is not Mode.FILL:
+    if not size and 0 not in item.shape and mode not in (Mode.FILL, Mode.PROMISE):
         raise IndexingError(f"no index is in bounds for axis {axis} with size 0")
     if item.host is None:
         assert item.array is not None
@@ -177,15 +200,16 @@ class Windows:
         if self.is_one and mode is not Mode.FILL:
             found = lax.dynamic_slice(folded, self.starts, self.sizes, allow_negative_indices=False)
             return _reshaped(found, self.layout.kept)
-        return lax.gather(
-            folded,
-            self.vectors.indices,
-            GatherDimensionNumbers(self.offsets, self.axes, self.axes),
-            self.sizes,
-            mode="fill" if mode is Mode.FILL else None,
-            fill_value=fill_value,
-            index_vector_dim=len(self.vectors.batch),
-        )
+        indices, vector_dim = self.vectors.indices, len(self.vectors.batch)
+        if mode is Mode.FILL:
+            numbers = GatherDimensionNumbers(self.offsets, self.axes, self.axes)
+            return lax.gather(
+                folded, indices, numbers, self.sizes,
+                mode="fill", fill_value=fill_value, index_vector_dim=vector_dim,
+            )  # fmt: skip
+        types = folded._node.tensor_type, indices._node.tensor_type
+        op, type = _gather(self.offsets, self.axes, self.sizes, vector_dim, *types)
+        return wrap(Node(op, (folded._node, indices._node), type), common_backend((folded, indices)))
 
     def write(self, folded: Array, values: Array, combine: Combine | None, mode: Mode) -> Array:
         """The folded region with `values`, in the shape `layout.gathered`, in the windows or combined with them."""
@@ -194,17 +218,62 @@ class Windows:
                 values = combine(self.read(folded, mode, None), values).astype(folded.dtype)
             window = _reshaped(values, self.sizes)
             return lax.dynamic_update_slice(folded, window, self.starts, allow_negative_indices=False)
+        vectors = self.vectors.clipped(self) if mode is Mode.CLIP else self.vectors
+        arrays = folded, vectors.indices, values
         numbers = ScatterDimensionNumbers(self.offsets, self.axes, self.axes)
-        found: Array = lax.scatter_with(
-            folded,
-            self.vectors.indices,
-            values,
-            lambda old, new: new if combine is None else combine(old, new).astype(folded.dtype),
-            numbers,
-            mode="clip" if mode is Mode.CLIP else None,
-            index_vector_dim=len(self.vectors.batch),
-        )
-        return found
+        vector_dim = len(vectors.batch)
+        if combine not in _KNOWN:
+            return _scattered(arrays, numbers, vector_dim, combine)
+        nodes = tuple([array._node for array in arrays])
+        op, type = _scatter(numbers, vector_dim, combine, *[node.tensor_type for node in nodes])
+        return wrap(Node(op, nodes, type), common_backend(arrays))
+
+
+@lru_cache(maxsize=4096)
+def _gather(
+    offsets: Ints, axes: Ints, sizes: Ints, vector_dim: int, operand: TensorType, indices: TensorType
+) -> tuple[Op, Type]:
+    """The op that reads windows from arrays of these types, and its type."""
+    op = Gather(offsets, axes, (), (), axes, vector_dim, sizes)
+    return op, op.infer(operand, indices)
+
+
+#: What values are combined with in the same way each time.
+_KNOWN: Final = (
+    None,
+    elementwise.add,
+    elementwise.subtract,
+    elementwise.multiply,
+    elementwise.divide,
+    elementwise.power,
+    elementwise.minimum,
+    elementwise.maximum,
+)
+
+
+@lru_cache(maxsize=4096)
+def _scatter(
+    numbers: ScatterDimensionNumbers, vector_dim: int, combine: Combine | None, *types: TensorType
+) -> tuple[Op, Type]:
+    """The op that writes windows into arrays of these types, and its type."""
+    arrays = tuple([wrap(parameter(type), None) for type in types])
+    node = _scattered(arrays, numbers, vector_dim, combine)._node
+    return node.op, node.type
+
+
+def _scattered(
+    arrays: Sequence[Array], numbers: ScatterDimensionNumbers, vector_dim: int, combine: Combine | None
+) -> Array:
+    folded, indices, values = arrays
+    found: Array = lax.scatter_with(
+        folded,
+        indices,
+        values,
+        lambda old, new: new if combine is None else combine(old, new).astype(folded.dtype),
+        numbers,
+        index_vector_dim=vector_dim,
+    )
+    return found
 
 
 def _reshaped(array: Array, shape: Ints) -> Array:
@@ -216,17 +285,23 @@ def _folded(array: Array, layout: Layout) -> Array:
     return _reshaped(inner, layout.folded)
 
 
-def _reaches_nothing(layout: Layout, batch: Ints) -> bool:
-    """Whether index vectors go into a dimension without elements, which only mode "fill" allows."""
-    sizes = zip(layout.folded, layout.indexed, strict=True)
-    return 0 not in batch and any(size == 0 and array is not None for size, array in sizes)
+def _reaches_nothing(layout: Layout, batch: Ints, mode: Mode) -> bool:
+    """Whether index vectors go into a dimension without elements; IndexingError unless the mode is "fill"."""
+    if 0 in batch:
+        return False
+    for axis in layout.axes:
+        if not layout.shape[axis]:
+            if mode is not Mode.FILL:
+                raise IndexingError(f"no index is in bounds for axis {axis} with size 0")
+            return True
+    return False
 
 
 def read_arrays(array: Array, layout: Layout, mode: Mode, fill_value: ArrayLike | None) -> Array:
     """What the index of `layout` selects from `array`."""
     vectors = vectors_of("getitem", array, layout, mode)
     batch = vectors.batch
-    if _reaches_nothing(layout, batch):
+    if _reaches_nothing(layout, batch, mode):
         value = default_fill(array.dtype) if fill_value is None else fill_value
         return wrap(lax.full(layout.result(batch), value, array.dtype)._node, array._backend)
     folded = _folded(array, layout)
@@ -254,7 +329,7 @@ def write_arrays(
     vectors = vectors_of("setitem", array, layout, mode)
     batch = vectors.batch
     values = fitted(array, value, layout.result(batch))
-    if 0 in values.shape or _reaches_nothing(layout, batch):
+    if 0 in values.shape or _reaches_nothing(layout, batch, mode):
         return wrap(array._node, array._backend)
     values = _reshaped(values, layout.gathered(batch))
     folded = _folded(array, layout)

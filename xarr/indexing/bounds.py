@@ -20,6 +20,7 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import CustomCall
 from xarr.ir.ops.custom import AttributeValue
 from xarr.lax.core import host_node
+from xarr.lax.ranges import range_of
 from xarr.lazy import unowned, wrap
 
 if TYPE_CHECKING:
@@ -129,12 +130,15 @@ def settled(indices: Array, axis: int, size: int, mode: Mode, from_end: bool = T
     is_signed = indices.dtype in SIGNED
     if is_signed and info(indices.dtype).max < size:
         indices = lax.convert_element_type(indices, _INT64)
-    if mode is Mode.ERROR:
+    known = range_of(indices._node)
+    if known is not None and known[0] >= 0 and known[1] < size:
+        return indices
+    if mode is Mode.ERROR and (known is None or not -size <= known[0] <= known[1] < size or not from_end):
         return _checked(indices, axis, size, from_end)
     if mode is Mode.WRAP:
         fits = info(indices.dtype).max >= size
         return elementwise.remainder(indices, size) if fits else indices
-    if not is_signed or not from_end:
+    if not is_signed or not from_end or (known is not None and known[0] >= 0):
         return indices
     return lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
 

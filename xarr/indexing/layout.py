@@ -7,10 +7,13 @@ first.  Ints count as arrays as soon as there is one array.  Source: NumPy, adva
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from enum import Enum
+from functools import lru_cache
+from typing import Any, Final
 
-from xarr.errors import IndexingError
+from xarr.errors import IndexingError, TracedValueError
 from xarr.indexing.bounds import Mode, out_of_bounds
 from xarr.indexing.items import Item, Mask, Places, consumed
 from xarr.indexing.region import Region
@@ -98,33 +101,79 @@ def layout_of(items: Sequence[Item], shape: Ints, mode: Mode) -> Layout | Region
     items = _with_places_of_ints(items, shape, mode)
     if not any(isinstance(item, Places | Mask) for item in items):
         return Region.of(items, shape)  # type: ignore[arg-type]
+    axis = 0
+    for item in items:
+        if isinstance(item, Mask):
+            _check_mask(item, shape, axis)
+        axis += consumed(item)
+    arrays = tuple([item for item in items if isinstance(item, Places | Mask) and consumed(item)])
+    scalars = tuple([item for item in items if isinstance(item, Mask) and not item.shape])
+    forms = tuple([_form(item) for item in items])
+    region, groups, indexed, axes, tokens, separated = _without_values(forms, shape)
+    return Layout(shape, region, groups, indexed, arrays, scalars, axes, tokens, separated)
+
+
+#: An item without its values, to be looked up: a slice as its three parts, an array as how many dimensions it is about.
+Form = tuple[Any, Any, Any] | int | str | None
+_OF_BOOLS: Final = "bools "
+_OF_PLACES: Final = "places"
+
+
+def _form(item: Item) -> Form:
+    if isinstance(item, slice):
+        return _bound(item, item.start), _bound(item, item.stop), _bound(item, item.step)
+    if isinstance(item, Places):
+        return _OF_PLACES
+    if isinstance(item, Mask):
+        return f"{_OF_BOOLS}{len(item.shape)}"
+    return "..." if item is Ellipsis else item
+
+
+def _bound(item: slice, part: Any) -> int | None:
+    """A part of a slice; 1.0 would be found for 1 if it were looked up."""
+    if part is None or type(part) is int:
+        return part
+    try:
+        return operator.index(part)
+    except TracedValueError:
+        raise
+    except TypeError:
+        raise IndexingError(f"wanted ints or None in a slice, got {item}") from None
+
+
+@lru_cache(maxsize=4096)
+def _without_values(
+    forms: tuple[Form, ...], shape: Ints
+) -> tuple[Region, tuple[Ints, ...], tuple[int | None, ...], Ints, tuple[Token, ...], bool]:
+    """The fields of a layout that depend on no values, in order."""
     basic: list[slice | int] = []
     groups: list[Ints] = []
     indexed: list[int | None] = []
-    arrays: list[Places | Mask] = []
     axes: list[int] = []
-    for item in items:
-        here, dim = len(basic), sum(map(len, groups))
-        if isinstance(item, Mask):
-            _check_mask(item, shape, here)
-        if isinstance(item, int | slice):
-            basic.append(item)
-        else:
-            basic += [slice(None)] * consumed(item)
-        if isinstance(item, slice):
+    dim = 0
+    for form in forms:
+        if isinstance(form, int):
+            basic.append(form)
+        elif isinstance(form, tuple):
+            basic.append(slice(*form))
             groups.append((dim,))
             indexed.append(None)
-        elif isinstance(item, Places | Mask) and consumed(item):
-            groups.append(tuple(range(dim, dim + consumed(item))))
-            indexed.append(len(arrays))
-            arrays.append(item)
-            axes.append(here)
-    tokens, separated = _tokens(items)
-    scalars = tuple([item for item in items if isinstance(item, Mask) and not item.shape])
-    return Layout(
-        shape, Region.of(basic, shape), tuple(groups), tuple(indexed), tuple(arrays), scalars, tuple(axes),
-        tokens, separated,
-    )  # fmt: skip
+            dim += 1
+        elif count := _dimensions(form):
+            axes.append(len(basic))
+            basic += [slice(None)] * count
+            groups.append(tuple(range(dim, dim + count)))
+            indexed.append(len(axes) - 1)
+            dim += count
+    tokens, separated = _tokens(forms)
+    return Region.of(basic, shape), tuple(groups), tuple(indexed), tuple(axes), tokens, separated
+
+
+def _dimensions(form: str | None) -> int:
+    """How many dimensions the array that an item is is about; 0 for what is none."""
+    if form == _OF_PLACES:
+        return 1
+    return int(form.removeprefix(_OF_BOOLS)) if form and form.startswith(_OF_BOOLS) else 0
 
 
 def _with_places_of_ints(items: Sequence[Item], shape: Ints, mode: Mode) -> list[Item]:
@@ -153,15 +202,15 @@ def _check_mask(mask: Mask, shape: Ints, axis: int) -> None:
         )
 
 
-def _tokens(items: Sequence[Item]) -> tuple[tuple[Token, ...], bool]:
-    is_array = [isinstance(item, int | Places | Mask) for item in items]
+def _tokens(forms: Sequence[Form]) -> tuple[tuple[Token, ...], bool]:
+    is_array = [isinstance(form, int) or (isinstance(form, str) and form != "...") for form in forms]
     first = is_array.index(True)
     count = sum(is_array)
     separated = not all(is_array[first : first + count])
     found: list[Token] = []
-    for place, item in enumerate(items):
+    for place, form in enumerate(forms):
         if place == first and not separated:
             found.append(Token.BATCH)
-        if item is None or isinstance(item, slice):
-            found.append(Token.KEPT if item is not None else Token.NEW)
+        if form is None or isinstance(form, tuple):
+            found.append(Token.KEPT if form is not None else Token.NEW)
     return tuple([Token.BATCH, *found] if separated else found), separated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from xarr.errors import ShapeError
@@ -15,9 +16,11 @@ from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import Flat, put
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle
+from xarr.lazy import Handle, namespace, to_host
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from xarr.array import Array
 
 
@@ -80,3 +83,49 @@ class IndexingMethods(Handle):
     def nonzero(self) -> tuple[Array, ...]:
         """Where elements differ from 0: the indices for each dimension."""
         return searching.nonzero(self)
+
+    def searchsorted(self, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Array:
+        """Where each of `v` would go into this sorted vector."""
+        return searching.searchsorted(self, v, side, sorter)
+
+    def partition(
+        self,
+        kth: int | Sequence[int],
+        axis: int = -1,
+        kind: str = "introselect",
+        order: None = None,
+    ) -> None:
+        """x[...] = xarr.partition(x, kth, axis): returns None, as NumPy's; `xarr.partition` leaves x as it is."""
+        self._show(namespace(None).partition(self, kth, axis, kind, order))
+
+    def argpartition(
+        self,
+        kth: int | Sequence[int],
+        axis: int | None = -1,
+        kind: str = "introselect",
+        order: None = None,
+    ) -> Array:
+        """The indices that partition the elements along `axis`."""
+        found: Array = namespace(None).argpartition(self, kth, axis, kind, order)
+        return found
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+        """The elements with equal indices in two dimensions."""
+        found: Array = namespace(None).diagonal(self, offset, axis1, axis2)
+        return found
+
+    def trace(
+        self,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Array:
+        """The sum of `diagonal`."""
+        found: Array = namespace(None).trace(self, offset, axis1, axis2, dtype, out)
+        return found
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """The elements in row-major order, or with "F" column-major, as bytes."""
+        return to_host(self).tobytes(order)  # type: ignore[arg-type]

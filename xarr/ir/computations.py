@@ -6,6 +6,7 @@ Built without repeated subexpressions, so that simplifying one changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import ml_dtypes
@@ -52,6 +53,7 @@ def combiner(op: Op, dtype: DType) -> Graph:
     return Graph((a, b), [Node(op, (a, b))], "combiner")
 
 
+@lru_cache(maxsize=256)
 def arg_extremum(direction: str, dtype: DType, index_dtype: DType) -> Graph:
     """(value a, index a, value b, index b) -> the pair whose value is ahead in `direction`, "GT" or "LT".
 

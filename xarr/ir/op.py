@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import Field, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
 
 from xarr.errors import DTypeError, ShapeError
@@ -95,7 +96,8 @@ class Op:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _key(self) -> tuple[Any, ...]:
-        return (type(self), *self.attributes().values())
+        own: Any = type(self)
+        return (own, *[getattr(self, name) for name in _field_names(own)])
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -135,6 +137,12 @@ class Op:
             if operand.dynamic:
                 raise DynamicOperands(self, operands)
         return operands  # type: ignore[return-value]
+
+
+@cache
+def _field_names(kind: type[Op]) -> tuple[str, ...]:
+    # fields() goes through all of them each time it is asked.
+    return tuple(field.name for field in fields(kind))
 
 
 class DynamicOperands(ShapeError):

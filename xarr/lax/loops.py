@@ -24,6 +24,7 @@ from xarr.lax.core import ArrayLike, broadcast_node, flag, integer, merged, oper
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from xarr.lax.elementwise import add, lt, sub
+from xarr.lax.ranges import counts
 from xarr.lax.tracing import (
     Computation,
     argument_nodes,
@@ -178,6 +179,7 @@ def _counted(
 
     def body(carry: tuple[Array, Array, Any]) -> tuple[Array, Array, Any]:
         index, end, value = carry
+        counts(index._node, start._node, stop._node)
         return add(index, one), end, body_fun(index, value)
 
     return _while(name, cond, body, (start, stop, init_val), progress)[2]

@@ -11,7 +11,9 @@ from xarr.dtypes import BOOL, COMPLEX, INTEGER, real_part_of
 from xarr.errors import DTypeError, MatrixShapeError
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import DType, aligned, as_array, common_dtype, promoted
+from xarr.ir.ops.systems import rows_of
 from xarr.lax.core import ArrayLike
+from xarr.lazy import wrap
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
@@ -112,6 +114,17 @@ def axes_of(name: str, axis: object, rank: int) -> Ints:
     return normalize_axes(axis, rank, name=f"linalg.{name}: axis")  # type: ignore[arg-type]
 
 
-def all_finite_number(values: Array) -> Array:
+def free_of_nan(values: Array) -> Array:
     """For each row whether none of its numbers is NaN."""
     return lax.reduce_and(lax.eq(values, values), (values.ndim - 1,))
+
+
+def in_order(matrices: Array, order: Array) -> Array:
+    """The rows of each matrix in the order that its own row of `order` says."""
+    return wrap(rows_of(matrices._node, order._node), matrices._backend)
+
+
+def refuse_empty(name: str, array: Array) -> None:
+    """MatrixShapeError for matrices without elements."""
+    if 0 in array.shape[-2:]:
+        raise MatrixShapeError(f"linalg.{name}: wanted matrices with elements, got shape {array.shape}")

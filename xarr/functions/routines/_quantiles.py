@@ -116,7 +116,7 @@ class Quantiles:
             raise DTypeError(
                 f"{self.name}: complex numbers have no order, got {array.dtype}; take abs or real"
             )
-        if array.dtype in BOOL and self.method in _MIXING and not self._chooses:
+        if array.dtype in BOOL and array.size and self.method in _MIXING and not self._chooses:
             chosen = ", ".join(_CHOOSING)
             raise DTypeError(
                 f"{self.name}: bools have no mean for the method {self.method!r}; use {chosen}, or "
@@ -136,15 +136,12 @@ class Quantiles:
         last = _last(count, shape)
         if self._chooses:
             return lines.at(_clipped(index, last))
-        below = _clipped(floor(index), last)
-        above = _clipped(lax.add(floor(index), 1), last)
+        # Before the first element and behind the last one that element counts alone.
         inside = lax.bitwise_and(lax.ge(index, 0), lax.lt(index, converted(last, index.dtype)))
-        # NumPy takes the share from the index -1 for the last element, and any share of two equals is one.
+        nearest = lax.select(lax.lt(index, 0), lax.full_like(last, 0), last)
+        below, above = _clipped(floor(index), last), _clipped(lax.add(floor(index), 1), last)
+        start, end = (lines.at(lax.select(inside, place, nearest)) for place in (below, above))
         share = lax.select(inside, self._share(index), lax.full_like(index, 0))
-        start, end = (
-            lines.at(lax.select(inside, below, _nearest(index, last))),
-            lines.at(lax.select(inside, above, _nearest(index, last))),
-        )
         return self._mixed(start, end, share)
 
     def _share(self, index: Array) -> Array:
@@ -179,11 +176,6 @@ def _last(count: int | Array, shape: tuple[int, ...]) -> Array:
 def _clipped(index: Array, last: Array) -> Array:
     whole = converted(index, last.dtype)
     return lax.min(lax.max(whole, lax.full_like(whole, 0)), last)
-
-
-def _nearest(index: Array, last: Array) -> Array:
-    """The first place for an index before it, else the last one."""
-    return lax.select(lax.lt(index, 0), lax.full_like(last, 0), last)
 
 
 # --- weighted ------------------------------------------------------------------------------------------

@@ -1,15 +1,15 @@
-"""Bits: how many are set, eight of them in a byte, and numbers as digits."""
+"""Bits: how many are set, eight of them in a byte."""
 
 from __future__ import annotations
 
-import operator
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER, SIGNED
-from xarr.errors import DTypeError, InputError, ValueRangeError
+from xarr.errors import DTypeError, ValueRangeError
 from xarr.functions._arguments import converted, truth
 from xarr.functions._core import as_array
 from xarr.functions._rows import integer_type
@@ -19,9 +19,12 @@ from xarr.shapes import normalize_axis
 if TYPE_CHECKING:
     from xarr.array import Array
 
-__all__ = ["base_repr", "binary_repr", "bitwise_count", "packbits", "unpackbits"]
+__all__ = ["bitwise_count", "packbits", "unpackbits"]
 
 _BYTE: Final = np.dtype(np.uint8)
+_WORD: Final = np.dtype(np.uint64)
+#: By bit order the factor that moves the bits of a word, one in each byte, next to each other in the highest byte.
+_FACTORS: Final = {"big": 0x8040201008040201, "little": 0x0102040810204080}
 
 
 def bitwise_count(x: ArrayLike, /) -> Array:
@@ -45,24 +48,14 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") ->
     array = as_array(a)
     if array.dtype not in INTEGER | BOOL:
         raise DTypeError(f"packbits: wanted integers or bools, got {array.dtype}; x != 0 has bools")
-    bits, dim = _along(converted(truth(array), _BYTE), axis)
-    shifts = _shifts("packbits", bitorder)
-    if not bits.shape[dim]:
-        return bits
-    missing = -bits.shape[dim] % 8
-    if missing:
-        padding = [(0, missing if place == dim else 0, 0) for place in range(bits.ndim)]
-        bits = lax.pad(bits, np.uint8(0), padding)
-    parts = [
-        lax.shift_left(part, lax.full_like(part, shift))
-        for shift, part in (
-            (shift, lax.slice_in_dim(bits, place, None, 8, dim)) for place, shift in enumerate(shifts)
-        )
-    ]
-    found = parts[0]
-    for part in parts[1:]:
-        found = lax.bitwise_or(found, part)
-    return found
+    array, dim = _along(array, axis)
+    factor = _FACTORS[_checked("packbits", bitorder)]
+    if not array.shape[dim]:
+        return converted(array, _BYTE)
+    bits = _swapped(converted(truth(array), _BYTE), dim)
+    bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % 8, 0)])
+    words = lax.bitcast_convert_type(lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)), _WORD)
+    return _swapped(converted(lax.shift_right_logical(lax.mul(words, factor), 56), _BYTE), dim)
 
 
 def unpackbits(
@@ -78,13 +71,10 @@ def unpackbits(
     if array.dtype != _BYTE:
         raise DTypeError(f"unpackbits: wanted uint8, got {array.dtype}; convert it with astype")
     array, dim = _along(array, axis)
-    shifts = _shifts("unpackbits", bitorder)
+    words = lax.take(as_array(_words(_checked("unpackbits", bitorder))), _swapped(array, dim), 0)
     size = 8 * array.shape[dim]
-    inner = (*array.shape[: dim + 1], 8, *array.shape[dim + 1 :])
-    spread = lax.broadcast_in_dim(array, inner, [place for place in range(len(inner)) if place != dim + 1])
-    places = lax.broadcast_in_dim(as_array(np.array(shifts, np.uint8)), inner, (dim + 1,))
-    bits = lax.bitwise_and(lax.shift_right_logical(spread, places), lax.full_like(spread, 1))
-    found = lax.reshape(bits, (*array.shape[:dim], size, *array.shape[dim + 1 :]))
+    bits = lax.bitcast_convert_type(words, _BYTE)
+    found = _swapped(lax.reshape(bits, (*words.shape[:-1], size)), dim)
     if count is None:
         return found
     wanted = integer("unpackbits", "count", count)
@@ -100,30 +90,22 @@ def _along(array: Array, axis: int | None) -> tuple[Array, int]:
     return array, normalize_axis(integer("packbits", "axis", axis), array.ndim)
 
 
-def _shifts(name: str, bitorder: str) -> list[int]:
-    if bitorder not in ("big", "little"):
+def _checked(name: str, bitorder: str) -> str:
+    if bitorder not in _FACTORS:
         raise ValueRangeError(f"{name}: wanted a bitorder of 'big' or 'little', got {bitorder!r}")
-    return [*range(7, -1, -1)] if bitorder == "big" else [*range(8)]
+    return bitorder
 
 
-def base_repr(number: Any, base: int = 2, padding: int = 0) -> str:
-    """An integer as digits to a base of 2 to 36, after `padding` zeros.  Source: NumPy, `base_repr`."""
-    digits = integer("base_repr", "base", base)
-    if not 2 <= digits <= 36:
-        raise ValueRangeError(f"base_repr: wanted a base of 2 to 36, got {digits}")
-    return np.base_repr(int(number), digits, padding)
+def _swapped(array: Array, dim: int) -> Array:
+    """The dimension exchanged with the last one."""
+    order = list(range(array.ndim))
+    order[dim], order[-1] = order[-1], order[dim]
+    return lax.transpose(array, order)
 
 
-def binary_repr(num: Any, width: int | None = None) -> str:
-    """An integer as bits: a negative one with a sign, or in two's complement of `width` bits.
-
-    Raises ValueRangeError for too few of them, InputError for no integer.  Source: NumPy, `binary_repr`.
-    """
-    try:
-        number = operator.index(num)
-    except TypeError:
-        raise InputError(f"binary_repr: wanted an int, got {num!r}") from None
-    try:
-        return np.binary_repr(number, width)
-    except ValueError as error:
-        raise ValueRangeError(f"binary_repr: {error}; give more of it") from error
+@cache
+def _words(bitorder: str) -> np.ndarray[Any, Any]:
+    """For each byte the word whose bytes are its bits, the first the lowest."""
+    order = cast(Literal["big", "little"], bitorder)
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8), bitorder=order).reshape(256, 8)
+    return bits.astype(np.uint64) @ (np.uint64(1) << np.arange(0, 64, 8, dtype=np.uint64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -9,12 +10,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.dtypes import BOOL, COMPLEX, canonical, default_float, promote
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, default_float, promote
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import converted, truth
 from xarr.functions._core import DType, as_array, promoted
 from xarr.functions.creation_functions import diag
-from xarr.functions.elementwise_functions import clip
+from xarr.functions.elementwise_functions import clip, isfinite
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known
@@ -166,6 +167,13 @@ _PADDINGS: Final[dict[str, Callable[[int], tuple[int, int]]]] = {
 }
 
 
+#: Sequences are convolved by products of matrices for at least so many products of elements, by a kernel of at most
+#: so many elements, with at most so many elements of all matrices.
+_LEAST: Final = 1 << 20
+_LONGEST: Final = 8192
+_MOST: Final = 1 << 26
+
+
 def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> Array:
     """The sums of a[k] * v[n - k] for each n: of two sequences as the coefficients of a product of polynomials.
 
@@ -213,10 +221,64 @@ def _slid(array: Array, kernel: Array, mode: str) -> Array:
         counts = _slid(converted(array, np.dtype(np.int64)), converted(kernel, np.dtype(np.int64)), mode)
         return truth(counts)
     wide = _accumulator(dtype)
-    signal, window = (lax.reshape(converted(each, wide), (1, 1, each.size)) for each in (array, kernel))
-    found = lax.conv_general_dilated(signal, window, (1,), [_PADDINGS[mode](kernel.size)])
-    return converted(lax.reshape(found, (found.size,)), dtype)
+    signal, window = converted(array, wide), converted(kernel, wide)
+    low, high = _PADDINGS[mode](kernel.size)
+    block = _block(array.size + low + high, kernel.size, wide)
+    if block is None:
+        found = _by_windows(signal, window, low, high)
+    else:
+        # Products with the zeros of a Toeplitz matrix are 0 unless a factor is infinite or NaN.
+        finite = lax.bitwise_and(_all_finite(signal), _all_finite(window))
+        found = lax.cond(
+            finite,
+            lambda x, v: _by_blocks(x, v, low, high, block),
+            lambda x, v: _by_windows(x, v, low, high),
+            signal,
+            window,
+        )
+    return converted(found, dtype)
 
 
 def _accumulator(dtype: DType) -> DType:
     return np.dtype(np.float32) if dtype.kind == "f" and dtype.itemsize < 4 else dtype
+
+
+def _all_finite(x: Array) -> Array:
+    return lax.reduce_and(isfinite(x), (0,))
+
+
+def _by_windows(signal: Array, kernel: Array, low: int, high: int) -> Array:
+    """One inner product for each place."""
+    batch, filters = (lax.reshape(each, (1, 1, each.size)) for each in (signal, kernel))
+    found = lax.conv_general_dilated(batch, filters, (1,), [(low, high)])
+    return lax.reshape(found, (found.size,))
+
+
+def _block(length: int, size: int, dtype: DType) -> int | None:
+    """How many places to compute at once by a product of matrices; None where that does not pay."""
+    if dtype not in FLOAT | COMPLEX or size > _LONGEST or length * size < _LEAST:
+        return None
+    # Both matrices are small, and their product has few zeros.
+    block = min(max(1 << min((size // 4).bit_length(), math.isqrt(length).bit_length() - 1), 64), 1024)
+    blocks = -(-(block + size - 1) // block)
+    return block if 4 * block <= length and length * blocks <= _MOST else None
+
+
+def _by_blocks(signal: Array, kernel: Array, low: int, high: int, block: int) -> Array:
+    """The product of a matrix whose rows are overlapping pieces of the signal with a Toeplitz matrix of the kernel.
+
+    Each row gives `block` places.
+    """
+    count = signal.size + low + high - kernel.size + 1
+    rows, width = -(-count // block), -(-(block + kernel.size - 1) // block)
+    zero = lax.full((), 0, signal.dtype)
+    more = (rows + width - 1) * block - signal.size - low
+    padded = lax.pad(signal, zero, [(low, more, 0)])
+    pieces = lax.reshape(padded, (rows + width - 1, block))
+    overlapping = lax.concatenate([lax.slice_in_dim(pieces, k, k + rows, axis=0) for k in range(width)], 1)
+    shape = (width * block, block)
+    places = lax.sub(lax.broadcasted_iota(np.int64, shape, 0), lax.broadcasted_iota(np.int64, shape, 1))
+    spread = lax.pad(kernel, zero, [(block - 1, width * block - kernel.size, 0)])
+    toeplitz = lax.take(spread, lax.add(places, block - 1), 0)
+    found = lax.reshape(matmul(overlapping, toeplitz), (rows * block,))
+    return lax.slice_in_dim(found, 0, count, axis=0)

@@ -57,10 +57,8 @@ def bincount(
     if len(array.shape) != 1:
         raise ShapeError(f"bincount: wanted one dimension, got shape {array.shape}; x.ravel() has one")
     untyped = not array.size and isinstance(x, list | tuple)
-    if (array.dtype not in INTEGER | BOOL and not untyped) or array.dtype == np.uint64:
-        raise DTypeError(
-            f"bincount: wanted integers that int64 holds, got {array.dtype}; convert them with astype"
-        )
+    if array.dtype not in INTEGER | BOOL and not untyped:
+        raise DTypeError(f"bincount: wanted integers, got {array.dtype}; convert them with astype")
     places = converted(array, _INT64)
     least = integer("bincount", "minlength", minlength)
     if least < 0:
@@ -82,11 +80,13 @@ def _greatest(name: str, places: Array) -> int:
     if not places.size:
         return -1
     known(name, places, "the number of results", "give length=, the number of values there may be")
-    least, most = statistical.min(places), statistical.max(places)
-    evaluate(least, most)
-    if int(least) < 0:
-        raise ValueRangeError(f"{name}: wanted values that are not negative, got {int(least)}")
-    return int(most)
+    # As unsigned numbers negative ones are the largest, so that one pass finds either.
+    most = int(statistical.max(lax.bitcast_convert_type(places, np.dtype(np.uint64))))
+    if most > np.iinfo(np.int64).max:
+        raise ValueRangeError(
+            f"{name}: wanted values that are not negative, got {int(statistical.min(places))}"
+        )
+    return most
 
 
 def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:
@@ -356,9 +356,10 @@ def _counts_between(values: Array, edges: Array, weights: Array | None) -> Array
     if count < 1:
         return lax.full((0,), 0, _INT64 if weights is None else weights.dtype)
     if weights is None:
-        ordered = lax.sort(values, 0)
-        last = places_in(ordered, edges[-1:], right=True)
-        reached = lax.concatenate([places_in(ordered, edges[:-1]), last], 0)
+        # The last bin holds its right edge too.
+        up_to_last = converted(lax.le(values, along(edges[-1], values.shape, 0)), _INT64)
+        last = lax.reshape(lax.reduce_sum(up_to_last, (0,)), (1,))
+        reached = lax.concatenate([places_in(lax.sort(values, 0), edges[:-1]), last], 0)
         return _differences(reached)
     return _counts(_places_between(values, edges), count, weights)
 

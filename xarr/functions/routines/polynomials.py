@@ -6,26 +6,25 @@ Leading zeros count in none of them.  Where leaving them out decides the shape o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import COMPLEX, FLOAT, default_float, promote, promote_weak
+from xarr.dtypes import default_float, promote_weak
 from xarr.errors import ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array, fresh, promoted
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._values import is_known, known
+from xarr.functions.routines._values import known
 from xarr.functions.routines.correlations import convolve
 from xarr.lax.core import ArrayLike, integer
-from xarr.lazy import to_host
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
-__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval"]
+__all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval"]
 
 #: Coefficients up to which a polynomial is written out, instead of a loop.
 _WRITTEN_OUT: Final = 32
@@ -94,7 +93,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> t
     if count < 1:
         quotient, rest = filled((1,), 0, dividend.dtype, dividend._backend), dividend
     else:
-        scale = lax.div(1.0, divisor[0])
+        scale = converted(lax.div(1.0, second[0]), divisor.dtype)  # rounded as NumPy does
 
         def step(rest: Array, place: Array) -> tuple[Array, Array]:
             window = lax.dynamic_slice(rest, (place,), (size,))
@@ -171,33 +170,3 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     for place in range(1, coefficients.size):
         found, _ = step(found, coefficients[place])
     return fresh(found)
-
-
-def poly(seq_of_zeros: ArrayLike) -> Array:
-    """The coefficients of the polynomial with these roots, whose leading one is 1.
-
-    Complex roots that are conjugates in pairs give real coefficients; in a traced function, which has no values
-    yet, complex ones.  Raises ShapeError for other than a vector.  Source: NumPy, `poly`.
-    """
-    given = as_array(seq_of_zeros)
-    if len(given.shape) > 1:
-        raise ShapeError(
-            f"poly: wanted a vector of roots, got shape {given.shape}; those of a matrix are its eigenvalues"
-        )
-    zeros = lax.reshape(given, (given.size,))
-    narrow = zeros.dtype not in FLOAT | COMPLEX or zeros.dtype.itemsize < 4
-    zeros = converted(zeros, promote(zeros.dtype, default_float())) if narrow else zeros
-    if not zeros.size:
-        return filled((1,), 1, zeros.dtype, zeros._backend)
-    first = lax.pad(lax.full((1,), 1, zeros.dtype), lax.full((), 0, zeros.dtype), [(0, zeros.size, 0)])
-
-    def step(found: Array, zero: Array) -> tuple[Array, tuple[()]]:
-        shifted = lax.pad(found, lax.full((), 0, found.dtype), [(1, -1, 0)])
-        return lax.sub(found, lax.mul(along(zero, found.shape, 0), shifted)), ()
-
-    found: Array = lax.scan(step, first, zeros)[0]
-    if zeros.dtype in COMPLEX and is_known(zeros):
-        values: np.ndarray[Any, Any] = to_host(zeros)
-        if (np.sort(values) == np.sort(values.conj())).all():
-            return lax.real(found)
-    return found

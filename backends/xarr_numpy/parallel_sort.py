@@ -1,0 +1,96 @@
+"""NumPy's fastest sort, by several threads, with elements that are equal in the order in which they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.dtypes import EXTENDED_FLOAT, FLOAT
+from xarr_numpy import workers
+from xarr_numpy.memory import pool
+
+Array = np.ndarray[Any, Any]
+
+#: Elements from which they are shared among threads.
+SHARED: Final = 2**17
+
+
+def sort(x: Array, axis: int) -> Array:
+    """A new array, sorted along `axis` and stable: -0 = +0, NaN last.  Not for bfloat16 and float8."""
+    assert x.dtype not in EXTENDED_FLOAT, "NumPy does not know their order"
+    rows = np.moveaxis(x, axis, -1)
+    found = pool.empty(rows.shape, x.dtype)
+    found[...] = rows
+    if found.size < SHARED or workers.count() == 1:
+        found.sort(axis=-1)
+    else:
+        _sort_together(found.reshape(-1, found.shape[-1]))
+    if x.dtype in FLOAT:
+        _restore_order(found, rows)
+    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
+
+
+def _sort_together(rows: Array) -> None:
+    """Each thread sorts some of the rows, or of the parts of rows that are few."""
+    threads = workers.count()
+    if len(rows) >= 2 * threads:
+        cuts = [len(rows) * k // (4 * threads) for k in range(4 * threads + 1)]
+        parts = [rows[begin:end] for begin, end in pairwise(cuts)]
+    else:
+        parts = list(rows)
+        while len(parts) < threads:
+            _share(_halve, parts)
+            parts = [half for part in parts for half in np.split(part, [part.size // 2])]
+    _share(_sort, parts)
+
+
+def _halve(part: Array) -> None:
+    part.partition(part.size // 2)
+
+
+def _sort(part: Array) -> None:
+    part.sort(axis=-1)
+
+
+def _share(work: Callable[[Array], None], parts: list[Array]) -> None:
+    def phase(_: int, begin: int, end: int) -> None:
+        for part in parts[begin:end]:
+            work(part)
+
+    workers.run(phase, 0, len(parts), workers.WORTH_A_THREAD, len(parts))
+
+
+def _restore_order(found: Array, rows: Array) -> None:
+    """Put what is equal but has different bits, zeros and NaN, where a stable sort puts it.
+
+    NumPy's fastest sort may also change the bits of either.
+    """
+    zeros = _zeros(found)
+    if found[zeros].size and _has_negative_zero(rows):
+        # As many in each row, in the order of the rows.
+        found[zeros] = rows[rows == 0]
+    nan = _nan(found)
+    if found[nan].size:
+        found[nan] = rows[np.isnan(rows)]
+
+
+def _has_negative_zero(rows: Array) -> bool:
+    bits = rows.view(f"i{rows.itemsize}")
+    return bool((bits == np.iinfo(bits.dtype).min).any())
+
+
+def _zeros(found: Array) -> Any:
+    """Where the zeros are; one row is searched, as it is sorted."""
+    if found.ndim != 1:
+        return found == 0
+    zero = found.dtype.type(0)
+    return slice(int(np.searchsorted(found, zero)), int(np.searchsorted(found, zero, side="right")))
+
+
+def _nan(found: Array) -> Any:
+    if found.ndim != 1:
+        return np.isnan(found)
+    return slice(int(np.searchsorted(found, found.dtype.type(np.nan))), None)

@@ -1,0 +1,150 @@
+"""Indices that lie in bounds for certain are not checked; all others are, and give the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import xarr
+from tests.compare import assert_same
+from tests.index_draws import counted
+from xarr import lax
+from xarr.errors import IndexingError
+from xarr.lax.ranges import range_of
+
+pytestmark = pytest.mark.implicit
+
+
+def is_checked(function: Any, *arguments: Any) -> bool:
+    return "xarr.checked_indices" in str(xarr.lower(function, *arguments).stage("traced"))
+
+
+def place(text: str, i: Any) -> Any:
+    return eval(text, {"xarr": xarr, "i": i})
+
+
+def total(low: Any, high: Any, text: str) -> Any:
+    """The sum of the elements of an array of 5 at a place for each i."""
+    return lambda x: lax.fori_loop(low, high, lambda i, t: t + xarr.sum(x[place(text, i)]), 0)
+
+
+X = xarr.asarray(counted((5,)))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0, 5, "i"),
+        (1, 5, "i - 1"),
+        (0, 4, "i + 1"),
+        (0, 5, "4 - i"),
+        (-5, 0, "i"),
+        (-5, 5, "i"),
+        (0, 3, "2 * i"),
+        (0, 9, "xarr.minimum(i, 4)"),
+        (0, 9, "xarr.clip(i - 2, 0, 4)"),
+        (np.int8(0), np.int8(6 - 1), "i"),
+        (0, 2, "xarr.asarray([0, 3]) + i"),
+    ],
+)
+def test_what_is_certain(low: Any, high: Any, text: str) -> None:
+    function = total(low, high, text)
+    assert not is_checked(function, X)
+    wanted = sum(counted((5,))[np.asarray(place(text, i))].sum() for i in range(low, high))
+    assert function(X).item() == xarr.jit(function)(X).item() == wanted
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0, 6, "i"),
+        (0, 5, "i + 1"),
+        (-6, 0, "i"),
+        (0, 3, "i * i + 2"),
+        (0, 2, "i * 2**62 + i * 2**62"),
+    ],
+)
+def test_what_is_out_of_bounds_is_found(low: int, high: int, text: str) -> None:
+    function = total(low, high, text)
+    assert is_checked(function, X)
+    with pytest.raises(IndexingError, match="out of bounds for axis 0 with size 5"):
+        function(X).evaluate()
+
+
+def test_ends_that_are_values_are_checked() -> None:
+    function = lambda x, n: lax.fori_loop(0, n, lambda i, t: t + x[i], 0)  # noqa: E731
+    assert is_checked(function, X, xarr.asarray(3))
+    assert xarr.jit(function)(X, xarr.asarray(3)).item() == 6
+    with pytest.raises(IndexingError, match="index 5"):
+        xarr.jit(function)(X, xarr.asarray(6))
+
+
+def test_what_is_right_but_not_certain_is_checked() -> None:
+    function = total(0, 9, "i % 5")
+    assert is_checked(function, X)
+    assert function(X).item() == xarr.jit(function)(X).item() == 15 + 10
+
+
+def test_loops_in_loops() -> None:
+    x = counted((4, 4))
+
+    def inner(i: Any, t: Any) -> Any:
+        return lax.fori_loop(0, i + 1, lambda j, s: s + array[i, j], t)
+
+    array = xarr.asarray(x)
+    function = lambda: lax.fori_loop(0, 4, inner, 0)  # noqa: E731
+    assert not is_checked(function)
+    assert function().item() == np.tril(x).sum()
+
+
+def test_a_loop_that_writes() -> None:
+    def add_neighbour(i: Any, x: Any) -> Any:
+        return x.at[i].add(x[i - 1])
+
+    function = lambda x: lax.fori_loop(1, 5, add_neighbour, x)  # noqa: E731
+    assert not is_checked(function, X)
+    assert_same(xarr.jit(function)(X), np.cumsum(counted((5,))))
+
+
+def test_ranges_of_arrays() -> None:
+    assert not is_checked(lambda x: x[xarr.arange(5)[::-1]], X)
+    assert not is_checked(lambda x: x[-1 - xarr.arange(5)], X)
+    assert is_checked(lambda x: x[xarr.arange(6)], X)
+    assert is_checked(lambda x, i: x[i], X, xarr.asarray([1]))
+
+
+STEPS: dict[str, Any] = {
+    "add": lambda v, c: v + c,
+    "subtract": lambda v, c: c - v,
+    "multiply": lambda v, c: v * c,
+    "minimum": xarr.minimum,
+    "maximum": xarr.maximum,
+    "remainder": lambda v, c: lax.rem(v, lax.full_like(v, c or 1)),
+    "where": lambda v, c: xarr.where(v > c, v, c),
+    "clip": lambda v, c: lax.clamp(np.int64(min(c, 0)), v, np.int64(c)),
+    "flip": lambda v, c: v[::-1],
+}
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(-9, 9), min_size=1, max_size=4),
+    st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(-6, 6)), max_size=5),
+)
+def test_every_value_lies_in_the_range(start: list[int], steps: list[tuple[str, int]]) -> None:
+    value = xarr.arange(len(start)) + xarr.asarray(start[0])
+    for name, constant in steps:
+        value = STEPS[name](value, constant)
+    found = range_of(value._node)
+    host = np.asarray(value)
+    if found is not None:
+        assert found[0] <= host.min()
+        assert host.max() <= found[1]
+
+
+def test_a_sum_that_could_wrap_around_is_not_known() -> None:
+    large = xarr.asarray(np.int8(100)) + xarr.asarray(np.int8(100))
+    assert range_of(large._node) is None

@@ -1,0 +1,365 @@
+"""`explain_index`: which items of an index are about which dimensions, and where the result's come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from math import prod
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import xla_name
+from xarr.errors import TracedValueError
+from xarr.explanation.canvas import CHARACTER, Canvas
+from xarr.explanation.svg import CELL, MARGIN, STYLE
+from xarr.indexing.arrays import vectors_of
+from xarr.indexing.bounds import Mode
+from xarr.indexing.items import Item, Places, consumed, expanded, items_of
+from xarr.indexing.layout import Layout, Token, layout_of
+from xarr.indexing.region import Region
+from xarr.lazy import Handle, to_host
+from xarr.make_explicit import make_explicit
+from xarr.shapes import check_sizes
+
+Ints = tuple[int, ...]
+
+#: Results of more elements are not listed, and longer arrays not written out.
+_LISTED = 12
+
+
+@dataclass(frozen=True)
+class ItemFacts:
+    """One item of an index: as it is written, what it is, and the dimensions of the array that it is about."""
+
+    written: str
+    kind: str
+    dimensions: Ints
+    effect: str
+
+
+@dataclass(frozen=True)
+class AxisFacts:
+    """One dimension of the result: its size, and where it comes from (`source` is an item, or None)."""
+
+    size: int
+    origin: str
+    source: int | None
+    from_batch: bool = False
+
+
+@dataclass(frozen=True)
+class IndexExplanation:
+    """What an index does: one object, several views.
+
+    `str(e)` or `e.text()`; `e.code` is the same in `xarr.lax`; `e.svg()` draws how dimensions go through the index;
+    notebooks show `e.html()`.  `e.batch` is the shape to which index arrays broadcast, None without any, and
+    `e.separated` says whether they stand apart, so that their dimensions come first.
+    """
+
+    shape: Ints
+    items: tuple[ItemFacts, ...]
+    batch: Ints | None
+    separated: bool
+    axes: tuple[AxisFacts, ...]
+    code: str
+    elements: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def result(self) -> Ints:
+        """The shape of the result."""
+        return tuple([axis.size for axis in self.axes])
+
+    def text(self) -> str:
+        """Plain text: the items, the batch, the dimensions of the result, the operations, the elements."""
+        return "\n".join(_lines(self)) + "\n"
+
+    def svg(self) -> str:
+        """A self-contained SVG picture: the array's dimensions, the items, the result's dimensions."""
+        return _drawn(self)
+
+    def html(self) -> str:
+        """A self-contained HTML fragment: the picture above the text."""
+        style = "font:13px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace"
+        return f'<div>{self.svg()}<pre style="{style}">{escape(self.text())}</pre></div>'
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+def explain_index(x: Any, index: Any) -> IndexExplanation:
+    """Explain `x[index]`: what each item is about, how arrays in it broadcast, where the result's dimensions come from.
+
+    x: an array, or a shape as a tuple or list of ints.  index: what stands between the brackets; for more than an
+        int or an array a tuple, which `xarr.s_[1:, None]` spells.
+
+    Raises IndexingError where `x[index]` does, ShapeError for what is neither array nor shape.
+    """
+    array = _array(x)
+    shape = array.shape
+    given = index if isinstance(index, tuple) else (index,)
+    items = items_of(index)
+    whole = expanded(items, shape)
+    place = layout_of(whole, shape, Mode.ERROR)
+    facts = tuple(_item_facts(written, items, whole, k, shape) for k, written in enumerate(given))
+    batch, separated = None, False
+    if isinstance(place, Layout):
+        batch, separated = vectors_of("explain_index", array, place, Mode.ERROR).batch, place.separated
+    axes = tuple(_axes(items, whole, place, batch))
+    code = str(make_explicit(lambda x: x[index], _spec(array)))
+    return IndexExplanation(shape, facts, batch, separated, axes, code, tuple(_elements(array, index, axes)))
+
+
+def _array(x: Any) -> Any:
+    """An Array of the shape: `x` itself, or one that takes no memory until somebody looks."""
+    if isinstance(x, Handle):
+        if x._node.traced:
+            raise TracedValueError(
+                "explain_index: give the shape of an argument of a traced function, x.shape"
+            )
+        return x
+    shape = x.shape if isinstance(x, np.ndarray) else _sizes(x)
+    return lax.full(shape, 0, np.float32)
+
+
+def _sizes(x: Sequence[SupportsIndex]) -> Ints:
+    return check_sizes(tuple(x) if isinstance(x, list | tuple) else x)
+
+
+def _spec(array: Any) -> str:
+    return f"{xla_name(array.dtype)}[{','.join(map(str, array.shape))}]"
+
+
+# --- facts ---------------------------------------------------------------------------------------------------------
+
+
+def _first_dimension(items: Sequence[Any], whole: Sequence[Any], number: int) -> int:
+    """The dimension of the array where an item begins: what comes before it, `...` in full, is counted."""
+    before = sum(map(consumed, items[:number]))
+    if any(item is Ellipsis for item in items[:number]):
+        before += sum(map(consumed, whole)) - sum(map(consumed, items))
+    return before
+
+
+def _item_facts(
+    written: Any, items: Sequence[Any], whole: Sequence[Any], number: int, shape: Ints
+) -> ItemFacts:
+    item, first = items[number], _first_dimension(items, whole, number)
+    last = first + consumed(item)
+    if item is Ellipsis:
+        last = first + sum(map(consumed, whole)) - sum(map(consumed, items))
+    dimensions = tuple(range(first, last))
+    kind, effect = _kind_and_effect(item, dimensions, shape)
+    return ItemFacts(_written(written), kind, dimensions, effect)
+
+
+def _kind_and_effect(item: Item, dimensions: Ints, shape: Ints) -> tuple[str, str]:
+    about = _about(dimensions, shape)
+    if item is None:
+        return "None", "a new dimension of size 1"
+    if item is Ellipsis:
+        return "...", f"keeps {about}" if dimensions else "stands for no dimension"
+    if isinstance(item, slice):
+        taken = range(*item.indices(shape[dimensions[0]]))
+        order = ", backwards" if taken.step < 0 and len(taken) > 1 else ""
+        return "slice", f"keeps {len(taken)} of {about}{order}"
+    if isinstance(item, int):
+        return "int", f"takes one of {about}"
+    if isinstance(item, Places):
+        return f"integers {item.shape}", f"index {about}"
+    if not item.shape:
+        return "bool", "takes everything or nothing: a dimension of size 1 or 0"
+    return f"bools {item.shape}", f"choose from {about}, as the indices where they hold"
+
+
+def _about(dimensions: Ints, shape: Ints) -> str:
+    names = ", ".join(map(str, dimensions))
+    sizes = " × ".join(str(shape[dim]) for dim in dimensions)
+    return f"dimension{'s' if len(dimensions) > 1 else ''} {names} (size {sizes})"
+
+
+def _written(given: Any) -> str:
+    if isinstance(given, slice):
+        start, stop = ("" if part is None else str(part) for part in (given.start, given.stop))
+        return f"{start}:{stop}" + ("" if given.step is None else f":{given.step}")
+    if given is Ellipsis:
+        return "..."
+    values = _known(given)
+    if values is None or values.size > _LISTED:
+        shape = given.shape if hasattr(given, "shape") else np.shape(given)
+        return f"{given.dtype}{list(shape)}" if hasattr(given, "dtype") else f"list {list(shape)}"
+    return "None" if given is None else str(values.tolist())
+
+
+def _known(given: Any) -> Any:
+    if isinstance(given, Handle):
+        return to_host(given) if given._node.value is not None else None
+    return np.asarray(given)
+
+
+def _axes(
+    items: Sequence[Any], whole: Sequence[Any], place: Region | Layout, batch: Ints | None
+) -> Iterator[AxisFacts]:
+    """The dimensions of the result in order."""
+    kept = _kept(items, whole, place)
+    if isinstance(place, Region):
+        yield from kept
+        return
+    assert batch is not None
+    arrays = [
+        AxisFacts(size, f"dimension {number} of the index arrays", None, True)
+        for number, size in enumerate(batch)
+    ]
+    before = place.tokens.index(Token.BATCH)
+    yield from (*kept[:before], *arrays, *kept[before:])
+
+
+def _kept(items: Sequence[Any], whole: Sequence[Any], place: Region | Layout) -> list[AxisFacts]:
+    """The dimensions that slices, `...` and None make."""
+    found: list[AxisFacts] = []
+    region = place if isinstance(place, Region) else place.region
+    sources = _sources(items, whole)
+    dim = 0
+    for item, source in zip(whole, sources, strict=True):
+        if item is None:
+            found.append(AxisFacts(1, "new", source))
+        elif isinstance(item, slice):
+            found.append(AxisFacts(region.sizes[dim], f"dimension {dim} of x", source))
+        dim += consumed(item)
+    return found
+
+
+def _sources(items: Sequence[Any], whole: Sequence[Any]) -> list[int | None]:
+    """For each item of the whole index the one given, None for dimensions that no item names."""
+    missing = len(whole) - len(items)
+    numbers: list[int | None] = []
+    for number, item in enumerate(items):
+        numbers += [number] * (1 + missing) if item is Ellipsis else [number]
+    return numbers + [None] * (len(whole) - len(numbers))
+
+
+def _elements(array: Any, index: Any, axes: Sequence[AxisFacts]) -> Iterator[str]:
+    """Which element of the array each of the result is, if these are few."""
+    count = prod(axis.size for axis in axes)
+    if not 0 < count <= _LISTED:
+        return
+    flat = to_host(lax.reshape(lax.iota(np.int64, array.size), array.shape)[index])
+    for place in np.ndindex(flat.shape):
+        source = [int(part) for part in np.unravel_index(int(flat[place]), array.shape)]
+        yield f"result{list(map(int, place))} = x{source}"
+
+
+# --- text ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(found: IndexExplanation) -> Iterator[str]:
+    written = ", ".join(item.written for item in found.items)
+    yield f"x[{written}] of x with shape {found.shape} -> {found.result}"
+    yield ""
+    yield "items of the index:"
+    width = max([len(item.written) for item in found.items], default=0)
+    kinds = max([len(item.kind) for item in found.items], default=0)
+    for item in found.items:
+        yield f"  {item.written:<{width}}  {item.kind:<{kinds}}  {item.effect}"
+    named = {dim for item in found.items for dim in item.dimensions}
+    for dim in range(len(found.shape)):
+        if dim not in named:
+            yield f"  {'':<{width}}  {'':<{kinds}}  no item is about {_about((dim,), found.shape)}: kept"
+    if found.batch is not None:
+        yield ""
+        yield from _batch_lines(found)
+    yield ""
+    yield "dimensions of the result:"
+    for number, axis in enumerate(found.axes):
+        yield f"  {number}  size {axis.size:<4}  {axis.origin}"
+    if not found.axes:
+        yield "  none: one element"
+    yield ""
+    yield "in xarr.lax:"
+    yield from (f"  {line}" for line in found.code.rstrip().split("\n"))
+    if found.elements:
+        yield ""
+        yield from found.elements
+
+
+def _batch_lines(found: IndexExplanation) -> Iterator[str]:
+    arrays = [
+        item for item in found.items if item.kind.partition(" ")[0] in ("integers", "bools", "bool", "int")
+    ]
+    names = ", ".join(item.written for item in arrays)
+    yield f"index arrays: {names} broadcast to {found.batch}"
+    if any(item.kind == "int" for item in arrays):
+        yield "  an int counts as an array where there is one"
+    if found.separated:
+        yield "  other items stand between them, so that their dimensions come first in the result"
+    else:
+        yield "  they stand side by side, so that their dimensions come where they stand"
+
+
+# --- picture -------------------------------------------------------------------------------------------------------
+
+_GAP, _ROW, _LEFT, _COLOURS = 24.0, 72.0, 210.0, 6
+
+
+def _drawn(found: IndexExplanation) -> str:
+    canvas = Canvas()
+    for number, label in enumerate(("dimensions of x", "items of the index", "dimensions of the result")):
+        canvas.text(MARGIN, MARGIN + number * _ROW + CELL / 2 + 4, label, "d")
+    sizes = [f"{dim}: {size}" for dim, size in enumerate(found.shape)]
+    own = _boxes(canvas, MARGIN, sizes, [_style_of(found, dim) for dim in range(len(sizes))])
+    labels = [item.written if len(item.written) <= 20 else item.kind for item in found.items]
+    items = _boxes(canvas, MARGIN + _ROW, labels, [_style(found, k) for k in range(len(labels))])
+    results = [f"{number}: {axis.size}" for number, axis in enumerate(found.axes)]
+    styles = ["c or" if axis.from_batch else _style(found, axis.source) for axis in found.axes]
+    ends = _boxes(canvas, MARGIN + 2 * _ROW, results or ["one element"], styles or ["v"])
+    for number, item in enumerate(found.items):
+        for dim in item.dimensions:
+            _joined(canvas, own[dim], items[number])
+    for number, axis in enumerate(found.axes):
+        for source in _sources_of(found, axis):
+            _joined(canvas, items[source], ends[number])
+        if axis.source is None and not axis.from_batch:
+            _joined(canvas, own[int(axis.origin.split()[1])], ends[number])
+    return canvas.svg(f"an index of shape {found.shape} with result {found.result}", STYLE)
+
+
+def _sources_of(found: IndexExplanation, axis: AxisFacts) -> list[int]:
+    if axis.from_batch:
+        return [
+            k for k, item in enumerate(found.items) if item.kind.split()[0] in ("integers", "bools", "bool")
+        ]
+    return [] if axis.source is None else [axis.source]
+
+
+def _style(found: IndexExplanation, source: int | None) -> str:
+    if source is None:
+        return "v"
+    is_array = found.items[source].kind.split()[0] in ("integers", "bools", "bool")
+    return "c or" if is_array else f"c o{source % _COLOURS}"
+
+
+def _style_of(found: IndexExplanation, dim: int) -> str:
+    return next((_style(found, k) for k, item in enumerate(found.items) if dim in item.dimensions), "v")
+
+
+def _boxes(
+    canvas: Canvas, top: float, labels: Sequence[str], styles: Sequence[str]
+) -> list[tuple[float, float]]:
+    """A row of boxes; for each the middle of its upper edge."""
+    left, found = MARGIN + _LEFT, []
+    for label, style in zip(labels, styles, strict=True):
+        width = max(48.0, 11 * CHARACTER * len(label) + 12)
+        canvas.box(left, top, width, CELL, style, label)
+        found.append((left + width / 2, top))
+        left += width + _GAP
+    return found
+
+
+def _joined(canvas: Canvas, start: tuple[float, float], end: tuple[float, float]) -> None:
+    x, y = start[0], start[1] + CELL
+    canvas.line(x, y, end[0] - x, end[1] - y, "s")

@@ -1,0 +1,215 @@
+"""Roots of polynomials and polynomials from their roots, and fits: what eigenvalues and singular values give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xarr import lax
+from xarr.dtypes import COMPLEX, FLOAT, default_float, info, promote, promote_weak
+from xarr.errors import DTypeError, ShapeError, ValueRangeError
+from xarr.functions._arguments import converted, filled
+from xarr.functions._core import DType, as_array
+from xarr.functions.creation_functions import eye
+from xarr.functions.linear_algebra_functions import matmul
+from xarr.functions.routines._lines import along
+from xarr.functions.routines._values import is_known, known
+from xarr.lax.core import ArrayLike, flag, integer
+from xarr.lazy import to_host
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["poly", "polyfit", "roots"]
+
+
+def poly(seq_of_zeros: ArrayLike) -> Array:
+    """The coefficients of the polynomial with these roots, or with the eigenvalues of a square matrix as roots.
+
+    The highest power, whose coefficient is 1, comes first.  Complex roots that are conjugates in pairs give real
+    coefficients; in a traced function, which has no values yet, complex ones.  Raises ShapeError.
+    Source: NumPy, `poly`.
+    """
+    given = as_array(seq_of_zeros)
+    if len(given.shape) == 2 and given.shape[0] == given.shape[1] and given.size:
+        given = _eigenvalues("poly", given)
+    if len(given.shape) > 1:
+        raise ShapeError(f"poly: wanted a vector of roots or a square matrix, got shape {given.shape}")
+    zeros = lax.reshape(given, (given.size,))
+    narrow = zeros.dtype not in FLOAT | COMPLEX or zeros.dtype.itemsize < 4
+    zeros = converted(zeros, promote(zeros.dtype, default_float())) if narrow else zeros
+    if not zeros.size:
+        return filled((1,), 1, zeros.dtype, zeros._backend)
+    nothing = lax.full((), 0, zeros.dtype)
+    first = lax.pad(lax.full((1,), 1, zeros.dtype), nothing, [(0, zeros.size, 0)])
+
+    def step(found: Array, zero: Array) -> tuple[Array, tuple[()]]:
+        shifted = lax.pad(found, lax.full((), 0, found.dtype), [(1, -1, 0)])
+        return lax.sub(found, lax.mul(along(zero, found.shape, 0), shifted)), ()
+
+    found: Array = lax.scan(step, first, zeros)[0]
+    if zeros.dtype in COMPLEX and is_known(zeros):
+        values: np.ndarray[Any, Any] = to_host(zeros)
+        if (np.sort(values) == np.sort(values.conj())).all():
+            return lax.real(found)
+    return found
+
+
+def _eigenvalues(name: str, matrix: Array) -> Array:
+    """Of a matrix: real ones as real numbers where values can be looked at."""
+    matrix = converted(matrix, _of_lapack(name, matrix.dtype))
+    values: Array = lax.linalg.eig(matrix, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[
+        0
+    ]
+    if matrix.dtype not in COMPLEX and is_known(values) and not to_host(lax.imag(values)).any():
+        return lax.real(values)
+    return values
+
+
+def _of_lapack(name: str, dtype: DType) -> DType:
+    found = dtype if dtype in FLOAT | COMPLEX else default_float()
+    if found in FLOAT and found.itemsize < 4:
+        raise DTypeError(f"{name}: wanted floats of 32 bits or more, got {found}; x.astype('float32')")
+    return found
+
+
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
+    """The roots of a polynomial with the coefficients `p`, that of the highest power first.
+
+    They are real numbers if all are; in a traced function, which has no values yet, complex ones.
+    strip_zeros: leave out leading zeros, which the values tell; False takes the first coefficient for another
+        number.
+
+    Raises ShapeError for no vector, TracedValueError without strip_zeros=False in a traced function.
+    Source: NumPy, `roots`; jax.numpy has `strip_zeros`.
+    """
+    array = as_array(p)
+    if len(array.shape) > 1:
+        raise ShapeError(f"roots: wanted a vector of coefficients, got shape {array.shape}")
+    array, at_zero = lax.reshape(array, (array.size,)), 0
+    if flag("roots", "strip_zeros", strip_zeros):
+        places = np.flatnonzero(known("roots", array, "the degree", "give strip_zeros=False"))
+        if not places.size:
+            return filled((0,), 0, default_float(), array._backend)
+        at_zero = array.size - 1 - int(places[-1])
+        array = array[int(places[0]) : int(places[-1]) + 1]
+    array = converted(array, promote_weak(array.dtype, float))
+    count = array.size - 1
+    if count < 1:
+        return filled((at_zero,), 0, default_float(), array._backend)
+    row = lax.neg(lax.div(array[1:], along(array[0], (count,), 0)))
+    companion = lax.concatenate([lax.reshape(row, (1, count)), eye(count - 1, count, dtype=row.dtype)], 0)
+    found = _eigenvalues("roots", companion)
+    return lax.pad(found, lax.full((), 0, found.dtype), [(0, at_zero, 0)])
+
+
+# --- fits ------------------------------------------------------------------------------------------------
+
+
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Any:
+    """The coefficients of the polynomial of degree `deg` that lies nearest to the points (x, y) in least squares.
+
+    y: shape (n,), or (n, k) for k fits at once.  w: weights of the distances.  rcond: singular values of the scaled
+        powers of x less than this share of the greatest count as 0; by default n machine epsilons.
+    full: (coefficients, sums of squared distances, rank, singular values, rcond) instead; the second is empty for a
+        lower rank or no more than deg + 1 points, except that a traced function, which does not know the rank, has
+        it then too.
+    cov: (coefficients, their covariances) instead, "unscaled" for weights that are inverse standard deviations.
+
+    Nothing warns of a low rank.  Raises ShapeError, ValueRangeError for a negative degree, or cov of too few points,
+    DTypeError for narrow floats.  Source: NumPy, `polyfit`.
+    """
+    count = integer("polyfit", "deg", deg) + 1
+    if count < 1:
+        raise ValueRangeError(f"polyfit: wanted deg >= 0, got {deg}")
+    places, values = (_floating(each) for each in (x, y))
+    _check_points(places, values)
+    dtype = promote(places.dtype, values.dtype)
+    columns = values if len(values.shape) == 2 else lax.reshape(values, (values.size, 1))
+    left, right = converted(_powers(places, count), dtype), converted(columns, dtype)
+    if w is not None:
+        left, right = _weighted(left, w), _weighted(right, w)
+    scale = lax.sqrt(lax.reduce_sum(lax.mul(left, left), (0,)))
+    left = lax.div(left, along(scale, left.shape, 1))
+    share = places.size * float(info(places.dtype).eps) if rcond is None else float(rcond)
+    u, s, vh = lax.linalg.svd(left, full_matrices=False)
+    chosen = lax.gt(s, lax.mul(lax.reduce_max(s, (0,)), share))
+    inverses = converted(lax.select(chosen, lax.div(1.0, s), lax.full_like(s, 0)), dtype)
+    spread = lax.mul(_adjoint(vh), along(inverses, (count, inverses.size), 1))
+    scaled = matmul(spread, matmul(_adjoint(u), right))
+    found = _shaped(lax.div(scaled, along(scale, scaled.shape, 0)), values)
+    if not (flag("polyfit", "full", full) or cov):
+        return found
+    rest = lax.abs(lax.sub(right, matmul(left, scaled)))
+    squares = lax.reduce_sum(lax.mul(rest, rest), (0,))
+    rank = lax.reduce_sum(converted(chosen, np.dtype(np.int32)), (0,))
+    if full:
+        low = places.size <= count or (is_known(rank) and int(rank) < count)
+        return found, squares[:0] if low else squares, rank, s, share
+    inner = matmul(spread, _adjoint(spread))
+    outer = lax.mul(along(scale, inner.shape, 0), along(scale, inner.shape, 1))
+    return found, _covariances(lax.div(inner, outer), squares, values, places.size - count, cov)
+
+
+def _floating(x: ArrayLike) -> Array:
+    array = as_array(x)
+    return converted(array, _of_lapack("polyfit", array.dtype))
+
+
+def _check_points(x: Array, y: Array) -> None:
+    if len(x.shape) != 1 or not x.size or len(y.shape) not in (1, 2) or y.shape[0] != x.shape[0]:
+        raise ShapeError(
+            "polyfit: wanted n >= 1 places x, shape (n,), and values y of shape (n,) or (n, k), got "
+            f"{x.shape} and {y.shape}"
+        )
+
+
+def _powers(x: Array, count: int) -> Array:
+    """A column for each power of x, the highest first."""
+    columns = [lax.full_like(x, 1)]
+    for _ in range(count - 1):
+        columns.append(lax.mul(columns[-1], x))
+    return lax.concatenate([lax.reshape(column, (x.size, 1)) for column in reversed(columns)], 1)
+
+
+def _weighted(rows: Array, w: ArrayLike) -> Array:
+    weights = converted(_floating(w), rows.dtype)
+    if weights.shape != rows.shape[:1]:
+        raise ShapeError(
+            f"polyfit: wanted a weight for each of {rows.shape[0]} points, got shape {weights.shape}"
+        )
+    return lax.mul(rows, along(weights, rows.shape, 0))
+
+
+def _adjoint(x: Array) -> Array:
+    turned = lax.transpose(x, (1, 0))
+    return lax.conj(turned) if x.dtype in COMPLEX else turned
+
+
+def _shaped(columns: Array, like: Array) -> Array:
+    return columns if len(like.shape) == 2 else lax.reshape(columns, (columns.shape[0],))
+
+
+def _covariances(inner: Array, squares: Array, values: Array, degrees: int, cov: bool | str) -> Array:
+    """The covariances of the coefficients, with a last dimension for the fits if there are several."""
+    several = len(values.shape) == 2
+    if cov == "unscaled":
+        return lax.reshape(inner, (*inner.shape, 1)) if several else inner
+    if degrees <= 0:
+        raise ValueRangeError(
+            "polyfit: wanted more points than coefficients to estimate how far they scatter; "
+            'cov="unscaled" takes the weights as inverse standard deviations'
+        )
+    shape = (*inner.shape, squares.size)
+    variances = converted(lax.div(squares, float(degrees)), inner.dtype)
+    found = lax.mul(lax.broadcast_in_dim(inner, shape, (0, 1)), along(variances, shape, 2))
+    return found if several else lax.reshape(found, inner.shape)

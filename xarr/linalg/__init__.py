@@ -1,0 +1,79 @@
+"""Linear algebra with NumPy's and the Array API's names and arguments, on matrices in the last two dimensions.
+
+Integers and bools count as float64; floats of fewer than 32 bits are refused, as in NumPy.  What fails for the
+values of a matrix (a singular one, an iteration that does not converge) raises LinAlgError when it is
+computed, with the source line that asked for it.
+"""
+
+from xarr.errors import LinAlgError as LinAlgError
+from xarr.functions.linear_algebra_functions import matmul as matmul, vecdot as vecdot
+from xarr.functions.manipulation_functions import matrix_transpose as matrix_transpose
+from xarr.linalg.decompositions import (
+    cholesky as cholesky,
+    eig as eig,
+    eigh as eigh,
+    eigvals as eigvals,
+    eigvalsh as eigvalsh,
+    qr as qr,
+    svd as svd,
+    svdvals as svdvals,
+)
+from xarr.linalg.least_squares import lstsq as lstsq, matrix_rank as matrix_rank, pinv as pinv
+from xarr.linalg.norms import (
+    cond as cond,
+    matrix_norm as matrix_norm,
+    norm as norm,
+    vector_norm as vector_norm,
+)
+from xarr.linalg.products import (
+    cross as cross,
+    diagonal as diagonal,
+    matrix_power as matrix_power,
+    multi_dot as multi_dot,
+    outer as outer,
+    tensordot as tensordot,
+    trace as trace,
+)
+from xarr.linalg.systems import (
+    det as det,
+    inv as inv,
+    slogdet as slogdet,
+    solve as solve,
+    tensorinv as tensorinv,
+    tensorsolve as tensorsolve,
+)
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "tensorinv",
+    "tensorsolve",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]

@@ -1,0 +1,144 @@
+"""Products of matrices: powers, chains, and what the Array API puts among linear algebra with other arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import DTypeLike
+
+from xarr import lax
+from xarr.errors import MatrixShapeError, ShapeError
+from xarr.functions import diagonals, linear_algebra_functions, products
+from xarr.functions._arguments import refuse_out
+from xarr.functions._core import as_array
+from xarr.lax.core import ArrayLike, integer
+from xarr.linalg._arguments import square
+from xarr.linalg.systems import identities, inv
+from xarr.shapes import normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["cross", "diagonal", "matrix_power", "multi_dot", "outer", "tensordot", "trace"]
+
+
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
+    """The cross product of vectors of 3 elements along `axis`; the other dimensions broadcast.
+
+    Raises ShapeError for vectors of another length, AxisError, BroadcastError.
+    Source: NumPy and Array API, `linalg.cross`.
+    """
+    for array in (as_array(x1), as_array(x2)):
+        if not array.ndim or array.shape[normalize_axis(axis, array.ndim)] != 3:
+            raise ShapeError(f"linalg.cross: wanted 3 elements along axis {axis}, got shape {array.shape}")
+    return products.cross(x1, x2, axis=axis)
+
+
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
+    """The diagonals of the matrices in the last two dimensions.  Source: NumPy and Array API."""
+    return diagonals.diagonal(x, offset, -2, -1)
+
+
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
+    """The sums of `diagonal`, with the element types of `sum`.  Source: NumPy and Array API, `linalg.trace`."""
+    return diagonals.trace(x, offset, -2, -1, dtype)
+
+
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """result[i, j] = x1[i] * x2[j], of vectors.
+
+    Raises ShapeError for other ranks than 1.  Source: NumPy and Array API, `linalg.outer`.
+    """
+    for array in (as_array(x1), as_array(x2)):
+        if array.ndim != 1:
+            raise ShapeError(f"linalg.outer: wanted two vectors, got shape {array.shape}; ravel it")
+    return linear_algebra_functions.outer(x1, x2)
+
+
+def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Array:
+    """`xarr.tensordot` with `axes` as keyword.  Source: NumPy and Array API, `linalg.tensordot`."""
+    return linear_algebra_functions.tensordot(x1, x2, axes=axes)
+
+
+def matrix_power(a: ArrayLike, n: int) -> Array:
+    """The product of n times the same square matrix: the identity for n = 0, of the inverse for n < 0.
+
+    Integers stay integers for n >= 0, and wrap.  Raises MatrixShapeError unless the matrices are square;
+    LinAlgError for singular ones and n < 0.  Source: NumPy and Array API, `linalg.matrix_power`.
+    """
+    array, power = square("matrix_power", as_array(a)), integer("linalg.matrix_power", "n", n)
+    if power == 0:
+        return identities(array)
+    base = inv(array) if power < 0 else array
+    # As NumPy multiplies: squares, of which those that n has as binary digits from the lowest on are factors.
+    digits, factors = abs(power), []
+    if digits == 3:
+        return linear_algebra_functions.matmul(linear_algebra_functions.matmul(base, base), base)
+    while digits:
+        if digits % 2:
+            factors.append(base)
+        digits //= 2
+        if digits:
+            base = linear_algebra_functions.matmul(base, base)
+    return reduce(linear_algebra_functions.matmul, factors)
+
+
+def multi_dot(arrays: Sequence[ArrayLike], *, out: None = None) -> Array:
+    """The product of two or more matrices, in the order of multiplications that costs the least.
+
+    The first may be a row vector and the last a column vector of rank 1.
+    Two arrays of any rank are multiplied by `dot`.
+    Raises MatrixShapeError for fewer than two, other ranks, and sizes that do not fit.
+    Source: NumPy, `linalg.multi_dot`; Cormen, Introduction to Algorithms, 15.2.
+    """
+    refuse_out("linalg.multi_dot", out)
+    given = [as_array(array) for array in arrays]
+    if len(given) == 2:
+        return linear_algebra_functions.dot(given[0], given[1])
+    _check_chain(given)
+    first, last = given[0].ndim == 1, given[-1].ndim == 1
+    given[0] = lax.expand_dims(given[0], (0,)) if first else given[0]
+    given[-1] = lax.expand_dims(given[-1], (1,)) if last else given[-1]
+    found = _multiplied(given, _splits([array.shape for array in given]), 0, len(given) - 1)
+    return lax.squeeze(found, [axis for axis, is_vector in enumerate((first, last)) if is_vector])
+
+
+def _check_chain(given: list[Array]) -> None:
+    shapes = [array.shape for array in given]
+    if len(given) < 2:
+        raise MatrixShapeError(f"linalg.multi_dot: wanted two or more arrays, got {len(given)}")
+    inner_ranks = all(len(shape) == 2 for shape in shapes[1:-1])
+    if not inner_ranks or any(len(shape) not in (1, 2) for shape in (shapes[0], shapes[-1])):
+        raise MatrixShapeError(
+            f"linalg.multi_dot: wanted matrices, or vectors as first and last, got shapes {shapes}"
+        )
+    if any(one[-1] != other[0] for one, other in pairwise(shapes)):
+        raise MatrixShapeError(f"linalg.multi_dot: wanted sizes that fit one another, got shapes {shapes}")
+
+
+def _splits(shapes: list[tuple[int, ...]]) -> dict[tuple[int, int], int]:
+    """For each part of the chain where to cut it, so that the fewest numbers are multiplied."""
+    sizes = [shape[0] for shape in shapes] + [shapes[-1][1]]
+    cost = {(i, i): 0 for i in range(len(shapes))}
+    best = {}
+    for length in range(1, len(shapes)):
+        for i in range(len(shapes) - length):
+            j = i + length
+            costs = [
+                cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)
+            ]
+            cost[i, j] = min(costs)
+            best[i, j] = i + costs.index(cost[i, j])
+    return best
+
+
+def _multiplied(given: list[Array], splits: dict[tuple[int, int], int], i: int, j: int) -> Array:
+    if i == j:
+        return given[i]
+    k = splits[i, j]
+    return linear_algebra_functions.dot(
+        _multiplied(given, splits, i, k), _multiplied(given, splits, k + 1, j)
+    )
