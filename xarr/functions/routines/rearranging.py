@@ -14,6 +14,7 @@ from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import as_array, broadcasted, fresh
+from xarr.functions.creation_functions import asarray
 from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, Host, looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
@@ -97,7 +98,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         source = np.insert(np.arange(size), where, size + np.arange(where.size))
     except IndexError as error:
         raise IndexingError(f"insert: {error}") from None
-    return lax.take(lax.concatenate([array, block], place), source, place)
+    return lax.take(lax.concatenate([array, block], place), asarray(source, copy=False), place)
 
 
 def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
@@ -237,9 +238,10 @@ def _keeps(obj: Any, size: int) -> Host:
 
 def _kept(array: Array, keeps: Host, axis: int) -> Array:
     """The slices where the mask holds, as few slices where they are runs."""
-    ends = [0, *(np.flatnonzero(keeps[1:] != keeps[:-1]) + 1).tolist(), len(keeps)]
-    if len(ends) > 2 * _MOST_SLICES:
-        return lax.take(array, np.flatnonzero(keeps), axis)
+    changes = np.flatnonzero(keeps[1:] != keeps[:-1]) + 1
+    if len(changes) > 2 * _MOST_SLICES:
+        return lax.take(array, asarray(np.flatnonzero(keeps), copy=False), axis)
+    ends = [0, *changes.tolist(), len(keeps)]
     parts = [
         lax.slice_in_dim(array, start, stop, axis=axis)
         for start, stop in pairwise(ends)
