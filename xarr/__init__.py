@@ -362,12 +362,6 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.mathematical_functions": (
         "angle float_power gcd heaviside i0 lcm logaddexp2 nan_to_num real_if_close sinc"
     ),
-    "functions.routines.histograms": (
-        "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
-    ),
-    "functions.inspection_functions": "__array_namespace_info__",
-    "fft": "",
-    "functions.products": "cross kron matvec vecmat",
     "functions.routines.nan_functions": (
         "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
         "nanquantile nanstd nansum nanvar"
@@ -376,9 +370,6 @@ _LATE_MODULES: _typing.Final = {
         "argpartition lexsort median partition percentile quantile sort_complex"
     ),
     "functions.routines.padding": "pad",
-    "functions.routines.index_builders": "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices "
-    "mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from "
-    "unravel_index",
     "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
     "functions.routines.polynomial_roots": "poly polyfit roots",
     "functions.routines.polynomials": "polyadd polyder polydiv polyint polymul polysub polyval",
@@ -396,7 +387,6 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.type_questions": (
         "array_equiv common_type isscalar issubdtype iterable min_scalar_type mintypecode ndim shape size"
     ),
-    "functions.routines.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
     "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "linalg": "",
