@@ -4,6 +4,7 @@
     python benchmarks/ops.py scatter          # rows whose name contains the word
     python benchmarks/ops.py --json ops.json
     python benchmarks/ops.py --least          # on a machine that is busy with other work
+    python benchmarks/ops.py --least --cpu    # on one that is very busy: processor time, of all threads together
 
 All contenders are measured in one run, in turn, and reported as medians with their ratio to NumPy's:
 machines drift, ratios within a run do not.  Rows in which xarr is much slower than NumPy are named at the end, with
@@ -16,6 +17,7 @@ import argparse
 import json
 import os
 import platform
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -370,8 +372,13 @@ def main() -> None:
     parser.add_argument(
         "--least", action="store_true", help="least times, for a machine busy with other work"
     )
+    parser.add_argument(
+        "--cpu", action="store_true", help="processor time of all threads, not time that passes"
+    )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
+    if options.cpu:
+        measure.clock = time.process_time
     table = {row: calls for family in FAMILIES for row, calls in family().items() if options.word in row}
     rows = (
         least_times(table, options.rounds)

@@ -428,11 +428,11 @@ _RECORDING = "NumPy takes 0.3 ms or less; the rest is recording the operation wi
 #: Why a row takes more than three times as long as NumPy, where it does.
 REASONS: dict[str, str] = {
     "cond": _RECORDING,
+    "reduce_max over (0,)": _RECORDING,
     "reduce_or": _RECORDING,
+    "reduce to least and greatest": _RECORDING,
     "argmax": _RECORDING,
     "argmax of rows": _RECORDING,
-    "bits by Philox": "hundreds of NumPy calls on whole arrays: its arithmetic does not become a compiled loop",
-    "bits by Threefry": "a hundred NumPy calls on each tile: too few elements to be compiled outside of jit",
 }
 
 FAMILIES = (unary, binary, irregular, movement, reductions, sorts, generators)

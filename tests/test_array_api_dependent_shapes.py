@@ -184,3 +184,16 @@ def test_complex_numbers_at_the_edge() -> None:
     found = np.asarray(xarr.expm1(given_))
     assert [str(value) for value in found] == ["(-1+0j)", "(-1+0j)", "(inf+nanj)", "0j", "-0j"]
     assert str(np.asarray(xarr.sign([complex(-0.0, -0.0)]))[0]) == "0j"
+
+
+@pytest.mark.parametrize("sizes", [(0, 2), (3, 0), (0,), (0, 0)], ids=str)
+def test_an_empty_mask_may_have_no_elements_in_any_dimension(sizes: tuple[int, ...]) -> None:
+    x, mask = np.arange(6).reshape(3, 2), np.zeros(sizes, bool)
+    for form in (mask, xarr.asarray(mask)):
+        array = xarr.asarray(x)
+        assert_same(array[form], x[mask])
+        changed = array.at[form].set(9)
+        assert_same(xarr.jit(lambda a, m: a.at[m].set(9))(array, xarr.asarray(mask)), x)
+        array[form] = 9
+        changed[0] = 1
+        assert_same(array, x)

@@ -58,7 +58,7 @@ def numbers(shape: tuple[int, ...], dtype: str, few: bool = True) -> xarr.Array:
 
 
 SHAPES = [(1, 0), (7, 0), (1000, 0), (70_001, 0), (40, 33, 1), (40, 33, 0), (3, 50_000, 1), (50_000, 3, 0)]
-SHAPES += [(5, 6, 7, 1), (300, 2, 1), (3, 40_000, 0)]
+SHAPES += [(5, 6, 7, 1), (300, 2, 1), (3, 40_000, 0), (1, 1, 1), (4, 1, 1), (1, 30, 1), (2, 30, 1, 1)]
 
 
 @pytest.mark.parametrize("dtype", FLOATS + OTHERS)
@@ -117,6 +117,19 @@ def test_the_place_of_one_extremum(count: int, dtype: str) -> None:
             with config(fusion="compiled"):
                 found = xarr.jit(lambda x, find=find: find(x, 1, np.int64))(given)
             assert found.tolist() == [place, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (4, 1), (1, 4), (1, 1, 3)], ids=str)
+def test_places_along_dimensions_of_one_element(shape: tuple[int, ...], dtype: str) -> None:
+    x = numbers(shape, dtype)
+    for axis in range(len(shape)):
+        for find in (lax.argmax, lax.argmin):
+            with config(fusion="off"):
+                wanted = np.asarray(find(x, axis, np.int32))
+            with config(fusion="compiled"):
+                found = xarr.jit(lambda x, find=find, axis=axis: find(x, axis, np.int32) + 1)(x)
+            assert_same(np.asarray(found), wanted + np.int32(1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -72,6 +72,7 @@ def test_reading(index: Index) -> None:
 @example(index_of(([], [[9]])))
 @example(index_of(([], 9)))
 @example(index_of((np.zeros(3, bool), [9])))
+@example(index_of((False, ..., np.array(9))))
 def test_reading_out_of_bounds(index: Index) -> None:
     x = counted(index.shape)
     wanted, found = read(x, index.host), read(xarr.asarray(x), index.own)
@@ -236,6 +237,14 @@ def test_a_bad_index_in_a_jitted_function() -> None:
         take(a, xarr.asarray([0, 3]))
     with pytest.raises(IndexingError, match="index 7 is out of bounds"):
         take(a, xarr.asarray(7))
+
+
+def test_indices_that_are_broadcast_away() -> None:
+    a, nine = xarr.asarray(counted((3, 4))), xarr.asarray([9]) + 0
+    assert a[[], nine].shape == (0,)
+    assert a[[], [[9]]].shape == (1, 0)
+    with pytest.raises(IndexingError, match="index 9 is out of bounds for axis 1"):
+        a[[], nine[0]].evaluate()
 
 
 def test_no_index_is_in_bounds_of_nothing() -> None:

@@ -22,8 +22,8 @@ jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_enable_x64", True)
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
-#: (backend, dtype): what is slow and the same for all in two types only.
-RUNS = [*(("numpy", dtype) for dtype in DTYPES), ("reference", "float32"), ("reference", "complex128")]
+#: (backend, dtype): each type on one of them; test_linalg.py has all types on the numpy backend.
+RUNS = [("numpy", "float32"), ("numpy", "complex128"), ("reference", "float64"), ("reference", "complex64")]
 BACKENDS = ("numpy", "reference")
 SHAPES = [
     (1, 1),
@@ -39,7 +39,7 @@ SHAPES = [
     (2, 0, 3),
 ]
 #: Those that JAX, which compiles each, is asked for.
-COMPARED = [(3, 5), (2, 3, 3)]
+COMPARED = [(2, 3, 3)]
 SQUARE = [shape for shape in SHAPES if shape[-1] == shape[-2]]
 
 
@@ -263,8 +263,6 @@ def test_check_names_the_line_and_the_matrix(backend: str) -> None:
     assert any("test_lax_factorisations.py" in note for note in caught.value.__notes__)
     with pytest.raises(InputError, match="wanted a text as message"):
         linalg.check(x, True, 3)  # type: ignore[arg-type]
-    with pytest.raises(DTypeError, match=r"check \[C1\]: wanted bools, got f64\[3\]"):
-        linalg.check(x, x, "")
 
 
 def test_symmetric_product() -> None:
@@ -394,35 +392,60 @@ def test_factors_c2_rank(name: str) -> None:
         FACTORS[name](np.ones(3))
 
 
-@pytest.mark.parametrize("name", ["eigh", "eig", "slogdet"])
-def test_factors_c3_square(name: str) -> None:
-    with pytest.raises(ShapeError, match=rf"{name} \[C3\]: wanted square matrices"):
-        FACTORS[name](np.ones((2, 3)))
+def refuses(error: type[Exception], message: str, function: Any, *shapes: Any) -> None:
+    with pytest.raises(error, match=message):
+        function(*map(np.ones, shapes))
 
 
-def test_householder_product_c1_c3_c4() -> None:
-    with pytest.raises(DTypeError, match=r"householder_product \[C1\]: wanted equal element types"):
+def test_eigh_c3_square() -> None:
+    refuses(ShapeError, r"eigh \[C3\]: wanted square matrices", linalg.eigh, (2, 3))
+
+
+def test_eig_c3_square() -> None:
+    refuses(ShapeError, r"eig \[C3\]: wanted square matrices", linalg.eig, (2, 3))
+
+
+def test_log_determinant_c3_square() -> None:
+    refuses(ShapeError, r"slogdet \[C3\]: wanted square matrices", linalg.slogdet, (2, 3))
+
+
+def test_householder_product_c1_element_types() -> None:
+    message = r"householder_product \[C1\]: wanted equal element types"
+    with pytest.raises(DTypeError, match=message):
         linalg.householder_product(np.ones((2, 2)), np.ones(2, np.float32))
-    with pytest.raises(ShapeError, match=r"householder_product \[C3\]: wanted at most 2 columns"):
-        linalg.householder_product(np.ones((2, 3)), np.ones(2))
-    with pytest.raises(ShapeError, match=r"householder_product \[C3\]"):
-        linalg.householder_product(np.ones((3, 2)), np.ones(3))
-    with pytest.raises(ShapeError, match=r"householder_product \[C4\]: wanted taus"):
-        linalg.householder_product(np.ones((3, 2)), np.ones((1, 2)))
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "label"),
-    [
-        ((2, 2), (2, 1), "C1"),
-        ((2, 2), (1, 2, 1), "C2"),
-        ((2, 3), (2, 1), "C3"),
-        ((2, 2), (3, 1), "C4"),
-    ],
-)
-def test_solve_labels(a: tuple[int, ...], b: tuple[int, ...], label: str) -> None:
-    with pytest.raises(DTypeError if label == "C1" else ShapeError, match=rf"solve \[{label}\]"):
-        linalg.solve(np.ones(a), np.ones(b, np.float32 if label == "C1" else np.float64))
+def test_householder_product_c3_columns_and_taus() -> None:
+    refuses(ShapeError, r"\[C3\]: wanted at most 2 columns", linalg.householder_product, (2, 3), (2,))
+    refuses(ShapeError, r"\[C3\]: wanted at most 3 columns", linalg.householder_product, (3, 2), (3,))
+
+
+def test_householder_product_c4_leading_dimensions() -> None:
+    refuses(ShapeError, r"\[C4\]: wanted taus", linalg.householder_product, (3, 2), (1, 2))
+
+
+def test_solve_c1_element_types() -> None:
+    with pytest.raises(DTypeError, match=r"solve \[C1\]: wanted floats or complex numbers"):
+        linalg.solve(np.ones((2, 2)), np.ones((2, 1), np.float32))
+    with pytest.raises(DTypeError, match=r"solve \[C1\]"):
+        linalg.solve(np.ones((2, 2), int), np.ones((2, 1), int))
+
+
+def test_solve_c2_ranks() -> None:
+    refuses(ShapeError, r"solve \[C2\]: wanted equal ranks", linalg.solve, (2, 2), (1, 2, 1))
+
+
+def test_solve_c3_square() -> None:
+    refuses(ShapeError, r"solve \[C3\]: wanted square", linalg.solve, (2, 3), (2, 1))
+
+
+def test_solve_c4_rows() -> None:
+    refuses(ShapeError, r"solve \[C4\]: wanted b with 2 rows", linalg.solve, (2, 2), (3, 1))
+
+
+def test_check_c1_bools() -> None:
+    with pytest.raises(DTypeError, match=r"check \[C1\]: wanted bools, got f64\[3\]"):
+        linalg.check(np.ones(3), np.ones(3), "")
 
 
 def test_other_refusals() -> None:

@@ -18,8 +18,8 @@ COMPUTED = [
     "xp.pad(x, (1, 3), mode='median', stat_length=(2, 3))",
     "xp.pad(x, (3, 1), mode='maximum', stat_length=(2, 3))",
     "xp.pad(x, (2, 1), 'reflect', reflect_type='odd')",
-    "xp.pad(x, (30, 41), 'reflect', reflect_type='odd')",
-    "xp.pad(x, (30, 41), 'symmetric', reflect_type='odd')",
+    "xp.pad(x, (9, 14), 'reflect', reflect_type='odd')",
+    "xp.pad(x, (9, 14), 'symmetric', reflect_type='odd')",
 ]
 #: Sums of a few elements in another order; int64 means of large values are rounded to float64.
 RTOL = {"float16": 2e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 1e-4}

@@ -62,6 +62,16 @@ def flipped(x: xarr.Array) -> Any:
     return lax.fori_loop(0, 7, lambda i, state: (state[0] ^ (i == 3), state[1] * 3), start)
 
 
+def receding(x: xarr.Array) -> Any:
+    """Counts up to a bound that goes away."""
+    state = (xarr.asarray(0), xarr.asarray(5), x)
+    return lax.while_loop(
+        lambda state: state[0] < state[1],
+        lambda state: (state[0] + 1, xarr.where(state[1] < 20, state[1] + 2, state[1]), state[2] * 0.5),
+        state,
+    )[2]
+
+
 PROGRAMS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
     ("scalar loop", lambda r: lax.fori_loop(0, 50, lambda i, s: s * r + i, r), (np.float64(0.5),)),
     ("no step", lambda r: lax.fori_loop(3, 3, lambda i, s: s * r, r + 1), (np.float64(0.5),)),
@@ -115,6 +125,7 @@ def test_what_is_large_or_of_unknown_length_is_not() -> None:
     for function, value in (
         (lambda n: lax.fori_loop(0, n, lambda i, s: s * 2, 1.0), n),
         (lambda x: lax.fori_loop(0, 10**7, lambda i, y: y * 0.5, x), x),
+        (lambda x: receding(x), x),
         (lambda x: x + 1, many),
         (lambda x: lax.fori_loop(0, 3, lambda i, y: y * 0.5, x), many),
         (lambda x: x[1:] + xarr.sort(x)[1:], x),

@@ -387,8 +387,6 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.type_questions": (
         "array_equiv common_type isscalar issubdtype iterable min_scalar_type mintypecode ndim shape size"
     ),
-    "functions.routines.polynomial_roots": "poly polyfit roots",
-    "functions.routines.polynomials": "polyadd polyder polydiv polyint polymul polysub polyval",
     "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
     "linalg": "",

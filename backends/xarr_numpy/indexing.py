@@ -314,7 +314,7 @@ def in_rounds(
         found = lanes(
             *[each[:active] for each in current], *[np.take(each, places, axis=0) for each in updates]
         )
-        _write([each[:active] for each in current], found)
+        write([each[:active] for each in current], found)
     left = int(rounds[many]) if many < len(rounds) else 0
     own = [groups.order[groups.first[k] + many : groups.first[k] + groups.counts[k]] for k in range(left)]
     if isinstance(combine, Steps) and scalars:
@@ -322,7 +322,7 @@ def in_rounds(
     else:
         for target, places in enumerate(own):
             for update in zip(*[np.take(each, places, axis=0) for each in updates], strict=True):
-                _write(
+                write(
                     [each[target, ...] for each in current],
                     lanes(*[each[target] for each in current], *update),
                 )
@@ -330,7 +330,8 @@ def in_rounds(
         result[groups.targets] = each
 
 
-def _write(targets: Sequence[Array], values: Sequence[Any]) -> None:
+def write(targets: Sequence[Array], values: Sequence[Any]) -> None:
+    """Lay each value down in its target."""
     # One result may be another's operand, so none is written before all are known to be apart.
     apart = [np.copy(value) for value in values] if len(values) > 1 else values
     for target, value in zip(targets, apart, strict=True):
@@ -347,7 +348,7 @@ def by_elements(steps: Steps, targets: list[Array], updates: Sequence[Array], ow
     ]
     if chains:
         found = follow(steps, [each.reshape(-1) for each in targets], chains)
-        _write(targets, [each.reshape(target.shape) for each, target in zip(found, targets, strict=True)])
+        write(targets, [each.reshape(target.shape) for each, target in zip(found, targets, strict=True)])
 
 
 # --- dynamic slices ----------------------------------------------------------------------------------

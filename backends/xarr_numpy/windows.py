@@ -19,7 +19,7 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.windows import Window
 from xarr_numpy.chains import Steps
 from xarr_numpy.folding import Arrays, Monoid, element_ranges, fold
-from xarr_numpy.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of
+from xarr_numpy.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
 from xarr_numpy.kernels import unsigned
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.rows import Rows
@@ -148,7 +148,7 @@ def reduce_window_any(combine: Function, arrays: Arrays, initial: tuple[Any, ...
     if is_direct(window, shape):
         for _, (windows, places) in element_ranges(window, shape):
             targets = [each[windows] for each in total]
-            _write(targets, combine(*targets, *[x[places] for x in arrays]))
+            write(targets, combine(*targets, *[x[places] for x in arrays]))
         return total
     monoid = Monoid(_on_tuples(combine), tuple(initial))
     found, some = fold(monoid, arrays, window)
@@ -156,13 +156,6 @@ def reduce_window_any(combine: Function, arrays: Arrays, initial: tuple[Any, ...
     if some is None:
         return tuple(np.broadcast_to(value, total[0].shape) for value in whole)
     return tuple(np.where(some, value, each) for value, each in zip(whole, total, strict=True))
-
-
-def _write(targets: list[Array], values: tuple[Any, ...]) -> None:
-    # One result may be another's operand, so none is written before all are known to be apart.
-    apart = [np.copy(value) for value in values] if len(values) > 1 else values
-    for target, value in zip(targets, apart, strict=True):
-        target[...] = value
 
 
 def _on_tuples(combine: Function) -> Callable[[Arrays, Arrays], Arrays]:

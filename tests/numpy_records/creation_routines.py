@@ -2,6 +2,7 @@
 
 from tests.support.numpy_records import Record
 
+FILE = "f := __import__('tempfile').TemporaryFile()"
 REAL = ("int8", "int64", "float32", "float64")
 
 
@@ -20,10 +21,8 @@ RECORDS = {
         "xp.frombuffer(bytearray(8), dtype='uint16')",
     ),
     "fromfile": _calls(
-        "[open(f := __import__('tempfile').mkstemp()[1], 'wb').write(b'abcdefgh') and None, "
-        "xp.fromfile(f, 'uint16', offset=2), __import__('os').remove(f)][1]",
-        "[open(f := __import__('tempfile').mkstemp()[1], 'w').write('1, 2.5,3') and None, "
-        "xp.fromfile(f, sep=','), __import__('os').remove(f)][1]",
+        f"[{FILE}, f.write(b'abcdefgh'), f.seek(0), xp.fromfile(f, 'uint16', offset=2), f.close()][3]",
+        f"[{FILE}, f.write(b'1, 2.5,3'), f.seek(0), xp.fromfile(f, sep=','), f.close()][3]",
     ),
     "fromfunction": _calls(
         "xp.fromfunction(lambda i, j: i + 10 * j, (3, 4))",

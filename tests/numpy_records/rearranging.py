@@ -31,7 +31,6 @@ RECORDS = {
             "xp.delete(x, np.arange(x.size) % 2 == 0)",
             "xp.delete(x, [3])",
         ),
-        signature="assume_unique_indices=False, of jax.numpy, for traced indices",
     ),
     "insert": Record(
         (

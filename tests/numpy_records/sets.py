@@ -2,9 +2,8 @@
 
 from tests.support.numpy_records import Record
 
-JAX = "size=None and fill_value=None, of jax.numpy, for traced functions"
 #: Few different values, so that many are equal; zeros of both signs are equal, and NumPy keeps either.
-FEW = {"inputs": 2, "limits": (-3, 3), "rtol": 0.0, "signature": JAX}
+FEW = {"inputs": 2, "limits": (-3, 3), "rtol": 0.0}
 
 RECORDS = {
     "unique": Record(

@@ -172,8 +172,11 @@ def known_steps(node: Node) -> int | None:
     index = places[0]
     if index is None or not _counts(body.parameters[index], body.results[index]):
         return None
+    bound = places[1]
+    if bound is not None and body.results[bound] is not body.parameters[bound]:
+        return None
     start = _number(node.operands[index])
-    end = _number(test.operands[1] if places[1] is None else node.operands[places[1]])
+    end = _number(test.operands[1] if bound is None else node.operands[bound])
     return None if start is None or end is None else max(0, end - start)
 
 

@@ -151,8 +151,8 @@ class Nest:
             and self._is_light(found.arrays[0])
             and set(self.parts(node).values()) == {1}
             and not self.column
-            and bool(self.runs)  # one element has none
-            and self.runs[-1:] == self.reduced_runs
+            and len(self.reduced_runs) == 1
+            and self.runs[-1] is self.reduced_runs[0]
             and self.has_lanes(self.runs[-1])
         )
 

@@ -84,14 +84,15 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     masks = {item: places_of(item, backend) for item in layout.arrays if isinstance(item, Mask)}
     counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
     sizes = [item.shape for item in layout.arrays if isinstance(item, Places)]
-    if 0 in counts or any(0 in shape for shape in (*sizes, *[each.shape for each in masks.values()])):
-        mode = Mode.PROMISE  # as in NumPy, indices that are broadcast away may be anything
-    found = [
-        masks[item]
-        if isinstance(item, Mask)
-        else settled_places(item, axis, layout.shape[axis], mode, backend)
-        for item, axis in zip(layout.arrays, layout.axes, strict=True)
-    ]
+    is_away = 0 in counts or any(0 in shape for shape in (*sizes, *[each.shape for each in masks.values()]))
+    found = []
+    for item, axis in zip(layout.arrays, layout.axes, strict=True):
+        if isinstance(item, Mask):
+            found.append(masks[item])
+            continue
+        # As in NumPy, indices that are broadcast away may be anything, unless they have no dimensions.
+        own = Mode.PROMISE if is_away and item.shape else mode
+        found.append(settled_places(item, axis, layout.shape[axis], own, backend))
     shapes = [*[each.shape for each in found if each.shape], *[(count,) for count in counts]]
     batch = _batch(name, shapes)
     if not batch:

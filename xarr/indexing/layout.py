@@ -192,7 +192,8 @@ def _with_places_of_ints(items: Sequence[Item], shape: Ints, mode: Mode) -> list
 
 def _check_mask(mask: Mask, shape: Ints, axis: int) -> None:
     wanted = shape[axis : axis + len(mask.shape)]
-    if mask.shape != wanted:
+    # An empty mask may have 0 for any size, as in NumPy.
+    if any(found not in (0, size) for found, size in zip(mask.shape, wanted, strict=True)):
         raise IndexingError(
             f"wanted a boolean mask of shape {wanted} for dimensions {axis} to {axis + len(wanted) - 1} of an "
             f"array of shape {shape}, got {mask.shape}"

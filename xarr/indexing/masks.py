@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xarr import lax
-from xarr.functions._core import as_array, is_weak
+from xarr.functions._core import as_array, fresh, is_weak
 from xarr.indexing.arrays import Combine
 from xarr.indexing.items import Mask
 from xarr.indexing.layout import Layout, Token
@@ -43,6 +43,8 @@ def write_mask(array: Array, layout: Layout, mask: Mask, value: ArrayLike, combi
         new = combine(inner, new).astype(array.dtype)
     chosen = mask.array if mask.array is not None else as_array(mask.host)
     masked = [dim for group, index in rows if index is not None for dim in group]
+    if chosen.shape != tuple(inner.shape[dim] for dim in masked):
+        return fresh(array)  # an empty mask, which holds nowhere
     where = lax.broadcast_in_dim(chosen, inner.shape, masked)
     found = lax.select(where, new, inner)
     return written(array, layout.region, found)

@@ -8,7 +8,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.errors import TracedValueError
-from xarr.functions._core import as_array
+from xarr.functions.creation_functions import asarray
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle, to_host
@@ -55,7 +55,7 @@ def places_of(name: str, what: str, mask: Array, size: int | None) -> tuple[Arra
     """
     if size is None:
         host = looked_at(name, what, mask, "give size=, the largest number that is possible")
-        return as_array(np.flatnonzero(host)), None
+        return asarray(np.flatnonzero(host), copy=False), None
     (wanted,) = check_sizes(size, name="size")
     length = mask.shape[0]
     count = lax.reduce_sum(lax.convert_element_type(mask, INT64), (0,))

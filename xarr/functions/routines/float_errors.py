@@ -25,7 +25,8 @@ def _check(name: str, given: dict[str, Any]) -> None:
         if action not in _QUIET:
             raise InputError(
                 f"{name}: wanted 'ignore' or 'warn' for {kind}, got {action!r}: xarr computes without looking for "
-                "floating point errors; look at xarr.isfinite(x) where they matter"
+                "floating point errors; xarr.config.debug_nans and debug_overflow raise at the op that makes a NaN "
+                "or an infinity, and xarr.isfinite(x) finds them"
             )
 
 

@@ -166,7 +166,7 @@ class vectorize:
         places = [place for place in range(len(args)) if place not in self.excluded]
         names = [name for name in kwargs if name not in self.excluded]
 
-        def call(*values: Any) -> Any:
+        def fill_in(*values: Any) -> Any:
             whole, named = list(args), dict(kwargs)
             for place, value in zip(places, values, strict=False):
                 whole[place] = value
@@ -174,6 +174,7 @@ class vectorize:
             return self.pyfunc(*whole, **named)
 
         given = [*(args[place] for place in places), *(kwargs[name] for name in names)]
+        call = fill_in if kwargs or len(places) < len(args) else self.pyfunc
         found = self._of_scalars(call, given) if self._cores is None else self._of_slices(call, given)
         return self._typed(found)
 

@@ -185,11 +185,12 @@ def _by_constants(array: Array, widths: list[tuple[int, int]], given: Any) -> Ar
         return lax.pad(array, filler, [(*width, 0) for width in widths]) if any(map(any, widths)) else array
     values = _pairs("constant_values", given, len(array.shape))
     for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
-        for side, (count, value) in enumerate(zip(width, pair, strict=True)):
-            if count:
-                rows = [(0, 0, 0)] * len(array.shape)
-                rows[axis] = (count, 0, 0) if side == 0 else (0, count, 0)
-                array = lax.pad(array, _filler(value, array.dtype), rows)
+        if width != (0, 0):
+            left, right = (
+                lax.broadcast_in_dim(_filler(value, array.dtype), _with_size(array.shape, axis, count), ())
+                for value, count in zip(pair, width, strict=True)
+            )
+            array = _between(array, axis, left, right)
     return array
 
 

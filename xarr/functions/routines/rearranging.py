@@ -14,6 +14,7 @@ from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import as_array, broadcasted, fresh
+from xarr.functions.creation_functions import asarray
 from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, Host, looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
@@ -90,13 +91,14 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     where = _places("insert", obj, size)
     given = _as_dtype(values, array)
     if where.size == 1:
-        source = np.full(1, _checked("insert", int(where.reshape(-1)[0]), size, size + 1))
-        return _inserted_at_one(array, int(source[0]), given, place, where.ndim == 0)
+        index = _checked("insert", int(where.reshape(-1)[0]), size, size + 1)
+        return _inserted_at_one(array, index, given, place, where.ndim == 0)
     block = _fitted("insert", given, _with_size(array.shape, place, where.size))
-    source = _as_index_error(
-        "insert", lambda: np.insert(np.arange(size), where, size + np.arange(where.size))
-    )
-    return _picked(lax.concatenate([array, block], place), source, place)
+    try:
+        source = np.insert(np.arange(size), where, size + np.arange(where.size))
+    except IndexError as error:
+        raise IndexingError(f"insert: {error}") from None
+    return lax.take(lax.concatenate([array, block], place), asarray(source, copy=False), place)
 
 
 def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
@@ -131,14 +133,6 @@ def _checked(name: str, index: int, size: int, limit: int) -> int:
     if not -size <= index < limit:
         raise IndexingError(f"{name}: index {index} is out of bounds for {size} places")
     return index + size if index < 0 else index
-
-
-def _as_index_error(name: str, function: Any) -> Host:
-    try:
-        found: Host = function()
-    except IndexError as error:
-        raise IndexingError(f"{name}: {error}") from None
-    return found
 
 
 def _as_dtype(values: ArrayLike, array: Array) -> Array:
@@ -201,20 +195,6 @@ def _inserted_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> 
     return lax.take(lax.concatenate([block, array], axis), order, axis)
 
 
-def _picked(array: Array, source: Host, axis: int) -> Array:
-    """The slices at the known places `source`, as few slices where they are runs."""
-    ends = np.flatnonzero(np.diff(source) != 1) + 1
-    if len(ends) >= _MOST_SLICES:
-        return lax.take(array, source, axis)
-    if not len(source):
-        return lax.slice_in_dim(array, 0, 0, axis=axis)
-    parts = [
-        lax.slice_in_dim(array, int(source[start]), int(source[stop - 1]) + 1, axis=axis)
-        for start, stop in pairwise([0, *ends.tolist(), len(source)])
-    ]
-    return lax.concatenate(parts, axis)
-
-
 def delete(
     arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
@@ -234,6 +214,11 @@ def delete(
         traced = as_array(obj)
         if traced.dtype in INTEGER and (traced.size == 1 or unique):
             return _deleted_by_value(array, traced, place)
+    return fresh(_kept(array, _keeps(obj, size), place))
+
+
+def _keeps(obj: Any, size: int) -> Host:
+    """A mask of what `delete` leaves."""
     if not isinstance(obj, slice):
         instead = "give assume_unique_indices=True if all ints in obj differ, or obj as a static argument"
         obj = np.asarray(looked_at("delete", "the values of obj", obj, instead))
@@ -243,8 +228,26 @@ def delete(
             obj = obj.astype(INT64)
         if obj.dtype not in BOOL | INTEGER:
             raise IndexingError(f"delete: wanted ints, a slice or a mask as obj, got {obj.dtype}")
-    source = _as_index_error("delete", lambda: np.delete(np.arange(size), obj))
-    return fresh(_picked(array, source, place))
+    keeps = np.ones(size, bool)
+    try:
+        keeps[obj] = False
+    except IndexError as error:
+        raise IndexingError(f"delete: {error}") from None
+    return keeps
+
+
+def _kept(array: Array, keeps: Host, axis: int) -> Array:
+    """The slices where the mask holds, as few slices where they are runs."""
+    changes = np.flatnonzero(keeps[1:] != keeps[:-1]) + 1
+    if len(changes) > 2 * _MOST_SLICES:
+        return lax.take(array, asarray(np.flatnonzero(keeps), copy=False), axis)
+    ends = [0, *changes.tolist(), len(keeps)]
+    parts = [
+        lax.slice_in_dim(array, start, stop, axis=axis)
+        for start, stop in pairwise(ends)
+        if start < stop and keeps[start]
+    ]
+    return lax.concatenate(parts, axis) if parts else lax.slice_in_dim(array, 0, 0, axis=axis)
 
 
 def _deleted_by_value(array: Array, obj: Any, axis: int) -> Array:
