@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,7 @@ from xarr.functions import (
 )
 from xarr.functions._arguments import backend_of
 from xarr.indexing.at import At
+from xarr.indexing.dropped import warn_if_temporary
 from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
@@ -319,6 +321,7 @@ class Array(IndexingMethods):
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
         self._show(indexing.update(self, index, value))
+        warn_if_temporary(self, sys._getframe(1))
 
     @property
     def at(self) -> At:

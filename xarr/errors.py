@@ -103,7 +103,7 @@ class AmbiguousBroadcastWarning(BroadcastWarning):
 
 
 class DroppedUpdateWarning(UserWarning):
-    """The result of `x.at[…].set(…)` or the like was dropped by the statement that made it; x is as it was."""
+    """The result of `x.at[…].set(…)` was dropped by the statement that made it, or `x[i][j] = v` wrote to x[i] only."""
 
 
 class RecompilationWarning(UserWarning):
