@@ -88,7 +88,7 @@ def test_a_function_gets_the_keywords():
         ("wrap", {}),
         (with_value, {}),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", None) or str(value),
 )
 def test_padding_in_a_traced_function(mode, keywords):
     x = np.arange(12.0).reshape(3, 4)
