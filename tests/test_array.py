@@ -404,9 +404,13 @@ def test_every_ufunc_that_xarr_has_is_mapped() -> None:
     x = xarr.asarray(np.array([1, 2, 3], np.int8))
     for ufunc_name in UFUNCS:
         ufunc = getattr(np, ufunc_name)
-        found = ufunc(*[x] * ufunc.nin)
+        # Of (m,n),(n)->(m) the first operand is a matrix.
+        operands = (ufunc.signature or "").partition("->")[0].split("),(")
+        given = [xarr.stack([x] * 3) if "," in dims else x for dims in operands[: ufunc.nin]]
+        given += [x] * (ufunc.nin - len(given))
+        found = ufunc(*given)
         with np.errstate(all="ignore"):
-            wanted = ufunc(*[np.asarray(x)] * ufunc.nin)
+            wanted = ufunc(*map(np.asarray, given))
         for part in found if isinstance(found, tuple) else (found,):
             assert isinstance(part, xarr.Array), ufunc_name
         if not isinstance(wanted, tuple):
