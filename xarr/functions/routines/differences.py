@@ -14,8 +14,8 @@ from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise, statistical_functions as statistical
 from xarr.functions._arguments import converted, laid
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype
+from xarr.functions._searches import places_in
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._searches import places_in
 from xarr.functions.routines._values import is_known
 from xarr.functions.sorting_functions import argsort
 from xarr.functions.utility_functions import diff

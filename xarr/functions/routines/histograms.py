@@ -18,8 +18,8 @@ from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions import statistical_functions as statistical
 from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import as_array, common_dtype, promoted
+from xarr.functions._searches import places_in
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._searches import places_in
 from xarr.functions.routines._values import is_known, known
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lazy import Handle, evaluate, to_host
