@@ -88,6 +88,11 @@ def laid(array: Array, shape: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(array, shape, range(len(shape)) if array.shape else ())
 
 
+def with_size(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+    """`shape` with another size at `axis`, which is not negative."""
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
 def mask_for(name: str, x: Array, where: ArrayLike) -> Array | None:
     """The mask of a reduction in the shape of x; None if every element takes part."""
     if where is True or where is None:
