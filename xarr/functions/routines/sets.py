@@ -14,10 +14,12 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
+from xarr.errors import ShapeError
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array, promoted
 from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, counted, places_of, refuse_traced
+from xarr.functions.routines._values import is_known
 from xarr.functions.sorting_functions import sort
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
 
-_WHAT = "how many elements differ"
+_WHAT = "how many distinct elements there are"
 
 
 def unique(
@@ -71,11 +73,14 @@ def unique(
     if dim is not None and len(array.shape) > 1:
         values, extra = _unique_slices(array, dim, size, fill_value)
     else:
-        values, extra = _unique_elements(
-            array, any(wanted[:2]), flag("unique", "equal_nan", equal_nan), size, fill_value
+        values, extra = unique_elements(
+            "unique",
+            array,
+            size,
+            fill_value,
+            with_index=any(wanted[:2]),
+            equal_nan=flag("unique", "equal_nan", equal_nan),
         )
-        if any(wanted[:2]) and array.shape != extra[1].shape:
-            extra = (extra[0], lax.reshape(extra[1], array.shape), extra[2])
     chosen = tuple(part for part, is_wanted in zip(extra, wanted, strict=True) if is_wanted)
     return (values, *chosen) if chosen else values
 
@@ -83,26 +88,36 @@ def unique(
 Extra = tuple["Array", "Array", "Array"]
 
 
-def _unique_elements(
-    array: Array, with_index: bool, equal_nan: bool, size: int | None, fill_value: ArrayLike | None
+def unique_elements(
+    name: str,
+    array: Array,
+    size: int | None,
+    fill_value: ArrayLike | None,
+    *,
+    with_index: bool,
+    equal_nan: bool,
 ) -> tuple[Array, Extra]:
-    """Values, and index, inverse and counts, of which the first two are right `with_index` only."""
+    """Values, and index, inverse and counts, of which the first two are right `with_index` only.
+
+    That spares the places a sort.  `name` is the function that errors speak of.
+    """
     flat = ravel(array)
     order = own = lax.iota(INT64, flat.shape[0])
     ordered = sort(flat)
     if with_index:
         ordered, order = lax.sort((flat, own), 0, is_stable=True, num_keys=1)
     first = _first_of_equals(_differ(ordered, equal_nan), flat.shape[0])
-    return _chosen(ordered, first, order, size, fill_value)
+    values, (index, inverse, counts) = _chosen(name, ordered, first, order, size, fill_value)
+    return values, (index, lax.reshape(inverse, array.shape), counts)
 
 
 def _chosen(
-    ordered: Array, first: Array, order: Array, size: int | None, fill_value: ArrayLike | None
+    name: str, ordered: Array, first: Array, order: Array, size: int | None, fill_value: ArrayLike | None
 ) -> tuple[Array, Extra]:
     """What `unique` returns for slices in order, of which each `first` is to be kept."""
     length = first.shape[0]
     # One more place than wanted, where the last of these ends.
-    ends, count = places_of("unique", _WHAT, first, size if size is None else size + 1)
+    ends, count = places_of(name, _WHAT, first, size if size is None else size + 1)
     places = ends if size is None else lax.slice_in_dim(ends, 0, size)
     values = _taken(ordered, places, count, fill_value)
     number = lax.sub(lax.cumsum(lax.convert_element_type(first, INT64)), 1) if length else order
@@ -129,7 +144,10 @@ def _taken(array: Array, places: Array, count: Array | None, fill_value: ArrayLi
 
 
 def _filler(array: Array, fill_value: ArrayLike) -> Array:
-    return converted(lax.reshape(as_array(fill_value), ()), array.dtype)
+    filler = as_array(fill_value)
+    if filler.shape:
+        raise ShapeError(f"wanted a scalar for fill_value, got shape {filler.shape}")
+    return converted(filler, array.dtype)
 
 
 def _counts(places: Array, count: Array | None, length: int) -> Array:
@@ -199,7 +217,7 @@ def _unique_slices(
             differ = lax.bitwise_or(differ, _differ(key, equal_nan=False))
         first = _first_of_equals(differ, rows)
         ordered = lax.take(turned, order, 0) if rows else turned
-        values, (index, inverse, counts) = _chosen(ordered, first, order, size, fill_value)
+        values, (index, inverse, counts) = _chosen("unique", ordered, first, order, size, fill_value)
     return lax.transpose(values, [*range(1, axis + 1), 0, *range(axis + 1, rank)]), (index, inverse, counts)
 
 
@@ -275,7 +293,7 @@ def intersect1d(
     one, other = _vectors("intersect1d", ar1, ar2)
     with_indices = flag("intersect1d", "return_indices", return_indices)
     is_unique = flag("intersect1d", "assume_unique", assume_unique)
-    if size is None and not with_indices and not _is_traced(one, other):
+    if size is None and not with_indices and is_known(one, other):
         ordered = sort(concatenate([one, other] if is_unique else [unique(one), unique(other)]))
         equal = lax.bitwise_not(_differ(ordered, equal_nan=False))
         return lax.take(ordered, places_of("intersect1d", _WHAT, equal, None)[0], 0)
@@ -296,10 +314,6 @@ def intersect1d(
     in_first = lax.take(both.places, lax.take(lax.cummax(starts), places, 0), 0)
     in_second = lax.sub(lax.take(both.places, places, 0), one.shape[0])
     return values, in_first, in_second
-
-
-def _is_traced(*arrays: Array) -> bool:
-    return any(array._node.traced for array in arrays)
 
 
 def _nothing(like: Array, size: int | None, fill_value: ArrayLike | None, with_indices: bool) -> Any:
@@ -328,7 +342,7 @@ def setdiff1d(
         found: Array = _nothing(one, size, fill_value, False)
         return found
     is_unique = flag("setdiff1d", "assume_unique", assume_unique)
-    if size is None and not is_unique and one.dtype == other.dtype and not _is_traced(one, other):
+    if size is None and not is_unique and one.dtype == other.dtype and is_known(one, other):
         return _difference(unique(one), unique(other))
     both = _both(one, other)
     if is_unique:
@@ -382,7 +396,7 @@ def setxor1d(
     if not one.shape[0] + other.shape[0]:
         found: Array = _nothing(promoted("setxor1d", one, other)[0], size, fill_value, False)
         return found
-    if size is None and not _is_traced(one, other):
+    if size is None and is_known(one, other):
         values = sort(concatenate([one, other] if is_unique else [unique(one), unique(other)]))
         ends = lax.full((1,), True, np.bool_)
         differ = lax.concatenate([ends, _differ(values, equal_nan=False), ends], 0)
