@@ -46,6 +46,7 @@ def cov(
 
     bias, ddof: divided is by n - ddof, which is n - 1 by default and n with `bias`.
     fweights, aweights: how often each observation was made, and how much it counts; n is the sum of the former.
+        They are computed now, to be looked at.
 
     At least float64, or `dtype`; a scalar for one variable.  Raises ShapeError for more than 2 dimensions or weights
     of another length, ValueRangeError for negative weights, which in a traced function go unseen, or a fractional

@@ -150,7 +150,8 @@ def _end(name: str, values: ArrayLike | None, dtype: DType) -> Array | None:
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int = 1) -> Any:
     """The derivative of samples along `axis`, all dimensions for None: central differences, one-sided at the ends.
 
-    varargs: the spacing, 1 by default: a number for all axes, or for each axis a number or the coordinates.
+    varargs: the spacing, 1 by default: a number for all axes, or for each axis a number or the coordinates, which
+        are computed now (not in a traced function), as equal distances take another formula.
     edge_order: 1 or 2, that of the differences at the ends.
 
     One Array for one axis, else a tuple of them, in f's type, in float64 for integers.  Raises ShapeError for fewer

@@ -109,8 +109,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
     """The int64 number of the bin that each element lies in, 0 before the first edge.
 
     bins: edges, a vector in increasing or decreasing order.  right: whether bins hold their right edge, not their
-    left one.  Raises DTypeError for complex x, ShapeError, ValueRangeError for edges that are not in order, which
-    in a traced function go unseen.  Source: NumPy, `digitize`.
+    left one.  Raises DTypeError for complex x, ShapeError, ValueRangeError for edges that are not in order: they are
+    computed now, and in a traced function go unseen.  Source: NumPy, `digitize`.
     """
     values, edges = as_array(x), as_array(bins)
     for array in (values, edges):

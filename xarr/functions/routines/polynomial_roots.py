@@ -28,7 +28,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     """The coefficients of the polynomial with these roots, or with the eigenvalues of a square matrix as roots.
 
     The highest power, whose coefficient is 1, comes first.  Complex roots that are conjugates in pairs give real
-    coefficients; in a traced function, which has no values yet, complex ones.  Raises ShapeError.
+    coefficients, for which the roots are computed now; in a traced function, which has no values yet, complex ones.
+    Raises ShapeError.
     Source: NumPy, `poly`.
     """
     given = as_array(seq_of_zeros)
@@ -120,9 +121,9 @@ def polyfit(
 
     y: shape (n,), or (n, k) for k fits at once.  w: weights of the distances.  rcond: singular values of the scaled
         powers of x less than this share of the greatest count as 0; by default n machine epsilons.
-    full: (coefficients, sums of squared distances, rank, singular values, rcond) instead; the second is empty for a
-        lower rank or no more than deg + 1 points, except that a traced function, which does not know the rank, has
-        it then too.
+    full: (coefficients, sums of squared distances, rank, singular values, rcond) instead; the rank is computed now,
+        and the second is empty for a lower rank or no more than deg + 1 points, except that a traced function, which
+        does not know the rank, has it then too.
     cov: (coefficients, their covariances) instead, "unscaled" for weights that are inverse standard deviations.
 
     Nothing warns of a low rank.  Raises ShapeError, ValueRangeError for a negative degree, or cov of too few points,
