@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
-from xarr.dtypes import BOOL
+from xarr.dtypes import BOOL, COMPLEX
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
 from xarr.host import scalar
@@ -73,6 +73,11 @@ def filled(shape: tuple[int, ...], value: complex, dtype: DType, backend: Abstra
 def converted(array: Array, dtype: DType) -> Array:
     """`array` with elements of `dtype`; itself if it has them."""
     return array if array.dtype == dtype else lax.convert_element_type(array, dtype)
+
+
+def conjugated(array: Array) -> Array:
+    """The complex conjugates; an array of real numbers itself."""
+    return lax.conj(array) if array.dtype in COMPLEX else array
 
 
 def truth(value: ArrayLike) -> Array:
