@@ -8,6 +8,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT
+from xarr.functions import _constants as constants
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -31,7 +32,7 @@ def places_in_lines(table: Array, values: Array, right: bool = False) -> Array:
     if not count or not values.size:
         return found
     flat = lax.reshape(table, (lines * count,))
-    start = lax.mul(lax.broadcasted_iota(np.int64, values.shape, 1), count) if lines > 1 else None
+    start = lax.mul(constants.broadcasted_iota(np.int64, values.shape, 1), count) if lines > 1 else None
     for step in [1 << bit for bit in reversed(range(count.bit_length()))]:
         # The last element stands for those behind it, which are not there.
         place = lax.min(lax.add(found, step - 1), lax.full_like(found, count - 1))

@@ -9,13 +9,14 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, ValueRangeError
+from xarr.functions import _constants as constants
 from xarr.functions._arguments import refuse_out, truth
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions._searches import places_in
 from xarr.ir.source import here
-from xarr.lax.core import ArrayLike, flag, host_node, integer
+from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import to_host, unowned, wrap
+from xarr.lazy import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def nonzero(
             f"nonzero(x, size=n) gives n places, and xarr.where(x, y, z) chooses element by element{place}"
         )
     found = np.nonzero(to_host(mask))
-    return tuple([wrap(unowned(host_node(each, mask._backend)), mask._backend) for each in found])
+    return tuple([constants.of_host(each, mask._backend) for each in found])
 
 
 def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple[Array, ...]:
@@ -78,14 +79,14 @@ def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple
     beyond = lax.full_like(order, size)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     places = lax.scatter(
-        lax.full((size,), 0, np.int64),
+        constants.full((size,), 0, np.int64),
         lax.select(flat, order, beyond),
-        lax.iota(np.int64, mask.size),
+        constants.iota(np.int64, mask.size),
         numbers,
         index_vector_dim=1,
     )
     total = lax.reduce_sum(lax.convert_element_type(flat, np.int64), (0,))
-    is_there = lax.lt(lax.iota(np.int64, size), lax.broadcast_in_dim(total, (size,), ()))
+    is_there = lax.lt(constants.iota(np.int64, size), lax.broadcast_in_dim(total, (size,), ()))
     fillers = _fillers(fill_value, mask.ndim)
     found = []
     step = mask.size
@@ -124,7 +125,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
     array = as_array(a)
     if not array.shape:
         row = flatnonzero(array, size=size, fill_value=fill_value)
-        return lax.full((row.size, 0), 0, np.int64)
+        return constants.full((row.size, 0), 0, np.int64)
     columns = nonzero(array, size=size, fill_value=fill_value)
     return lax.concatenate([lax.expand_dims(column, (1,)) for column in columns], 1)
 
