@@ -122,11 +122,12 @@ def test_refusals():
         lambda x: xarr.setdiff1d(x, x),
         lambda x: xarr.searchsorted(x, x),
         lambda x: xarr.flatnonzero(x, size=2),
+        lambda x: xarr.quantile(x, 0.3),
         lambda x: xarr.histogram(x, 2)[0],
         lambda x: xarr.histogram(x, 2)[1],
         lambda x: xarr.sort(xarr.abs(xarr.roots(x))),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_arrays_of_another_backend_stay_there(function):
     x = xarr.asarray([1.0, 2.0, 4.0], device="reference")
