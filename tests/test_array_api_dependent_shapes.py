@@ -81,7 +81,9 @@ def test_repeat_to_a_total_length_is_jaxs(repeats: Any, total: int, axis: int) -
 @pytest.mark.parametrize("name", ["unique_all", "unique_counts", "unique_inverse", "unique_values"])
 def test_a_traced_array_without_a_size_is_refused_with_the_line(name: str) -> None:
     function = getattr(xarr, name)
-    with pytest.raises(TracedValueError, match=rf"{name}: how many distinct elements .*give size=") as caught:
+    with pytest.raises(
+        TracedValueError, match=rf"{name}: .*how many distinct elements .*give size="
+    ) as caught:
         xarr.jit(lambda x: function(x)[0])(xarr.zeros(3))
     assert "test_array_api_dependent_shapes.py" in str(caught.value)
 

@@ -109,3 +109,28 @@ def test_refusals():
         xarr.unique([1, 2], axis=1)
     with pytest.raises(ShapeError, match="size"):
         xarr.unique([1, 2], size=-1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        xarr.unique,
+        lambda x: xarr.unique(xarr.reshape(x, (3, 1)), axis=0),
+        lambda x: xarr.unique(x, size=2),
+        lambda x: xarr.unique_all(x).counts,
+        lambda x: xarr.union1d(x, x),
+        lambda x: xarr.setdiff1d(x, x),
+        lambda x: xarr.searchsorted(x, x),
+        lambda x: xarr.flatnonzero(x, size=2),
+        lambda x: xarr.quantile(x, 0.3),
+        lambda x: xarr.histogram(x, 2)[0],
+        lambda x: xarr.histogram(x, 2)[1],
+        lambda x: xarr.sort(xarr.abs(xarr.roots(x))),
+    ],
+    ids=range(12),
+)
+def test_arrays_of_another_backend_stay_there(function):
+    x = xarr.asarray([1.0, 2.0, 4.0], device="reference")
+    found = function(x)
+    assert found.backend == "reference"
+    np.testing.assert_allclose(np.asarray(found), np.asarray(function(x.to("numpy"))), rtol=1e-12)

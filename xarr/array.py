@@ -426,9 +426,9 @@ class Array(IndexingMethods):
         """The last two dimensions exchanged."""
         return manipulation.matrix_transpose(self)
 
-    def reshape(self, *shape: Any, order: str = "C") -> Array:
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
         """The elements under another shape; one size may be -1."""
-        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
     def transpose(self, *axes: Any) -> Array:
         """The dimensions in the order `axes`, reversed by default."""

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import Device, backend_of, converted, filled, refuse_out
+from xarr.functions._arguments import Device, backend_of, conjugated, converted, filled, refuse_out
 from xarr.functions._core import as_array
 from xarr.functions.manipulation_functions import roll
 from xarr.lax.core import ArrayLike, integer, integers
@@ -291,7 +291,7 @@ def hfft(
     Source: NumPy and Array API, `fft.hfft`.
     """
     _operand("hfft", a, out, norm)
-    return _to_real("hfft", _conjugate(as_array(a)), _one(n, axis), _SWAPPED[norm], out)
+    return _to_real("hfft", conjugated(as_array(a)), _one(n, axis), _SWAPPED[norm], out)
 
 
 def ihfft(
@@ -302,11 +302,7 @@ def ihfft(
     Raises DTypeError for complex numbers.  Source: NumPy and Array API, `fft.ihfft`.
     """
     array = _operand("ihfft", a, out, norm)
-    return _conjugate(_from_real("ihfft", array, _one(n, axis), _SWAPPED[norm], out))
-
-
-def _conjugate(array: Array) -> Array:
-    return lax.conj(array) if array.dtype in COMPLEX else array
+    return conjugated(_from_real("ihfft", array, _one(n, axis), _SWAPPED[norm], out))
 
 
 # --- of several dimensions ------------------------------------------------------------------------

@@ -8,7 +8,7 @@ refused with what to write instead, and never computed behind the user's back by
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
@@ -65,9 +65,12 @@ def function(called: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -
     return own(*args, **kwargs)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _counterpart(called: Callable[..., Any]) -> Callable[..., Any] | None:
-    """xarr's function for one of NumPy's; of others, which may have the same names, None."""
+    """xarr's function for one of NumPy's; of others, which may have the same names, None.
+
+    The cache is bounded, since it keeps what it was asked about, as ufuncs of `np.frompyfunc`.
+    """
     module = getattr(called, "__module__", None) or "numpy"
     name = getattr(called, "__name__", "")
     if isinstance(called, np.ufunc):

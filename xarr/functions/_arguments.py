@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
-from xarr.dtypes import BOOL
+from xarr.dtypes import BOOL, COMPLEX
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
 from xarr.host import scalar
@@ -75,6 +75,11 @@ def converted(array: Array, dtype: DType) -> Array:
     return array if array.dtype == dtype else lax.convert_element_type(array, dtype)
 
 
+def conjugated(array: Array) -> Array:
+    """The complex conjugates; an array of real numbers itself."""
+    return lax.conj(array) if array.dtype in COMPLEX else array
+
+
 def truth(value: ArrayLike) -> Array:
     """Bools: whether each element differs from 0.  NaN does."""
     array = as_array(value)
@@ -86,6 +91,11 @@ def laid(array: Array, shape: tuple[int, ...]) -> Array:
     if array.shape == shape:
         return array
     return lax.broadcast_in_dim(array, shape, range(len(shape)) if array.shape else ())
+
+
+def with_size(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+    """`shape` with another size at `axis`, which is not negative."""
+    return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 def mask_for(name: str, x: Array, where: ArrayLike) -> Array | None:

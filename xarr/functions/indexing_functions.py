@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 from xarr import lax
 from xarr.dtypes import BOOL
 from xarr.errors import ShapeError
-from xarr.functions._arguments import refuse_out, truth
+from xarr.functions._arguments import laid, refuse_out, truth, with_size
 from xarr.functions._core import aligned, as_array, broadcasted, promoted
 from xarr.functions.searching_functions import nonzero
 from xarr.indexing import taken
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import places_of
-from xarr.lax.core import ArrayLike, broadcast_node
+from xarr.lax.core import ArrayLike
 from xarr.lax.indexing import GatherDimensionNumbers, default_fill
-from xarr.lazy import wrap
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -158,13 +157,3 @@ def spread(name: str, array: Array, indices: Array, dim: int) -> Ints:
     """The shape to which array and indices broadcast, with size 1 at `dim`."""
     shapes = (with_size(array.shape, dim, 1), with_size(indices.shape, dim, 1))
     return aligned(name, shapes, (array.dtype, indices.dtype)).result
-
-
-def with_size(shape: Ints, dim: int, size: int) -> Ints:
-    """`shape` with another size at `dim`."""
-    return (*shape[:dim], size, *shape[dim + 1 :])
-
-
-def laid(array: Array, shape: Ints) -> Array:
-    """The array spread to a shape of its rank."""
-    return wrap(broadcast_node(array._node, shape, tuple(range(len(shape)))), array._backend)

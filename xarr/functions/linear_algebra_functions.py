@@ -14,10 +14,10 @@ import numpy as np
 
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
+from xarr.dtypes import BOOL, FLOAT, PREDICATE
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import converted, refuse_out
+from xarr.functions._arguments import conjugated, converted, refuse_out
 from xarr.functions._core import aligned, promoted
 from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axes, normalize_axis
@@ -39,10 +39,6 @@ def product(a: Array, b: Array, contracting: Contraction, batch: Contraction = (
         return converted(counts, PREDICATE)
     wide = np.dtype(np.float32) if dtype in FLOAT and dtype.itemsize < 4 else dtype
     return converted(lax.dot_general(a, b, (contracting, batch), preferred_element_type=wide), dtype)
-
-
-def _conjugate(x: Array) -> Array:
-    return lax.conj(x) if x.dtype in COMPLEX else x
 
 
 def _scaled(a: Array, b: Array) -> Array:
@@ -227,7 +223,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
             f"vecdot: wanted as many elements along axis {axis}, got {a.shape[-1]} and {b.shape[-1]}"
         )
     batch = aligned("vecdot", (a.shape[:-1], b.shape[:-1]), (a.dtype, b.dtype)).result
-    a, b = _with_batch(_conjugate(a), batch, 1), _with_batch(b, batch, 1)
+    a, b = _with_batch(conjugated(a), batch, 1), _with_batch(b, batch, 1)
     own = tuple(range(len(batch)))
     return product(a, b, ((len(batch),), (len(batch),)), (own, own))
 
@@ -246,7 +242,7 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
     x, y = (_flat(array) for array in promoted("vdot", a, b))
     if x.shape != y.shape:
         raise ShapeError(f"vdot: wanted as many elements in a as in b, got {x.shape[0]} and {y.shape[0]}")
-    return product(_conjugate(x), y, ((0,), (0,)))
+    return product(conjugated(x), y, ((0,), (0,)))
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xarr import lax
-from xarr.dtypes import BOOL, COMPLEX
+from xarr.dtypes import BOOL
 from xarr.errors import DTypeError, ShapeError
-from xarr.functions._arguments import refuse_out
+from xarr.functions._arguments import conjugated, refuse_out
 from xarr.functions._core import broadcasted, promoted
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.lax.core import ArrayLike, integer
@@ -98,5 +98,5 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /, out: None = None) -> Array:
     a, b = promoted("vecmat", x1, x2)
     if not a.ndim or b.ndim < 2:
         raise ShapeError(f"vecmat: wanted x1 (…, m) and x2 (…, m, n), got {a.shape} and {b.shape}")
-    a = lax.conj(a) if a.dtype in COMPLEX else a
+    a = conjugated(a)
     return lax.squeeze(matmul(lax.expand_dims(a, (a.ndim - 1,)), b), (max(a.ndim + 1, b.ndim) - 2,))

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import COMPLEX, FLOAT, INTEGER
+from xarr.dtypes import INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, ValueRangeError
+from xarr.functions import _constants as constants
 from xarr.functions._arguments import refuse_out, truth
 from xarr.functions._core import as_array, broadcasted, promoted
+from xarr.functions._searches import places_in
 from xarr.ir.source import here
-from xarr.lax.core import ArrayLike, flag, host_node, integer
+from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import to_host, unowned, wrap
+from xarr.lazy import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def nonzero(
             f"nonzero(x, size=n) gives n places, and xarr.where(x, y, z) chooses element by element{place}"
         )
     found = np.nonzero(to_host(mask))
-    return tuple([wrap(unowned(host_node(each, mask._backend)), mask._backend) for each in found])
+    return tuple([constants.of_host(each, mask._backend) for each in found])
 
 
 def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple[Array, ...]:
@@ -77,14 +79,14 @@ def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple
     beyond = lax.full_like(order, size)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     places = lax.scatter(
-        lax.full((size,), 0, np.int64),
+        constants.full((size,), 0, np.int64),
         lax.select(flat, order, beyond),
-        lax.iota(np.int64, mask.size),
+        constants.iota(np.int64, mask.size),
         numbers,
         index_vector_dim=1,
     )
     total = lax.reduce_sum(lax.convert_element_type(flat, np.int64), (0,))
-    is_there = lax.lt(lax.iota(np.int64, size), lax.broadcast_in_dim(total, (size,), ()))
+    is_there = lax.lt(constants.iota(np.int64, size), lax.broadcast_in_dim(total, (size,), ()))
     fillers = _fillers(fill_value, mask.ndim)
     found = []
     step = mask.size
@@ -123,7 +125,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
     array = as_array(a)
     if not array.shape:
         row = flatnonzero(array, size=size, fill_value=fill_value)
-        return lax.full((row.size, 0), 0, np.int64)
+        return constants.full((row.size, 0), 0, np.int64)
     columns = nonzero(array, size=size, fill_value=fill_value)
     return lax.concatenate([lax.expand_dims(column, (1,)) for column in columns], 1)
 
@@ -179,7 +181,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
         refuse_dynamic("searchsorted", array, "a static array")
     if sorter is not None:
         within = lax.take(within, _sorter(sorter, within.shape), 0) if within.size else within
-    return _bisected(within, wanted, side == "left")
+    return places_in(within, wanted, right=side == "right")
 
 
 def _sorter(sorter: ArrayLike, shape: tuple[int, ...]) -> Array:
@@ -189,32 +191,3 @@ def _sorter(sorter: ArrayLike, shape: tuple[int, ...]) -> Array:
     if order.shape != shape:
         raise ShapeError(f"searchsorted: wanted a sorter of shape {shape}, that of a, got {order.shape}")
     return order
-
-
-def _bisected(within: Array, wanted: Array, left: bool) -> Array:
-    """Halve the range of each element, as often as the longest range can be halved."""
-    size = within.shape[0]
-    low = lax.full_like(wanted, 0, np.int64)
-    high = lax.full_like(wanted, size, np.int64)
-    for _ in range(size.bit_length()):
-        middle = lax.shift_right_logical(lax.add(low, high), 1)
-        there = lax.take(within, middle, 0)  # of an empty range at the end the last, which is not used
-        goes_on = lax.bitwise_and(_precedes(there, wanted, not left), lax.lt(low, high))
-        low = lax.select(goes_on, lax.add(middle, 1), low)
-        high = lax.select(goes_on, high, middle)
-    return low
-
-
-def _precedes(x: Array, y: Array, or_equals: bool) -> Array:
-    """x < y, or x <= y, in the order of `sort`: NaN last, complex numbers part by part."""
-    if x.dtype in COMPLEX:
-        first, second = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
-        equal = lax.bitwise_not(lax.bitwise_or(_precedes(*first, False), _precedes(*first[::-1], False)))
-        later = lax.bitwise_and(equal, _precedes(*second, or_equals))
-        return lax.bitwise_or(_precedes(*first, False), later)
-    if x.dtype not in FLOAT:
-        return lax.le(x, y) if or_equals else lax.lt(x, y)
-    y_is_nan = lax.ne(y, y)
-    if or_equals:
-        return lax.bitwise_or(lax.le(x, y), y_is_nan)
-    return lax.bitwise_or(lax.lt(x, y), lax.bitwise_and(y_is_nan, lax.eq(x, x)))

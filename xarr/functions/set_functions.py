@@ -12,23 +12,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from xarr import lax
 from xarr.dtypes import PREDICATE
-from xarr.errors import ShapeError, TracedValueError, ValueRangeError
-from xarr.functions._arguments import converted, filled, laid
+from xarr.errors import ValueRangeError
+from xarr.functions._arguments import filled
 from xarr.functions._core import as_array, promoted
-from xarr.functions.searching_functions import nonzero, searchsorted
-from xarr.ir.source import here
+from xarr.functions.routines.sets import unique_elements
+from xarr.functions.searching_functions import searchsorted
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
     from xarr.array import Array
-
-_PLACE = np.dtype(np.int64)
 
 
 class UniqueAll(NamedTuple):
@@ -54,84 +50,15 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-class _Groups:
-    """The elements of an array in order, and where each group of equal ones starts.
-
-    There is one start more than places for groups, that of what follows the last one; starts without a group
-    are the number of elements.
-    """
-
-    def __init__(self, name: str, x: ArrayLike, size: int | None) -> None:
-        array = as_array(x)
-        refuse_dynamic(name, array, "lax.sort")
-        self.name, self.shape, self.count = name, array.shape, array.size
-        places = lax.iota(_PLACE, array.size)
-        flat = lax.reshape(array, (array.size,))
-        self.ordered, self.order = lax.sort((flat, places), 0, is_stable=True, num_keys=1)
-        self.is_first = _differs_from_previous(self.ordered)
-        self.starts, self.is_padded = _places_of(name, self.is_first, size), size is not None
-        self.size = self.starts.shape[0] - 1
-
-    def _at_starts(self, ordered: Array) -> Array:
-        """The elements that stand first in each group; the smallest where there is no group."""
-        if not self.count:
-            return filled((self.size,), 0, ordered.dtype, ordered._backend)
-        starts = lax.slice_in_dim(self.starts, 0, self.size)
-        zeros = filled(starts.shape, 0, _PLACE, None)
-        return lax.take(ordered, lax.select(self._is_used(starts), starts, zeros), 0)
-
-    def _is_used(self, starts: Array) -> Array:
-        return lax.lt(starts, filled(starts.shape, self.count, _PLACE, None))
-
-    def values(self, fill_value: ArrayLike | None) -> Array:
-        found = self._at_starts(self.ordered)
-        if fill_value is None or not self.is_padded:
-            return found
-        (fill,) = promoted(self.name, fill_value, dtype=found.dtype)
-        if fill.shape:
-            raise ShapeError(f"{self.name}: wanted a scalar for fill_value, got shape {fill.shape}")
-        return lax.select(
-            self._is_used(lax.slice_in_dim(self.starts, 0, self.size)), found, laid(fill, found.shape)
-        )
-
-    def indices(self) -> Array:
-        return self._at_starts(self.order)
-
-    def inverse(self) -> Array:
-        """The number of each element's group, put back into the order of the array."""
-        group = lax.sub(lax.cumsum(converted(self.is_first, _PLACE)), 1)
-        _, found = lax.sort((self.order, group), 0, is_stable=True, num_keys=1)
-        return lax.reshape(found, self.shape)
-
-    def counts(self) -> Array:
-        after = lax.slice_in_dim(self.starts, 1, None)
-        return lax.sub(after, lax.slice_in_dim(self.starts, 0, self.size))
-
-
-def _places_of(name: str, mask: Array, size: int | None) -> Array:
-    """Where the elements of a vector hold, or the first `size` and one more; then its length for the others."""
-    end = mask.shape[0]
-    if size is not None:
-        wanted = check_sizes(integer(name, "size", size), name="size")[0] + 1
-        (found,) = nonzero(mask, size=wanted, fill_value=end)
-        return found
-    if mask._node.traced:
-        place = f"\nIt was asked for at {asked}" if (asked := here()) else ""
-        raise TracedValueError(
-            f"{name}: how many distinct elements there are depends on values, which a traced function does not "
-            f"have yet; give size=, e.g. xarr.{name}(x, size=10), which fills or cuts to that many{place}"
-        )
-    (found,) = nonzero(mask)
-    return lax.pad(found, filled((), end, _PLACE, None), [(0, 1, 0)])
-
-
-def _differs_from_previous(ordered: Array) -> Array:
-    """Whether each element differs from the one before it; the first one does."""
-    (count,) = ordered.shape
-    if not count:
-        return filled((0,), False, PREDICATE, ordered._backend)
-    changes = lax.ne(lax.slice_in_dim(ordered, 1, None), lax.slice_in_dim(ordered, 0, count - 1))
-    return lax.pad(changes, filled((), True, PREDICATE, None), [(1, 0, 0)])
+def _distinct(
+    name: str, x: ArrayLike, size: int | None, fill_value: ArrayLike | None, with_index: bool = True
+) -> UniqueAll:
+    """All that is to be known; indices and inverse_indices are right `with_index` only."""
+    array = as_array(x)
+    refuse_dynamic(name, array, "lax.sort")
+    wanted = None if size is None else check_sizes(integer(name, "size", size), name="size")[0]
+    values, extra = unique_elements(name, array, wanted, fill_value, with_index=with_index, equal_nan=False)
+    return UniqueAll(values, *extra)
 
 
 def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
@@ -144,29 +71,28 @@ def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike |
     `values` are int64.  Raises TracedValueError in a traced function without `size`.
     Source: Array API, `unique_all`.
     """
-    groups = _Groups("unique_all", x, size)
-    return UniqueAll(groups.values(fill_value), groups.indices(), groups.inverse(), groups.counts())
+    return _distinct("unique_all", x, size, fill_value)
 
 
 def unique_counts(
     x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
     """The distinct elements of `x` in order, and how often each occurs.  Otherwise as `unique_all`."""
-    groups = _Groups("unique_counts", x, size)
-    return UniqueCounts(groups.values(fill_value), groups.counts())
+    found = _distinct("unique_counts", x, size, fill_value, with_index=False)
+    return UniqueCounts(found.values, found.counts)
 
 
 def unique_inverse(
     x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
     """The distinct elements of `x` in order, and which of them each element is.  Otherwise as `unique_all`."""
-    groups = _Groups("unique_inverse", x, size)
-    return UniqueInverse(groups.values(fill_value), groups.inverse())
+    found = _distinct("unique_inverse", x, size, fill_value)
+    return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of `x` in order.  Otherwise as `unique_all`."""
-    return _Groups("unique_values", x, size).values(fill_value)
+    return _distinct("unique_values", x, size, fill_value, with_index=False).values
 
 
 def isin(

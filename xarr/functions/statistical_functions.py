@@ -28,6 +28,7 @@ from xarr.functions._arguments import (
     masked,
     refuse_out,
     truth,
+    with_size,
 )
 from xarr.functions._core import DType, as_array
 from xarr.lax.core import ArrayLike, flag, integer
@@ -190,7 +191,7 @@ def _cumulative(
     if not include_initial:
         return found
     (dim,) = _axes(found, 0 if axis is None else axis)
-    shape = (*found.shape[:dim], 1, *found.shape[dim + 1 :])
+    shape = with_size(found.shape, dim, 1)
     start = laid(filled((), _TOTALS[kind, False][2], found.dtype, found._backend), shape)
     return lax.concatenate([start, found], dim)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
 from xarr.errors import InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled
+from xarr.functions._arguments import converted, filled, with_size
 from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.statistical_functions import all as all_of
 from xarr.lax.core import ArrayLike, flag, integer
@@ -118,10 +118,10 @@ def _extended(array: Array, prepend: ArrayLike | None, append: ArrayLike | None,
     parts = promoted("diff", *(part for part in given if part is not None))
     if len(parts) == 1:
         return array
-    one = (*array.shape[:axis], 1, *array.shape[axis + 1 :])
+    one = with_size(array.shape, axis, 1)
     laid_out = [part if part.shape else lax.broadcast_in_dim(part, one, ()) for part in parts]
     for part in laid_out:
-        if (*part.shape[:axis], 1, *part.shape[axis + 1 :]) != one:
+        if with_size(part.shape, axis, 1) != one:
             raise ShapeError(
                 f"diff: wanted prepend and append that differ from shape {array.shape} along axis {axis} alone, "
                 f"got {part.shape}"

@@ -18,7 +18,7 @@ from xarr.lax.core import ArrayLike, broadcast_node, integer, operands
 from xarr.lax.dynamic_sizes import with_sizes_of
 from xarr.lax.elementwise import convert_element_type
 from xarr.lax.movement import broadcast_in_dim
-from xarr.lazy import wrap
+from xarr.lazy import Handle, wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def full_like(
     element = node.dtype if dtype is None else canonical(dtype)
     sizes = node.shape if shape is None else check_sizes(shape)
     found = _on(full(sizes, fill_value, element), backend)
+    if backend is None and isinstance(x, Handle) and not isinstance(fill_value, Handle):
+        found = wrap(found._node, None)  # as x, it goes with arrays of any backend
     return with_sizes_of(found, x) if shape is None else found
 
 

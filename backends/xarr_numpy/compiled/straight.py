@@ -23,7 +23,8 @@ Slot = tuple[Literal["argument", "output", "constant", "memory"], int]
 
 #: Bytes of the buffers in between and of constants, at most.
 MOST_BYTES: Final = 2**20
-#: Bytes to a multiple of which buffers in between are aligned.
+#: Buffers in between start at multiples of so many bytes from the start of their block, whose own alignment is
+#: that of `malloc`, 16 bytes; kernels rely on no more than an element's.
 ALIGNMENT: Final = 64
 #: Elements that are computed at most while Python's lock is held.
 SOON: Final = workers.WORTH_A_THREAD // 16

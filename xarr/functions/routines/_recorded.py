@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 REFUSALS: Final = (TracedValueError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
 
 
-def is_traced(arrays: Sequence[Array]) -> bool:
-    """Whether one of them stands for, or depends on, an argument of a traced function."""
-    return any(array._node.traced for array in arrays)
-
-
 def results_as_arrays(result: Any) -> Any:
     """What a function returned as an Array, or as a tuple of Arrays."""
     return tuple(asarray(one) for one in result) if isinstance(result, tuple) else asarray(result)

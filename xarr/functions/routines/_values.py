@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def is_known(*arrays: Array) -> bool:
-    """Whether the values can be looked at: none of the arrays depends on an argument of a traced function."""
+    """Whether the values can be looked at: none of the arrays depends on an argument of a traced function.
+
+    To look at them may still mean to compute them, which the docstring of a public function has to say.
+    """
     return not any(array._node.traced for array in arrays)
 
 

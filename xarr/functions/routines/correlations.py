@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, default_float, promote
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, truth
+from xarr.functions._arguments import conjugated, converted, truth
 from xarr.functions._core import DType, as_array, promoted
 from xarr.functions.creation_functions import diag
 from xarr.functions.elementwise_functions import clip, isfinite
@@ -46,6 +46,7 @@ def cov(
 
     bias, ddof: divided is by n - ddof, which is n - 1 by default and n with `bias`.
     fweights, aweights: how often each observation was made, and how much it counts; n is the sum of the former.
+        They are computed now, to be looked at.
 
     At least float64, or `dtype`; a scalar for one variable.  Raises ShapeError for more than 2 dimensions or weights
     of another length, ValueRangeError for negative weights, which in a traced function go unseen, or a fractional
@@ -73,7 +74,7 @@ def cov(
     other = (
         centred if weights is None else lax.mul(centred, along(converted(weights, rows.dtype), rows.shape, 1))
     )
-    other = lax.conj(other) if other.dtype in COMPLEX else other
+    other = conjugated(other)
     found = matmul(centred, lax.transpose(other, (1, 0)))
     found = lax.mul(found, along(converted(lax.div(1.0, factor), found.dtype), found.shape, 0))
     return lax.reshape(found, () if found.shape == (1, 1) else found.shape)
@@ -194,7 +195,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> Array:
     Source: NumPy, `correlate`.
     """
     first, second = _sequences("correlate", a, v, mode)
-    second = lax.conj(second) if second.dtype in COMPLEX else second
+    second = conjugated(second)
     if second.size > first.size:
         return lax.rev(_slid(second, first, mode), (0,))
     return _slid(first, second, mode)

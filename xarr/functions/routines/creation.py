@@ -144,6 +144,9 @@ def geomspace(
 ) -> Array:
     """`num` numbers from `start` to `stop`, each the one before times a constant.
 
+    The ends are computed now, and NumPy computes what lies between; in a traced function, and for narrow
+    floats, xarr's operations do, whose last bits may differ.
+
     Negative ends of one sign and complex ends do: between the latter lies a spiral.  Raises ValueRangeError
     for an end of 0 (in a traced function it cannot be seen, and gives NaN) and for a negative `num`.
     Source: NumPy, `geomspace`.

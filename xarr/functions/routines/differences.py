@@ -14,8 +14,8 @@ from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise, statistical_functions as statistical
 from xarr.functions._arguments import converted, laid
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype
+from xarr.functions._searches import places_in
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._searches import places_in
 from xarr.functions.routines._values import is_known
 from xarr.functions.sorting_functions import argsort
 from xarr.functions.utility_functions import diff
@@ -150,7 +150,8 @@ def _end(name: str, values: ArrayLike | None, dtype: DType) -> Array | None:
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int = 1) -> Any:
     """The derivative of samples along `axis`, all dimensions for None: central differences, one-sided at the ends.
 
-    varargs: the spacing, 1 by default: a number for all axes, or for each axis a number or the coordinates.
+    varargs: the spacing, 1 by default: a number for all axes, or for each axis a number or the coordinates, which
+        are computed now (not in a traced function), as equal distances take another formula.
     edge_order: 1 or 2, that of the differences at the ends.
 
     One Array for one axis, else a tuple of them, in f's type, in float64 for integers.  Raises ShapeError for fewer

@@ -21,7 +21,8 @@ from xarr.errors import InputError, ShapeError
 from xarr.functions._arguments import converted
 from xarr.functions._core import aligned, as_array, broadcasted
 from xarr.functions.creation_functions import asarray
-from xarr.functions.routines._recorded import REFUSALS, each_slice, is_traced, results_as_arrays
+from xarr.functions.routines._recorded import REFUSALS, each_slice, results_as_arrays
+from xarr.functions.routines._values import is_known
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Map
 from xarr.ir.types import TensorType
@@ -62,7 +63,7 @@ def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **
     try:
         found = each_slice(lambda row: asarray(func1d(row, *args, **kwargs)), [rows])
     except REFUSALS:
-        if is_traced([array]):
+        if not is_known(array):
             raise
         found = asarray(np.apply_along_axis(_for_numpy(func1d), 1, to_host(rows), *args, **kwargs))
     inner = found.shape[1:]
@@ -213,7 +214,7 @@ class vectorize:
         try:
             return _elementwise(lambda *scalars: results_as_arrays(call(*scalars)), arrays)
         except REFUSALS:
-            if is_traced(arrays):
+            if not is_known(*arrays):
                 raise
             return self._on_host(call, given)
 
@@ -249,7 +250,7 @@ class vectorize:
         try:
             found = each_slice(called, flat)
         except REFUSALS as error:
-            if is_traced(arrays) or isinstance(error, ShapeError):
+            if not is_known(*arrays) or isinstance(error, ShapeError):
                 raise
             return self._on_host(call, given)
         results = found if isinstance(found, tuple) else (found,)
@@ -266,7 +267,7 @@ def _elementwise(function: Function, arrays: Sequence[Array]) -> Any:
         raise ShapeError(
             f"vectorize: wanted scalars from pyfunc, got {found.graph.results[0].type}; give signature= for others"
         )
-    if not is_traced(arrays) and not any(result.traced for result in found.graph.results):
+    if is_known(*arrays) and not any(result.traced for result in found.graph.results):
         # The same for all elements, or taken from elsewhere at each call.
         raise InputError("vectorize: the result does not depend on the arguments")
     whole = _on_whole_arrays(found, arrays)

@@ -15,11 +15,11 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, default_float, promote
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.functions import statistical_functions as statistical
+from xarr.functions import _constants as constants, statistical_functions as statistical
 from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import as_array, common_dtype, promoted
+from xarr.functions._searches import places_in
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._searches import places_in
 from xarr.functions.routines._values import is_known, known
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lazy import Handle, evaluate, to_host
@@ -109,8 +109,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
     """The int64 number of the bin that each element lies in, 0 before the first edge.
 
     bins: edges, a vector in increasing or decreasing order.  right: whether bins hold their right edge, not their
-    left one.  Raises DTypeError for complex x, ShapeError, ValueRangeError for edges that are not in order, which
-    in a traced function go unseen.  Source: NumPy, `digitize`.
+    left one.  Raises DTypeError for complex x, ShapeError, ValueRangeError for edges that are not in order: they are
+    computed now, and in a traced function go unseen.  Source: NumPy, `digitize`.
     """
     values, edges = as_array(x), as_array(bins)
     for array in (values, edges):
@@ -266,9 +266,9 @@ def _uniform_edges(name: str, values: Array, count: int, range: Range) -> tuple[
             f"{name}: {count} bins between {first} and {last} are too many for {dtype}, which cannot tell their "
             "edges apart; give fewer"
         )
-    reach = (as_array(np.asarray(end).astype(dtype)) for end in (first, last, _distance(first, last)))
-    first_edge, last_edge, distance = reach
-    return as_array(edges), (first_edge, last_edge, distance)
+    ends = (np.asarray(end).astype(dtype) for end in (first, last, _distance(first, last)))
+    first_edge, last_edge, distance = (constants.of_host(end, values._backend) for end in ends)
+    return constants.of_host(edges, values._backend), (first_edge, last_edge, distance)
 
 
 def _spaced(first: Any, last: Any, count: int, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
@@ -312,9 +312,9 @@ def _traced_edges(values: Array, count: int, dtype: np.dtype[Any]) -> tuple[Arra
         first, last = (lax.select(single, lax.add(end, by), end) for end, by in ((first, -0.5), (last, 0.5)))
     distance = lax.sub(last, first)
     shape = (count + 1,)
-    steps = lax.mul(lax.iota(dtype, count + 1), along(lax.div(distance, float(count)), shape, 0))
+    steps = lax.mul(constants.iota(dtype, count + 1), along(lax.div(distance, float(count)), shape, 0))
     edges = lax.add(steps, along(first, shape, 0))
-    is_last = lax.eq(lax.iota(_INT64, count + 1), count)
+    is_last = lax.eq(constants.iota(_INT64, count + 1), count)
     return lax.select(is_last, along(last, shape, 0), edges), (first, last, distance)
 
 
@@ -354,7 +354,7 @@ def _counts_between(values: Array, edges: Array, weights: Array | None) -> Array
     values, edges = promoted("histogram", values, edges)
     count = edges.shape[0] - 1
     if count < 1:
-        return lax.full((0,), 0, _INT64 if weights is None else weights.dtype)
+        return constants.full((0,), 0, _INT64 if weights is None else weights.dtype)
     if weights is None:
         # The last bin holds its right edge too.
         up_to_last = converted(lax.le(values, along(edges[-1], values.shape, 0)), _INT64)

@@ -71,6 +71,7 @@ def quantile(
     weights: not negative, of a's shape or of its sizes along `axis`; for inverted_cdf only.
     `overwrite_input` changes nothing, as arrays are values.
 
+    q and weights are computed now, to be looked at; in a traced function wrong ones go unseen.
     Slices with NaN give NaN.  The type is a's where elements are chosen, else that of `a * q`, a float.
     Raises DTypeError for complex `a`, ValueRangeError for q out of range or an unknown method, ShapeError for no
     elements and for weights of another shape, AxisError.  Source: NumPy, `quantile`.

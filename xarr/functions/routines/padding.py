@@ -14,7 +14,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, check_fits
 from xarr.errors import InputError, ShapeError, TracedValueError, ValueRangeError
-from xarr.functions._arguments import converted, truth
+from xarr.functions._arguments import converted, truth, with_size
 from xarr.functions._core import DType, as_array, fresh
 from xarr.functions.creation_functions import broadcast_array, linspace
 from xarr.functions.elementwise_functions import multiply, rint, subtract
@@ -187,7 +187,7 @@ def _by_constants(array: Array, widths: list[tuple[int, int]], given: Any) -> Ar
     for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
         if width != (0, 0):
             left, right = (
-                lax.broadcast_in_dim(_filler(value, array.dtype), _with_size(array.shape, axis, count), ())
+                lax.broadcast_in_dim(_filler(value, array.dtype), with_size(array.shape, axis, count), ())
                 for value, count in zip(pair, width, strict=True)
             )
             array = _between(array, axis, left, right)
@@ -265,11 +265,7 @@ def _statistic(chunk: Array, axis: int, mode: str) -> Array:
 
 def _spread(one: Array, axis: int, count: int) -> Array:
     """A slice of size 1 along `axis`, `count` times."""
-    return lax.broadcast_in_dim(one, _with_size(one.shape, axis, count), range(len(one.shape)))
-
-
-def _with_size(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
-    return (*shape[:axis], size, *shape[axis + 1 :])
+    return lax.broadcast_in_dim(one, with_size(one.shape, axis, count), range(len(one.shape)))
 
 
 # --- own elements ---------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from xarr import indexing, lax
 from xarr.errors import InputError, ShapeError
-from xarr.functions._arguments import truth
+from xarr.functions._arguments import truth, with_size
 from xarr.functions._core import as_array, broadcasted
-from xarr.functions.indexing_functions import along, compress, with_size
+from xarr.functions.indexing_functions import along, compress
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import flattened, put as put_flat, repeated

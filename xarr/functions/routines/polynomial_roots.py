@@ -9,6 +9,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, default_float, info, promote, promote_weak
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
+from xarr.functions import _constants as constants
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import DType, as_array
 from xarr.functions.creation_functions import eye
@@ -28,7 +29,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     """The coefficients of the polynomial with these roots, or with the eigenvalues of a square matrix as roots.
 
     The highest power, whose coefficient is 1, comes first.  Complex roots that are conjugates in pairs give real
-    coefficients; in a traced function, which has no values yet, complex ones.  Raises ShapeError.
+    coefficients, for which the roots are computed now; in a traced function, which has no values yet, complex ones.
+    Raises ShapeError.
     Source: NumPy, `poly`.
     """
     given = as_array(seq_of_zeros)
@@ -41,11 +43,11 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     zeros = converted(zeros, promote(zeros.dtype, default_float())) if narrow else zeros
     if not zeros.size:
         return filled((1,), 1, zeros.dtype, zeros._backend)
-    nothing = lax.full((), 0, zeros.dtype)
-    first = lax.pad(lax.full((1,), 1, zeros.dtype), nothing, [(0, zeros.size, 0)])
+    nothing = constants.full((), 0, zeros.dtype)
+    first = lax.pad(constants.full((1,), 1, zeros.dtype), nothing, [(0, zeros.size, 0)])
 
     def step(found: Array, zero: Array) -> tuple[Array, tuple[()]]:
-        shifted = lax.pad(found, lax.full((), 0, found.dtype), [(1, -1, 0)])
+        shifted = lax.pad(found, constants.full((), 0, found.dtype), [(1, -1, 0)])
         return lax.sub(found, lax.mul(along(zero, found.shape, 0), shifted)), ()
 
     found: Array = lax.scan(step, first, zeros)[0]
@@ -99,9 +101,11 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     if count < 1:
         return filled((at_zero,), 0, default_float(), array._backend)
     row = lax.neg(lax.div(array[1:], along(array[0], (count,), 0)))
-    companion = lax.concatenate([lax.reshape(row, (1, count)), eye(count - 1, count, dtype=row.dtype)], 0)
+    companion = lax.concatenate(
+        [lax.reshape(row, (1, count)), eye(count - 1, count, dtype=row.dtype, device=row._backend)], 0
+    )
     found = _eigenvalues("roots", companion)
-    return lax.pad(found, lax.full((), 0, found.dtype), [(0, at_zero, 0)])
+    return lax.pad(found, constants.full((), 0, found.dtype), [(0, at_zero, 0)])
 
 
 # --- fits ------------------------------------------------------------------------------------------------
@@ -120,9 +124,9 @@ def polyfit(
 
     y: shape (n,), or (n, k) for k fits at once.  w: weights of the distances.  rcond: singular values of the scaled
         powers of x less than this share of the greatest count as 0; by default n machine epsilons.
-    full: (coefficients, sums of squared distances, rank, singular values, rcond) instead; the second is empty for a
-        lower rank or no more than deg + 1 points, except that a traced function, which does not know the rank, has
-        it then too.
+    full: (coefficients, sums of squared distances, rank, singular values, rcond) instead; the rank is computed now,
+        and the second is empty for a lower rank or no more than deg + 1 points, except that a traced function, which
+        does not know the rank, has it then too.
     cov: (coefficients, their covariances) instead, "unscaled" for weights that are inverse standard deviations.
 
     Nothing warns of a low rank.  Raises ShapeError, ValueRangeError for a negative degree, or cov of too few points,

@@ -12,7 +12,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, truth
+from xarr.functions._arguments import converted, filled, truth, with_size
 from xarr.functions._core import as_array, broadcasted, fresh
 from xarr.functions.creation_functions import asarray
 from xarr.functions.manipulation_functions import concatenate, ravel
@@ -93,7 +93,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     if where.size == 1:
         index = _checked("insert", int(where.reshape(-1)[0]), size, size + 1)
         return _inserted_at_one(array, index, given, place, where.ndim == 0)
-    block = _fitted("insert", given, _with_size(array.shape, place, where.size))
+    block = _fitted("insert", given, with_size(array.shape, place, where.size))
     try:
         source = np.insert(np.arange(size), where, size + np.arange(where.size))
     except IndexError as error:
@@ -142,10 +142,6 @@ def _as_dtype(values: ArrayLike, array: Array) -> Array:
     return converted(given, array.dtype)
 
 
-def _with_size(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
-    return (*shape[:axis], size, *shape[axis + 1 :])
-
-
 def _fitted(name: str, values: Array, shape: tuple[int, ...]) -> Array:
     """`values` laid into `shape`; leading dimensions of size 1 may be too many, as in an assignment."""
     extra = len(values.shape) - len(shape)
@@ -166,7 +162,7 @@ def _inserted_at_one(array: Array, index: int, values: Array, axis: int, is_scal
         order = list(range(1, len(values.shape)))
         order.insert(axis, 0)
         values = lax.transpose(values, order)
-    block = _fitted("insert", values, _with_size(array.shape, axis, values.shape[axis]))
+    block = _fitted("insert", values, with_size(array.shape, axis, values.shape[axis]))
     head, tail = (
         lax.slice_in_dim(array, *ends, axis=axis) for ends in ((0, index), (index, array.shape[axis]))
     )
@@ -185,7 +181,7 @@ def _inserted_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> 
     if count == 1 and len(given.shape) >= len(array.shape) and not obj.shape:
         given = lax.transpose(given, [*range(1, axis + 1), 0, *range(axis + 1, len(given.shape))])
         count = given.shape[axis]
-    block = _fitted("insert", given, _with_size(array.shape, axis, count))
+    block = _fitted("insert", given, with_size(array.shape, axis, count))
     index = converted(lax.reshape(obj, (obj.size,)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     index = lax.broadcast_in_dim(index, (count,), (0,)) if obj.size == 1 else index

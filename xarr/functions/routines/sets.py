@@ -14,10 +14,13 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
+from xarr.errors import ShapeError
+from xarr.functions import _constants as constants
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array, promoted
 from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, counted, places_of, refuse_traced
+from xarr.functions.routines._values import is_known
 from xarr.functions.sorting_functions import sort
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
 
-_WHAT = "how many elements differ"
+_WHAT = "how many distinct elements there are"
 
 
 def unique(
@@ -71,11 +74,14 @@ def unique(
     if dim is not None and len(array.shape) > 1:
         values, extra = _unique_slices(array, dim, size, fill_value)
     else:
-        values, extra = _unique_elements(
-            array, any(wanted[:2]), flag("unique", "equal_nan", equal_nan), size, fill_value
+        values, extra = unique_elements(
+            "unique",
+            array,
+            size,
+            fill_value,
+            with_index=any(wanted[:2]),
+            equal_nan=flag("unique", "equal_nan", equal_nan),
         )
-        if any(wanted[:2]) and array.shape != extra[1].shape:
-            extra = (extra[0], lax.reshape(extra[1], array.shape), extra[2])
     chosen = tuple(part for part, is_wanted in zip(extra, wanted, strict=True) if is_wanted)
     return (values, *chosen) if chosen else values
 
@@ -83,26 +89,36 @@ def unique(
 Extra = tuple["Array", "Array", "Array"]
 
 
-def _unique_elements(
-    array: Array, with_index: bool, equal_nan: bool, size: int | None, fill_value: ArrayLike | None
+def unique_elements(
+    name: str,
+    array: Array,
+    size: int | None,
+    fill_value: ArrayLike | None,
+    *,
+    with_index: bool,
+    equal_nan: bool,
 ) -> tuple[Array, Extra]:
-    """Values, and index, inverse and counts, of which the first two are right `with_index` only."""
+    """Values, and index, inverse and counts, of which the first two are right `with_index` only.
+
+    That spares the places a sort.  `name` is the function that errors speak of.
+    """
     flat = ravel(array)
-    order = own = lax.iota(INT64, flat.shape[0])
+    order = own = constants.iota(INT64, flat.shape[0])
     ordered = sort(flat)
     if with_index:
         ordered, order = lax.sort((flat, own), 0, is_stable=True, num_keys=1)
     first = _first_of_equals(_differ(ordered, equal_nan), flat.shape[0])
-    return _chosen(ordered, first, order, size, fill_value)
+    values, (index, inverse, counts) = _chosen(name, ordered, first, order, size, fill_value)
+    return values, (index, lax.reshape(inverse, array.shape), counts)
 
 
 def _chosen(
-    ordered: Array, first: Array, order: Array, size: int | None, fill_value: ArrayLike | None
+    name: str, ordered: Array, first: Array, order: Array, size: int | None, fill_value: ArrayLike | None
 ) -> tuple[Array, Extra]:
     """What `unique` returns for slices in order, of which each `first` is to be kept."""
     length = first.shape[0]
     # One more place than wanted, where the last of these ends.
-    ends, count = places_of("unique", _WHAT, first, size if size is None else size + 1)
+    ends, count = places_of(name, _WHAT, first, size if size is None else size + 1)
     places = ends if size is None else lax.slice_in_dim(ends, 0, size)
     values = _taken(ordered, places, count, fill_value)
     number = lax.sub(lax.cumsum(lax.convert_element_type(first, INT64)), 1) if length else order
@@ -129,7 +145,10 @@ def _taken(array: Array, places: Array, count: Array | None, fill_value: ArrayLi
 
 
 def _filler(array: Array, fill_value: ArrayLike) -> Array:
-    return converted(lax.reshape(as_array(fill_value), ()), array.dtype)
+    filler = as_array(fill_value)
+    if filler.shape:
+        raise ShapeError(f"wanted a scalar for fill_value, got shape {filler.shape}")
+    return converted(filler, array.dtype)
 
 
 def _counts(places: Array, count: Array | None, length: int) -> Array:
@@ -139,13 +158,13 @@ def _counts(places: Array, count: Array | None, length: int) -> Array:
     """
     size = places.shape[0]
     if count is None:
-        end = lax.full((1,), length, INT64)
+        end = constants.full((1,), length, INT64)
         behind = lax.concatenate([lax.slice_in_dim(places, 1, size), end], 0) if size else places
         return lax.sub(behind, places)
-    end = lax.full((size,), length, INT64)
+    end = constants.full((size,), length, INT64)
     behind = lax.slice_in_dim(lax.select(counted(size, count), places, end), 1, size)
     found = lax.sub(behind, lax.slice_in_dim(places, 0, size - 1))
-    return lax.select(counted(size - 1, count), found, lax.full((size - 1,), 0, INT64))
+    return lax.select(counted(size - 1, count), found, constants.full((size - 1,), 0, INT64))
 
 
 def _is_nan(array: Array) -> Array:
@@ -156,7 +175,7 @@ def _differ(ordered: Array, equal_nan: bool) -> Array:
     """Whether each element but the first differs from the one before."""
     size = ordered.shape[0]
     if size < 2:
-        return lax.full((0,), False, np.bool_)
+        return constants.full((0,), False, np.bool_)
     after, before = lax.slice_in_dim(ordered, 1, size), lax.slice_in_dim(ordered, 0, size - 1)
     differ = lax.ne(after, before)
     if equal_nan and ordered.dtype in FLOAT | COMPLEX:
@@ -168,7 +187,7 @@ def _first_of_equals(differ: Array, size: int) -> Array:
     """Which of `size` ordered elements are the first of a run of equal ones."""
     if not size:
         return differ
-    return lax.concatenate([lax.full((1,), True, np.bool_), differ], 0)
+    return lax.concatenate([constants.full((1,), True, np.bool_), differ], 0)
 
 
 # --- slices ---------------------------------------------------------------------------------------
@@ -185,21 +204,21 @@ def _unique_slices(
         # The order of the narrow floats is that of the float32 which they are.
         host = host.astype(np.float32) if array.dtype in EXTENDED_FLOAT else host
         found = np.unique(host, True, True, True, axis=0)
-        index, inverse, counts = map(as_array, found[1:])
+        index, inverse, counts = (constants.of_host(each, array._backend) for each in found[1:])
         values = lax.take(turned, index, 0)
     else:
         rows, width = turned.shape[0], math.prod(turned.shape[1:])
         table = lax.reshape(turned, (rows, width))
         keys = [lax.index_in_dim(table, column, 1, keepdims=False) for column in range(width)]
-        order = lax.iota(INT64, rows)
+        order = constants.iota(INT64, rows)
         if keys:
             *keys, order = lax.sort((*keys, order), 0, is_stable=True, num_keys=width)
-        differ = lax.full((max(rows - 1, 0),), False, np.bool_)
+        differ = constants.full((max(rows - 1, 0),), False, np.bool_)
         for key in keys:
             differ = lax.bitwise_or(differ, _differ(key, equal_nan=False))
         first = _first_of_equals(differ, rows)
         ordered = lax.take(turned, order, 0) if rows else turned
-        values, (index, inverse, counts) = _chosen(ordered, first, order, size, fill_value)
+        values, (index, inverse, counts) = _chosen("unique", ordered, first, order, size, fill_value)
     return lax.transpose(values, [*range(1, axis + 1), 0, *range(axis + 1, rank)]), (index, inverse, counts)
 
 
@@ -226,7 +245,7 @@ def _both(ar1: Array, ar2: Array) -> _Both:
     values, length = lax.concatenate([one, other], 0), one.shape[0] + other.shape[0]
     if values.dtype in COMPLEX:  # NaN in either part is one NaN
         values = lax.select(_is_nan(values), lax.full_like(values, complex(math.nan, math.nan)), values)
-    ordered, places = lax.sort((values, lax.iota(INT64, length)), 0, is_stable=True, num_keys=1)
+    ordered, places = lax.sort((values, constants.iota(INT64, length)), 0, is_stable=True, num_keys=1)
     of_second = lax.ge(places, one.shape[0])
     differ = _differ(ordered, equal_nan=True)
     if values.dtype in FLOAT | COMPLEX and length:
@@ -234,9 +253,9 @@ def _both(ar1: Array, ar2: Array) -> _Both:
         nan = _is_nan(lax.slice_in_dim(ordered, 1, length))
         differ = lax.bitwise_or(differ, lax.bitwise_and(nan, lax.ne(after, before)))
     first = _first_of_equals(differ, length)
-    last = lax.concatenate([differ, lax.full((1,), True, np.bool_)], 0)
-    own = lax.iota(INT64, length)
-    ends = lax.cummin(lax.select(last, own, lax.full((length,), length - 1, INT64)), 0, reverse=True)
+    last = lax.concatenate([differ, constants.full((1,), True, np.bool_)], 0)
+    own = constants.iota(INT64, length)
+    ends = lax.cummin(lax.select(last, own, constants.full((length,), length - 1, INT64)), 0, reverse=True)
     return _Both(ordered, places, of_second, first, lax.take(of_second, ends, 0))
 
 
@@ -275,7 +294,7 @@ def intersect1d(
     one, other = _vectors("intersect1d", ar1, ar2)
     with_indices = flag("intersect1d", "return_indices", return_indices)
     is_unique = flag("intersect1d", "assume_unique", assume_unique)
-    if size is None and not with_indices and not _is_traced(one, other):
+    if size is None and not with_indices and is_known(one, other):
         ordered = sort(concatenate([one, other] if is_unique else [unique(one), unique(other)]))
         equal = lax.bitwise_not(_differ(ordered, equal_nan=False))
         return lax.take(ordered, places_of("intersect1d", _WHAT, equal, None)[0], 0)
@@ -283,7 +302,7 @@ def intersect1d(
         return _nothing(promoted("intersect1d", one, other)[0], size, fill_value, with_indices)
     both = _both(one, other)
     before = lax.concatenate(
-        [lax.full((1,), False, np.bool_), lax.bitwise_not(lax.slice_in_dim(both.of_second, 0, -1))], 0
+        [constants.full((1,), False, np.bool_), lax.bitwise_not(lax.slice_in_dim(both.of_second, 0, -1))], 0
     )
     # The first of the second vector behind the last of the first vector that it equals.
     meets = lax.bitwise_and(lax.bitwise_not(both.first), lax.bitwise_and(both.of_second, before))
@@ -292,20 +311,16 @@ def intersect1d(
     if not with_indices:
         return values
     length = both.first.shape[0]
-    starts = lax.select(both.first, lax.iota(INT64, length), lax.full((length,), 0, INT64))
+    starts = lax.select(both.first, constants.iota(INT64, length), constants.full((length,), 0, INT64))
     in_first = lax.take(both.places, lax.take(lax.cummax(starts), places, 0), 0)
     in_second = lax.sub(lax.take(both.places, places, 0), one.shape[0])
     return values, in_first, in_second
 
 
-def _is_traced(*arrays: Array) -> bool:
-    return any(array._node.traced for array in arrays)
-
-
 def _nothing(like: Array, size: int | None, fill_value: ArrayLike | None, with_indices: bool) -> Any:
     (count,) = check_sizes(0 if size is None else size, name="size")
-    values = _taken(like, lax.full((count,), 0, INT64), None, fill_value)
-    index = lax.full((count,), 0, INT64)
+    values = _taken(like, constants.full((count,), 0, INT64), None, fill_value)
+    index = constants.full((count,), 0, INT64)
     return (values, index, index) if with_indices else values
 
 
@@ -328,7 +343,7 @@ def setdiff1d(
         found: Array = _nothing(one, size, fill_value, False)
         return found
     is_unique = flag("setdiff1d", "assume_unique", assume_unique)
-    if size is None and not is_unique and one.dtype == other.dtype and not _is_traced(one, other):
+    if size is None and not is_unique and one.dtype == other.dtype and is_known(one, other):
         return _difference(unique(one), unique(other))
     both = _both(one, other)
     if is_unique:
@@ -343,7 +358,7 @@ def setdiff1d(
     places, count = places_of("setdiff1d", _WHAT, alone, size)
     # From the array itself, whose element type the result keeps.
     own = lax.clamp(np.int64(0), lax.take(both.places, places, 0), np.int64(one.shape[0] - 1))
-    return _taken(lax.take(one, own, 0), lax.iota(INT64, own.shape[0]), count, fill_value)
+    return _taken(lax.take(one, own, 0), constants.iota(INT64, own.shape[0]), count, fill_value)
 
 
 def _difference(one: Array, other: Array) -> Array:
@@ -354,7 +369,7 @@ def _difference(one: Array, other: Array) -> Array:
     """
     ordered = sort(concatenate([one, one, other]))
     size = ordered.shape[0]
-    ends = lax.full((1,), True, np.bool_)
+    ends = constants.full((1,), True, np.bool_)
     differ = lax.concatenate([ends, _differ(ordered, equal_nan=False), ends], 0)
     starts, seconds, thirds = (lax.slice_in_dim(differ, k, size - 1 + k) for k in range(3))
     twice = lax.bitwise_and(starts, lax.bitwise_and(lax.bitwise_not(seconds), thirds))
@@ -382,9 +397,9 @@ def setxor1d(
     if not one.shape[0] + other.shape[0]:
         found: Array = _nothing(promoted("setxor1d", one, other)[0], size, fill_value, False)
         return found
-    if size is None and not _is_traced(one, other):
+    if size is None and is_known(one, other):
         values = sort(concatenate([one, other] if is_unique else [unique(one), unique(other)]))
-        ends = lax.full((1,), True, np.bool_)
+        ends = constants.full((1,), True, np.bool_)
         differ = lax.concatenate([ends, _differ(values, equal_nan=False), ends], 0)
         count = differ.shape[0]
         alone = lax.bitwise_and(lax.slice_in_dim(differ, 1, count), lax.slice_in_dim(differ, 0, count - 1))
