@@ -121,3 +121,41 @@ def test_functions_that_return_it() -> None:
         assert updated(a()).tolist() == [5, 2, 3]
         updated(a())
         assert [y.tolist() for y in later(a())] == [[5, 2, 3]]
+
+
+def test_a_write_to_an_array_that_nothing_holds_warns() -> None:
+    x = xarr.zeros((2, 3), dtype="complex64")
+    code = "x[0][1] = 5\nx.T[0] = 5\nx.ravel()[0] = 5\nx.real[0] = 5\nx[0][1] += 5\nx[0][1:] = 1\n"
+    with pytest.warns(DroppedUpdateWarning, match=r"x\[i, j\] = v(.|\n)*program.py:\d") as caught:
+        exec(compile(code, "program.py", "exec"), {"x": x})
+    assert [(each.filename, each.lineno) for each in caught] == [("program.py", n) for n in range(1, 7)]
+    assert not bool(xarr.any(x))
+
+
+def test_a_write_to_an_array_that_is_held_does_not_warn() -> None:
+    class Owner:
+        field = xarr.zeros((2, 3))
+
+    def written() -> xarr.Array:
+        x = xarr.zeros(3)
+        for i in range(3):
+            x[i] = i
+            x[i] += 1
+        return x
+
+    owner, several, nested = Owner(), [xarr.zeros(3)], {"a": (xarr.zeros(3),)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        owner.field[0, 1] = 5
+        several[0][1] = 5
+        nested["a"][0][1] += 5
+        (lambda: several)()[0][2] = 5
+        row = owner.field[0]
+        row[1] = 7
+        owner.field[0] = row
+        owner.field.flat[0] = 1
+        owner.field.__setitem__(0, 3)
+        for each in several:
+            each[0] = 1
+        assert written().tolist() == [1, 2, 3]
+        assert xarr.jit(lambda y: written() + y)(1).tolist() == [2, 3, 4]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from sys import _getframe, getrefcount
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,7 @@ from xarr.functions import (
 )
 from xarr.functions._arguments import backend_of
 from xarr.indexing.at import At
+from xarr.indexing.dropped import TEMPORARY, warn_if_lost
 from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
@@ -318,6 +320,8 @@ class Array(IndexingMethods):
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
+        if getrefcount(self) <= TEMPORARY:
+            warn_if_lost(self, _getframe(1))
         self._show(indexing.update(self, index, value))
 
     @property
