@@ -31,6 +31,7 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lax.elementwise import complex as complex_of
 from xarr.lazy import Handle
 from xarr.live_values import live_leaf
 from xarr.shapes import Layout
@@ -114,6 +115,10 @@ class Array(IndexingMethods):
     def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions; of dynamic ones the bounds, as XLA has it."""
         return self._node.shape
+
+    @shape.setter
+    def shape(self, shape: int | tuple[int, ...]) -> None:
+        self._show(manipulation.reshape(self, shape))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -547,10 +552,21 @@ class Array(IndexingMethods):
         """Real part."""
         return elementwise.real(self)
 
+    @real.setter
+    def real(self, values: ArrayLike) -> None:
+        part = indexing.update(self.real, ..., values)
+        self._show(part if self.dtype not in COMPLEX else complex_of(part, self.imag))
+
     @property
     def imag(self) -> Array:
         """Imaginary part."""
         return elementwise.imag(self)
+
+    @imag.setter
+    def imag(self, values: ArrayLike) -> None:
+        if self.dtype not in COMPLEX:
+            raise DTypeError(f"imag: {self.dtype} has no imaginary part to set; write x = x + 1j * values")
+        self._show(complex_of(self.real, indexing.update(self.imag, ..., values)))
 
 
 def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:
