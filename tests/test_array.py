@@ -160,9 +160,18 @@ def test_operators_with_lists_and_strangers() -> None:
             x + stranger
         with pytest.raises(TypeError):
             stranger * x
-        assert (x == stranger) is False
         with pytest.raises(TypeError):
             x += stranger
+
+
+@pytest.mark.parametrize("other", [None, "a"])
+def test_none_and_texts_equal_no_number(other: Any) -> None:
+    x = xarr.asarray([1.0, np.nan, 3.0])
+    assert_same(x == other, np.array([False, False, False]))
+    assert_same(other != x, np.array([True, True, True]))
+    assert_same(x[x != other], np.asarray(x))
+    assert_same(xarr.asarray(2) == other, np.array(False))
+    assert (x == object()) is False
 
 
 def test_a_stranger_may_answer_for_itself() -> None:

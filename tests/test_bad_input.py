@@ -120,3 +120,9 @@ def test_entry_points_say_what_they_take(call: Callable[[], Any], message: str) 
 def test_text_that_numpy_cannot_read_as_a_dtype(dtype: str) -> None:
     with pytest.raises(DTypeError, match="wanted one of bool"):
         xarr.zeros(2).astype(dtype)
+
+
+def test_a_ragged_list_is_a_value_error_as_in_numpy() -> None:
+    for ragged in ([[1, 2], [3]], [[1, 2], xarr.ones(3)]):
+        with pytest.raises(ValueError, match="a ragged list is no array"):
+            xarr.asarray(ragged)

@@ -213,3 +213,9 @@ def test_refusals_of_sizes_and_axes() -> None:
     with pytest.raises(DTypeError, match="wanted frequencies of float32 or float64, got complex64"):
         fft.fftfreq(4, dtype=xarr.complex64)
     assert_same(fft.fftn(np.ones((2, 2)), axes=()), np.ones((2, 2), complex))
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_a_negative_number_of_points_is_no_number(name: str) -> None:
+    with pytest.raises(ShapeError, match=rf"fft\.{name}: wanted 1 or more points, or None"):
+        getattr(xarr.fft, name)(xarr.arange(4.0), n=-1)

@@ -15,7 +15,15 @@ from hypothesis import assume, given, settings, strategies as st
 import xarr
 from tests.compare import assert_same
 from tests.index_draws import COUNT, DERANDOMIZED, Index, counted, indices, values_for
-from xarr.errors import BroadcastError, IndexingError, InputError, TracedValueError, ValueRangeError
+from xarr.errors import (
+    BroadcastError,
+    DTypeError,
+    IndexingError,
+    InputError,
+    ShapeError,
+    TracedValueError,
+    ValueRangeError,
+)
 
 pytestmark = pytest.mark.implicit
 
@@ -449,3 +457,33 @@ def test_a_complex_value_does_not_fit_reals(update: str) -> None:
 def test_function_of_apply_must_keep_the_shape() -> None:
     with pytest.raises((BroadcastError, InputError, ValueError)):
         xarr.zeros(3).at[[0, 1]].apply(lambda v: xarr.zeros(2))
+
+
+def test_the_shape_is_set_by_value() -> None:
+    x = xarr.arange(6)
+    y, z = x, x.copy()
+    x.shape = (2, -1)
+    assert x is y
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert z.shape == (6,)
+    x.shape = 6
+    assert x.shape == (6,)
+    with pytest.raises(ShapeError):
+        x.shape = (4, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
+def test_the_real_and_the_imaginary_part_are_set_by_value(dtype: str) -> None:
+    x, wanted = xarr.ones((2, 3), dtype=dtype), np.ones((2, 3), dtype=dtype)
+    other = x.copy()
+    x.real = wanted.real = [1, 2, 3]
+    assert_same(x, wanted)
+    if wanted.dtype.kind == "c":
+        x.imag = wanted.imag = 2.5
+        x.imag += 1
+        wanted.imag += 1
+        assert_same(x, wanted)
+    else:
+        with pytest.raises(DTypeError, match=r"no imaginary part to set; write x = x \+ 1j"):
+            x.imag = 2
+    assert_same(other, np.ones((2, 3), dtype=dtype))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import backend as backends, display, indexing, lazy, numpy_protocols
-from xarr.dtypes import COMPLEX, INTEGER, canonical
+from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
     _dlpack,
@@ -29,7 +29,9 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
+from xarr.lax.creation import full_like
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lax.elementwise import complex as complex_of
 from xarr.lazy import Handle
 from xarr.live_values import live_leaf
 from xarr.shapes import Layout
@@ -60,6 +62,19 @@ def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
         if _is_operand(other):
             return function(self, other)
         return NotImplemented  # type: ignore[no-any-return]
+
+    return method
+
+
+def _equality(function: Callable[[Any, Any], Array], outcome: bool) -> Callable[[Array, Any], Array]:
+    """None and texts differ from every number: as in NumPy, `outcome` for each element."""
+
+    def method(self: Array, other: ArrayLike) -> Array:
+        if _is_operand(other):
+            return function(self, other)
+        return (
+            full_like(self, outcome, PREDICATE) if other is None or isinstance(other, str) else NotImplemented
+        )
 
     return method
 
@@ -100,6 +115,10 @@ class Array(IndexingMethods):
     def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions; of dynamic ones the bounds, as XLA has it."""
         return self._node.shape
+
+    @shape.setter
+    def shape(self, shape: int | tuple[int, ...]) -> None:
+        self._show(manipulation.reshape(self, shape))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -379,8 +398,8 @@ class Array(IndexingMethods):
     __ilshift__ = _in_place(elementwise.left_shift)
     __rshift__, __rrshift__ = _operator(elementwise.right_shift), _reflected(elementwise.right_shift)
     __irshift__ = _in_place(elementwise.right_shift)
-    __eq__ = _operator(elementwise.equal)  # type: ignore[assignment]
-    __ne__ = _operator(elementwise.not_equal)  # type: ignore[assignment]
+    __eq__ = _equality(elementwise.equal, False)  # type: ignore[assignment]
+    __ne__ = _equality(elementwise.not_equal, True)  # type: ignore[assignment]
     __lt__, __le__ = _operator(elementwise.less), _operator(elementwise.less_equal)
     __gt__, __ge__ = _operator(elementwise.greater), _operator(elementwise.greater_equal)
 
@@ -532,10 +551,21 @@ class Array(IndexingMethods):
         """Real part."""
         return elementwise.real(self)
 
+    @real.setter
+    def real(self, values: ArrayLike) -> None:
+        part = indexing.update(self.real, ..., values)
+        self._show(part if self.dtype not in COMPLEX else complex_of(part, self.imag))
+
     @property
     def imag(self) -> Array:
         """Imaginary part."""
         return elementwise.imag(self)
+
+    @imag.setter
+    def imag(self, values: ArrayLike) -> None:
+        if self.dtype not in COMPLEX:
+            raise DTypeError(f"imag: {self.dtype} has no imaginary part to set; write x = x + 1j * values")
+        self._show(complex_of(self.real, indexing.update(self.imag, ..., values)))
 
 
 def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:

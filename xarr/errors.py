@@ -35,7 +35,11 @@ class DTypeError(XarrError, TypeError):
 
 
 class InputError(XarrError, TypeError):
-    """A Python object cannot become an array (ragged list, string, object array ...)."""
+    """A Python object cannot become an array (string, object array ...)."""
+
+
+class RaggedError(InputError, ValueError):
+    """A nested list whose parts differ in length cannot become an array."""
 
 
 class ValueRangeError(XarrError, ValueError, OverflowError):

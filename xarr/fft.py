@@ -83,7 +83,10 @@ def _one(n: int | None, axis: int) -> Plan:
 
     def plan(name: str, array: Array) -> tuple[Ints | None, Ints]:
         place = normalize_axis(integer(f"fft.{name}", "axis", axis), array.ndim)
-        return None if n is None else (integer(f"fft.{name}", "n", n),), (place,)
+        points = None if n is None else integer(f"fft.{name}", "n", n)
+        if points is not None and points < 1:
+            raise ShapeError(f"fft.{name}: wanted 1 or more points, or None for all, got {points}")
+        return None if points is None else (points,), (place,)
 
     return plan
 

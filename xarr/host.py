@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.dtypes import ANY, BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, check_fits, default_of, info
-from xarr.errors import DTypeError, InputError, TracedValueError, ValueRangeError
+from xarr.errors import DTypeError, InputError, RaggedError, TracedValueError, ValueRangeError
 
 HostArray = np.ndarray[Any, Any]
 
@@ -52,8 +52,9 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
     """`value` (array, scalar, nested sequence, anything with `__array__`) as a NumPy array.
 
     Python numbers alone take xarr's default dtypes.  With `copy=None` the memory of an existing array
-    may be shared; with `copy=False` it must be.  Raises InputError for ragged lists, strings and objects,
-    DTypeError for an element type that xarr has not, ValueError where `copy=False` needs a copy.
+    may be shared; with `copy=False` it must be.  Raises RaggedError for ragged lists,
+    InputError for strings and objects, DTypeError for an element type that xarr has not, ValueError where
+    `copy=False` needs a copy.
     """
     wanted = None if dtype is None else canonical(dtype)
     if is_weak(value):
@@ -82,7 +83,7 @@ def _as_numpy(value: Any, copy: bool | None) -> HostArray:
     except TracedValueError as error:
         raise _without_values(value, error) from None
     except ValueError as error:
-        raise InputError(
+        raise RaggedError(
             f"a ragged list is no array: wanted sequences of equal length at each level, got {_shown(value)}"
         ) from error
 

@@ -3,6 +3,11 @@
 from tests.support.functions import DTYPES
 from tests.support.numpy_records import Record
 
+_CONVERSIONS = (
+    "a float that an integer type cannot hold becomes its nearest number, and NaN 0, where NumPy wraps or gives "
+    "what the processor gives; so for `x[i] = v`"
+)
+
 
 def _calls(*texts: str, **options) -> Record:
     return Record(texts, dtypes=("bool",), shapes=((),), inputs=0, **options)
@@ -16,6 +21,7 @@ RECORDS = {
         tuple(DTYPES[:-1]),
         special=False,
         limits=(0, 100),
+        differs=_CONVERSIONS,
     ),
     "broadcast_shapes": _calls(
         "xp.broadcast_shapes((2, 1), (3,))",

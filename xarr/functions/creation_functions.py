@@ -26,7 +26,7 @@ from xarr.dtypes import (
     default_of,
     promote_weak,
 )
-from xarr.errors import BackendError, DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import BackendError, DTypeError, InputError, RaggedError, ShapeError, ValueRangeError
 from xarr.explanation.late import broadcast_error
 from xarr.functions import _dlpack
 from xarr.functions._arguments import (
@@ -75,7 +75,7 @@ def asarray(
     are copied, since ops recorded now are computed later and must not see what is written into it
     meanwhile; `copy=False` shares its memory instead, and then writing to it is the caller's risk.
 
-    Raises ValueError if `copy=False` cannot be kept, InputError for ragged lists, strings and objects,
+    Raises ValueError if `copy=False` cannot be kept, RaggedError for ragged lists, InputError for strings and objects,
     DTypeError for an element type that xarr has not.  Source: Array API, `asarray`.
     """
     check_order("asarray", order)
@@ -147,7 +147,7 @@ def _stacked(obj: Any, dtype: DTypeLike | None) -> Array:
     arrays = promoted("asarray", *parts, dtype=None if dtype is None else canonical(dtype))
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
-        raise InputError(
+        raise RaggedError(
             f"a ragged list is no array: wanted items of equal shape at each level, got {sorted(shapes)}"
         )
     return lax.concatenate([lax.expand_dims(array, (0,)) for array in arrays], 0)
