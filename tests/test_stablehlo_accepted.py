@@ -64,7 +64,7 @@ def test_locations_are_those_of_the_conversion() -> None:
     program = as_bool(np.complex64)
     lines = [line for line in program.to_text(locations=True).splitlines() if "stablehlo.compare" in line]
     assert len(lines) == 2
-    assert all("graphs.py" in line for line in lines)
+    assert all("graph_parts.py" in line for line in lines)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "complex64"])
