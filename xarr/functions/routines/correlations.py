@@ -20,6 +20,7 @@ from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known
 from xarr.lax.core import ArrayLike, flag
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
     """A row for each variable."""
     arrays = [as_array(each) for each in (m, y) if each is not None]
     for array in arrays:
+        refuse_dynamic(name, array, "sums and products of x with xarr.mean(x)")
         if len(array.shape) > 2:
             raise ShapeError(
                 f"{name}: wanted at most 2 dimensions, variables and observations, got {array.shape}"

@@ -19,6 +19,7 @@ from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import places_of
 from xarr.lax.core import ArrayLike, integer
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
@@ -243,6 +244,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 
 def _matrix_shape(name: str, arr: ArrayLike) -> Ints:
+    refuse_dynamic(name, as_array(arr), "xarr.nonzero of a mask")
     shape = as_array(arr).shape
     if len(shape) != 2:
         raise ShapeError(f"{name}: wanted a matrix, got shape {shape}")

@@ -20,6 +20,7 @@ from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import known
 from xarr.functions.routines.correlations import convolve
 from xarr.lax.core import ArrayLike, integer
+from xarr.lax.dynamic_sizes import refuse_dynamic
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -34,6 +35,7 @@ def _coefficients(name: str, p: ArrayLike) -> Array:
     array = as_array(p)
     if len(array.shape) > 1:
         raise ShapeError(f"{name}: wanted a vector of coefficients, got shape {array.shape}")
+    refuse_dynamic(name, array, "coefficients of a known number")
     return lax.reshape(array, (array.size,))
 
 
