@@ -41,9 +41,8 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
     keeps = flag("linalg.norm", "keepdims", keepdims)
     if axis is None:
         axes = tuple(range(array.ndim))
-        is_plain = (
-            ord is None or (ord in ("f", "fro") and array.ndim == 2) or (_is(ord, 2) and array.ndim == 1)
-        )
+        is_frobenius = isinstance(ord, str) and ord in ("f", "fro") and array.ndim == 2
+        is_plain = ord is None or is_frobenius or (_is(ord, 2) and array.ndim == 1)
         if is_plain:
             return _kept(_root_of_squares(array, axes), array, axes, keeps)
     else:
