@@ -33,6 +33,10 @@ for the dtypes, shapes and arguments of its record in `tests/numpy_records`, to 
 there. Parameters for writing into arrays, for subclasses and for memory order (`out`, `order`, `subok`, `like`,
 `casting`; `where` and `dtype` of ufuncs) are left aside: an Array is a value. What NumPy does with objects, strings,
 dates and records is absent everywhere.
+
+What no row tells, since it holds everywhere: a slice is a value, not a view, so `r = x[0]; r += 1` leaves `x` as it
+is, and `x[0] += 1` changes it; what has no dimensions is an Array, not a Python or NumPy scalar; floats beyond the
+range of an integer type become its limit, as in XLA, where NumPy wraps.
 """
 
 
