@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
-from xarr.dtypes import BOOL, COMPLEX
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
 from xarr.host import scalar
@@ -78,6 +78,17 @@ def converted(array: Array, dtype: DType) -> Array:
 def conjugated(array: Array) -> Array:
     """The complex conjugates; an array of real numbers itself."""
     return lax.conj(array) if array.dtype in COMPLEX else array
+
+
+def adjoint(array: Array) -> Array:
+    """The conjugate transposes of the matrices in the last two dimensions."""
+    rank = array.ndim
+    return conjugated(lax.transpose(array, (*range(rank - 2), rank - 1, rank - 2)))
+
+
+def is_nan(x: Array) -> Array:
+    """Whether each element is NaN; False for types without NaN."""
+    return lax.ne(x, x) if x.dtype in FLOAT | COMPLEX else lax.full_like(x, False, PREDICATE)
 
 
 def truth(value: ArrayLike) -> Array:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
 from xarr.errors import InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, with_size
+from xarr.functions._arguments import converted, filled, is_nan, with_size
 from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.statistical_functions import all as all_of
 from xarr.lax.core import ArrayLike, flag, integer
@@ -23,10 +23,6 @@ def _tolerance(name: str, value: float) -> float:
         return float(value)
     except TypeError:
         raise InputError(f"isclose: wanted a number for {name}, got {value!r}") from None
-
-
-def _is_nan(x: Array) -> Array:
-    return lax.ne(x, x)
 
 
 def _is_finite(x: Array) -> Array:
@@ -51,7 +47,7 @@ def isclose(
     near = lax.bitwise_and(lax.le(distance, limit), _is_finite(y))
     found = lax.bitwise_or(near, lax.eq(x, y))
     return (
-        lax.bitwise_or(found, lax.bitwise_and(_is_nan(x), _is_nan(y)))
+        lax.bitwise_or(found, lax.bitwise_and(is_nan(x), is_nan(y)))
         if flag("isclose", "equal_nan", equal_nan)
         else found
     )
@@ -77,7 +73,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     x, y = promoted("array_equal", first, second)
     same = lax.eq(x, y)
     if flag("array_equal", "equal_nan", equal_nan) and x.dtype in FLOAT | COMPLEX:
-        same = lax.bitwise_or(same, lax.bitwise_and(_is_nan(x), _is_nan(y)))
+        same = lax.bitwise_or(same, lax.bitwise_and(is_nan(x), is_nan(y)))
     return all_of(same)
 
 

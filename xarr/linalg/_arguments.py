@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import BOOL, COMPLEX, INTEGER, real_part_of
+from xarr.dtypes import BOOL, INTEGER, real_part_of
 from xarr.errors import DTypeError, MatrixShapeError
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import DType, aligned, as_array, common_dtype, promoted
@@ -86,12 +86,6 @@ def with_batch(name: str, arrays: tuple[Array, ...], cores: tuple[int, ...]) -> 
         )
         for array, core, dims in zip(arrays, cores, found.dimensions, strict=True)
     )
-
-
-def adjoint(array: Array) -> Array:
-    """The conjugate transposes."""
-    turned = transposed(array)
-    return lax.conj(turned) if array.dtype in COMPLEX else turned
 
 
 def transposed(array: Array) -> Array:

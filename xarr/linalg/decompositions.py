@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xarr import lax
 from xarr.errors import ValueRangeError
+from xarr.functions._arguments import adjoint
 from xarr.functions.creation_functions import tril, triu
 from xarr.functions.elementwise_functions import isfinite
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, flag
-from xarr.linalg._arguments import adjoint, free_of_nan, in_order, matrices, spread, squares, transposed
+from xarr.linalg._arguments import free_of_nan, in_order, matrices, spread, squares, transposed
 
 if TYPE_CHECKING:
     from xarr.array import Array

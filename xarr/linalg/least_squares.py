@@ -9,12 +9,12 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import real_part_of
 from xarr.errors import InputError, MatrixShapeError
-from xarr.functions._arguments import converted, truth
+from xarr.functions._arguments import adjoint, converted, truth
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.statistical_functions import sum as total
 from xarr.lax.core import ArrayLike, flag
-from xarr.linalg._arguments import NO_VALUE, adjoint, epsilon, matrices, pair, scalar, spread
+from xarr.linalg._arguments import NO_VALUE, epsilon, matrices, pair, scalar, spread
 from xarr.linalg.decompositions import svd
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import COMPLEX, FLOAT, PREDICATE
 from xarr.functions import _constants as constants
-from xarr.functions._arguments import laid
+from xarr.functions._arguments import is_nan, laid
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.records import record
 from xarr.shapes import normalize_axes
@@ -72,11 +71,6 @@ class Lines:
     def shaped(self, results: Array, before: tuple[int, ...] = (), *, keepdims: bool = False) -> Array:
         """Results of shape (…, number of lines) in the shape of the reduction, after the dimensions `before`."""
         return lax.reshape(results, (*before, *(self.with_ones if keepdims else self.kept)))
-
-
-def is_nan(x: Array) -> Array:
-    """Whether each element is NaN; False for types without NaN."""
-    return lax.ne(x, x) if x.dtype in FLOAT | COMPLEX else lax.full_like(x, False, PREDICATE)
 
 
 def along(vector: Array, shape: tuple[int, ...], dimension: int) -> Array:

@@ -14,11 +14,11 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, promote, promote_weak
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, laid
+from xarr.functions._arguments import converted, filled, is_nan, laid
 from xarr.functions._core import DType, as_array
 from xarr.functions._searches import places_in_lines
 from xarr.functions.elementwise_functions import ceil, floor, rint
-from xarr.functions.routines._lines import Axis, Lines, along, is_nan
+from xarr.functions.routines._lines import Axis, Lines, along
 from xarr.functions.routines._values import is_known
 from xarr.lax.core import ArrayLike
 from xarr.lazy import to_host, weak_kind

@@ -17,9 +17,9 @@ from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, canonical
 from xarr.errors import DTypeError
 from xarr.functions import searching_functions as searching, statistical_functions as statistical
-from xarr.functions._arguments import converted, mask_for, refuse_out
+from xarr.functions._arguments import converted, is_nan, mask_for, refuse_out
 from xarr.functions._core import DType, as_array
-from xarr.functions.routines._lines import Axis, Lines, is_nan
+from xarr.functions.routines._lines import Axis, Lines
 from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.reduction import highest, lowest

@@ -13,9 +13,9 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT
 from xarr.errors import InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, refuse_out
+from xarr.functions._arguments import converted, is_nan, refuse_out
 from xarr.functions._core import as_array
-from xarr.functions.routines._lines import Axis, Lines, is_nan
+from xarr.functions.routines._lines import Axis, Lines
 from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.functions.sorting_functions import argsort, sort
 from xarr.functions.statistical_functions import mean

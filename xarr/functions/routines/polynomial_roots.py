@@ -10,7 +10,7 @@ from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, default_float, info, promote, promote_weak
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
 from xarr.functions import _constants as constants
-from xarr.functions._arguments import converted, filled
+from xarr.functions._arguments import adjoint, converted, filled
 from xarr.functions._core import DType, as_array
 from xarr.functions.creation_functions import eye
 from xarr.functions.linear_algebra_functions import matmul
@@ -148,8 +148,8 @@ def polyfit(
     u, s, vh = lax.linalg.svd(left, full_matrices=False)
     chosen = lax.gt(s, lax.mul(lax.reduce_max(s, (0,)), share))
     inverses = converted(lax.select(chosen, lax.div(1.0, s), lax.full_like(s, 0)), dtype)
-    spread = lax.mul(_adjoint(vh), along(inverses, (count, inverses.size), 1))
-    scaled = matmul(spread, matmul(_adjoint(u), right))
+    spread = lax.mul(adjoint(vh), along(inverses, (count, inverses.size), 1))
+    scaled = matmul(spread, matmul(adjoint(u), right))
     found = _shaped(lax.div(scaled, along(scale, scaled.shape, 0)), values)
     if not (flag("polyfit", "full", full) or cov):
         return found
@@ -159,7 +159,7 @@ def polyfit(
     if full:
         low = places.size <= count or (is_known(rank) and int(rank) < count)
         return found, squares[:0] if low else squares, rank, s, share
-    inner = matmul(spread, _adjoint(spread))
+    inner = matmul(spread, adjoint(spread))
     outer = lax.mul(along(scale, inner.shape, 0), along(scale, inner.shape, 1))
     return found, _covariances(lax.div(inner, outer), squares, values, places.size - count, cov)
 
@@ -192,11 +192,6 @@ def _weighted(rows: Array, w: ArrayLike) -> Array:
             f"polyfit: wanted a weight for each of {rows.shape[0]} points, got shape {weights.shape}"
         )
     return lax.mul(rows, along(weights, rows.shape, 0))
-
-
-def _adjoint(x: Array) -> Array:
-    turned = lax.transpose(x, (1, 0))
-    return lax.conj(turned) if x.dtype in COMPLEX else turned
 
 
 def _shaped(columns: Array, like: Array) -> Array:

@@ -16,7 +16,7 @@ from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.errors import ShapeError
 from xarr.functions import _constants as constants
-from xarr.functions._arguments import converted, filled
+from xarr.functions._arguments import converted, filled, is_nan
 from xarr.functions._core import as_array, promoted
 from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, counted, places_of, refuse_traced
@@ -167,10 +167,6 @@ def _counts(places: Array, count: Array | None, length: int) -> Array:
     return lax.select(counted(size - 1, count), found, constants.full((size - 1,), 0, INT64))
 
 
-def _is_nan(array: Array) -> Array:
-    return lax.ne(array, array)
-
-
 def _differ(ordered: Array, equal_nan: bool) -> Array:
     """Whether each element but the first differs from the one before."""
     size = ordered.shape[0]
@@ -179,7 +175,7 @@ def _differ(ordered: Array, equal_nan: bool) -> Array:
     after, before = lax.slice_in_dim(ordered, 1, size), lax.slice_in_dim(ordered, 0, size - 1)
     differ = lax.ne(after, before)
     if equal_nan and ordered.dtype in FLOAT | COMPLEX:
-        differ = lax.bitwise_and(differ, lax.bitwise_not(lax.bitwise_and(_is_nan(after), _is_nan(before))))
+        differ = lax.bitwise_and(differ, lax.bitwise_not(lax.bitwise_and(is_nan(after), is_nan(before))))
     return differ
 
 
@@ -244,13 +240,13 @@ def _both(ar1: Array, ar2: Array) -> _Both:
     one, other = promoted("setops", ar1, ar2)
     values, length = lax.concatenate([one, other], 0), one.shape[0] + other.shape[0]
     if values.dtype in COMPLEX:  # NaN in either part is one NaN
-        values = lax.select(_is_nan(values), lax.full_like(values, complex(math.nan, math.nan)), values)
+        values = lax.select(is_nan(values), lax.full_like(values, complex(math.nan, math.nan)), values)
     ordered, places = lax.sort((values, constants.iota(INT64, length)), 0, is_stable=True, num_keys=1)
     of_second = lax.ge(places, one.shape[0])
     differ = _differ(ordered, equal_nan=True)
     if values.dtype in FLOAT | COMPLEX and length:
         after, before = lax.slice_in_dim(of_second, 1, length), lax.slice_in_dim(of_second, 0, length - 1)
-        nan = _is_nan(lax.slice_in_dim(ordered, 1, length))
+        nan = is_nan(lax.slice_in_dim(ordered, 1, length))
         differ = lax.bitwise_or(differ, lax.bitwise_and(nan, lax.ne(after, before)))
     first = _first_of_equals(differ, length)
     last = lax.concatenate([differ, constants.full((1,), True, np.bool_)], 0)
@@ -375,8 +371,8 @@ def _difference(one: Array, other: Array) -> Array:
     twice = lax.bitwise_and(starts, lax.bitwise_and(lax.bitwise_not(seconds), thirds))
     found = lax.take(ordered, places_of("setdiff1d", _WHAT, twice, None)[0], 0)
     last = lax.slice_in_dim(one, one.shape[0] - 1, one.shape[0])
-    is_nan = one.dtype in FLOAT | COMPLEX and bool(to_host(_is_nan(last))[0])
-    return concatenate([found, last]) if is_nan else found
+    has_nan = one.dtype in FLOAT | COMPLEX and bool(to_host(is_nan(last))[0])
+    return concatenate([found, last]) if has_nan else found
 
 
 def setxor1d(
