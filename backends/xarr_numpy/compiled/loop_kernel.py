@@ -20,6 +20,7 @@ from xarr.ir import ops
 from xarr_numpy.compiled import assembler, costs, loop_code, sharing
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
+from xarr_numpy.compiled.overwritten import overwritten
 from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.compiled.straight import LONG, Part
 from xarr_numpy.memory import pool
@@ -61,6 +62,7 @@ class LoopKernel:
             self._step *= self._width
         self._pointers = ctypes.c_void_p * (2 * len(loop.carried) + 2)
         self._tables = _tables(loop)
+        self._overwritten = overwritten(loop)
 
     def call(
         self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
@@ -133,10 +135,11 @@ class _Run:
         self.steps = np.zeros(count, np.int64)
         self.control = np.zeros(WANTED + count, np.int64)
         self.control[WANTED:] = [place in wanted for place in range(count)]
+        unread = {place for place, rows in kernel._overwritten.items() if rows.holds(operands)}
+        self.after = [self._made(place, each, place in unread) for place, each in enumerate(self.carried)]
         self.before = [
             self._given(place, kernel, np.asarray(operand)) for place, operand in enumerate(operands)
         ]
-        self.after = [self._made(place, each) for place, each in enumerate(self.carried)]
         given = [array.ctypes.data for array in self.before]
         made = [None if array is None else array.ctypes.data for array in self.after]
         self._pointers = kernel._pointers(*given, *made, self.steps.ctypes.data, self.control.ctypes.data)
@@ -147,16 +150,19 @@ class _Run:
         if is_one and place not in kernel._tables:
             return np.full(kernel._width, operand.reshape(-1)[:1])
         self.steps[place] = 1
+        made = self.after[place]
+        if made is not None and self.carried[place].kind == "table":  # it is read where it is written
+            return made
         return np.ascontiguousarray(operand)
 
-    def _made(self, place: int, carried: Carried) -> Array | None:
+    def _made(self, place: int, carried: Carried, is_unread: bool) -> Array | None:
         operand = np.asarray(self.operands[place])
         if carried.is_fixed:
             return None
         if place in self.free and operand.flags.carray:
             return operand
         made = pool.empty(operand.shape, operand.dtype)
-        if carried.kind == "table":
+        if carried.kind == "table" and not is_unread:
             made[...] = operand
         return made
 
