@@ -230,7 +230,10 @@ def ones(
 def empty(
     shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: Device = None
 ) -> Array:
-    """`zeros`: an Array is a value, so there is nothing that could be left to be filled in later."""
+    """`zeros`: an Array is a value, so there is nothing that could be left to be filled in later.
+
+    Source: NumPy and Array API, `empty`.
+    """
     return zeros(shape, dtype, order, device=device)
 
 
@@ -318,7 +321,7 @@ def empty_like(
     shape: Shape | None = None,
     device: Device = None,
 ) -> Array:
-    """`zeros_like`; see `empty`."""
+    """`zeros_like`; see `empty`.  Source: NumPy and Array API, `empty_like`."""
     return _like(prototype, 0, dtype, order, shape, device)
 
 

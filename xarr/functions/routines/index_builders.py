@@ -208,7 +208,10 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """`diag_indices` for an array.  Raises ShapeError unless it has 2 or more dimensions, of one size."""
+    """`diag_indices` for an array.  Raises ShapeError unless it has 2 or more dimensions, of one size.
+
+    Source: NumPy, `diag_indices_from`.
+    """
     shape = as_array(arr).shape
     if len(shape) < 2 or len(set(shape)) > 1:
         raise ShapeError(f"diag_indices_from: wanted 2 or more dimensions of one size, got {shape}")
@@ -232,13 +235,19 @@ def _triangle(name: str, n: int, k: int, m: int | None, chosen: Callable[[Any], 
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """`tril_indices` for a matrix.  Raises ShapeError for another rank."""
+    """`tril_indices` for a matrix.  Raises ShapeError for another rank.
+
+    Source: NumPy, `tril_indices_from`.
+    """
     rows, columns = _matrix_shape("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """`triu_indices` for a matrix.  Raises ShapeError for another rank."""
+    """`triu_indices` for a matrix.  Raises ShapeError for another rank.
+
+    Source: NumPy, `triu_indices_from`.
+    """
     rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
