@@ -386,6 +386,7 @@ def scatter_apply(
     """`operand` with `func` applied to the elements of each window, once for each that an element is in.
 
     func: scalar -> scalar.  update_shape: the shape that updates would have.  Otherwise as scatter_with.
+    Source: jax.lax.scatter_apply.
     """
     (node,), backend = operands("scatter", operand)
     unused = constants.full(check_sizes(update_shape), _unused(node.dtype), node.dtype)
