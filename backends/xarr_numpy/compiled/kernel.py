@@ -12,6 +12,7 @@ from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters
 from xarr.compiler.group_programs import build
 from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop, copied
+from xarr.compiler.one_hot import one_hot_sums
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
 from xarr.ir import ops
@@ -52,13 +53,15 @@ def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Gr
     The groups need no more memory than the operations one by one, but for a little.
     """
     allowed = max(peak(graph, inside).total, LITTLE)
-    for thrift in range(3):
-        found = stage.fuse(
-            graph, computes, lambda group: worth(group.shape(), *work(group)), describe, thrift=thrift
-        )
-        found = window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
-        if peak(found, inside, reused(found)).total <= allowed:
-            return found
+    scattered = one_hot_sums(graph, lambda shape: worth(shape, 1, 0))
+    for source in dict.fromkeys((scattered, graph)):
+        for thrift in range(3):
+            found = stage.fuse(
+                source, computes, lambda group: worth(group.shape(), *work(group)), describe, thrift=thrift
+            )
+            found = window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
+            if peak(found, inside, reused(found)).total <= allowed:
+                return found
     return graph
 
 
