@@ -40,8 +40,6 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
     found = common_backend(handles) if len(handles) > 1 else handles[0]._backend if handles else None
     if len(handles) == len(values) and not (recording and any(handle._weak for handle in handles)):
         return tuple([handle._node for handle in handles]), found
-    if found is None and any(not isinstance(value, (*SCALARS, Handle)) for value in values):
-        found = backends.default()
     strong = {i: _strong_node(value, found) for i, value in enumerate(values) if weak_kind(value) is None}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
     nodes = tuple(
