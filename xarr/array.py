@@ -122,7 +122,7 @@ class Array(IndexingMethods):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type."""
+        """Element type.  Source: NumPy and Array API, `dtype`."""
         return self._node.tensor_type.dtype
 
     @property
@@ -137,12 +137,12 @@ class Array(IndexingMethods):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """Bytes of an element.  Source: NumPy, `ndarray.itemsize`."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements.  Source: NumPy, `ndarray.nbytes`."""
         return self._node.tensor_type.nbytes
 
     @property
@@ -155,6 +155,7 @@ class Array(IndexingMethods):
         """Where it lives, as `device=` takes it, by the Array API standard.
 
         That is the name of the device, or of the backend where the device alone would mean another one.
+        Source: NumPy and Array API, `device`.
         """
         owner = lazy.home(self)
         name = owner.devices()[0]
@@ -189,6 +190,7 @@ class Array(IndexingMethods):
         """The element at `index`, or the only one, as a Python number.
 
         Raises ShapeError without an `index` for another number of elements, in a dynamic array of live ones.
+        Source: NumPy, `ndarray.item`.
         """
         host = lazy.to_host(self)
         if not index and host.size != 1:
@@ -199,7 +201,7 @@ class Array(IndexingMethods):
         return host.item(*index)
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Nested lists of Python numbers.  Source: NumPy, `ndarray.tolist`."""
         return lazy.to_host(self).tolist()
 
     def _scalar(self, wanted: str) -> Any:
@@ -344,7 +346,10 @@ class Array(IndexingMethods):
 
     @property
     def at(self) -> At:
-        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.at.AtIndex`."""
+        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.at.AtIndex`.
+
+        Source: jax.numpy, `ndarray.at`.
+        """
         refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
         return At(self)
 
@@ -437,12 +442,12 @@ class Array(IndexingMethods):
 
     @property
     def T(self) -> Array:
-        """The dimensions in reverse order."""
+        """The dimensions in reverse order.  Source: NumPy and Array API, `T`."""
         return manipulation.transpose(self)
 
     @property
     def mT(self) -> Array:
-        """The last two dimensions exchanged."""
+        """The last two dimensions exchanged.  Source: NumPy and Array API, `mT`."""
         return manipulation.matrix_transpose(self)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:

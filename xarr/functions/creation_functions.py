@@ -40,7 +40,7 @@ from xarr.functions._arguments import (
 )
 from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
 from xarr.functions._ranges import float_range, integer_range, range_length, spaced, unusual_range
-from xarr.host import SCALARS, host_array, scalar_kind
+from xarr.host import SCALARS, host_array, only_numbers, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
@@ -129,6 +129,8 @@ def _of_array(array: Any, dtype: DTypeLike | None, device: Device, copy: bool | 
 
 
 def _holds_arrays(obj: object) -> bool:
+    if only_numbers(obj):
+        return False
     stack = [obj]
     seen: set[int] = set()  # a list may hold itself
     while stack:
@@ -235,7 +237,10 @@ def ones(
 def empty(
     shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: Device = None
 ) -> Array:
-    """`zeros`: an Array is a value, so there is nothing that could be left to be filled in later."""
+    """`zeros`: an Array is a value, so there is nothing that could be left to be filled in later.
+
+    Source: NumPy and Array API, `empty`.
+    """
     return zeros(shape, dtype, order, device=device)
 
 
@@ -327,7 +332,7 @@ def empty_like(
     shape: Shape | None = None,
     device: Device = None,
 ) -> Array:
-    """`zeros_like`; see `empty`."""
+    """`zeros_like`; see `empty`.  Source: NumPy and Array API, `empty_like`."""
     return _like(prototype, 0, dtype, order, shape, device)
 
 
@@ -521,12 +526,13 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         raise ShapeError(f"diag: wanted a vector or a matrix, got shape {array.shape}")
     refuse_dynamic("diag", array, "lax.select")
     size = array.shape[0] + abs(offset)
-    zero = filled((), 0, array.dtype, None)
-    padded = lax.pad(array, zero, [(0, abs(offset), 0)])
-    # Above the main diagonal the row number counts the elements, below it the column number.
-    spread = lax.broadcast_in_dim(padded, (size, size), (0 if offset >= 0 else 1,))
-    here = lax.eq(*_diagonal_number((size, size), offset, array._backend))
-    return lax.select(here, spread, laid(zero, (size, size)))
+    if not array.shape[0]:
+        return filled((size, size), 0, array.dtype, array._backend)
+    # In row-major order the diagonal is every (size + 1)-th element.
+    first = offset if offset >= 0 else -offset * size
+    behind = size * size - 1 - first - (array.shape[0] - 1) * (size + 1)
+    flat = lax.pad(array, filled((), 0, array.dtype, None), [(first, behind, size)])
+    return lax.reshape(flat, (size, size))
 
 
 def _diagonal(matrix: Array, offset: int) -> Array:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape to which all of `shapes` broadcast by NumPy's rule; BroadcastError if there is none."""
+    """The shape to which all of `shapes` broadcast by NumPy's rule; BroadcastError if there is none.
+
+    Source: jax.lax.broadcast_shapes.
+    """
     found = [check_sizes(shape) for shape in shapes]
     alignment = align_numpy(*found)
     if isinstance(alignment, Misfit):
@@ -35,7 +38,10 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """`x` with size-1 dimensions in front, so that it has `rank` dimensions.  ShapeError for too few."""
+    """`x` with size-1 dimensions in front, so that it has `rank` dimensions.  ShapeError for too few.
+
+    Source: jax.lax.broadcast_to_rank.
+    """
     (node,), _ = operands("broadcast_to_rank", x)
     wanted = integer("broadcast_to_rank", "rank", rank)
     if wanted < len(node.shape):
@@ -44,12 +50,15 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
-    """An array whose elements nobody should read; they are 0."""
+    """An array whose elements nobody should read; they are 0.  Source: jax.lax.empty."""
     return full(shape, 0, dtype)
 
 
 def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Arrays of one shape and element type along a new dimension `axis`.  Raises as `concatenate` does."""
+    """Arrays of one shape and element type along a new dimension `axis`.  Raises as `concatenate` does.
+
+    Source: jax.lax.stack.
+    """
     if not len(arrays):
         raise InputError("stack: wanted at least one array, got none")
     ranks = [_rank(each) for each in arrays]
@@ -58,14 +67,17 @@ def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of `x` along `axis`, without that dimension."""
+    """The slices of `x` along `axis`, without that dimension.  Source: jax.lax.unstack."""
     (node,), _ = operands("unstack", x)
     along = normalize_axis(integer("unstack", "axis", axis), len(node.shape))
     return tuple([index_in_dim(x, at, along, keepdims=False) for at in range(node.shape[along])])
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """`operand` repeated reps[i] times along dimension i.  Raises ShapeError unless there is one for each."""
+    """`operand` repeated reps[i] times along dimension i.  Raises ShapeError unless there is one for each.
+
+    Source: jax.lax.tile.
+    """
     (node,), _ = operands("tile", operand)
     counts = integers("tile", "reps", reps)
     if len(counts) != len(node.shape) or any(count < 0 for count in counts):

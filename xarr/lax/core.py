@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: What can stand for an array: an Array, a NumPy array, a number, or nested sequences of numbers.
 ArrayLike: TypeAlias = Any
 
+#: What the functions of two operands that are one operation each apply.
+BINARY: Final[dict[object, Op]] = {}
+
 
 def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractBackend | None]:
     """The nodes of the arguments of the op called `name`, and the backend they live on.

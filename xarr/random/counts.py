@@ -30,7 +30,7 @@ def poisson(
 
     lam: the mean, a number or an array that broadcasts to `shape`, rounded to float32 as in JAX; a negative
     one or NaN gives -1.  Below 10 uniform numbers are multiplied (Knuth), from there on candidates are
-    rejected (Hörmann, 1993).  Raises DTypeError for a type of no integers.
+    rejected (Hörmann, 1993).  Raises DTypeError for a type of no integers.  Source: jax.random.poisson.
     """
     element = default_of(int) if dtype is None else canonical(dtype)
     if element not in INTEGER:
@@ -134,7 +134,7 @@ def binomial(
     """How many of `n` trials of success probability `p` succeed, as floats.
 
     n, p: numbers or arrays that broadcast to `shape`; NaN where n is negative or p is, or either is NaN.
-    Raises DTypeError for a type that is no float.
+    Raises DTypeError for a type that is no float.  Source: jax.random.binomial.
     """
     element = float_type("binomial", dtype)
     sizes = shape_like("binomial", shape, n=n, p=p)
@@ -258,7 +258,7 @@ def multinomial(
     """How often each outcome along the last dimension of `p` comes up in `n` trials, as floats.
 
     n: broadcasts to p.shape[:-1]; shape: of the result, by default that of p.
-    Raises ShapeError for a p of rank 0 and for parameters that do not fit.
+    Raises ShapeError for a p of rank 0 and for parameters that do not fit.  Source: jax.random.multinomial.
     """
     element, chances = float_type("multinomial", dtype), argument(p)
     if not chances.ndim:

@@ -84,7 +84,10 @@ def key(seed: ArrayLike, *, impl: str | None = None) -> Key:
 
 
 def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array:
-    """The two words of `key(seed)` as a uint32 array, which all functions take for a key."""
+    """The two words of `key(seed)` as a uint32 array, which all functions take for a key.
+
+    Source: jax.random.PRNGKey.
+    """
     return _seeded("PRNGKey", seed, impl)
 
 
@@ -114,25 +117,28 @@ def _seeded(name: str, seed: ArrayLike, impl: str | None) -> Array:
 
 
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Key:
-    """Keys from their words, uint32 of shape (…, 2): the inverse of key_data."""
+    """Keys from their words, uint32 of shape (…, 2): the inverse of key_data.
+
+    Source: jax.random.wrap_key_data.
+    """
     if impl not in (None, _IMPL):
         raise InputError(f"wrap_key_data: wanted {_IMPL!r} for impl, got {impl!r}")
     return Key(_words_of("wrap_key_data", key_bits_array))
 
 
 def key_data(keys: KeyLike) -> Array:
-    """The words of keys, uint32 of shape (*keys.shape, 2)."""
+    """The words of keys, uint32 of shape (*keys.shape, 2).  Source: jax.random.key_data."""
     return keys.data if isinstance(keys, Key) else _words_of("key_data", keys)
 
 
 def key_impl(keys: KeyLike) -> str:
-    """The name of the generator: "threefry2x32"."""
+    """The name of the generator: "threefry2x32".  Source: jax.random.key_impl."""
     key_data(keys)
     return _IMPL
 
 
 def clone(key: KeyLike) -> KeyLike:
-    """The same key, for readers who watch that each is used once."""
+    """The same key, for readers who watch that each is used once.  Source: jax.random.clone."""
     key_data(key)
     return key
 

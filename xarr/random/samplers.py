@@ -54,6 +54,7 @@ def uniform(
 
     minval, maxval: numbers, or arrays that broadcast to `shape`.
     Raises DTypeError for a type that is no float, ShapeError for parameters that do not fit.
+    Source: jax.random.uniform.
     """
     element = float_type("uniform", dtype)
     sizes = sizes_of("uniform", shape)
@@ -67,6 +68,7 @@ def randint(
 
     minval, maxval: ints, or integer arrays that broadcast to `shape`.  maxval may be one more than the
     greatest number of the type.  Raises DTypeError for types that are no integers.
+    Source: jax.random.randint.
     """
     element = default_of(int) if dtype is None else canonical(dtype)
     if element not in INTEGER:
@@ -153,7 +155,7 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode
     """True with probability p.
 
     p: float, or float array, in [0, 1]; mode: "low", or "high" for twice the random bits.
-    Raises DTypeError for a p that is no float, InputError for another mode.
+    Raises DTypeError for a p that is no float, InputError for another mode.  Source: jax.random.bernoulli.
     """
     if mode not in ("low", "high"):
         raise InputError(f"bernoulli: wanted 'low' or 'high' for mode, got {mode!r}")
@@ -172,7 +174,10 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode
 
 
 def rademacher(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """-1 or 1, each with probability 1/2; an int64 array unless `dtype` says otherwise."""
+    """-1 or 1, each with probability 1/2; an int64 array unless `dtype` says otherwise.
+
+    Source: jax.random.rademacher.
+    """
     element = default_of(int) if dtype is None else canonical(dtype)
     found = lax.convert_element_type(bernoulli(key, 0.5, shape), element)
     two, one = number(2, element), number(1, element)
@@ -185,7 +190,7 @@ def rademacher(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) 
 def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of mean 0 and variance 1; complex ones have it in both parts together.
 
-    Raises DTypeError for a type that is neither float nor complex.
+    Raises DTypeError for a type that is neither float nor complex.  Source: jax.random.normal.
     """
     element = float_type("normal", dtype, COMPLEX)
     sizes, data = sizes_of("normal", shape), one_key("normal", key)
@@ -203,7 +208,10 @@ def truncated_normal(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Normal numbers between `lower` and `upper`, numbers or arrays that broadcast to `shape`."""
+    """Normal numbers between `lower` and `upper`, numbers or arrays that broadcast to `shape`.
+
+    Source: jax.random.truncated_normal.
+    """
     element = float_type("truncated_normal", dtype)
     sizes = shape_like("truncated_normal", shape, lower=lower, upper=upper)
     low, high = (spread_to("truncated_normal", value, sizes, element) for value in (lower, upper))
@@ -219,7 +227,7 @@ def truncated_normal(
 def lognormal(
     key: KeyLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """exp(sigma x) of normal x."""
+    """exp(sigma x) of normal x.  Source: jax.random.lognormal."""
     element = float_type("lognormal", dtype)
     sizes = shape_like("lognormal", shape, sigma=sigma)
     drawn = draw_normal(one_key("lognormal", key), sizes, element)
@@ -239,7 +247,7 @@ def _drawn(
 
 
 def exponential(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers of the density exp(-x), x >= 0."""
+    """Numbers of the density exp(-x), x >= 0.  Source: jax.random.exponential."""
     u, _ = _drawn("exponential", key, shape, dtype)
     return lax.neg(log1p(lax.neg(u)))
 
@@ -248,6 +256,7 @@ def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode
     """Numbers of the standard Gumbel distribution, exp(-exp(-x)).
 
     mode: "low" (the default), or "high" for twice the random bits, which reach further into the tail.
+    Source: jax.random.gumbel.
     """
     element = float_type("gumbel", dtype)
     sizes, data = sizes_of("gumbel", shape), one_key("gumbel", key)
@@ -265,26 +274,26 @@ def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode
 
 
 def laplace(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers of the density exp(-|x|) / 2."""
+    """Numbers of the density exp(-|x|) / 2.  Source: jax.random.laplace."""
     element = float_type("laplace", dtype)
     u, _ = _drawn("laplace", key, shape, element, -1.0 + float(info(element).epsneg))
     return lax.mul(lax.sign(u), log1p(lax.neg(lax.abs(u))))
 
 
 def logistic(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers whose distribution function is 1 / (1 + exp(-x))."""
+    """Numbers whose distribution function is 1 / (1 + exp(-x)).  Source: jax.random.logistic."""
     u, _ = _drawn("logistic", key, shape, dtype, "tiny")
     return lax.sub(lax.log(u), log1p(lax.neg(u)))
 
 
 def cauchy(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers of the density 1 / (pi (1 + x²))."""
+    """Numbers of the density 1 / (pi (1 + x²)).  Source: jax.random.cauchy."""
     u, element = _drawn("cauchy", key, shape, dtype, "eps")
     return lax.tan(lax.mul(number(math.pi, element), lax.sub(u, number(0.5, element))))
 
 
 def pareto(key: KeyLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Numbers of the density b / x**(b + 1), x >= 1."""
+    """Numbers of the density b / x**(b + 1), x >= 1.  Source: jax.random.pareto."""
     element = float_type("pareto", dtype)
     sizes = shape_like("pareto", shape, b=b)
     return lax.exp(lax.div(exponential(key, sizes, element), spread_to("pareto", b, sizes, element)))
@@ -297,7 +306,10 @@ def weibull_min(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Numbers of the Weibull distribution, scale (-log u)**(1 / concentration)."""
+    """Numbers of the Weibull distribution, scale (-log u)**(1 / concentration).
+
+    Source: jax.random.weibull_min.
+    """
     element = float_type("weibull_min", dtype)
     sizes = shape_like("weibull_min", shape, scale=scale, concentration=concentration)
     base = exponential(key, sizes, element)
@@ -308,7 +320,7 @@ def weibull_min(
 def rayleigh(
     key: KeyLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Numbers of the density x / scale² exp(-x² / (2 scale²)), x >= 0."""
+    """Numbers of the density x / scale² exp(-x² / (2 scale²)), x >= 0.  Source: jax.random.rayleigh."""
     element = float_type("rayleigh", dtype)
     sizes = shape_like("rayleigh", shape, scale=scale)
     u, _ = _drawn("rayleigh", key, sizes, element)
@@ -324,7 +336,10 @@ def triangular(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Numbers between `left` and `right` whose density is a triangle with its top at `mode`."""
+    """Numbers between `left` and `right` whose density is a triangle with its top at `mode`.
+
+    Source: jax.random.triangular.
+    """
     element = float_type("triangular", dtype)
     sizes = shape_like("triangular", shape, left=left, mode=mode, right=right)
     a, c, b = (spread_to("triangular", value, sizes, element) for value in (left, mode, right))
@@ -339,7 +354,10 @@ def triangular(
 def geometric(
     key: KeyLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """How many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so."""
+    """How many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so.
+
+    Source: jax.random.geometric.
+    """
     element = default_of(int) if dtype is None else canonical(dtype)
     sizes = shape_like("geometric", shape, p=p)
     real = default_float() if is_weak(p) else argument(p).dtype
@@ -357,6 +375,7 @@ def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = F
     """The elements of `x` along `axis` in random order; of range(x) for an int.
 
     independent: shuffle each line along the axis on its own, instead of all in the same way.
+    Source: jax.random.permutation.
     """
     data = one_key("permutation", key)
     if is_weak(x):
@@ -391,6 +410,7 @@ def choice(
 
     shape: of the choice; replace: whether an element may be chosen again; p: probabilities, one each.
     Raises ValueRangeError for more elements than there are, ShapeError for a p of another shape.
+    Source: jax.random.choice.
     """
     data, sizes, replace = (
         one_key("choice", key),
@@ -466,6 +486,7 @@ def categorical(
     shape: of the result; its last dimensions must be those of `logits` without `axis`.
     replace: whether draws in the leading dimensions of `shape` may repeat a category.
     Raises ShapeError for another shape, ValueRangeError for more draws than categories.
+    Source: jax.random.categorical.
     """
     array, data = argument(logits), one_key("categorical", key)
     if array.dtype not in FLOAT:

@@ -222,7 +222,10 @@ def _diagonal(n: int, ndim: int, backend: AbstractBackend | None) -> tuple[Array
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """`diag_indices` for an array.  Raises ShapeError unless it has 2 or more dimensions, of one size."""
+    """`diag_indices` for an array.  Raises ShapeError unless it has 2 or more dimensions, of one size.
+
+    Source: NumPy, `diag_indices_from`.
+    """
     array = as_array(arr)
     shape = array.shape
     if len(shape) < 2 or len(set(shape)) > 1:
@@ -254,13 +257,19 @@ def _triangle(
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """`tril_indices` for a matrix.  Raises ShapeError for another rank."""
+    """`tril_indices` for a matrix.  Raises ShapeError for another rank.
+
+    Source: NumPy, `tril_indices_from`.
+    """
     name, matrix = "tril_indices_from", _matrix("tril_indices_from", arr)
     return _triangle(name, matrix.shape[0], k, matrix.shape[1], lambda below: below, matrix._backend)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """`triu_indices` for a matrix.  Raises ShapeError for another rank."""
+    """`triu_indices` for a matrix.  Raises ShapeError for another rank.
+
+    Source: NumPy, `triu_indices_from`.
+    """
     name, matrix = "triu_indices_from", _matrix("triu_indices_from", arr)
     below = integer(name, "k", k) - 1
     return _triangle(name, matrix.shape[0], below, matrix.shape[1], np.logical_not, matrix._backend)

@@ -143,7 +143,10 @@ def argpartition(
     kind: str = "introselect",
     order: None = None,
 ) -> Array:
-    """The int64 indices that `partition` the elements along `axis`.  Arguments and errors as there."""
+    """The int64 indices that `partition` the elements along `axis`.  Arguments and errors as there.
+
+    Source: NumPy, `argpartition`.
+    """
     array = _partitioned("argpartition", a, kth, axis, kind)
     return argsort(array, axis, order=order)
 
