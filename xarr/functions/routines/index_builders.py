@@ -18,7 +18,7 @@ from xarr.functions.manipulation_functions import concatenate, stack
 from xarr.functions.searching_functions import nonzero
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
-from xarr.indexing.items import places_of
+from xarr.indexing.items import item_of_integers
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -295,7 +295,7 @@ def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negat
     """Integers in [0, size) as int64."""
     if as_array(given).dtype not in INTEGER:
         raise DTypeError(f"{name}: wanted integers, got {as_array(given).dtype}")
-    item = places_of(name, given, from_end=negative)
+    item = item_of_integers(name, given, from_end=negative)
     found = settled_places(item, axis, size, mode, None if item.array is None else item.array._backend)
     found = lax.convert_element_type(found, "int64")
     found = found if found.shape == item.shape else lax.reshape(found, item.shape)

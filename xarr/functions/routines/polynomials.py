@@ -17,7 +17,7 @@ from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array, fresh, promoted
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._values import known
+from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.correlations import convolve
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer
@@ -78,7 +78,9 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) ->
 
 def _trimmed(name: str, p: Array) -> Array:
     """From the first coefficient that differs from 0 on; a 0 if there is none."""
-    places = np.flatnonzero(known(name, p, "the number of leading zeros", "give trim_leading_zeros=False"))
+    places = np.flatnonzero(
+        looked_at(name, "the number of leading zeros", p, "give trim_leading_zeros=False")
+    )
     return p[int(places[0]) :] if places.size else filled((1,), 0, p.dtype, p._backend)
 
 
@@ -113,7 +115,7 @@ def _floating(p: Array) -> Array:
 
 
 def _without_small(rest: Array) -> Array:
-    values = known("polydiv", rest, "the degree of the remainder", "give trim_leading_zeros=False")
+    values = looked_at("polydiv", "the degree of the remainder", rest, "give trim_leading_zeros=False")
     places = np.flatnonzero(~(np.abs(values) <= 1e-8))
     return rest[min(int(places[0]) if places.size else rest.size, rest.size - 1) :]
 

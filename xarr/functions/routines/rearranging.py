@@ -15,7 +15,8 @@ from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, Sh
 from xarr.functions._arguments import converted, filled, truth, with_size
 from xarr.functions._core import as_array, broadcasted, fresh
 from xarr.functions.manipulation_functions import concatenate, ravel
-from xarr.functions.routines._dependent_shapes import INT64, Host, looked_at, refuse_traced
+from xarr.functions.routines._dependent_shapes import INT64, Host
+from xarr.functions.routines._values import looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
