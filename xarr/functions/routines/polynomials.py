@@ -60,7 +60,7 @@ def _of_one_degree(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Arra
 
 
 def _led(p: Array, count: int) -> Array:
-    return lax.pad(p, lax.full((), 0, p.dtype), [(count - p.size, 0, 0)])
+    return lax.pad(p, lax.full((), 0, p.dtype), [(count - p.size, 0, 0)]) if p.size < count else p
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) -> Array:
