@@ -148,7 +148,7 @@ class Array(IndexingMethods):
     @property
     def backend(self) -> str:
         """Name of the backend that computes it."""
-        return backends.default().name if self._backend is None else self._backend.name
+        return lazy.home(self).name
 
     @property
     def device(self) -> str:
@@ -157,7 +157,7 @@ class Array(IndexingMethods):
         That is the name of the device, or of the backend where the device alone would mean another one.
         Source: NumPy and Array API, `device`.
         """
-        owner = backends.default() if self._backend is None else self._backend
+        owner = lazy.home(self)
         name = owner.devices()[0]
         return name if backend_of(name) is owner else owner.name
 

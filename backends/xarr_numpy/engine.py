@@ -9,17 +9,19 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import metadata
 from math import prod
 from typing import Any, Final
 
 from xarr.backend import Recipe
+from xarr.compiler.checked_loops import CheckedLoop, without_checks
 from xarr.compiler.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
+from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 from xarr_numpy.ciphers import by_pairs, by_words, cipher_of
 
@@ -132,7 +134,7 @@ def _runs(node: Node) -> tuple[Any, int] | None:
     """What runs a node as one function without Python, and the steps of a loop; None if nothing does."""
     if isinstance(node.op, ops.Fusion):
         return kernel(node.op), 1
-    if not isinstance(node.op, ops.NativeWhile) or node.op.progress is not None:
+    if not isinstance(node.op, ops.NativeWhile) or node.op.progress is not None or node.op.checks:
         return None
     steps = known_steps(node)
     return None if steps is None else (loop_kernel(node.op), steps)
@@ -173,12 +175,18 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op
-        if isinstance(op, ops.While) and _runs_natively(node, least, inner, hot):
-            op = ops.NativeWhile(op.cond, op.body, op.progress, str(_plan(_bare(op)).describe()))
+        checked = _without_checks(op)
+        native = _native(node, least, inner, hot)
+        if native is not None:
+            op = native
         elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and cipher_of(node) is None:
-            op = map_graphs(op, lambda body: _fused(body, inner, hot))
+            fused = partial(_fused, least=inner, hot=hot)
+            op = map_graphs(op, fused)
             if isinstance(node.op, ops.While) and isinstance(op, ops.While):
-                op = _repeating(node.op, op) or op
+                op = _repeating(node.op, op) or _repeating_checked(checked, fused) or op
+        if isinstance(op, ops.NativeWhile) and op.checks and checked is not None:
+            replaced[node] = _with_indices(node, operands, op, checked)
+            continue
         if op is not node.op:
             replaced[node] = node.rebuilt(operands, op)
         elif any(a is not b for a, b in zip(operands, node.operands, strict=True)):
@@ -191,6 +199,50 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
 def loop_kernel(loop: ops.NativeWhile) -> Any:
     """A native loop as a function of arrays."""
     return _loop_kernel(_bare(loop))
+
+
+def _native(node: Node, least: int, inner: int, hot: bool) -> ops.NativeWhile | None:
+    """A loop as a native loop, if it is worth it and can be one; its checks, if it has some, come after it."""
+    op = node.op
+    if not isinstance(op, ops.While) or not _is_worth_it(node, least, inner, hot):
+        return None
+    found = _plan(_bare(op))
+    if found is not None:
+        return ops.NativeWhile(op.cond, op.body, op.progress, str(found.describe()))
+    checked = _without_checks(op)
+    found = checked and _plan(_bare(checked.loop))
+    if checked is None or found is None:
+        return None
+    return _checked_after(
+        checked, ops.NativeWhile(checked.loop.cond, checked.loop.body), str(found.describe())
+    )
+
+
+def _checked_after(checked: CheckedLoop, loop: ops.While, text: str) -> ops.NativeWhile:
+    return ops.NativeWhile(loop.cond, loop.body, checked.loop.progress, text, checked.checks)
+
+
+def _without_checks(op: Op) -> CheckedLoop | None:
+    """A loop with its checks taken out, if it is one that has some and may be a native loop."""
+    return without_checks(op) if isinstance(op, ops.While) and chosen() == "compiled" else None
+
+
+def _repeating_checked(
+    checked: CheckedLoop | None, fused: Callable[[Graph], Graph]
+) -> ops.NativeWhile | None:
+    if checked is None:
+        return None
+    loop = map_graphs(checked.loop, fused)
+    assert isinstance(loop, ops.While)
+    found = _repeating(checked.loop, loop)
+    return found and _checked_after(checked, found, found.remark_text)
+
+
+def _with_indices(node: Node, operands: tuple[Node, ...], op: ops.NativeWhile, checked: CheckedLoop) -> Node:
+    """The results of a loop, in the place of `node`, that carries the indices to be checked as well."""
+    found = node.rebuilt((*operands, *map(Node, checked.initial)), op)
+    parts = [Node(ops.GetTupleElement(k), (found,)) for k in range(len(operands))]
+    return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
 
 
 def _repeating(loop: ops.While, fused: ops.While) -> ops.NativeWhile | None:
@@ -207,10 +259,18 @@ def _repeating(loop: ops.While, fused: ops.While) -> ops.NativeWhile | None:
     return found and ops.NativeWhile(mixed.cond, mixed.body, loop.progress, str(found.describe()))
 
 
-def loop_kernel_if_any(loop: ops.While) -> Any:
-    """The same for a loop of which it is not known whether it can be one; None if it cannot."""
+def loop_kernel_if_any(loop: ops.While) -> tuple[Any, CheckedLoop | None] | None:
+    """The same for a loop of which it is not known whether it can be one; None if it cannot.
+
+    With its checks taken out if only then it can.
+    """
     bare = _bare(loop)
-    return None if _plan(bare) is None else _loop_kernel(bare)
+    if _plan(bare) is not None:
+        return _loop_kernel(bare), None
+    checked = without_checks(bare)
+    if checked is None or _plan(checked.loop) is None:
+        return None
+    return _loop_kernel(checked.loop), checked
 
 
 def _bare(loop: ops.While) -> ops.While:
@@ -236,8 +296,8 @@ def _loop_kernel(loop: ops.While) -> Any:
     return _module("loops").LoopKernel(found)
 
 
-def _runs_natively(node: Node, least: int, inner: int, hot: bool) -> bool:
-    """Whether a loop is worth to be one native loop, and can be."""
+def _is_worth_it(node: Node, least: int, inner: int, hot: bool) -> bool:
+    """Whether a loop is worth to be one native loop."""
     if chosen() != "compiled":
         return False
     assert isinstance(node.op, ops.While)
@@ -246,9 +306,7 @@ def _runs_natively(node: Node, least: int, inner: int, hot: bool) -> bool:
     )
     work = size * len(node.op.body.nodes)
     steps = known_steps(node)
-    if not hot and work < inner and (steps is None or steps * work < least):
-        return False
-    return _plan(_bare(node.op)) is not None
+    return hot or work >= inner or (steps is not None and steps * work >= least)
 
 
 def _may_hold(graph: Graph, least: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT
-from xarr.functions import _constants as constants
+from xarr.lax import _constants as constants
 
 if TYPE_CHECKING:
     from xarr.array import Array

@@ -155,6 +155,13 @@ def _stacked(obj: Any, dtype: DTypeLike | None) -> Array:
     return lax.concatenate([lax.expand_dims(array, (0,)) for array in arrays], 0)
 
 
+def argument(value: ArrayLike) -> Array:
+    """`as_array` of an argument that may be a sequence of Arrays too: they are stacked where they are."""
+    if isinstance(value, Handle) or not _holds_arrays(value):
+        return as_array(value)
+    return _stacked(value, None)
+
+
 def array(
     object: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -273,6 +280,10 @@ def broadcast_array(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(array, shape, alignment.dimensions[0])
 
 
+def _backend_like(a: ArrayLike, device: Device) -> AbstractBackend | None:
+    return a._backend if device is None and isinstance(a, Handle) else backend_of(device)
+
+
 def _like(
     a: ArrayLike,
     fill_value: complex,
@@ -283,7 +294,7 @@ def _like(
 ) -> Array:
     check_order("full_like", order)
     model = as_array(a)
-    backend = model._backend if device is None else backend_of(device)
+    backend = _backend_like(a, device)
     sizes = model.shape if shape is None else check_sizes(shape)
     found = filled(sizes, fill_value, model.dtype if dtype is None else canonical(dtype), backend)
     return with_sizes_of(found, model) if shape is None else found
@@ -342,7 +353,7 @@ def full_like(
     model = as_array(a)
     sizes = model.shape if shape is None else check_sizes(shape)
     element = model.dtype if dtype is None else canonical(dtype)
-    found = full(sizes, fill_value, element, device=model._backend if device is None else device)
+    found = full(sizes, fill_value, element, device=_backend_like(a, device))
     return with_sizes_of(found, model) if shape is None else found
 
 

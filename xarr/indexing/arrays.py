@@ -24,6 +24,7 @@ from xarr.ir.op import Op
 from xarr.ir.ops import Gather
 from xarr.ir.source import here
 from xarr.ir.types import TensorType, Type
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
 from xarr.lazy import common_backend, to_host, unowned, wrap
@@ -304,7 +305,7 @@ def read_arrays(array: Array, layout: Layout, mode: Mode, fill_value: ArrayLike 
     batch = vectors.batch
     if _reaches_nothing(layout, batch, mode):
         value = default_fill(array.dtype) if fill_value is None else fill_value
-        return wrap(lax.full(layout.result(batch), value, array.dtype)._node, array._backend)
+        return wrap(constants.full(layout.result(batch), value, array.dtype)._node, array._backend)
     folded = _folded(array, layout)
     if not vectors.arrays:
         return _taken_or_left(folded, layout, batch)

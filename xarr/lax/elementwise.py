@@ -25,6 +25,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.source import written_operands
 from xarr.lax.core import (
+    BINARY,
     ArrayLike,
     apply,
     broadcast_node,
@@ -71,6 +72,7 @@ def _binary(op: Op) -> BinaryFunction:
             lhs, rhs = _aligned(op, lhs, rhs, broadcast_dimensions)
         return wrap(Node(op, (lhs, rhs)), backend)
 
+    BINARY[function] = op
     return _documented(
         function,
         op,

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.errors import InputError, ShapeError
-from xarr.functions.creation_functions import asarray
+from xarr.functions.creation_functions import argument
 from xarr.lax.core import ArrayLike, integer
 from xarr.random.draws import (
     draw_normal,
@@ -156,7 +156,7 @@ def dirichlet(
     Source: jax.random.dirichlet.
     """
     element = float_type("dirichlet", dtype)
-    array = asarray(alpha)
+    array = argument(alpha)
     if not array.ndim:
         raise ShapeError(
             "dirichlet: wanted an alpha of rank 1 or more, got a scalar; beta(key, a, b) takes two"

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import INTEGER, UNSIGNED, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
 from xarr.host import is_weak
 from xarr.ir.ops.ciphers import U32, U64, Pair, joined, threefry2x32, words
@@ -100,8 +101,8 @@ def _seeded(name: str, seed: ArrayLike, impl: str | None) -> Array:
     if is_weak(seed) and isinstance(seed, int):
         if not -(2**63) <= seed < 2**64:
             raise ValueRangeError(f"{name}: wanted a seed of 64 bits, in [-2**63, 2**64), got a larger one")
-        return asarray(np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32))
-    array = asarray(seed)
+        return asarray(np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32), device=None)
+    array = asarray(seed, device=None)
     if array.shape or array.dtype not in INTEGER:
         raise InputError(
             f"{name}: wanted an integer scalar as seed, got {array._node.tensor_type.short()}; "
@@ -145,7 +146,7 @@ def clone(key: KeyLike) -> KeyLike:
 def _words_of(name: str, value: ArrayLike) -> Array:
     if not isinstance(value, Handle | np.ndarray):
         raise InputError(f"{name}: wanted a key, which random.key(seed) makes, got {value!r}")
-    array = asarray(value)
+    array = as_array(value)
     if array.dtype != U32 or array.shape[-1:] != (2,):
         raise InputError(
             f"{name}: wanted a key or its two words u32[2], got {array._node.tensor_type.short()}"
@@ -189,9 +190,9 @@ def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
     """
     words_of_key = one_key("fold_in", key)
     if is_weak(data):
-        number = asarray(np.uint32(integer("fold_in", "data", data) % 2**32))
+        number = as_array(np.uint32(integer("fold_in", "data", data) % 2**32))
     else:
-        number = asarray(data)
+        number = as_array(data)
         if number.shape or number.dtype not in INTEGER:
             shown = number._node.tensor_type.short()
             raise InputError(f"fold_in: wanted an integer scalar for data, got {shown}")

@@ -12,8 +12,9 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, default_of, info, real_part_of
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.functions.creation_functions import arange, asarray
+from xarr.functions.creation_functions import argument
 from xarr.host import is_weak
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.random.draws import (
@@ -86,7 +87,7 @@ def _bound(name: str, value: ArrayLike, low: int, high: int) -> Any:
     """A bound, moved into [low, high]."""
     if is_weak(value):
         return min(max(integer("randint", name.split()[1], value), low), high)
-    array = asarray(value)
+    array = argument(value)
     if array.dtype not in INTEGER:
         raise DTypeError(f"{name}: wanted integers, got {array._node.tensor_type.short()}")
     own = info(array.dtype)
@@ -134,16 +135,16 @@ def _randint_between(data: Array, shape: Sizes, dtype: DType, low: int, high: in
 def _beyond(high: Any, greatest: int, shape: Sizes) -> Array:
     """Whether the bound is beyond the greatest number of the type."""
     if isinstance(high, int):
-        return lax.full(shape, high > greatest, np.bool_)
+        return constants.full(shape, high > greatest, np.bool_)
     own = high.dtype
     if int(info(own).max) <= greatest:
-        return lax.full(shape, False, np.bool_)
+        return constants.full(shape, False, np.bool_)
     return spread_to("randint", lax.gt(high, own.type(greatest)), shape, np.dtype(np.bool_))
 
 
 def _integers(value: Any, greatest: int, shape: Sizes, dtype: DType) -> Array:
     if isinstance(value, int):
-        return lax.full(shape, min(value, greatest), dtype)
+        return constants.full(shape, min(value, greatest), dtype)
     own = value.dtype
     if int(info(own).max) > greatest:
         value = lax.min(value, own.type(greatest))
@@ -159,7 +160,7 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode
     if mode not in ("low", "high"):
         raise InputError(f"bernoulli: wanted 'low' or 'high' for mode, got {mode!r}")
     sizes = shape_like("bernoulli", shape, p=p)
-    dtype = default_float() if is_weak(p) else asarray(p).dtype
+    dtype = default_float() if is_weak(p) else argument(p).dtype
     if dtype not in FLOAT or isinstance(p, bool) or (is_weak(p) and not isinstance(p, float)):
         raise DTypeError(f"bernoulli: wanted a float probability, got {p if is_weak(p) else dtype}")
     bound = spread_to("bernoulli", p, sizes, dtype)
@@ -359,7 +360,7 @@ def geometric(
     """
     element = default_of(int) if dtype is None else canonical(dtype)
     sizes = shape_like("geometric", shape, p=p)
-    real = default_float() if is_weak(p) else asarray(p).dtype
+    real = default_float() if is_weak(p) else argument(p).dtype
     u = draw_uniform("geometric", one_key("geometric", key), sizes, float_type("geometric", real))
     u = lax.select(lax.eq(u, 0.0), lax.full_like(u, 1), u)
     chance = log1p(lax.neg(spread_to("geometric", p, sizes, real)))
@@ -378,14 +379,14 @@ def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = F
     """
     data = one_key("permutation", key)
     if is_weak(x):
-        return _shuffled(data, arange(integer("permutation", "x", x)), 0)
-    array = asarray(x)
+        return _shuffled(data, constants.iota(_INT64, max(integer("permutation", "x", x), 0)), 0)
+    array = argument(x)
     if not array.ndim:
         raise InputError("permutation: wanted an int or an array with dimensions, got an array of rank 0")
     along = normalize_axis(axis, array.ndim)
     if independent or array.ndim == 1:
         return _shuffled(data, array, along)
-    return lax.take(array, _shuffled(data, arange(array.shape[along]), 0), axis=along)
+    return lax.take(array, _shuffled(data, constants.iota(_INT64, array.shape[along]), 0), axis=along)
 
 
 def _shuffled(data: Array, x: Array, axis: int) -> Array:
@@ -416,7 +417,7 @@ def choice(
         sizes_of("choice", shape),
         flag("choice", "replace", replace),
     )
-    array = None if is_weak(a) else asarray(a)
+    array = None if is_weak(a) else argument(a)
     if array is not None and not array.ndim:
         raise InputError("choice: wanted an int or an array with dimensions for a, got an array of rank 0")
     along = 0 if array is None else normalize_axis(axis, array.ndim)
@@ -433,7 +434,7 @@ def choice(
         whole = permutation(data, count if array is None else array, along)
         kept = lax.slice_in_dim(whole, 0, draws, axis=along)
         return lax.reshape(kept, (*kept.shape[:along], *sizes, *kept.shape[along + 1 :]))
-    places = _places(data, count, sizes, replace, p) if draws else lax.full(sizes, 0, _INT64)
+    places = _places(data, count, sizes, replace, p) if draws else constants.full(sizes, 0, _INT64)
     return places if array is None else lax.take(array, places, axis=along)
 
 
@@ -441,7 +442,7 @@ def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike |
     """Which elements are chosen."""
     if p is None:
         return _randint(data, shape, _INT64, 0, count)
-    weights = asarray(p)
+    weights = argument(p)
     refuse_dynamic("the p of choice", weights, "categorical(key, log(p))")
     if weights.dtype not in FLOAT:
         weights = lax.convert_element_type(weights, default_float())
@@ -451,7 +452,7 @@ def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike |
     if not replace:
         draws = math.prod(shape)
         scores = lax.add(gumbel(data, (count,), dtype), lax.log(weights))
-        order = lax.sort_key_val(lax.neg(scores), arange(count))[1]
+        order = lax.sort_key_val(lax.neg(scores), constants.iota(_INT64, count))[1]
         return lax.reshape(lax.slice_in_dim(order, 0, draws), shape)
     total = lax.cumsum(weights)
     u = lax.sub(number(1, dtype), draw_uniform("choice", data, shape, dtype))
@@ -462,7 +463,7 @@ def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike |
 def _first_not_below(ordered: Array, values: Array) -> Array:
     """The place of the first element of `ordered` that is not below each value, by halving."""
     count = ordered.shape[0]
-    low, high = (lax.full(values.shape, end, _INT64) for end in (0, count))
+    low, high = (constants.full(values.shape, end, _INT64) for end in (0, count))
     for _ in range(count.bit_length()):
         middle = lax.div(lax.add(low, high), _INT64.type(2))
         open_ = lax.lt(low, high)
@@ -487,7 +488,7 @@ def categorical(
     Raises ShapeError for another shape, ValueRangeError for more draws than categories.
     Source: jax.random.categorical.
     """
-    array, data = asarray(logits), one_key("categorical", key)
+    array, data = argument(logits), one_key("categorical", key)
     if array.dtype not in FLOAT:
         raise DTypeError(f"categorical: wanted float logits, got {array._node.tensor_type.short()}")
     along = normalize_axis(axis, array.ndim)
@@ -511,7 +512,7 @@ def _without_replacement(
     if draws > count:
         raise ValueRangeError(f"categorical: wanted at most {count} draws without replacement, got {draws}")
     scores = lax.neg(lax.add(logits, gumbel(data, logits.shape, logits.dtype, mode)))
-    numbers = lax.broadcasted_iota(np.int32, logits.shape, axis)
+    numbers = constants.broadcasted_iota(np.int32, logits.shape, axis)
     order = lax.sort_key_val(scores, numbers, axis)[1]
     best = lax.slice_in_dim(order, 0, draws, axis=axis)
     front: Sequence[int] = (axis, *[dim for dim in range(logits.ndim) if dim != axis])

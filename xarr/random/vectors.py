@@ -11,7 +11,7 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import FLOAT, default_float
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions.creation_functions import asarray
+from xarr.functions.creation_functions import argument
 from xarr.lax.core import ArrayLike
 from xarr.random.draws import (
     DType,
@@ -50,7 +50,7 @@ def multivariate_normal(
         raise InputError(
             f"multivariate_normal: wanted the method 'cholesky', the only one here, got {method!r}"
         )
-    center, covariance = asarray(mean), asarray(cov)
+    center, covariance = argument(mean), argument(cov)
     _check_moments(center.shape, covariance.shape)
     common = _common_type(center.dtype, covariance.dtype)
     element = float_type("multivariate_normal", common if dtype is None else dtype)

@@ -8,8 +8,8 @@ import numpy as np
 
 from xarr import lax
 from xarr.errors import TracedValueError
-from xarr.functions import _constants as constants
 from xarr.ir.source import here
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle, to_host
 from xarr.shapes import check_sizes

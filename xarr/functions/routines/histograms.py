@@ -15,12 +15,13 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, default_float, promote
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.functions import _constants as constants, statistical_functions as statistical
+from xarr.functions import statistical_functions as statistical
 from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import as_array, common_dtype, promoted
 from xarr.functions._searches import places_in
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known, known
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lazy import Handle, evaluate, to_host
 

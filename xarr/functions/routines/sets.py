@@ -15,13 +15,13 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.errors import ShapeError
-from xarr.functions import _constants as constants
 from xarr.functions._arguments import converted, filled, is_nan
 from xarr.functions._core import as_array, promoted
 from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, counted, places_of, refuse_traced
 from xarr.functions.routines._values import is_known
 from xarr.functions.sorting_functions import sort
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host

@@ -16,6 +16,7 @@ from xarr.functions.creation_functions import arange, ones, zeros
 from xarr.functions.elementwise_functions import cos, sqrt
 from xarr.functions.routines.mathematical_functions import i0
 from xarr.functions.searching_functions import where
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
@@ -80,5 +81,6 @@ def _window(name: str, M: int, samples: Callable[[Array, int], Array]) -> Array:
     except TypeError:
         raise InputError(f"{name}: wanted an int for the number of samples M, got {M!r}") from None
     if count <= 1:
-        return ones(1) if count == 1 else zeros(0)
-    return samples(arange(1 - count, count, 2, dtype="float64"), count - 1)
+        return ones(1, device=None) if count == 1 else zeros(0, device=None)
+    numbers = constants.free(arange(1 - count, count, 2, dtype="float64", device=None))
+    return constants.owned(samples(numbers, count - 1))
