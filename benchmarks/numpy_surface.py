@@ -58,7 +58,7 @@ def evaluated(found: Any) -> Any:
 def _collect(found: Any, held: list[Any]) -> None:
     if isinstance(found, xarr.Array):
         held.append(found)
-    elif isinstance(found, tuple | list):
+    elif isinstance(found, tuple | list) and not (found and np.isscalar(found[0])):
         for each in found:
             _collect(each, held)
 

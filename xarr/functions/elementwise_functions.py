@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 # --- the regular rows ------------------------------------------------------------------------------
 
 _EXACT: Final = FLOAT | COMPLEX
+_REALS: Final = (int, float)
 #: The largest power of ten in float64.
 _MOST: Final = sys.float_info.max_10_exp
 
@@ -505,6 +506,8 @@ def clip(
         limits = np.iinfo(array.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
+    if array.dtype in FLOAT and type(low) in _REALS and type(high) in _REALS:
+        return lax.clamp(low, array, high)
     if low is not None:
         array = maximum(array, low)
     return fresh(array) if high is None else minimum(array, high)

@@ -535,4 +535,4 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     array = as_array(x)
     place = normalize_axis(axis, len(array.shape))
     refuse_dynamic("unstack", array, "lax.dynamic_index_in_dim", (place,))
-    return tuple(lax.index_in_dim(array, index, place, keepdims=False) for index in range(array.shape[place]))
+    return lax.unstack(array, place)

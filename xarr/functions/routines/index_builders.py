@@ -235,12 +235,12 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The index of what `tril` keeps of an array of shape (n, m): on and below diagonal `k`.  Source: NumPy."""
-    return _triangle("tril_indices", n, k, m, lambda below: below, None)
+    return _triangle("tril_indices", n, k, m, np.tril_indices, None)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The index of what `triu` keeps of an array of shape (n, m): on and above diagonal `k`.  Source: NumPy."""
-    return _triangle("triu_indices", n, integer("triu_indices", "k", k) - 1, m, np.logical_not, None)
+    return _triangle("triu_indices", n, k, m, np.triu_indices, None)
 
 
 def _triangle(
@@ -248,12 +248,12 @@ def _triangle(
     n: int,
     k: int,
     m: int | None,
-    chosen: Callable[[Any], Any],
+    places: Callable[[int, int, int], tuple[Any, Any]],
     backend: AbstractBackend | None,
 ) -> tuple[Array, Array]:
     rows, columns = (integer(name, "a size", size) for size in (n, n if m is None else m))
-    found = np.nonzero(chosen(np.tri(rows, columns, integer(name, "k", k), dtype=bool)))
-    return asarray(found[0], device=backend), asarray(found[1], device=backend)
+    found = places(rows, integer(name, "k", k), columns)
+    return asarray(found[0], device=backend, copy=False), asarray(found[1], device=backend, copy=False)
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -262,7 +262,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     Source: NumPy, `tril_indices_from`.
     """
     name, matrix = "tril_indices_from", _matrix("tril_indices_from", arr)
-    return _triangle(name, matrix.shape[0], k, matrix.shape[1], lambda below: below, matrix._backend)
+    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.tril_indices, matrix._backend)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -271,8 +271,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     Source: NumPy, `triu_indices_from`.
     """
     name, matrix = "triu_indices_from", _matrix("triu_indices_from", arr)
-    below = integer(name, "k", k) - 1
-    return _triangle(name, matrix.shape[0], below, matrix.shape[1], np.logical_not, matrix._backend)
+    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.triu_indices, matrix._backend)
 
 
 def _matrix(name: str, arr: ArrayLike) -> Array:

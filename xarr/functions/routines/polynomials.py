@@ -61,6 +61,8 @@ def _of_one_degree(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Arra
 
 
 def _led(p: Array, count: int) -> Array:
+    if p.size == count:
+        return p
     return lax.pad(p, constants.full((), 0, p.dtype), [(count - p.size, 0, 0)])
 
 
