@@ -113,10 +113,9 @@ def test_every_turn_runs_once(count: int, extent: int) -> None:
             assert turns.ran(times)
 
 
-def test_little_work_stays_with_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_work_stays_with_the_caller() -> None:
     turns = Turns(1000)
-    with threads(3):
-        monkeypatch.setattr(sharing, "WORTH_SHARING", 1000 * 1000 + 1)
+    with threads(3, WORTH_SHARING=1000 * 1000 + 1):
         phase(1000).run(turns.address)
     assert turns.ran(1) and turns.all[RANGES] == 1
 
@@ -133,11 +132,10 @@ def test_all_threads_come(count: int, seconds: float) -> None:
             assert turns.ran(times) and turns.all[MOST] == count
 
 
-def test_only_as_many_as_the_work_is_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_as_many_as_the_work_is_worth() -> None:
     turns = Turns(1000, A_WHILE // 10)
-    with threads(5):
+    with threads(5, WORTH_WAKING=2_000_000):
         time.sleep(0.02)
-        monkeypatch.setattr(sharing, "WORTH_WAKING", 2_000_000)
         phase(1000).run(turns.address)
         assert turns.ran(1) and turns.all[MOST] == 1
 
@@ -165,12 +163,12 @@ def test_with_too_few_threads_there_is_one_range() -> None:
     assert turns.ran(1) and turns.all[RANGES] == 1
 
 
-def test_one_processor_stops_for_python_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_processor_stops_for_python_too() -> None:
     turns = Turns(1000)
     with threads(1):
         phase(1000).run(turns.address)
         assert turns.ran(1) and turns.all[RANGES] == 1
-        monkeypatch.setattr(sharing, "MOST_NANOSECONDS", 1)
+    with threads(1, MOST_NANOSECONDS=1):
         phase(1000).run(turns.address)
     assert turns.ran(2) and turns.all[RANGES] > 2
 
@@ -201,14 +199,13 @@ def test_many_callers_at_once() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer that sends a signal")
-def test_an_interrupt_comes_between_ranges_and_leaves_nobody_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_comes_between_ranges_and_leaves_nobody_at_work() -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     turns = Turns(10**6, 1000)
     before = signal.signal(signal.SIGALRM, interrupt)
-    with threads(2):
-        monkeypatch.setattr(sharing, "MOST_NANOSECONDS", 10**6)
+    with threads(2, MOST_NANOSECONDS=10**6):
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):
