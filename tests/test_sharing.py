@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import os
 import signal
@@ -20,7 +21,7 @@ pytest.importorskip("llvmlite")
 import xarr
 from tests.compare import assert_same
 from tests.support.threads import threads
-from xarr_numpy.compiled import assembler, builtin, sharing
+from xarr_numpy.compiled import assembler, builtin, sharing, sharing_code
 from xarr_numpy.compiled.sharing import Phase
 
 pytestmark = pytest.mark.skipif(not sharing.works(), reason="the system has no such threads")
@@ -103,6 +104,15 @@ def phase(extent: int, **options: Any) -> Phase:
     return Phase(CODE.addresses["note"], extent, 1000.0, **options)
 
 
+def wait_for_sleep() -> None:
+    """Until no thread looks out for work any more."""
+    pool = sharing._present()
+    first = pool.address + sharing_code.WORKERS + sharing_code.FIRST + sharing_code.SLEEPS
+    places = range(first, first + (pool.threads - 1) * sharing_code.APART, sharing_code.APART)
+    while not all(ctypes.c_int64.from_address(place).value for place in places):
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("extent", [1, 2, 3, 37, 1000, 100_001])
 def test_every_turn_runs_once(count: int, extent: int) -> None:
@@ -121,13 +131,14 @@ def test_little_work_stays_with_the_caller() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("seconds", [0, 0.02], ids=["awake", "asleep"])
-def test_all_threads_come(count: int, seconds: float) -> None:
+@pytest.mark.parametrize("sleeps", [False, True], ids=["at once", "asleep"])
+def test_all_threads_come(count: int, sleeps: bool) -> None:
     turns = Turns(1000, LONG, meet=count)
     with threads(count):
         for times in range(1, 6):
             turns.all[MOST] = 0
-            time.sleep(seconds)
+            if sleeps:
+                wait_for_sleep()
             phase(1000).run(turns.address)
             assert turns.ran(times) and turns.all[MOST] == count
 
@@ -135,7 +146,7 @@ def test_all_threads_come(count: int, seconds: float) -> None:
 def test_only_as_many_as_the_work_is_worth() -> None:
     turns = Turns(1000, A_WHILE // 10)
     with threads(5, WORTH_WAKING=2_000_000):
-        time.sleep(0.02)
+        wait_for_sleep()
         phase(1000).run(turns.address)
         assert turns.ran(1) and turns.all[MOST] == 1
 
