@@ -21,6 +21,7 @@ from xarr.errors import DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import Device, backend_of, conjugated, converted, filled, refuse_out
 from xarr.functions._core import as_array
 from xarr.functions.manipulation_functions import roll
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lazy import wrap
 from xarr.shapes import normalize_axis
@@ -377,7 +378,7 @@ def fftfreq(n: int, d: float = 1.0, device: Device = None, *, dtype: DTypeLike |
     Raises ValueRangeError for n < 1 or d = 0.  Source: NumPy and Array API, `fft.fftfreq`.
     """
     size = _points("fftfreq", n, d)
-    numbers = lax.iota(np.int64, size)
+    numbers = constants.iota(np.int64, size)
     half = (size - 1) // 2 + 1
     signed = lax.select(lax.lt(numbers, half), numbers, lax.sub(numbers, size))
     return _over(signed, size, d, device, dtype)
@@ -390,7 +391,7 @@ def rfftfreq(n: int, d: float = 1.0, device: Device = None, *, dtype: DTypeLike 
     Raises ValueRangeError for n < 1 or d = 0.  Source: NumPy and Array API, `fft.rfftfreq`.
     """
     size = _points("rfftfreq", n, d)
-    return _over(lax.iota(np.int64, size // 2 + 1), size, d, device, dtype)
+    return _over(constants.iota(np.int64, size // 2 + 1), size, d, device, dtype)
 
 
 def _points(name: str, n: int, d: float) -> int:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _EXACT: Final = FLOAT | COMPLEX
 _NOT_NEGATIVE: Final = UNSIGNED | BOOL
 _WHOLE: Final = BOOL | INTEGER
+_REALS: Final = (int, float)
 #: The largest power of ten in float64.
 _MOST: Final = sys.float_info.max_10_exp
 
@@ -218,7 +219,8 @@ def _whole(name: str, function: Callable[[Any], Array]) -> UnaryFunction:
 
 
 def _truncated(x: Array) -> Array:
-    return lax.select(lax.lt(x, 0), lax.ceil(x), lax.floor(x))
+    # No select between ceil and floor: compiled it is a jump, which no processor foresees.
+    return lax.mul(lax.sign(x), lax.floor(lax.abs(x)))
 
 
 ceil = _whole("ceil", lax.ceil)
@@ -533,6 +535,8 @@ def clip(
         limits = np.iinfo(array.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
+    if array.dtype in FLOAT and type(low) in _REALS and type(high) in _REALS:
+        return lax.clamp(low, array, high)
     if low is not None:
         array = maximum(array, low)
     return fresh(array) if high is None else minimum(array, high)
