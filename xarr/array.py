@@ -14,6 +14,8 @@ from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
     _dlpack,
+    _ufunc_methods,
+    _ufuncs,
     elementwise_functions as elementwise,
     linear_algebra_functions as linear_algebra,
     manipulation_functions as manipulation,
@@ -584,3 +586,4 @@ def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str
 
 
 lazy.bind(Array)
+_ufuncs.bind(_ufunc_methods)

@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "interpreter",
         "process_rng",
         "records",
+        "absent",
     ),
     ("broadcasting",),
     ("ir", "ir.*"),
