@@ -18,7 +18,7 @@ from xarr.functions.searching_functions import nonzero
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import places_of
-from xarr.lax.core import ArrayLike, integer
+from xarr.lax.core import ArrayLike, check_callable, integer, integers, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import check_sizes
 
@@ -84,7 +84,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = Fa
     With `sparse` a tuple of arrays instead, each of size 1 in every dimension but its own.
     Raises ShapeError for negative sizes.  Source: NumPy, `indices`.
     """
-    shape = check_sizes(tuple([integer("indices", "dimensions", size) for size in dimensions]))
+    shape = check_sizes(integers("indices", "dimensions", dimensions))
     wanted = canonical(dtype)
     if sparse:
         return tuple([_along(arange(size, dtype=wanted), k, len(shape)) for k, size in enumerate(shape)])
@@ -204,7 +204,7 @@ index_exp: Final = _Expression(as_tuple=True)
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The index of the diagonal of an array with `ndim` dimensions of size `n`.  Source: NumPy."""
     places = arange(integer("diag_indices", "n", n))
-    return tuple([places.copy() for _ in range(integer("diag_indices", "ndim", ndim))])
+    return (places,) * integer("diag_indices", "ndim", ndim)
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
@@ -253,6 +253,7 @@ def _matrix_shape(name: str, arr: ArrayLike) -> Ints:
 
 def mask_indices(n: int, mask_func: Callable[..., Array], k: Any = 0) -> tuple[Array, ...]:
     """Where mask_func(ones((n, n)), k) differs from 0, for example for `xarr.triu`.  Source: NumPy."""
+    check_callable("mask_indices", "mask_func", mask_func)
     return nonzero(mask_func(ones((n, n), dtype="int64"), k))
 
 
@@ -306,7 +307,7 @@ def ravel_multi_index(
     """
     _check_order("ravel_multi_index", order)
     sizes = check_sizes(tuple(dims) if isinstance(dims, list | tuple) else (dims,))
-    given = list(multi_index)
+    given = items("ravel_multi_index", "multi_index", multi_index)
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
     if not len(given) == len(sizes) == len(modes):
         raise ShapeError(
