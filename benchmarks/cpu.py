@@ -15,7 +15,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -140,18 +140,30 @@ def columns(lines: Iterable[Line]) -> list[str]:
     return list(dict.fromkeys(name for line in lines for name in line.seconds))
 
 
-def table_head(names: Iterable[str]) -> str:
-    return f"{'':43}{'dtype':9}{'size':>9}{''.join(f'{name:>10}' for name in names)}{'× best':>8}  {'best':8}memory"
+def table(lines: Sequence[Line]) -> list[str]:
+    """A head and a row for each line, in columns that are as wide as what is in them."""
+    names = columns(lines)
+    rows = [
+        ("", "dtype", "size", *names, "× best", "best", "memory"),
+        *(cells(line, names) for line in lines),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [_aligned(row, widths) for row in rows]
 
 
-def shown(line: Line, names: Iterable[str]) -> str:
-    times = "".join(
-        f"{_short(line.seconds[name]):>10}" if name in line.seconds else f"{'-':>10}" for name in names
-    )
+def cells(line: Line, names: Iterable[str]) -> tuple[str, ...]:
+    times = [_short(line.seconds[name]) if name in line.seconds else "-" for name in names]
     size = f"{line.size:,}" if line.size else ""
-    fraction = f"{line.bandwidth:6.0%}" if line.bandwidth else ""
-    name = f"({line.row}) {line.name}"
-    return f"{name:43}{line.dtype:9}{size:>9}{times}{line.ratio:8.2f}  {line.best_peer:8}{fraction}".rstrip()
+    memory = f"{line.bandwidth:.0%}" if line.bandwidth else ""
+    ends = (f"{line.ratio:.2f}", line.best_peer, memory)
+    return (f"({line.row}) {line.name}", line.dtype, size, *times, *ends)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Numbers to the right, words to the left."""
+    words = {0, 1, len(row) - 2}
+    both = enumerate(zip(row, widths, strict=True))
+    return "  ".join([f"{cell:{'<' if k in words else '>'}{width}}" for k, (cell, width) in both]).rstrip()
 
 
 def _short(seconds: float) -> str:
@@ -213,9 +225,8 @@ def main(arguments: list[str] | None = None, rows: Iterable[Row] = ROWS) -> None
     bandwidth = memory_bandwidth()
     compiled = compile_milliseconds(1 if options.quick else 5) if "a" in options.rows else {}
     lines = list(measured([row for row in rows if row.letter in options.rows], options, bandwidth))
-    names = columns(lines)
     print(header(bandwidth, options.of_samples))
-    print("\n".join([table_head(names), *(shown(line, names) for line in lines)]))
+    print("\n".join(table(lines)))
     if compiled:
         times = ", ".join(f"{name} {value:.0f}" for name, value in compiled.items())
         print(f"\ncompile time of (a), ms: {times} (wanted: at most 30)")

@@ -40,8 +40,11 @@ class WrongResult(Exception):
 
 
 def progress(text: str) -> None:
-    """Show `text` as the last line of stderr, in place of the one before."""
-    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+    """Show `text` as the last line of stderr, in place of the one before; in a file as a line like others."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+    elif text:
+        print(text, file=sys.stderr, flush=True)
 
 
 def time_table(table: Mapping[str, Contenders], rounds: int, calls: int = 1, unit: float = 1) -> Medians:

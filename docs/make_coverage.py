@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,7 +63,12 @@ def numpy_names() -> dict[str, list[str]]:
 
 def reasons() -> dict[str, tuple[str, str]]:
     """From each name of `docs/coverage.tsv`, its state (differs or absent) and remark."""
-    lines = REASONS.read_text(encoding="utf-8").splitlines()
+    return _read(REASONS)
+
+
+@cache
+def _read(path: Path) -> dict[str, tuple[str, str]]:
+    lines = path.read_text(encoding="utf-8").splitlines()
     fields = [line.split("\t") for line in lines if line and not line.startswith("#")]
     for line in fields:
         if len(line) != 3 or line[1] not in ("same", "differs", "absent"):

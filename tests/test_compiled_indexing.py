@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -13,13 +12,13 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.support.threads import threads
 from tests.test_lax_indexing_fuzz import Case, gather_case, scatter_case
 from xarr import lax
 from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.lazy import to_host
-from xarr_numpy import workers
 
 pytest.importorskip("llvmlite")
 
@@ -90,16 +89,6 @@ def test_costly_rows_are_not_computed_for_each_index() -> None:
 @given(RANDOMS.map(scatter_case))
 def test_scatters_as_the_reference(case: Case) -> None:
     agree(case)
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """As if the machine had so many processors, and nothing were too little to be shared."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "WORTH_A_THREAD", 1)
-        patch.setattr(workers, "count", lambda: count)
-        patch.setattr(workers, "_pool", None)
-        yield
 
 
 def rows_into(shape: tuple[int, ...], window: tuple[int, ...], **promises: Any) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.support.threads import threads
 from xarr import lax
 from xarr.ir import ops
 from xarr.ir.graph import Graph
@@ -306,13 +307,12 @@ def test_windows_run_on_tiles_too() -> None:
         assert_same(function(xarr.asarray(x)), wanted)
 
 
-def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from xarr_numpy import workers
-
+def test_bits_do_not_depend_on_the_number_of_threads() -> None:
     x = values(1, (4, 65, 66, 8), "float32")
     function = lambda x: lax.reduce_window(x, np.float32(0), lax.add, (1, 3, 3, 1), (1, 1, 1, 1), "SAME")  # noqa: E731
     with xarr.config(fusion="compiled"):
-        many = np.asarray(function(xarr.asarray(x)))
-        monkeypatch.setattr(workers, "WORTH_A_THREAD", 2**62)
-        one = np.asarray(function(xarr.asarray(x)))
+        with threads(3):
+            many = np.asarray(function(xarr.asarray(x)))
+        with threads(1):
+            one = np.asarray(function(xarr.asarray(x)))
     assert_same(many, one)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[1] / "docs" / "make_coverage.py"
+from tests.support.scripts import docs_script
 
 
 @pytest.fixture(scope="module")
 def coverage() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_coverage", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    del sys.modules[spec.name]
-    return module
+    return docs_script("make_coverage")
 
 
 def skip_for_other_numpys(coverage: ModuleType) -> None:

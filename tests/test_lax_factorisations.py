@@ -89,13 +89,32 @@ def test_lu(backend: str, shape: tuple[int, ...], dtype: str) -> None:
             close(one, wanted, 20) if one.dtype == x.dtype else assert_same(one, np.asarray(wanted))
 
 
-def test_large_lu_in_blocks() -> None:
-    x = values((100, 90), "float64")
+@pytest.mark.parametrize("shape", [(100, 90), (40, 70), (90, 17), (2, 33, 33), (3, 17, 40)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_large_lu_by_halves(shape: tuple[int, ...], dtype: str) -> None:
+    x = values(shape, dtype)
     factors, pivots, permutation = linalg.lu(x)
     wanted = jax.lax.linalg.lu(x)
-    close(factors, wanted[0], 100)
+    close(factors, wanted[0], 1000)
     assert_same(pivots, np.asarray(wanted[1]))
     assert_same(permutation, np.asarray(wanted[2]))
+
+
+def test_large_lu_of_singular_matrices_and_of_nan() -> None:
+    x = values((3, 40, 40), "float64")
+    x[0, :, 20] = x[0, :, 3]  # One pivot is 0, or nearly.
+    x[1, :, 5] = 0
+    factors, pivots, permutation = (np.asarray(each) for each in linalg.lu(x))
+    lower, upper = np.tril(factors, -1) + np.eye(40), np.triu(factors)
+    close(lower @ upper, np.take_along_axis(x, permutation[..., None], 1), 1000)
+    assert (factors[1, 5:, 5] == 0).all()
+    x[2, 7, 25] = np.nan
+    assert_same(linalg.lu(x)[0][:2], factors[:2])
+    with_nan, own_pivots, _ = (np.asarray(each) for each in linalg.lu(x[2]))
+    row = np.flatnonzero(np.isnan(with_nan[:, 25]))[0]
+    assert_same(own_pivots[:25], pivots[2, :25])
+    assert np.isnan(with_nan[row, 25])
+    assert np.isfinite(with_nan[:, :25]).all()
 
 
 def test_pivots_to_permutation() -> None:

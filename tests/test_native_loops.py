@@ -19,6 +19,10 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph
 
 pytest.importorskip("llvmlite")
+
+from xarr_numpy.compiled.loop_kernel import plan
+from xarr_numpy.compiled.overwritten import overwritten
+
 pytestmark = pytest.mark.implicit
 
 RNG = np.random.default_rng(3)
@@ -176,7 +180,37 @@ def test_a_table_that_is_written_is_read_in_order() -> None:
         return lax.dynamic_update_index_in_dim(table, last * 3 + 1, i, 0)
 
     agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(30))
-    agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(30.0).reshape(10, 3), native=False)
+    agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(30.0).reshape(10, 3))
+    agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(150.0).reshape(3, 50))
+
+
+def test_what_no_step_changes_is_computed_before_the_loop() -> None:
+    def function(x: Any, n: Any) -> Any:
+        column = x[:, 1]
+
+        def step(state: Any, i: Any) -> Any:
+            row = lax.dynamic_index_in_dim(x.T * 2.0, i % 2, keepdims=False)
+            one = lax.dynamic_index_in_dim(column, i % n, keepdims=False)
+            return state * 0.5 + row + one * x[2, 0] + lax.reduce_max(x, (0, 1)), i * one
+
+        return lax.scan(step, lax.full((6,), 1.0), xarr.arange(9))
+
+    agree(function, RNG.normal(size=(6, 3)), np.int64(5))
+
+
+def test_loops_of_no_steps_that_read_a_part_of_what_never_changes() -> None:
+    def step(state: Any, i: Any) -> Any:
+        return lax.sort(state) + i, None
+
+    def function(x: Any) -> Any:
+        return lax.scan(step, x, xarr.arange(100) * 2)[0]
+
+    agree(function, RNG.normal(size=7), native=False)
+    agree(
+        lambda x: lax.while_loop(lambda s: s[0] < 0, lambda s: s + (x * 2)[1:3], x[:2]),
+        np.ones(5),
+        native=False,
+    )
 
 
 def test_starts_outside_of_a_table_are_clamped() -> None:
@@ -392,3 +426,59 @@ def test_a_loop_without_end_is_interrupted() -> None:
         timer.start()
         with pytest.raises(KeyboardInterrupt):
             float(function(1.0))
+
+
+# --- tables that are written over ----------------------------------------------------------------------------
+
+
+def rows_written(function: Callable[..., Any], *arguments: Any) -> list[int]:
+    """How many rows of each table need not be there when the loop begins."""
+    loops = [node.op for node in fused(function, *arguments).nodes if isinstance(node.op, ops.NativeWhile)]
+    found = [overwritten(loop) for op in loops if (loop := plan(op)) is not None]
+    return [each.rows for tables in found for each in tables.values()]
+
+
+def totals(reverse: bool) -> Callable[..., Any]:
+    return lambda x, r: lax.scan(lambda c, v: (c * r + v,) * 2, xarr.zeros_like(r), x, reverse=reverse)
+
+
+def filled(start: int, stop: int, *, of: int = 1, read: bool = False) -> Callable[..., Any]:
+    """A table of -1 in which steps write their numbers, or those plus what they find there."""
+
+    def step(i: Any, table: Any) -> Any:
+        before = lax.dynamic_slice(table, [i], [1]) if read else 0
+        return lax.dynamic_update_slice(table, xarr.full((1,), i * of, dtype="int64") + before, [i])
+
+    return lambda x: lax.fori_loop(start, stop, step, xarr.full(x.shape, -1, dtype="int64"))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_a_scan_stacks_is_not_filled_before(reverse: bool) -> None:
+    x = RNG.normal(size=(100_000,)).astype(np.float64)
+    rows = RNG.normal(size=(3000, 40))
+    for values, rate in ((x, np.float64(0.5)), (rows, np.full(40, 0.5))):
+        assert rows_written(totals(reverse), values, rate) == [len(values)]
+        dirty = [xarr.full(values.shape, np.nan) * 1 for _ in range(3)]
+        xarr.evaluate(*dirty)
+        del dirty
+        agree(totals(reverse), values, rate)
+
+
+@pytest.mark.parametrize(
+    ("function", "rows"),
+    [
+        (filled(0, 1000), [1000]),
+        (filled(0, 1000, of=3), [1000]),
+        (filled(0, 2000), [1000]),
+        (filled(0, 900), [1000]),
+        (filled(3, 1000), [1000]),
+        (filled(-5, 1000), [1000]),
+        (filled(0, 1000, read=True), []),
+        (lambda x: lax.fori_loop(0, 500, lambda i, t: t.at[2 * i].set(i), x), []),
+    ],
+    ids=["all", "other values", "too many", "too few", "late", "early", "read", "every other"],
+)
+def test_a_table_keeps_what_no_step_writes(function: Callable[..., Any], rows: list[int]) -> None:
+    x = np.full(1000, -1, np.int64)
+    assert rows_written(function, x) == rows
+    agree(function, x)

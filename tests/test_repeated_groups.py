@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.support.threads import threads
 from xarr import lax, tree
 from xarr.ir import ops
 from xarr.ir.graph import Graph
@@ -54,17 +55,16 @@ def agree(function: Callable[..., Any], *arrays: Any, same_sums: bool = True) ->
 
 
 @pytest.fixture
-def in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows at a time, few steps a pass, and more threads than there are processors."""
-    from xarr_numpy import engine, workers
+    from xarr_numpy import engine
     from xarr_numpy.compiled import repeated
 
     engine._repetition.cache_clear()
     monkeypatch.setattr(repeated, "SMALL", 0)
     monkeypatch.setattr(repeated, "CACHE", 2**14)
-    monkeypatch.setattr(workers, "WORTH_A_THREAD", 1)
-    monkeypatch.setattr(workers, "count", lambda: 4)
-    monkeypatch.setattr(workers, "_pool", None)
+    with threads(4):
+        yield
 
 
 @pytest.mark.parametrize("shape", [(8, 9), (100, 30), (301, 17), (1000, 64)])
@@ -207,15 +207,13 @@ def stencils(draw: st.DrawFn) -> tuple[Callable[..., Any], list[Any]]:
 @given(stencils())
 @settings(max_examples=40, deadline=None)
 def test_random_stencils(stencil: tuple[Callable[..., Any], list[Any]]) -> None:
-    from xarr_numpy import engine, workers
+    from xarr_numpy import engine
     from xarr_numpy.compiled import repeated
 
     engine._repetition.cache_clear()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, threads(3):
         patch.setattr(repeated, "SMALL", 0)
         patch.setattr(repeated, "CACHE", 2**12)
-        patch.setattr(workers, "WORTH_A_THREAD", 1)
-        patch.setattr(workers, "count", lambda: 3)
         agree(stencil[0], *stencil[1])
     engine._repetition.cache_clear()
 

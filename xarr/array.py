@@ -123,7 +123,7 @@ class Array(AbsentAttributes, IndexingMethods):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type."""
+        """Element type.  Source: NumPy and Array API, `dtype`."""
         return self._node.tensor_type.dtype
 
     @property
@@ -138,26 +138,27 @@ class Array(AbsentAttributes, IndexingMethods):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """Bytes of an element.  Source: NumPy, `ndarray.itemsize`."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements.  Source: NumPy, `ndarray.nbytes`."""
         return self._node.tensor_type.nbytes
 
     @property
     def backend(self) -> str:
         """Name of the backend that computes it."""
-        return backends.default().name if self._backend is None else self._backend.name
+        return lazy.home(self).name
 
     @property
     def device(self) -> str:
         """Where it lives, as `device=` takes it, by the Array API standard.
 
         That is the name of the device, or of the backend where the device alone would mean another one.
+        Source: NumPy and Array API, `device`.
         """
-        owner = backends.default() if self._backend is None else self._backend
+        owner = lazy.home(self)
         name = owner.devices()[0]
         return name if backend_of(name) is owner else owner.name
 
@@ -190,6 +191,7 @@ class Array(AbsentAttributes, IndexingMethods):
         """The element at `index`, or the only one, as a Python number.
 
         Raises ShapeError without an `index` for another number of elements, in a dynamic array of live ones.
+        Source: NumPy, `ndarray.item`.
         """
         host = lazy.to_host(self)
         if not index and host.size != 1:
@@ -200,7 +202,7 @@ class Array(AbsentAttributes, IndexingMethods):
         return host.item(*index)
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Nested lists of Python numbers.  Source: NumPy, `ndarray.tolist`."""
         return lazy.to_host(self).tolist()
 
     def _scalar(self, wanted: str) -> Any:
@@ -356,7 +358,10 @@ class Array(AbsentAttributes, IndexingMethods):
 
     @property
     def at(self) -> At:
-        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.at.AtIndex`."""
+        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.at.AtIndex`.
+
+        Source: jax.numpy, `ndarray.at`.
+        """
         refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
         return At(self)
 
@@ -449,12 +454,12 @@ class Array(AbsentAttributes, IndexingMethods):
 
     @property
     def T(self) -> Array:
-        """The dimensions in reverse order."""
+        """The dimensions in reverse order.  Source: NumPy and Array API, `T`."""
         return manipulation.transpose(self)
 
     @property
     def mT(self) -> Array:
-        """The last two dimensions exchanged."""
+        """The last two dimensions exchanged.  Source: NumPy and Array API, `mT`."""
         return manipulation.matrix_transpose(self)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:

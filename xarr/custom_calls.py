@@ -28,7 +28,7 @@ def register_custom_call(name: str, function: Function) -> None:
     """Let `custom_call(name, …)` call `function`; one registered under that name before is replaced.
 
     Calls look the name up each time they run.  Raises InputError for a name that is no text, or for what
-    cannot be called.
+    cannot be called.  Source: XLA's CustomCall.
     """
     if not name or type(name) is not str:
         raise InputError(f"register_custom_call: wanted a name, got {name!r}")

@@ -20,6 +20,7 @@ from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeE
 from xarr.functions._arguments import Device, backend_of, conjugated, converted, filled, refuse_out
 from xarr.functions._core import as_array
 from xarr.functions.manipulation_functions import roll
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer, integers, real_number
 from xarr.lazy import wrap
 from xarr.shapes import normalize_axis
@@ -376,7 +377,7 @@ def fftfreq(n: int, d: float = 1.0, device: Device = None, *, dtype: DTypeLike |
     Raises ValueRangeError for n < 1 or d = 0.  Source: NumPy and Array API, `fft.fftfreq`.
     """
     size = _points("fftfreq", n, d)
-    numbers = lax.iota(np.int64, size)
+    numbers = constants.iota(np.int64, size)
     half = (size - 1) // 2 + 1
     signed = lax.select(lax.lt(numbers, half), numbers, lax.sub(numbers, size))
     return _over(signed, size, d, device, dtype)
@@ -389,7 +390,7 @@ def rfftfreq(n: int, d: float = 1.0, device: Device = None, *, dtype: DTypeLike 
     Raises ValueRangeError for n < 1 or d = 0.  Source: NumPy and Array API, `fft.rfftfreq`.
     """
     size = _points("rfftfreq", n, d)
-    return _over(lax.iota(np.int64, size // 2 + 1), size, d, device, dtype)
+    return _over(constants.iota(np.int64, size // 2 + 1), size, d, device, dtype)
 
 
 def _points(name: str, n: int, d: float) -> int:

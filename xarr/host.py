@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -13,6 +14,10 @@ from xarr.errors import ArgumentError, DTypeError, InputError, RaggedError, Trac
 HostArray = np.ndarray[Any, Any]
 
 SCALARS = (bool, int, float, complex)
+_NUMBERS: Final = frozenset(SCALARS)
+_SEQUENCES: Final = frozenset({list, tuple})
+#: Dimensions that a NumPy array may have.
+_MOST_LEVELS: Final = 64
 
 
 def scalar_kind(value: Any) -> type[Any]:
@@ -168,7 +173,25 @@ def _as_integers(value: Any, wanted: np.dtype[Any]) -> HostArray:
         raise ValueRangeError(f"a number in {_shown(value)} is out of bounds for {wanted}") from error
 
 
+def only_numbers(value: Any) -> bool:
+    """Whether `value` is nested lists and tuples, equally deep, of Python numbers and nothing else.
+
+    False may also mean that this is not to be seen quickly: level by level, without a step for each number.
+    """
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        kinds = set(map(type, level))
+        if kinds <= _NUMBERS:
+            return True
+        if not kinds <= _SEQUENCES:
+            return False
+        level = list(chain.from_iterable(level))
+    return False
+
+
 def _only_python_numbers(value: Any) -> bool:
+    if only_numbers(value):
+        return True
     stack = [value]
     while stack:
         item = stack.pop()

@@ -216,6 +216,23 @@ def from_host(array: np.ndarray[Any, Any], backend: AbstractBackend) -> Array:
 # --- evaluation ----------------------------------------------------------------------------------
 
 
+def home(handle: Handle) -> AbstractBackend:
+    """The backend that computes `handle`: its own, else where data that it is made of lies, else the default one.
+
+    Lists and NumPy arrays that are given to a function lie where the default backend of that time put them.
+    """
+    if handle._backend is not None:
+        return handle._backend
+    stack, seen = [handle._node], {handle._node}
+    while stack:
+        node = stack.pop()
+        if node.owner is not None:
+            return node.owner  # type: ignore[no-any-return]
+        stack += [operand for operand in reversed(node.operands) if operand not in seen]
+        seen.update(node.operands)
+    return backends.default()
+
+
 def evaluate(*handles: Handle, progress: bool | str = False) -> None:
     """Compute the values of `handles` now, all in one program for each backend.
 
@@ -239,8 +256,7 @@ def evaluate(*handles: Handle, progress: bool | str = False) -> None:
             raise InputError(f"evaluate wants Arrays, got {kind}; of a list or tuple, evaluate(*values)")
         if handle._node.value is None:
             # One that belongs to no backend goes on belonging to none, whoever computes it.
-            owner = handle._backend or backends.default()
-            pending.setdefault(owner, []).append(handle._node)
+            pending.setdefault(home(handle), []).append(handle._node)
     for owner, nodes in pending.items():
         _run(nodes, owner, label)
 
@@ -249,7 +265,7 @@ def _computed(handle: Handle) -> Node:
     """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
     node = handle._node
     if node.value is None:
-        backend = handle._backend or backends.default()
+        backend = handle._backend or home(handle)
         if config.debugging() or not _run_few(node, backend):
             _run([node], backend)
     return node

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
 Places = tuple[int, ...]
+#: Places of carried indices, and what checks them.
+Checks = tuple[tuple[int, ops.CustomCall], ...]
 
 #: Iterations of a loop in Python that take about as long as compiling it.
 MANY: Final = 4096
@@ -51,11 +53,26 @@ def while_loop_then(loop: ops.While, cond: Function, body: Function, *state: Any
         if not cond(*state)[0]:
             return state
         state = body(*state)
-    kernel = engine.loop_kernel_if_any(loop)
-    if kernel is None:
+    found = engine.loop_kernel_if_any(loop)
+    if found is None:
         return while_loop(cond, body, *state)
-    results: tuple[Any, ...] = kernel.call(range(len(state)), (), None, *state)
-    return results
+    kernel, checked = found
+    places = range(len(state))
+    if checked is None:
+        results: tuple[Any, ...] = kernel.call(places, (), None, *state)
+        return results
+    indices = [initial.array for initial in checked.initial]
+    return in_bounds(checked.checks, kernel.call(places, (), None, *state, *indices))[: len(state)]
+
+
+def in_bounds(checks: Checks, state: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a loop carried, if the indices among it are what the loop's checks let pass, else their error."""
+    for place, call in checks:
+        declared = tuple(
+            (type.dtype, type.shape) for type in call.result_types if isinstance(type, TensorType)
+        )
+        run_custom_call(call.call_target_name, dict(call.attribute_items), declared, (state[place],))
+    return state
 
 
 def while_loop_shown(progress: ops.Progress, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
@@ -237,7 +254,8 @@ def _native_while(emitter: Emitter, node: Node) -> str:
         loop = f"native_loop_watched(bar, {arguments}"
     elif node.op.progress is not None:
         loop = f"native_loop_shown({emitter.constant(node.op.progress)}, {arguments}"
-    return _packed(node, f"{loop}, {_names(emitter, node.operands)})")
+    call = f"{loop}, {_names(emitter, node.operands)})"
+    return _packed(node, f"in_bounds({emitter.constant(node.op.checks)}, {call})" if node.op.checks else call)
 
 
 def _wanted(graph: Graph, node: Node) -> tuple[int, ...]:
@@ -312,7 +330,7 @@ SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
         *(while_loop, while_loop_then, while_loop_shown, while_loop_watched, owned, custom_call),
-        *(native_loop, native_loop_shown, native_loop_watched),
+        *(native_loop, native_loop_shown, native_loop_watched, in_bounds),
         *(branch, map_lanes, while_lanes, branch_lanes),
     )
 }

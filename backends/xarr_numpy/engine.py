@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from importlib import metadata
 from math import prod
 from typing import Any, Final
 
 from xarr.backend import Recipe
+from xarr.compiler.checked_loops import CheckedLoop, without_checks
+from xarr.compiler.loop_invariants import without_invariants
 from xarr.compiler.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
@@ -132,7 +135,7 @@ def _runs(node: Node) -> tuple[Any, int] | None:
     """What runs a node as one function without Python, and the steps of a loop; None if nothing does."""
     if isinstance(node.op, ops.Fusion):
         return kernel(node.op), 1
-    if not isinstance(node.op, ops.NativeWhile) or node.op.progress is not None:
+    if not isinstance(node.op, ops.NativeWhile) or node.op.progress is not None or node.op.checks:
         return None
     steps = known_steps(node)
     return None if steps is None else (loop_kernel(node.op), steps)
@@ -173,12 +176,16 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op
-        if isinstance(op, ops.While) and _runs_natively(node, least, inner, hot):
-            op = ops.NativeWhile(op.cond, op.body, op.progress, str(_plan(_bare(op)).describe()))
-        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and cipher_of(node) is None:
-            op = map_graphs(op, lambda body: _fused(body, inner, hot))
-            if isinstance(node.op, ops.While) and isinstance(op, ops.While):
-                op = _repeating(node.op, op) or op
+        native = _native(node, operands, least, inner, hot)
+        if native is not None:
+            replaced[node] = native
+            continue
+        if isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and cipher_of(node) is None:
+            fused = partial(_fused, least=inner, hot=hot)
+            if isinstance(op, ops.While):
+                replaced[node] = _loop_of_groups(op, node, operands, fused)
+                continue
+            op = map_graphs(op, fused)
         if op is not node.op:
             replaced[node] = node.rebuilt(operands, op)
         elif any(a is not b for a, b in zip(operands, node.operands, strict=True)):
@@ -191,6 +198,80 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
 def loop_kernel(loop: ops.NativeWhile) -> Any:
     """A native loop as a function of arrays."""
     return _loop_kernel(_bare(loop))
+
+
+def _native(node: Node, operands: tuple[Node, ...], least: int, inner: int, hot: bool) -> Node | None:
+    """A loop as a native loop over `operands`, if it is worth it and can be one."""
+    op = node.op
+    if not isinstance(op, ops.While) or not _is_worth_it(node, least, inner, hot):
+        return None
+    for wider in _wider(op):
+        found = _plan(_bare(wider.loop))
+        if found is not None:
+            return wider.node(node, operands, wider.native(wider.loop, str(found.describe())))
+    return None
+
+
+@dataclass(frozen=True)
+class _Wider:
+    """A loop that carries more than it did, so that it can be a native loop.
+
+    initial: the values that it carries beyond those before, from these.
+    checks: which of the values are looked at after the last step, and by what.
+    """
+
+    loop: ops.While
+    initial: Graph | None = None
+    checks: tuple[tuple[int, ops.CustomCall], ...] = ()
+
+    def native(self, loop: ops.While, text: str) -> ops.NativeWhile:
+        return ops.NativeWhile(loop.cond, loop.body, self.loop.progress, text, self.checks)
+
+    def node(self, node: Node, operands: tuple[Node, ...], op: ops.While) -> Node:
+        """This loop, as `op`, in the place of `node`, with the results of that."""
+        if self.initial is None:
+            return node.rebuilt(operands, op)
+        found = node.rebuilt((*operands, *self.initial.inline(*operands)), op)
+        parts = [Node(ops.GetTupleElement(k), (found,)) for k in range(len(operands))]
+        return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
+
+
+def _wider(loop: ops.While) -> Iterator[_Wider]:
+    """The loop, without the checks of its steps, and without what does not change from step to step either."""
+    yield _Wider(loop)
+    checked = _without_checks(loop, Graph(loop.body.parameters, ()))
+    if checked is not None:
+        yield checked
+    loosened = without_invariants(loop)
+    if loosened is not None:
+        yield _without_checks(*loosened) or _Wider(*loosened)
+
+
+def _without_checks(loop: ops.While, initial: Graph) -> _Wider | None:
+    checked = without_checks(loop)
+    if checked is None:
+        return None
+    values = (*initial.results, *map(Node, checked.initial))
+    return _Wider(checked.loop, Graph(initial.parameters, values), checked.checks)
+
+
+def _loop_of_groups(
+    loop: ops.While, node: Node, operands: tuple[Node, ...], fused: Callable[[Graph], Graph]
+) -> Node:
+    """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
+    loosened = without_invariants(loop, read_in_part=True)
+    wider = _Wider(loop) if loosened is None else _Wider(*loosened)
+    op = map_graphs(wider.loop, fused)
+    assert isinstance(op, ops.While)
+    if chosen() == "compiled":
+        checked = _without_checks(wider.loop, wider.initial or Graph(loop.body.parameters, ()))
+        for each in filter(None, (wider, checked)):
+            grouped = op if each is wider else map_graphs(each.loop, fused)
+            assert isinstance(grouped, ops.While)
+            found = _repeating(each.loop, grouped)
+            if found is not None:
+                return each.node(node, operands, each.native(found, found.remark_text))
+    return wider.node(node, operands, op)
 
 
 def _repeating(loop: ops.While, fused: ops.While) -> ops.NativeWhile | None:
@@ -207,10 +288,18 @@ def _repeating(loop: ops.While, fused: ops.While) -> ops.NativeWhile | None:
     return found and ops.NativeWhile(mixed.cond, mixed.body, loop.progress, str(found.describe()))
 
 
-def loop_kernel_if_any(loop: ops.While) -> Any:
-    """The same for a loop of which it is not known whether it can be one; None if it cannot."""
+def loop_kernel_if_any(loop: ops.While) -> tuple[Any, CheckedLoop | None] | None:
+    """The same for a loop of which it is not known whether it can be one; None if it cannot.
+
+    With its checks taken out if only then it can.
+    """
     bare = _bare(loop)
-    return None if _plan(bare) is None else _loop_kernel(bare)
+    if _plan(bare) is not None:
+        return _loop_kernel(bare), None
+    checked = without_checks(bare)
+    if checked is None or _plan(checked.loop) is None:
+        return None
+    return _loop_kernel(checked.loop), checked
 
 
 def _bare(loop: ops.While) -> ops.While:
@@ -236,8 +325,8 @@ def _loop_kernel(loop: ops.While) -> Any:
     return _module("loops").LoopKernel(found)
 
 
-def _runs_natively(node: Node, least: int, inner: int, hot: bool) -> bool:
-    """Whether a loop is worth to be one native loop, and can be."""
+def _is_worth_it(node: Node, least: int, inner: int, hot: bool) -> bool:
+    """Whether a loop is worth to be one native loop, if loops are compiled at all."""
     if chosen() != "compiled":
         return False
     assert isinstance(node.op, ops.While)
@@ -246,9 +335,7 @@ def _runs_natively(node: Node, least: int, inner: int, hot: bool) -> bool:
     )
     work = size * len(node.op.body.nodes)
     steps = known_steps(node)
-    if not hot and work < inner and (steps is None or steps * work < least):
-        return False
-    return _plan(_bare(node.op)) is not None
+    return hot or work >= inner or (steps is not None and steps * work >= least)
 
 
 def _may_hold(graph: Graph, least: int) -> bool:

@@ -1,7 +1,8 @@
 """Factors of matrices, systems of equations and determinants by LAPACK, as NumPy gives access to it.
 
 NumPy refuses a whole batch for the sake of one matrix; then each is done alone, and those that fail become
-NaN.  LU factors, which NumPy does not give, are made here, block after block.
+NaN.  LU factors and products of reflections, which NumPy does not give, are made here, most of it by products of
+matrices.
 """
 
 from __future__ import annotations
@@ -24,13 +25,12 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
 
-#: Columns that are eliminated one by one before the rest is updated by a product of matrices.
-_BLOCK: Final = 32
+#: Up to so many columns are eliminated one by one, more of them by halves.
+_BLOCK: Final = 16
+#: Reflections that are applied as one product of matrices.
+_REFLECTIONS: Final = 32
 _INT32: Final = np.dtype(np.int32)
 _linalg: Final[Any] = np.linalg
-#: LAPACK's product of reflections, which NumPy keeps to itself: as many columns as reflections, or all.
-_product_of_all: Final[Any] = getattr(getattr(np.linalg, "_umath_linalg", None), "qr_reduced", None)
-_full_product: Final[Any] = getattr(getattr(np.linalg, "_umath_linalg", None), "qr_complete", None)
 
 
 # --- LU ----------------------------------------------------------------------------------------------
@@ -42,47 +42,88 @@ def lu(a: Array) -> Arrays:
     count = min(rows, columns)
     factors = np.array(a, order="C").reshape(prod(batch), rows, columns)
     pivots = np.empty((len(factors), count), _INT32)
-    if count <= _BLOCK:
-        _eliminate(factors, pivots, 0, count, columns)
-    else:
-        for matrix, own in zip(factors, pivots, strict=True):
-            for start in range(0, count, _BLOCK):
-                end = min(start + _BLOCK, count)
-                _eliminate(matrix[None], own[None], start, end, end)
-                _update(matrix, start, end)
+    if factors.size:
+        order = _factorise(factors[:, :, :count], pivots)
+        if columns > count:
+            behind = factors[:, :, count:]
+            _reorder(behind, order)
+            _solve_unit_lower(factors[:, :, :count], behind)
     zeros = np.diagonal(factors, axis1=1, axis2=2) == 0
     first = np.argmax(zeros, axis=1) if count else 0
     info = np.where(zeros.any(axis=1), first + 1, 0).astype(_INT32)
-    return factors.reshape(a.shape), pivots.reshape(*batch, count), info.reshape(batch)
+    return factors.reshape(a.shape), (pivots + 1).reshape(*batch, count), info.reshape(batch)
 
 
-def _eliminate(matrices: Array, pivots: Array, start: int, end: int, last: int) -> None:
-    """Columns start to end of the rows from start on, one after the other; columns up to `last` follow at once.
+def _factorise(matrices: Array, pivots: Array) -> Array:
+    """Factor matrices with no more columns than rows in place, by halves, so that most of it is products.
 
-    Whole rows change places.
+    Writes the row that changed places with each, from 0, and returns which row each has become.
+
+    Source: Toledo, "Locality of reference in LU decomposition with partial pivoting", 1997.
     """
-    every = np.arange(len(matrices))
-    for column in range(start, end):
-        below = matrices[:, column:, column]
-        sizes = np.abs(below.real) + np.abs(below.imag) if matrices.dtype.kind == "c" else np.abs(below)
-        # NaN is never the largest.
-        pivot = column + np.argmax(np.where(np.isnan(sizes), -1, sizes), axis=1)
-        pivots[:, column] = pivot + 1
-        rows = matrices[every, pivot]
-        matrices[every, pivot] = matrices[:, column]
-        matrices[:, column] = rows
-        corner = matrices[:, column, column, None]
-        multipliers = matrices[:, column + 1 :, column] / np.where(corner == 0, 1, corner)
-        matrices[:, column + 1 :, column] = multipliers
-        rest = matrices[:, column, None, column + 1 : last]
-        matrices[:, column + 1 :, column + 1 : last] -= multipliers[..., None] * rest
+    columns = matrices.shape[2]
+    if columns <= _BLOCK:
+        return _eliminate(matrices, pivots)
+    half = columns // 2
+    left, right = matrices[:, :, :half], matrices[:, :, half:]
+    order = _factorise(left, pivots[:, :half])
+    _reorder(right, order)
+    _solve_unit_lower(left[:, :half], right[:, :half])
+    right[:, half:] -= left[:, half:] @ right[:, :half]
+    later = _factorise(right[:, half:], pivots[:, half:])
+    _reorder(left[:, half:], later)
+    pivots[:, half:] += half
+    order[:, half:] = np.take_along_axis(order[:, half:], later, axis=1)
+    return order
 
 
-def _update(matrix: Array, start: int, end: int) -> None:
-    """The columns behind a block: first its own rows, then all below by one product."""
-    for row in range(start + 1, end):
-        matrix[row, end:] -= matrix[row, start:row] @ matrix[start:row, end:]
-    matrix[end:, end:] -= matrix[end:, start:end] @ matrix[start:end, end:]
+def _eliminate(matrices: Array, pivots: Array) -> Array:
+    """The same, column after column."""
+    batch, rows, columns = matrices.shape
+    every = np.arange(batch)
+    order = np.broadcast_to(np.arange(rows), (batch, rows)).copy()
+    panel = matrices.swapaxes(1, 2).copy()  # What is searched and scaled lies together.
+    for place in range(columns):
+        pivot = place + _largest(panel[:, place, place:])
+        pivots[:, place] = pivot
+        for held in (panel, order[:, None]):
+            chosen = held[every, :, pivot]
+            held[every, :, pivot] = held[:, :, place]
+            held[:, :, place] = chosen
+        corner = panel[:, place, place, None]
+        multipliers = panel[:, place, place + 1 :]
+        multipliers /= np.where(corner == 0, 1, corner)
+        panel[:, place + 1 :, place + 1 :] -= panel[:, place + 1 :, place, None] * multipliers[:, None]
+    matrices[...] = panel.swapaxes(1, 2)
+    return order
+
+
+def _largest(vectors: Array) -> Array:
+    """Where the largest element of each vector is; NaN is never the largest."""
+    sizes = np.abs(vectors.real) + np.abs(vectors.imag) if vectors.dtype.kind == "c" else np.abs(vectors)
+    found: Array = np.argmax(sizes, axis=1)  # NumPy finds NaN, if there is one.
+    if np.isnan(sizes[np.arange(len(sizes)), found]).any():
+        found = np.argmax(np.where(np.isnan(sizes), -1, sizes), axis=1)
+    return found
+
+
+def _reorder(matrices: Array, order: Array) -> None:
+    """Let each matrix have its rows in another order."""
+    moved = np.flatnonzero((order != np.arange(order.shape[1])).any(axis=0))
+    matrices[:, moved] = matrices[np.arange(len(matrices))[:, None], order[:, moved]]
+
+
+def _solve_unit_lower(lower: Array, right: Array) -> None:
+    """Solve L x = b in place, for L the strictly lower triangles and ones."""
+    size = lower.shape[1]
+    if size > _BLOCK:
+        half = size // 2
+        _solve_unit_lower(lower[:, :half, :half], right[:, :half])
+        right[:, half:] -= lower[:, half:, :half] @ right[:, :half]
+        _solve_unit_lower(lower[:, half:, half:], right[:, half:])
+        return
+    for row in range(1, size):
+        right[:, row] -= (lower[:, row, None, :row] @ right[:, :row])[:, 0]
 
 
 # --- by LAPACK ---------------------------------------------------------------------------------------
@@ -126,25 +167,37 @@ def geqrf(a: Array) -> Arrays:
 
 
 def householder_product(a: Array, taus: Array) -> Array:
-    """The first columns of the product of reflections."""
-    rows, columns = a.shape[-2:]
-    if _product_of_all is not None and a.size and taus.shape[-1] == columns:
-        return np.asarray(_product_of_all(a, taus), a.dtype)
-    if _full_product is not None and a.size and rows == columns and taus.size:
-        return np.asarray(_full_product(a[..., : taus.shape[-1]], taus), a.dtype)
-    return _applied(a, taus)
+    """The first columns of the product of reflections, block after block from the last one on.
 
+    A block of reflections is I - V T Vᴴ with T upper triangular.
 
-def _applied(a: Array, taus: Array) -> Array:
-    """The reflections on the first columns of the identity matrix, from the last one on."""
+    Source: Schreiber and Van Loan, "A storage-efficient WY representation for products of Householder
+    transformations", 1989.
+    """
     rows, columns = a.shape[-2:]
     product = np.broadcast_to(np.eye(rows, columns, dtype=a.dtype), a.shape).copy()
-    for place in reversed(range(taus.shape[-1])):
-        vector = a[..., place:, place, None].copy()
-        vector[..., 0, :] = 1
-        part = product[..., place:, place:]
-        part -= taus[..., place, None, None] * vector * (vector.conj().swapaxes(-1, -2) @ part)
+    count = taus.shape[-1]
+    for start in reversed(range(0, count, _REFLECTIONS)):
+        end = min(start + _REFLECTIONS, count)
+        vectors = np.tril(a[..., start:, start:end], -1)
+        diagonal = np.arange(end - start)
+        vectors[..., diagonal, diagonal] = 1
+        adjoint = vectors.conj().swapaxes(-1, -2)
+        triangle = _triangle(adjoint @ vectors, taus[..., start:end])
+        part = product[..., start:, start:]
+        part -= vectors @ (triangle @ (adjoint @ part))
     return product
+
+
+def _triangle(inner: Array, taus: Array) -> Array:
+    """T of a block of reflections, from the inner products of its vectors."""
+    triangle = np.zeros_like(inner)
+    for place in range(taus.shape[-1]):
+        tau = taus[..., place, None]
+        before = triangle[..., :place, :place] @ inner[..., :place, place, None]
+        triangle[..., :place, place] = -tau * before[..., 0]
+        triangle[..., place, place] = tau[..., 0]
+    return triangle
 
 
 def svd(a: Array, full_matrices: bool, compute_uv: bool, declared: Any) -> Arrays:

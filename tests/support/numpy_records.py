@@ -120,17 +120,17 @@ def try_beside_numpy(text: str, record: Record, shape: tuple[int, ...], dtype: s
             _assert_refused(call, form, error)
         return False
     for form in forms:
-        _compare(call(xarr, *form), wanted, record.tolerance(dtype))
+        compare(call(xarr, *form), wanted, record.tolerance(dtype))
     return True
 
 
-def _compare(found: Any, wanted: Any, rtol: float | None) -> None:
+def compare(found: Any, wanted: Any, rtol: float | None) -> None:
     """Assert one structure (a named tuple is a tuple, a scalar of NumPy or Python an array) and the same values."""
     if isinstance(wanted, list | tuple):
         assert isinstance(found, tuple if isinstance(wanted, tuple) else list), type(found)
         assert len(found) == len(wanted)
         for one, other in zip(found, wanted, strict=True):
-            _compare(one, other, rtol)
+            compare(one, other, rtol)
     elif not isinstance(found, xarr.Array):
         assert not isinstance(wanted, np.ndarray), type(found)
         assert (type(found), found) == (type(wanted), wanted)

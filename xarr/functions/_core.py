@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr import backend as backends
 from xarr.backend import AbstractBackend
 from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.config import current as config
@@ -69,14 +68,15 @@ def watching(observer: Callable[[ImplicitBroadcast], None]) -> Iterator[None]:
 
 
 def as_array(value: ArrayLike) -> Array:
-    """`value` as an Array; Python numbers take the default dtypes, NumPy arrays are copied."""
+    """`value` as an Array; Python numbers take the default dtypes, NumPy arrays are copied.
+
+    What is not an Array yet belongs to no backend: it goes with the Arrays that it is given beside.
+    """
     if isinstance(value, Handle):
         return value if value._weak is None else wrap(value._node, value._backend)  # type: ignore[return-value]
     if is_weak(value):
         return wrap(scalar_node(value, default_of(scalar_kind(value))), None)
-    found = host_array(value)
-    backend = backends.default() if found.shape else None
-    return wrap(host_node(found, backend), backend)
+    return wrap(host_node(host_array(value), None), None)
 
 
 def fresh(array: Array) -> Array:
@@ -103,10 +103,7 @@ def common_dtype(*values: ArrayLike) -> DType:
 def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
     """Nodes for the values, converted to `dtype` where it is given, and their backend."""
     backend = common_backend(value for value in values if isinstance(value, Handle))
-    nodes = tuple(_node_of(value, dtype, backend) for value in values)
-    if backend is None and any(node.value is not None for node in nodes):
-        backend = backends.default()
-    return nodes, backend
+    return tuple(_node_of(value, dtype, backend) for value in values), backend
 
 
 def _node_of(value: ArrayLike, dtype: DType | None, backend: AbstractBackend | None) -> Node:

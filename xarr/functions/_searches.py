@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT
-from xarr.functions import _constants as constants
+from xarr.lax import _constants as constants
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -33,24 +34,35 @@ def places_in_lines(table: Array, values: Array, right: bool = False) -> Array:
         return found
     flat = lax.reshape(table, (lines * count,))
     start = lax.mul(constants.broadcasted_iota(np.int64, values.shape, 1), count) if lines > 1 else None
-    for step in [1 << bit for bit in reversed(range(count.bit_length()))]:
-        # The last element stands for those behind it, which are not there.
-        place = lax.min(lax.add(found, step - 1), lax.full_like(found, count - 1))
+    one, precedes = lax.full_like(found, 1), _before(values, right)
+    left = count  # So many elements from `found` on have not been decided about.
+    while left:
+        half = max(left // 2, 1)
+        place = lax.add(found, half - 1) if half > 1 else found
         probe = lax.take(flat, place if start is None else lax.add(start, place), 0)
-        found = lax.select(_precedes(probe, values, right), lax.add(place, 1), found)
+        found = lax.select(precedes(probe), lax.add(place, one), found)
+        left -= half
     return found
 
 
-def _precedes(x: Array, y: Array, or_equals: bool) -> Array:
-    """x < y, or x <= y, in the order of `sort`: NaN last, complex numbers part by part."""
-    if x.dtype in COMPLEX:
-        first, second = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
-        equal = lax.bitwise_not(lax.bitwise_or(_precedes(*first, False), _precedes(*first[::-1], False)))
-        later = lax.bitwise_and(equal, _precedes(*second, or_equals))
-        return lax.bitwise_or(_precedes(*first, False), later)
-    if x.dtype not in FLOAT:
-        return lax.le(x, y) if or_equals else lax.lt(x, y)
-    y_is_nan = lax.ne(y, y)
-    if or_equals:
-        return lax.bitwise_or(lax.le(x, y), y_is_nan)
-    return lax.bitwise_or(lax.lt(x, y), lax.bitwise_and(y_is_nan, lax.eq(x, x)))
+def _before(values: Array, or_equal: bool) -> Callable[[Array], Array]:
+    """The function of x that says where x < values, or x <= values, in the order of `sort`.
+
+    NaN comes last, complex numbers go part by part.
+    """
+    if values.dtype in COMPLEX:
+        return lambda x: _precedes(x, values, or_equal)
+    if values.dtype not in FLOAT:
+        return lambda x: lax.le(x, values) if or_equal else lax.lt(x, values)
+    is_nan = lax.ne(values, values)
+    if or_equal:
+        return lambda x: lax.bitwise_or(lax.le(x, values), is_nan)
+    return lambda x: lax.bitwise_or(lax.lt(x, values), lax.bitwise_and(is_nan, lax.eq(x, x)))
+
+
+def _precedes(x: Array, y: Array, or_equal: bool) -> Array:
+    """x < y, or x <= y, of complex numbers."""
+    first, second = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
+    smaller, greater = _before(first[1], False)(first[0]), _before(first[0], False)(first[1])
+    equal = lax.bitwise_not(lax.bitwise_or(smaller, greater))
+    return lax.bitwise_or(smaller, lax.bitwise_and(equal, _before(second[1], or_equal)(second[0])))

@@ -58,7 +58,7 @@ from xarr.functions._ranges import (
     spaced,
     unusual_range,
 )
-from xarr.host import SCALARS, host_array, scalar_kind
+from xarr.host import SCALARS, host_array, only_numbers, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
@@ -153,6 +153,8 @@ def _of_array(array: Any, dtype: DTypeLike | None, device: Device, copy: bool | 
 
 
 def _holds_arrays(obj: object) -> bool:
+    if only_numbers(obj):
+        return False
     stack = [obj]
     seen: set[int] = set()  # a list may hold itself
     while stack:
@@ -175,6 +177,13 @@ def _stacked(obj: Any, dtype: DTypeLike | None) -> Array:
             f"a ragged list is no array: wanted items of equal shape at each level, got {sorted(shapes)}"
         )
     return lax.concatenate([lax.expand_dims(array, (0,)) for array in arrays], 0)
+
+
+def argument(value: ArrayLike) -> Array:
+    """`as_array` of an argument that may be a sequence of Arrays too: they are stacked where they are."""
+    if isinstance(value, Handle) or not _holds_arrays(value):
+        return as_array(value)
+    return _stacked(value, None)
 
 
 def array(
@@ -252,7 +261,10 @@ def ones(
 def empty(
     shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: Device = None
 ) -> Array:
-    """`zeros`: an Array is a value, so there is nothing that could be left to be filled in later."""
+    """`zeros`: an Array is a value, so there is nothing that could be left to be filled in later.
+
+    Source: NumPy and Array API, `empty`.
+    """
     return zeros(shape, dtype, order, device=device)
 
 
@@ -292,6 +304,10 @@ def broadcast_array(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(array, shape, alignment.dimensions[0])
 
 
+def _backend_like(a: ArrayLike, device: Device) -> AbstractBackend | None:
+    return a._backend if device is None and isinstance(a, Handle) else backend_of(device)
+
+
 def _like(
     a: ArrayLike,
     fill_value: complex,
@@ -302,7 +318,7 @@ def _like(
 ) -> Array:
     check_order("full_like", order)
     model = as_array(a)
-    backend = model._backend if device is None else backend_of(device)
+    backend = _backend_like(a, device)
     sizes = model.shape if shape is None else check_sizes(shape)
     found = filled(sizes, fill_value, model.dtype if dtype is None else canonical(dtype), backend)
     return with_sizes_of(found, model) if shape is None else found
@@ -340,7 +356,7 @@ def empty_like(
     shape: Shape | None = None,
     device: Device = None,
 ) -> Array:
-    """`zeros_like`; see `empty`."""
+    """`zeros_like`; see `empty`.  Source: NumPy and Array API, `empty_like`."""
     return _like(prototype, 0, dtype, order, shape, device)
 
 
@@ -361,7 +377,7 @@ def full_like(
     model = as_array(a)
     sizes = model.shape if shape is None else check_sizes(shape)
     element = model.dtype if dtype is None else canonical(dtype)
-    found = full(sizes, fill_value, element, device=model._backend if device is None else device)
+    found = full(sizes, fill_value, element, device=_backend_like(a, device))
     return with_sizes_of(found, model) if shape is None else found
 
 
@@ -520,12 +536,13 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         raise ShapeError(f"diag: wanted a vector or a matrix, got shape {array.shape}")
     refuse_dynamic("diag", array, "lax.select")
     size = array.shape[0] + abs(offset)
-    zero = filled((), 0, array.dtype, None)
-    padded = lax.pad(array, zero, [(0, abs(offset), 0)])
-    # Above the main diagonal the row number counts the elements, below it the column number.
-    spread = lax.broadcast_in_dim(padded, (size, size), (0 if offset >= 0 else 1,))
-    here = lax.eq(*_diagonal_number((size, size), offset, array._backend))
-    return lax.select(here, spread, laid(zero, (size, size)))
+    if not array.shape[0]:
+        return filled((size, size), 0, array.dtype, array._backend)
+    # In row-major order the diagonal is every (size + 1)-th element.
+    first = offset if offset >= 0 else -offset * size
+    behind = size * size - 1 - first - (array.shape[0] - 1) * (size + 1)
+    flat = lax.pad(array, filled((), 0, array.dtype, None), [(first, behind, size)])
+    return lax.reshape(flat, (size, size))
 
 
 def _diagonal(matrix: Array, offset: int) -> Array:

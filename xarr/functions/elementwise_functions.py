@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 # --- the regular rows ------------------------------------------------------------------------------
 
 _EXACT: Final = FLOAT | COMPLEX
+_REALS: Final = (int, float)
 #: The largest power of ten in float64.
 _MOST: Final = sys.float_info.max_10_exp
 
@@ -206,7 +207,8 @@ def _whole(name: str, function: Callable[[Any], Array]) -> UnaryFunction:
 
 
 def _truncated(x: Array) -> Array:
-    return lax.select(lax.lt(x, 0), lax.ceil(x), lax.floor(x))
+    # No select between ceil and floor: compiled it is a jump, which no processor foresees.
+    return lax.mul(lax.sign(x), lax.floor(lax.abs(x)))
 
 
 ceil = _whole("ceil", lax.ceil)
@@ -504,6 +506,8 @@ def clip(
         limits = np.iinfo(array.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
+    if array.dtype in FLOAT and type(low) in _REALS and type(high) in _REALS:
+        return lax.clamp(low, array, high)
     if low is not None:
         array = maximum(array, low)
     return fresh(array) if high is None else minimum(array, high)

@@ -23,7 +23,7 @@ from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import check_casting, refuse_out
 from xarr.functions._core import DType, as_array, fresh, promoted
 from xarr.functions._repeating import repeated_alike, repeated_each
-from xarr.functions.creation_functions import asarray, broadcast_array
+from xarr.functions.creation_functions import argument, broadcast_array
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
@@ -351,7 +351,7 @@ def _several(name: str, arrays: Arrays) -> list[Array]:
     if isinstance(arrays, Handle | np.ndarray):
         return list(unstack(arrays))
     try:
-        found = [asarray(array) for array in arrays]
+        found = [argument(array) for array in arrays]
     except TypeError as error:
         if isinstance(arrays, Sequence):
             raise
@@ -552,4 +552,4 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     array = as_array(x)
     place = normalize_axis(axis, len(array.shape))
     refuse_dynamic("unstack", array, "lax.dynamic_index_in_dim", (place,))
-    return tuple(lax.index_in_dim(array, index, place, keepdims=False) for index in range(array.shape[place]))
+    return lax.unstack(array, place)

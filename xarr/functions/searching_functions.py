@@ -9,11 +9,11 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import INTEGER
 from xarr.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, ValueRangeError
-from xarr.functions import _constants as constants
 from xarr.functions._arguments import refuse_out, truth
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions._searches import places_in
 from xarr.ir.source import here
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host

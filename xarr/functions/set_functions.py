@@ -77,7 +77,10 @@ def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike |
 def unique_counts(
     x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
-    """The distinct elements of `x` in order, and how often each occurs.  Otherwise as `unique_all`."""
+    """The distinct elements of `x` in order, and how often each occurs.  Otherwise as `unique_all`.
+
+    Source: Array API, `unique_counts`.
+    """
     found = _distinct("unique_counts", x, size, fill_value, with_index=False)
     return UniqueCounts(found.values, found.counts)
 
@@ -85,13 +88,19 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
-    """The distinct elements of `x` in order, and which of them each element is.  Otherwise as `unique_all`."""
+    """The distinct elements of `x` in order, and which of them each element is.  Otherwise as `unique_all`.
+
+    Source: Array API, `unique_inverse`.
+    """
     found = _distinct("unique_inverse", x, size, fill_value)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """The distinct elements of `x` in order.  Otherwise as `unique_all`."""
+    """The distinct elements of `x` in order.  Otherwise as `unique_all`.
+
+    Source: Array API, `unique_values`.
+    """
     return _distinct("unique_values", x, size, fill_value, with_index=False).values
 
 

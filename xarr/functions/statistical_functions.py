@@ -123,7 +123,10 @@ def prod(
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
 ) -> Array:
-    """Product over `axis`, times `initial`; 1 for no elements.  Element types and errors as `sum`."""
+    """Product over `axis`, times `initial`; 1 for no elements.  Element types and errors as `sum`.
+
+    Source: NumPy and Array API, `prod`.
+    """
     refuse_out("prod", out)
     return _total("prod", a, axis, dtype, keepdims, initial, where)
 
@@ -164,7 +167,10 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 
 
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """The product of the elements up to each one along `axis`.  Otherwise as `cumsum`."""
+    """The product of the elements up to each one along `axis`.  Otherwise as `cumsum`.
+
+    Source: NumPy, `cumprod`.
+    """
     refuse_out("cumprod", out)
     array = as_array(a)
     return _running(
@@ -223,7 +229,10 @@ def cumulative_prod(
     out: None = None,
     include_initial: bool = False,
 ) -> Array:
-    """The product of the elements up to each one, with `include_initial` after a 1.  As `cumulative_sum`."""
+    """The product of the elements up to each one, with `include_initial` after a 1.  As `cumulative_sum`.
+
+    Source: NumPy and Array API, `cumulative_prod`.
+    """
     refuse_out("cumulative_prod", out)
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)
 

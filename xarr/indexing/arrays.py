@@ -24,6 +24,7 @@ from xarr.ir.op import Op
 from xarr.ir.ops import Gather
 from xarr.ir.source import here
 from xarr.ir.types import TensorType, Type
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
 from xarr.lazy import common_backend, to_host, unowned, wrap
@@ -81,7 +82,7 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     a value.
     """
     backend = array._backend
-    masks = {item: places_of(item, backend) for item in layout.arrays if isinstance(item, Mask)}
+    masks = {item: places_in_mask(item, backend) for item in layout.arrays if isinstance(item, Mask)}
     counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
     sizes = [item.shape for item in layout.arrays if isinstance(item, Places)]
     is_away = 0 in counts or any(0 in shape for shape in (*sizes, *[each.shape for each in masks.values()]))
@@ -150,7 +151,7 @@ def host_of(mask: Mask) -> np.ndarray[Any, Any]:
     return to_host(mask.array)
 
 
-def places_of(mask: Mask, backend: AbstractBackend | None) -> Array:
+def places_in_mask(mask: Mask, backend: AbstractBackend | None) -> Array:
     """Where a mask holds, as indices into its dimensions taken as one."""
     places = np.flatnonzero(host_of(mask))
     return wrap(unowned(host_node(places, backend)), backend)
@@ -304,7 +305,7 @@ def read_arrays(array: Array, layout: Layout, mode: Mode, fill_value: ArrayLike 
     batch = vectors.batch
     if _reaches_nothing(layout, batch, mode):
         value = default_fill(array.dtype) if fill_value is None else fill_value
-        return wrap(lax.full(layout.result(batch), value, array.dtype)._node, array._backend)
+        return wrap(constants.full(layout.result(batch), value, array.dtype)._node, array._backend)
     folded = _folded(array, layout)
     if not vectors.arrays:
         return _taken_or_left(folded, layout, batch)

@@ -18,7 +18,7 @@ from xarr.errors import IndexingError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
 from xarr.ir.graph import Node
 from xarr.ir.ops import CustomCall
-from xarr.ir.ops.custom import AttributeValue
+from xarr.ir.ops.custom import CHECKED_INDICES, AttributeValue
 from xarr.lax.core import host_node
 from xarr.lax.ranges import range_of
 from xarr.lazy import unowned, wrap
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 HostArray = np.ndarray[Any, Any]
 
 _INT64: Final = np.dtype(np.int64)
-#: What the call is named in graphs and in StableHLO.
-CHECKED: Final = "xarr.checked_indices"
 
 
 class Mode(Enum):
@@ -97,7 +95,7 @@ def checked_indices(values: HostArray, *, axis: int, size: int, from_end: bool =
     return in_bounds(values, axis, size, from_end)
 
 
-register_custom_call(CHECKED, checked_indices)
+register_custom_call(CHECKED_INDICES, checked_indices)
 
 
 def settled_host(
@@ -147,5 +145,5 @@ def _checked(indices: Array, axis: int, size: int, from_end: bool) -> Array:
     attributes: tuple[tuple[str, AttributeValue], ...] = (("axis", axis), ("size", size))
     if not from_end:
         attributes = (("axis", axis), ("from_end", False), ("size", size))
-    call = CustomCall(CHECKED, (indices._node.tensor_type,), attributes)
+    call = CustomCall(CHECKED_INDICES, (indices._node.tensor_type,), attributes)
     return wrap(Node(call, (indices._node,)), indices._backend)

@@ -67,7 +67,7 @@ def items_of(index: Any) -> list[Any]:
     return [_item(given) for given in (index if isinstance(index, tuple) else (index,))]
 
 
-def places_of(name: str, given: Any, from_end: bool = True) -> Places:
+def item_of_integers(name: str, given: Any, from_end: bool = True) -> Places:
     """An argument of integers as an item.  Raises IndexingError for anything else."""
     item = _item(given)
     if isinstance(item, int):

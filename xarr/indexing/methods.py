@@ -34,7 +34,10 @@ class IndexingMethods(Handle):
 
     @property
     def flat(self) -> Flat:
-        """The elements in order as if there were one dimension; `x.flat[i] = v` and `x.flat = v` change x."""
+        """The elements in order as if there were one dimension; `x.flat[i] = v` and `x.flat = v` change x.
+
+        Source: NumPy, `ndarray.flat`.
+        """
         refuse_dynamic("x.flat", self, "lax.reshape")
         return Flat(self._array())
 
@@ -43,14 +46,17 @@ class IndexingMethods(Handle):
         self.flat[:] = values
 
     def fill(self, value: ArrayLike) -> None:
-        """x[...] = value, for a scalar."""
+        """x[...] = value, for a scalar.  Source: NumPy, `ndarray.fill`."""
         refuse_dynamic("x.fill", self, "lax.full_like")
         if getattr(value, "shape", ()) or isinstance(value, list | tuple):
             raise ShapeError(f"fill: wanted a scalar, got {value!r}; x[...] = v takes arrays")
         self._show(update(self._array(), ..., value))
 
     def put(self, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
-        """x.flat[indices] = values, which are repeated or cut; `mode` as in `xarr.take`."""
+        """x.flat[indices] = values, which are repeated or cut; `mode` as in `xarr.take`.
+
+        Source: NumPy, `ndarray.put`.
+        """
         refuse_dynamic("x.put", self, "lax.scatter")
         self._show(put(self._array(), indices, values, Mode.of(mode)))
 
@@ -127,5 +133,8 @@ class IndexingMethods(Handle):
         return found
 
     def tobytes(self, order: str = "C") -> bytes:
-        """The elements in row-major order, or with "F" column-major, as bytes."""
+        """The elements in row-major order, or with "F" column-major, as bytes.
+
+        Source: NumPy, `ndarray.tobytes`.
+        """
         return to_host(self).tobytes(order)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from xarr.indexing.items import expanded
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import Reshape, Reverse, Slice
+from xarr.ir.windows import dilated
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.lazy import wrap
 from xarr.records import record
@@ -124,7 +125,7 @@ class Region:
         values = self.block(values)
         rows = zip(shape, self.start, self.stride, self.sizes, strict=True)
         config = [
-            (start, size - start - _span(count, stride), stride - 1) for size, start, stride, count in rows
+            (start, size - start - dilated(count, stride), stride - 1) for size, start, stride, count in rows
         ]
         return lax.pad(values, filler, config)
 
@@ -158,11 +159,6 @@ def _cached_region(key: tuple[Any, ...], shape: Ints) -> Region:
 def _length(row: tuple[int, int, int, bool]) -> int:
     start, limit, stride, _ = row
     return -(-(limit - start) // stride)
-
-
-def _span(count: int, stride: int) -> int:
-    """How far `count` elements with `stride` reach."""
-    return (count - 1) * stride + 1 if count else 0
 
 
 def _slice_row(item: slice, size: int) -> tuple[int, int, int, bool]:

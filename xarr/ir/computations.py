@@ -1,6 +1,7 @@
 """Scalar computations that ops carry, in the one form that backends recognise.
 
-Built without repeated subexpressions, so that simplifying one changes nothing.
+Built without repeated subexpressions, so that simplifying one changes nothing.  Each is built once for an element
+type and knows no line of the user's: the operation that carries it does.
 """
 
 from __future__ import annotations
@@ -47,10 +48,24 @@ def scalars(*dtypes: DType) -> tuple[Node, ...]:
     return tuple(parameter(TensorType((), dtype)) for dtype in dtypes)
 
 
+def _without_lines(graph: Graph) -> Graph:
+    for node in (*graph.parameters, *graph.nodes):
+        node.forget_source()
+    return graph
+
+
+@lru_cache(maxsize=256)
 def combiner(op: Op, dtype: DType) -> Graph:
     """(a, b) -> op(a, b)."""
     a, b = scalars(dtype, dtype)
-    return Graph((a, b), [Node(op, (a, b))], "combiner")
+    return _without_lines(Graph((a, b), [Node(op, (a, b))], "combiner"))
+
+
+@lru_cache(maxsize=64)
+def second(dtype: DType) -> Graph:
+    """(a, b) -> b."""
+    a, b = scalars(dtype, dtype)
+    return _without_lines(Graph((a, b), [b], "replace"))
 
 
 @lru_cache(maxsize=256)
@@ -65,7 +80,7 @@ def arg_extremum(direction: str, dtype: DType, index_dtype: DType) -> Graph:
     first = Node(And(), (Node(Compare("EQ"), (a, b)), Node(Compare("LT"), (i, j))))
     value = Node(Select(), (pick, a, b))
     index = Node(Select(), (Node(Or(), (pick, first)), i, j))
-    return Graph((a, i, b, j), (value, index), "arg_extremum")
+    return _without_lines(Graph((a, i, b, j), (value, index), "arg_extremum"))
 
 
 def lexicographic(dtypes: Sequence[DType], num_keys: int) -> Graph:
@@ -74,6 +89,11 @@ def lexicographic(dtypes: Sequence[DType], num_keys: int) -> Graph:
     Floats are in total order but for -0 = +0 and for all NaNs, which are equal and last; complex
     numbers go by real part, then imaginary part.  Source: jax.lax.sort.
     """
+    return _lexicographic(tuple(dtypes), num_keys)
+
+
+@lru_cache(maxsize=256)
+def _lexicographic(dtypes: tuple[DType, ...], num_keys: int) -> Graph:
     parameters = scalars(*[dtype for dtype in dtypes for _ in range(2)])
     constants: Constants = {}
     pairs = zip(parameters[: 2 * num_keys : 2], parameters[1 : 2 * num_keys : 2], strict=True)
@@ -86,7 +106,7 @@ def lexicographic(dtypes: Sequence[DType], num_keys: int) -> Graph:
             before = Node(Or(), (before, Node(And(), (Node(Compare("EQ", total), (x, y)), result))))
         result = before
     assert result is not None
-    return Graph(parameters, [result], "comparator")
+    return _without_lines(Graph(parameters, [result], "comparator"))
 
 
 def _parts(x: Node) -> tuple[Node, ...]:
@@ -106,6 +126,7 @@ def _canonical(x: Node, constants: Constants) -> Node:
     return Node(Select(), (Node(Compare("NE"), (x, x)), nan, x))
 
 
+@lru_cache(maxsize=64)
 def log_add_exp(dtype: DType) -> Graph:
     """(a, b) -> log(exp(a) + exp(b)) without overflow, for floats and complex numbers.
 
@@ -118,11 +139,12 @@ def log_add_exp(dtype: DType) -> Graph:
         twice = Node(Multiply(), (larger, _constant(2, dtype)))
         found = _log_one_plus_exp(larger, Node(Subtract(), (total, twice)))
         angle = _in_one_turn(Node(Imag(), (found,)))
-        return Graph((a, b), [Node(Complex(), (Node(Real(), (found,)), angle))], "log_add_exp")
+        result = Node(Complex(), (Node(Real(), (found,)), angle))
+        return _without_lines(Graph((a, b), [result], "log_add_exp"))
     apart = Node(Subtract(), (a, b))
     found = _log_one_plus_exp(larger, Node(Negate(), (Node(Abs(), (apart,)),)))
     is_nan = Node(Compare("NE"), (apart, apart))
-    return Graph((a, b), [Node(Select(), (is_nan, total, found))], "log_add_exp")
+    return _without_lines(Graph((a, b), [Node(Select(), (is_nan, total, found))], "log_add_exp"))
 
 
 def _log_one_plus_exp(base: Node, exponent: Node) -> Node:
@@ -142,7 +164,9 @@ def _constant(value: float, dtype: DType) -> Node:
     return Node(Constant.of(np.array(value, dtype)))
 
 
+@lru_cache(maxsize=64)
 def descending(dtype: DType, other: DType) -> Graph:
     """(a, b, c, d) -> a > b, floats in total order: the comparator of a sort by one of two arrays."""
     a, b, c, d = scalars(dtype, dtype, other, other)
-    return Graph((a, b, c, d), [Node(Compare("GT", dtype in FLOAT), (a, b))], "comparator")
+    greater = Node(Compare("GT", dtype in FLOAT), (a, b))
+    return _without_lines(Graph((a, b, c, d), [greater], "comparator"))

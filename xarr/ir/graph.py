@@ -133,6 +133,10 @@ class Node:
     def source(self) -> Source | None:
         return Source(*self._place) if self._place else None
 
+    def forget_source(self) -> None:
+        """For a node that many programs share."""
+        self._place = None
+
     @property
     def tensor_type(self) -> TensorType:
         """The type of a node that is an array."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import CodeType
 from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
@@ -10,6 +11,10 @@ from numpy.typing import DTypeLike
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
+from xarr.ir.graph import Node
+from xarr.ir.ops import Slice
+from xarr.ir.source import caller
+from xarr.ir.types import Type
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.creation import full
 from xarr.lax.movement import (
@@ -19,6 +24,7 @@ from xarr.lax.movement import (
     index_in_dim,
     reshape,
 )
+from xarr.lazy import wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -26,7 +32,10 @@ if TYPE_CHECKING:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape to which all of `shapes` broadcast by NumPy's rule; BroadcastError if there is none."""
+    """The shape to which all of `shapes` broadcast by NumPy's rule; BroadcastError if there is none.
+
+    Source: jax.lax.broadcast_shapes.
+    """
     found = [check_sizes(shape) for shape in shapes]
     alignment = align_numpy(*found)
     if isinstance(alignment, Misfit):
@@ -35,7 +44,10 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """`x` with size-1 dimensions in front, so that it has `rank` dimensions.  ShapeError for too few."""
+    """`x` with size-1 dimensions in front, so that it has `rank` dimensions.  ShapeError for too few.
+
+    Source: jax.lax.broadcast_to_rank.
+    """
     (node,), _ = operands("broadcast_to_rank", x)
     wanted = integer("broadcast_to_rank", "rank", rank)
     if wanted < len(node.shape):
@@ -44,12 +56,15 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
-    """An array whose elements nobody should read; they are 0."""
+    """An array whose elements nobody should read; they are 0.  Source: jax.lax.empty."""
     return full(shape, 0, dtype)
 
 
 def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Arrays of one shape and element type along a new dimension `axis`.  Raises as `concatenate` does."""
+    """Arrays of one shape and element type along a new dimension `axis`.  Raises as `concatenate` does.
+
+    Source: jax.lax.stack.
+    """
     if not len(arrays):
         raise InputError("stack: wanted at least one array, got none")
     ranks = [_rank(each) for each in arrays]
@@ -58,14 +73,34 @@ def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of `x` along `axis`, without that dimension."""
-    (node,), _ = operands("unstack", x)
+    """The slices of `x` along `axis`, without that dimension.  Source: jax.lax.unstack."""
+    (node,), backend = operands("unstack", x)
     along = normalize_axis(integer("unstack", "axis", axis), len(node.shape))
-    return tuple([index_in_dim(x, at, along, keepdims=False) for at in range(node.shape[along])])
+    if not node.shape[along]:
+        return ()
+    first = index_in_dim(x, 0, along, keepdims=False)
+    squeezed, place = first._node, caller()
+    # The others have the same types, which need not be found again.
+    parts = _parts(node, along, squeezed.operands[0].type, place)
+    return first, *[wrap(Node(squeezed.op, (part,), squeezed.type, place), backend) for part in parts]
+
+
+def _parts(node: Node, along: int, type: Type, place: tuple[CodeType, int] | None) -> list[Node]:
+    """The slices of size 1, all of one type, without the first one."""
+    shape, steps = node.shape, (1,) * len(node.shape)
+    before, after = shape[:along], shape[along + 1 :]
+    lowest, highest = (0,) * len(before), (0,) * len(after)
+    ranges = [
+        Slice((*lowest, at, *highest), (*before, at + 1, *after), steps) for at in range(1, shape[along])
+    ]
+    return [Node(each, (node,), type, place) for each in ranges]
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """`operand` repeated reps[i] times along dimension i.  Raises ShapeError unless there is one for each."""
+    """`operand` repeated reps[i] times along dimension i.  Raises ShapeError unless there is one for each.
+
+    Source: jax.lax.tile.
+    """
     (node,), _ = operands("tile", operand)
     counts = integers("tile", "reps", reps)
     if len(counts) != len(node.shape) or any(count < 0 for count in counts):

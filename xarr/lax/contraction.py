@@ -133,6 +133,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array
     """[…, m, k] x […, k, n] -> […, m, n], with equal leading dimensions.
 
     Raises ShapeError unless both have one rank of at least 2, and [C3], [C4] for sizes that differ.
+    Source: jax.lax.batch_matmul.
     """
     (left, right), _ = operands("batch_matmul", lhs, rhs)
     rank = len(left.shape)

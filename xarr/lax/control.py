@@ -115,6 +115,7 @@ def conditional(selector: ArrayLike, *arguments: Any) -> Any:
     int32 index out of range takes the last one.
 
     Raises InputError for another number of arguments, and the errors of `cond` and `switch`.
+    Source: XLA's Conditional.
     """
     if len(arguments) == 4:
         true_operand, true_computation, false_operand, false_computation = arguments

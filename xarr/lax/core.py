@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: What can stand for an array: an Array, a NumPy array, a number, or nested sequences of numbers.
 ArrayLike: TypeAlias = Any
 
+#: What the functions of two operands that are one operation each apply.
+BINARY: Final[dict[object, Op]] = {}
+
 
 def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractBackend | None]:
     """The nodes of the arguments of the op called `name`, and the backend they live on.
@@ -37,8 +40,6 @@ def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractB
     found = common_backend(handles) if len(handles) > 1 else handles[0]._backend if handles else None
     if len(handles) == len(values) and not (recording and any(handle._weak for handle in handles)):
         return tuple([handle._node for handle in handles]), found
-    if found is None and any(not isinstance(value, (*SCALARS, Handle)) for value in values):
-        found = backends.default()
     strong = {i: _strong_node(value, found) for i, value in enumerate(values) if weak_kind(value) is None}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
     nodes = tuple(

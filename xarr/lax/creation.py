@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-    """An array of `shape` all of whose elements are the scalar `fill_value`."""
+    """An array of `shape` all of whose elements are the scalar `fill_value`.  Source: jax.lax.full."""
     sizes = check_sizes(shape)
     if is_weak(fill_value):
         element = default_of(scalar_kind(fill_value)) if dtype is None else canonical(dtype)
@@ -40,7 +40,10 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
 def full_like(
     x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Sequence[int] | None = None
 ) -> Array:
-    """`full` with the shape and element type of `x` where they are not given, on its backend."""
+    """`full` with the shape and element type of `x` where they are not given, on its backend.
+
+    Source: jax.lax.full_like.
+    """
     (node,), backend = operands("full_like", x)
     element = node.dtype if dtype is None else canonical(dtype)
     sizes = node.shape if shape is None else check_sizes(shape)
@@ -61,7 +64,10 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
-    """0, 1 … along `dimension` of an array of `shape`, the same along every other dimension."""
+    """0, 1 … along `dimension` of an array of `shape`, the same along every other dimension.
+
+    Source: jax.lax.broadcasted_iota.
+    """
     sizes = check_sizes(shape)
     axis = normalize_axis(integer("broadcasted_iota", "dimension", dimension), len(sizes))
     return wrap(Node(ops.Iota(TensorType(sizes, canonical(dtype)), axis)), backends.default())

@@ -148,7 +148,10 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """operand[start_index : start_index + slice_size] along `axis`, moved so far that it fits."""
+    """operand[start_index : start_index + slice_size] along `axis`, moved so far that it fits.
+
+    Source: jax.lax.dynamic_slice_in_dim.
+    """
     shape, dim, starts, flags = _in_dim("dynamic_slice_in_dim", operand, start_index, axis)
     size = integer("dynamic_slice_in_dim", "slice_size", slice_size)
     flags[dim] = allow_negative_indices
@@ -165,7 +168,10 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The slice at `index` along `axis`; the dimension stays with size 1 unless `keepdims` is false."""
+    """The slice at `index` along `axis`; the dimension stays with size 1 unless `keepdims` is false.
+
+    Source: jax.lax.dynamic_index_in_dim.
+    """
     found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return found if keepdims else squeeze(found, (axis,))
 
@@ -178,7 +184,10 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """`operand` with `update` in place of what starts at `start_index` along `axis`, at 0 along others."""
+    """`operand` with `update` in place of what starts at `start_index` along `axis`, at 0 along others.
+
+    Source: jax.lax.dynamic_update_slice_in_dim.
+    """
     _, dim, starts, flags = _in_dim("dynamic_update_slice_in_dim", operand, start_index, axis)
     flags[dim] = allow_negative_indices
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=flags)
@@ -187,7 +196,10 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """`operand` with the slice at `index` along `axis` replaced by `update`, which may lack it."""
+    """`operand` with the slice at `index` along `axis` replaced by `update`, which may lack it.
+
+    Source: jax.lax.dynamic_update_index_in_dim.
+    """
     name = "dynamic_update_index_in_dim"
     shape, dim, _, _ = _in_dim(name, operand, index, axis)
     (_, new), backend = operands(name, operand, update)

@@ -25,6 +25,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.source import written_operands
 from xarr.lax.core import (
+    BINARY,
     ArrayLike,
     apply,
     broadcast_node,
@@ -71,6 +72,7 @@ def _binary(op: Op) -> BinaryFunction:
             lhs, rhs = _aligned(op, lhs, rhs, broadcast_dimensions)
         return wrap(Node(op, (lhs, rhs)), backend)
 
+    BINARY[function] = op
     return _documented(
         function,
         op,
@@ -224,7 +226,10 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
 
 def square(x: ArrayLike) -> Array:
-    """x * x; (a - b) (a + b) + 2 a b i for complex a + b i, whose parts overflow only if the result does."""
+    """x * x; (a - b) (a + b) + 2 a b i for complex a + b i, whose parts overflow only if the result does.
+
+    Source: jax.lax.square.
+    """
     (node,), _ = operands("square", x)
     if node.dtype not in COMPLEX:
         return mul(x, x)
@@ -236,7 +241,10 @@ def square(x: ArrayLike) -> Array:
 
 
 def exp2(x: ArrayLike) -> Array:
-    """2 to the power x, as jax.lax computes it: exp(x log 2), of floats and complexes."""
+    """2 to the power x, as jax.lax computes it: exp(x log 2), of floats and complexes.
+
+    Source: jax.lax.exp2.
+    """
     (node,), _ = operands("exp2", x)
     if node.dtype not in FLOAT | COMPLEX:
         raise DTypeError(
@@ -246,12 +254,12 @@ def exp2(x: ArrayLike) -> Array:
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """1 / x, of floats and complexes."""
+    """1 / x, of floats and complexes.  Source: jax.lax.reciprocal."""
     return div(1.0, x)
 
 
 def conj(x: ArrayLike) -> Array:
-    """Complex conjugate; the complex number x + 0i for a real x."""
+    """Complex conjugate; the complex number x + 0i for a real x.  Source: XLA's Conj."""
     (node,), _ = operands("conj", x)
     return complex(real(x), neg(imag(x))) if node.dtype in COMPLEX else complex(x, 0.0)
 
@@ -259,7 +267,7 @@ def conj(x: ArrayLike) -> Array:
 def integer_pow(x: ArrayLike, y: int) -> Array:
     """x ** y for a Python int y, by repeated squaring; 1 / x ** -y for a negative one (floats only).
 
-    x ** 0 is 1 whatever x, NaN included.
+    x ** 0 is 1 whatever x, NaN included.  Source: jax.lax.integer_pow.
     """
     exponent = integer("integer_pow", "y", y)
     if exponent < 0:
@@ -291,12 +299,16 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The same bits read as `new_dtype`; a change of width adds or removes the last dimension.
 
     Raises ShapeError [C2] if the last dimension does not hold one element of a wider type.
+    Source: XLA's BitcastConvertType.
     """
     return apply(ops.BitcastConvert(canonical(new_dtype)), operand)
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Round floats to a format with these exponent and mantissa bits, and back to their own."""
+    """Round floats to a format with these exponent and mantissa bits, and back to their own.
+
+    Source: XLA's ReducePrecision.
+    """
     exponent = integer("reduce_precision", "exponent_bits", exponent_bits)
     return apply(
         ops.ReducePrecision(exponent, integer("reduce_precision", "mantissa_bits", mantissa_bits)), operand
@@ -321,7 +333,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
     which: bool (for at most two cases) or integer array of the shape of the cases, or a scalar.
     Raises InputError without cases, DTypeError for other indices.  An index out of range takes the nearest
-    case, as XLA does.
+    case, as XLA does.  Source: jax.lax.select_n.
     """
     if not cases:
         raise InputError("select_n: wanted at least one case, got none")

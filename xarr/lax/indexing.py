@@ -18,9 +18,10 @@ from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, info
 from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
-from xarr.ir.computations import combiner, scalars
+from xarr.ir.computations import combiner, second
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr.lax import _constants as constants
 from xarr.lax.core import (
     ArrayLike,
     broadcast_node,
@@ -29,7 +30,7 @@ from xarr.lax.core import (
     merged,
     operands,
 )
-from xarr.lax.creation import full, full_like
+from xarr.lax.creation import full_like
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import bitwise_and, clamp, ge, le, select
 from xarr.lax.movement import broadcast_in_dim
@@ -362,14 +363,7 @@ def _combining(op: Op) -> Callable[[np.dtype[Any]], Graph]:
     return lambda dtype: combiner(op, dtype)
 
 
-def _replacing(dtype: np.dtype[Any]) -> Graph:
-    old, new = scalars(dtype, dtype)
-    return Graph((old, new), [new], "replace")
-
-
-scatter = _scatter_by(
-    "scatter", "in place of what stood there; of overlapping ones the last stays", _replacing
-)
+scatter = _scatter_by("scatter", "in place of what stood there; of overlapping ones the last stays", second)
 scatter_add = _scatter_by("scatter_add", "added", _combining(ops.Add()))
 scatter_sub = _scatter_by("scatter_sub", "subtracted", _combining(ops.Subtract()))
 scatter_mul = _scatter_by("scatter_mul", "multiplied into it", _combining(ops.Multiply()))
@@ -392,9 +386,10 @@ def scatter_apply(
     """`operand` with `func` applied to the elements of each window, once for each that an element is in.
 
     func: scalar -> scalar.  update_shape: the shape that updates would have.  Otherwise as scatter_with.
+    Source: jax.lax.scatter_apply.
     """
     (node,), backend = operands("scatter", operand)
-    unused = full(check_sizes(update_shape), _unused(node.dtype), node.dtype)
+    unused = constants.full(check_sizes(update_shape), _unused(node.dtype), node.dtype)
     return scatter_with(  # type: ignore[no-any-return]
         wrap(node, backend),
         scatter_indices,

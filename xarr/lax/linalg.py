@@ -11,9 +11,10 @@ from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.systems import permutation
+from xarr.lax import _constants as constants
 from xarr.lax.contraction import dot_general
 from xarr.lax.core import ArrayLike, flag, integer, operands
-from xarr.lax.creation import broadcasted_iota, full_like
+from xarr.lax.creation import full_like
 from xarr.lax.elementwise import add, complex, conj, convert_element_type, div, ge, mul, select, sub
 from xarr.lax.lapack import (
     check as check,
@@ -54,7 +55,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 def _lower_triangle(array: Array) -> Array:
     """Zeros above the diagonal, where a factor that failed has NaN."""
     rank, shape = array.ndim, array.shape
-    row, column = (broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
+    row, column = (constants.broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
     return select(ge(row, column), array, full_like(array, 0))
 
 
@@ -198,7 +199,7 @@ def _cut(array: Array, rows: int, columns: int) -> Array:
 
 def _upper_triangle(array: Array) -> Array:
     rank, shape = array.ndim, array.shape
-    row, column = (broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
+    row, column = (constants.broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
     return select(ge(column, row), array, full_like(array, 0))
 
 
@@ -268,5 +269,5 @@ def symmetric_product(
     result = add(mul(product, alpha), mul(addend, beta))
     if not flag("symmetric_product", "symmetrize_output", symmetrize_output):
         return result
-    row, column = (broadcasted_iota(np.int32, result.shape, rank - back) for back in (2, 1))
+    row, column = (constants.broadcasted_iota(np.int32, result.shape, rank - back) for back in (2, 1))
     return select(ge(row, column), result, transpose(result, (*own, rank - 1, rank - 2)))

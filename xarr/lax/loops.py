@@ -149,7 +149,7 @@ def fori_loop(
     unroll: accepted for jax.lax's sake; it changes nothing.
     progress: show a bar on standard error while the loop runs, under this label.
 
-    Errors as while_loop, and DTypeError for bounds that are no integers.
+    Errors as while_loop, and DTypeError for bounds that are no integers.  Source: jax.lax.fori_loop.
     """
     (start, stop), backend = operands("fori_loop", lower, upper)
     if start.type is not stop.type or start.shape or start.dtype not in INTEGER:

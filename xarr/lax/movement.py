@@ -71,7 +71,10 @@ slice_class = slice
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Result dimension i is operand dimension permutation[i].  Raises ShapeError [C1] for no permutation."""
+    """Result dimension i is operand dimension permutation[i].  Raises ShapeError [C1] for no permutation.
+
+    Source: XLA's Transpose.
+    """
     return apply(ops.Transpose(integers("transpose", "permutation", permutation)), operand)
 
 
@@ -98,7 +101,10 @@ def slice(
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """operand[start:limit:stride] along `axis` alone; negative indices count from the end."""
+    """operand[start:limit:stride] along `axis` alone; negative indices count from the end.
+
+    Source: jax.lax.slice_in_dim.
+    """
     shape = _shape("slice_in_dim", operand)
     axis = normalize_axis(axis, len(shape))
     if (start_index or 0) < 0 or (limit_index or 0) < 0:
@@ -114,7 +120,10 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """The slice at `index` along `axis`; the dimension stays with size 1 unless `keepdims` is false."""
+    """The slice at `index` along `axis`; the dimension stays with size 1 unless `keepdims` is false.
+
+    Source: jax.lax.index_in_dim.
+    """
     shape = _shape("index_in_dim", operand)
     axis = normalize_axis(axis, len(shape))
     at = integer("index_in_dim", "index", index)
@@ -128,7 +137,10 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Size-1 dimensions inserted so that they have the numbers `dimensions` in the result."""
+    """Size-1 dimensions inserted so that they have the numbers `dimensions` in the result.
+
+    Source: jax.lax.expand_dims.
+    """
     shape = list(_shape("expand_dims", array))
     dimensions = integers("expand_dims", "dimensions", dimensions)
     for axis in sorted(normalize_axes(dimensions, len(shape) + len(dimensions))):
@@ -138,7 +150,10 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int] | None = None) -> Array:
-    """`dimensions`, all of size 1, removed; by default every one of size 1.  ShapeError for another size."""
+    """`dimensions`, all of size 1, removed; by default every one of size 1.  ShapeError for another size.
+
+    Source: jax.lax.squeeze.
+    """
     shape = _shape("squeeze", array)
     ones = [axis for axis, size in enumerate(shape) if size == 1]
     dims = tuple(ones) if dimensions is None else normalize_axes(dimensions, len(shape))
@@ -172,7 +187,10 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Consecutive parts of `sizes` along `axis`; ShapeError unless the sizes add up."""
+    """Consecutive parts of `sizes` along `axis`; ShapeError unless the sizes add up.
+
+    Source: jax.lax.split.
+    """
     shape, parts = _shape("split", operand), check_sizes(sizes)
     axis = normalize_axis(axis, len(shape))
     refuse_dynamic("split", operand, "slice_in_dim", (axis,))

@@ -44,6 +44,7 @@ def max_pool(
 
     A window of nothing but padding gives -inf, or the least value of the type.
     Raises ShapeError for fewer dimensions than a window and features have, and [C4]-[C12].
+    Source: flax.linen.max_pool.
     """
     return _pool("max_pool", ops.Maximum(), lowest, inputs, window_shape, strides, padding)
 
@@ -54,7 +55,10 @@ def min_pool(
     strides: Sequence[int] | None = None,
     padding: Padding = "VALID",
 ) -> Array:
-    """The smallest element of each window, NaN if there is one.  Arguments and errors as max_pool."""
+    """The smallest element of each window, NaN if there is one.  Arguments and errors as max_pool.
+
+    Source: flax.linen.min_pool.
+    """
     return _pool("min_pool", ops.Minimum(), highest, inputs, window_shape, strides, padding)
 
 
@@ -70,6 +74,7 @@ def avg_pool(
     With `count_include_pad` padding counts as zeros; without, the sum is divided by the number of elements that
     are in the window, and a window of nothing but padding gives NaN.
     Raises DTypeError for integers and bools, whose means are not of their type; ShapeError as max_pool.
+    Source: flax.linen.avg_pool.
     """
     (node,), backend = operands("avg_pool", inputs)
     if node.dtype not in FLOAT | COMPLEX:

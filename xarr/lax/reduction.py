@@ -111,30 +111,42 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Sum over `axes`, in the operand's element type; integers wrap; 0 for no elements.
 
     Narrow floats accumulate in float32 and round once.  Raises ShapeError [C3] for axes that are not distinct
-    and in range, DTypeError for bools.
+    and in range, DTypeError for bools.  Source: jax.lax.reduce_sum, XLA's Reduce.
     """
     _refuse_bool("reduce_sum", operand, "reduce_or")
     return _reduce_by("reduce_sum", ops.Add(), operand, axes, lambda dtype: 0)
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Product over `axes`, in the operand's element type; 1 for no elements.  Errors as reduce_sum."""
+    """Product over `axes`, in the operand's element type; 1 for no elements.  Errors as reduce_sum.
+
+    Source: jax.lax.reduce_prod, XLA's Reduce.
+    """
     _refuse_bool("reduce_prod", operand, "reduce_and")
     return _reduce_by("reduce_prod", ops.Multiply(), operand, axes, lambda dtype: 1)
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The largest over `axes`, NaN if there is one; -inf or the least value of the type for no elements."""
+    """The largest over `axes`, NaN if there is one; -inf or the least value of the type for no elements.
+
+    Source: jax.lax.reduce_max, XLA's Reduce.
+    """
     return _reduce_by("reduce_max", ops.Maximum(), operand, axes, lowest)
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The smallest over `axes`, NaN if there is one; inf or the largest value of the type for no elements."""
+    """The smallest over `axes`, NaN if there is one; inf or the largest value of the type for no elements.
+
+    Source: jax.lax.reduce_min, XLA's Reduce.
+    """
     return _reduce_by("reduce_min", ops.Minimum(), operand, axes, highest)
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Logical and of bools, bitwise and of integers; all bits set for no elements."""
+    """Logical and of bools, bitwise and of integers; all bits set for no elements.
+
+    Source: jax.lax.reduce_and, XLA's Reduce.
+    """
     return _reduce_by("reduce_and", ops.And(), operand, axes, _all_bits)
 
 
@@ -144,12 +156,18 @@ def _all_bits(dtype: DType) -> Any:
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Logical or of bools, bitwise or of integers; 0 for no elements."""
+    """Logical or of bools, bitwise or of integers; 0 for no elements.
+
+    Source: jax.lax.reduce_or, XLA's Reduce.
+    """
     return _reduce_by("reduce_or", ops.Or(), operand, axes, lambda dtype: 0)
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Logical exclusive or of bools, bitwise of integers; 0 for no elements."""
+    """Logical exclusive or of bools, bitwise of integers; 0 for no elements.
+
+    Source: jax.lax.reduce_xor, XLA's Reduce.
+    """
     return _reduce_by("reduce_xor", ops.Xor(), operand, axes, lambda dtype: 0)
 
 
@@ -178,13 +196,16 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     The first NaN counts as the largest, else the first of equal elements.
     Raises ShapeError for an empty dimension, DTypeError for an index type that is no integer or for complex
-    elements.
+    elements.  Source: jax.lax.argmax.
     """
     return _arg_extremum("argmax", "GT", operand, axis, index_dtype)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index of the smallest element along `axis`; NaN, ties and errors as argmax."""
+    """The index of the smallest element along `axis`; NaN, ties and errors as argmax.
+
+    Source: jax.lax.argmin.
+    """
     return _arg_extremum("argmin", "LT", operand, axis, index_dtype)
 
 

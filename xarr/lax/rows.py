@@ -40,7 +40,7 @@ def take(
         one is out of bounds, it does not count from the end.
 
     Returns an array of shape (A, I, B).  Raises AxisError, DTypeError [I2] for indices that are no integers,
-    IndexingError where there is no slice to take.
+    IndexingError where there is no slice to take.  Source: jax.numpy.take, by XLA's Gather.
     """
     (node,), _ = operands("take", x)
     (places,), _ = operands("take", indices)
@@ -59,7 +59,7 @@ def take(
 def gather_rows(
     x: ArrayLike, indices: ArrayLike, *, mode: Mode = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """x[indices] for rows: `take` along the first dimension."""
+    """x[indices] for rows: `take` along the first dimension.  Source: XLA's Gather."""
     return take(x, indices, 0, mode=mode, fill_value=fill_value)
 
 

@@ -66,7 +66,10 @@ def _sorted_nodes(
 
 
 def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> Any:
-    """`keys` in order along `dimension`, and `values` under the same permutation."""
+    """`keys` in order along `dimension`, and `values` under the same permutation.
+
+    Source: jax.lax.sort_key_val.
+    """
     return sort((keys, values), dimension, is_stable)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,13 +15,14 @@ from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
 from xarr.errors import InputError, ShapeError, counted
 from xarr.host import host_array, is_weak, scalar, scalar_kind
+from xarr.ir.computations import combiner
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, GetTupleElement
 from xarr.ir.types import TensorType, Type
-from xarr.lax.core import host_node, merged, operands
+from xarr.lax.core import BINARY, host_node, merged, operands
 from xarr.lazy import Handle, trace, wrap
-from xarr.tree import Structure
+from xarr.tree import LEAF, Structure
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -112,8 +114,12 @@ def record_scalar(
 ) -> Computation:
     """`record` for a computation on scalars, which may use nothing but its arguments.
 
+    What a function of the library records is kept; a user's may record something else each time.
     Raises ShapeError with `label`, naming the line, if it uses an outer array.
     """
+    known = _known(function)
+    if known is not None and arguments == _PAIR and dtypes[0] == dtypes[1]:
+        return _by_op(known, dtypes[0])
     types = [TensorType((), dtype) for dtype in dtypes]
     found = record(op, "computation", function, arguments, types, None)
     if found.captured:
@@ -124,6 +130,15 @@ def record_scalar(
             f"{node.type.short()}; pass it as one more operand, or apply it to the result{place}"
         )
     return found
+
+
+def _known(function: Any) -> Op | None:
+    """The operation that a function of the library applies to two scalars, if it does nothing else."""
+    return BINARY.get(function) if isinstance(function, FunctionType) else None
+
+
+def _by_op(op: Op, dtype: np.dtype[Any]) -> Computation:
+    return Computation(combiner(op, dtype), (), LEAF, (None,), None)
 
 
 def _constant(value: Any, backend: AbstractBackend | None) -> Handle:
@@ -176,3 +191,6 @@ def results_of(op: Op, nodes: Sequence[Node], count: int, backend: AbstractBacke
 def tuple_of(*structures: Structure) -> Structure:
     """The structure of a tuple of values of these structures."""
     return Structure(tuple, tuple(range(len(structures))), structures)
+
+
+_PAIR: Final = tuple_of(LEAF, LEAF)

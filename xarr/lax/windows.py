@@ -205,6 +205,7 @@ def select_and_scatter_add(
     """Add each element of `source` to the element of its window of `operand` that `select` chooses, from 0.
 
     With lax.ge the gradient of max pooling.  Bools are combined by "or".  Otherwise as select_and_scatter.
+    Source: XLA's SelectAndScatter, under its name in JAX.
     """
     (node, values), backend = operands("select_and_scatter", operand, source)
     zero = Node(ops.Constant.of(np.zeros((), node.dtype)))
@@ -226,17 +227,26 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Products of the elements up to each one along `axis`.  Types and errors as cumsum."""
+    """Products of the elements up to each one along `axis`.  Types and errors as cumsum.
+
+    Source: jax.lax.cumprod.
+    """
     return _cumulative("cumprod", ops.Multiply(), lambda dtype: 1, operand, axis, reverse)
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The largest of the elements up to each one along `axis`; NaN from the first NaN on."""
+    """The largest of the elements up to each one along `axis`; NaN from the first NaN on.
+
+    Source: jax.lax.cummax.
+    """
     return _cumulative("cummax", ops.Maximum(), lowest, operand, axis, reverse)
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest of the elements up to each one along `axis`; NaN from the first NaN on."""
+    """The smallest of the elements up to each one along `axis`; NaN from the first NaN on.
+
+    Source: jax.lax.cummin.
+    """
     return _cumulative("cummin", ops.Minimum(), highest, operand, axis, reverse)
 
 

@@ -11,7 +11,7 @@ from xarr.dtypes import COMPLEX
 from xarr.errors import MatrixShapeError
 from xarr.functions._arguments import converted
 from xarr.functions.creation_functions import eye
-from xarr.lax import linalg as lapack
+from xarr.lax import _constants as constants, linalg as lapack
 from xarr.lax.core import ArrayLike, integer
 from xarr.linalg._arguments import axes_of, pair, square, squares, with_batch
 
@@ -67,7 +67,7 @@ def inv(a: ArrayLike) -> Array:
 def identities(array: Array) -> Array:
     """An identity matrix for each matrix, of the same shape and element type."""
     size = array.shape[-1]
-    one = converted(eye(size, device=array._backend), array.dtype)
+    one = converted(constants.free(eye(size, device=None)), array.dtype)
     return lax.broadcast_in_dim(one, array.shape, (array.ndim - 2, array.ndim - 1))
 
 

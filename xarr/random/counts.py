@@ -10,8 +10,9 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import FLOAT, INTEGER, canonical, default_float, default_of
 from xarr.errors import DTypeError, ShapeError
-from xarr.functions.creation_functions import asarray
+from xarr.functions.creation_functions import argument
 from xarr.host import is_weak
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 from xarr.random.draws import DType, draw_uniform, float_type, log1p, number, shape_like, spread_to
 from xarr.random.keys import KeyLike, Shape, check_fits, one_key, sizes_of, split
@@ -29,7 +30,7 @@ def poisson(
 
     lam: the mean, a number or an array that broadcasts to `shape`, rounded to float32 as in JAX; a negative
     one or NaN gives -1.  Below 10 uniform numbers are multiplied (Knuth), from there on candidates are
-    rejected (Hörmann, 1993).  Raises DTypeError for a type of no integers.
+    rejected (Hörmann, 1993).  Raises DTypeError for a type of no integers.  Source: jax.random.poisson.
     """
     element = default_of(int) if dtype is None else canonical(dtype)
     if element not in INTEGER:
@@ -66,7 +67,7 @@ def _knuth(data: Array, mean: Array, dtype: DType) -> Array:
         more = lax.select(lax.gt(logs, bound), lax.add(count, dtype.type(1)), count)
         return more, key, lax.add(logs, lax.log(draw_uniform("poisson", own, mean.shape, _F32)))
 
-    first = (lax.full(mean.shape, 0, dtype), data, lax.full_like(mean, 0))
+    first = (constants.full(mean.shape, 0, dtype), data, lax.full_like(mean, 0))
     return lax.sub(lax.while_loop(is_open, step, first)[0], dtype.type(1))
 
 
@@ -98,7 +99,7 @@ def _rejected(data: Array, mean: Array, dtype: DType) -> Array:
         good = lax.bitwise_or(at_once, lax.bitwise_and(lax.bitwise_not(never), lax.le(s, t)))
         return lax.select(good, k, found), lax.bitwise_or(accepted, good), key
 
-    first = (lax.full_like(mean, -1), lax.full(mean.shape, False, np.bool_), data)
+    first = (lax.full_like(mean, -1), constants.full(mean.shape, False, np.bool_), data)
     return lax.convert_element_type(lax.while_loop(is_open, step, first)[0], dtype)
 
 
@@ -133,11 +134,11 @@ def binomial(
     """How many of `n` trials of success probability `p` succeed, as floats.
 
     n, p: numbers or arrays that broadcast to `shape`; NaN where n is negative or p is, or either is NaN.
-    Raises DTypeError for a type that is no float.
+    Raises DTypeError for a type that is no float.  Source: jax.random.binomial.
     """
     element = float_type("binomial", dtype)
     sizes = shape_like("binomial", shape, n=n, p=p)
-    real = default_float() if is_weak(p) or asarray(p).dtype not in FLOAT else asarray(p).dtype
+    real = default_float() if is_weak(p) or argument(p).dtype not in FLOAT else argument(p).dtype
     count, chance = (spread_to("binomial", value, sizes, real) for value in (n, p))
     return lax.convert_element_type(_binomial(one_key("binomial", key), count, chance), element)
 
@@ -222,7 +223,7 @@ def _transformed(data: Array, count: Array, q: Array) -> Array:
         good = lax.bitwise_or(at_once, lax.bitwise_and(lax.bitwise_not(outside), lax.le(v, bound(k))))
         return lax.select(good, k, found), lax.bitwise_or(accepted, good), key
 
-    first = (lax.full_like(q, -1), lax.full(q.shape, False, np.bool_), data)
+    first = (lax.full_like(q, -1), constants.full(q.shape, False, np.bool_), data)
     found: Array = lax.while_loop(is_open, step, first)[0]
     return found
 
@@ -242,7 +243,7 @@ def _stirling_tail(k: Array) -> Array:
     square = x.mul(x.add(k, 1), x.add(k, 1))
     inner = x.sub(1 / 360, x.div(1 / 1260, square))
     series = x.div(x.sub(1 / 12, x.div(inner, square)), x.add(k, 1))
-    table = asarray(np.asarray(_TAILS, k.dtype))
+    table = np.asarray(_TAILS, k.dtype)
     return lax.select(is_listed, lax.take(table, lax.convert_element_type(k, np.int32), axis=0), series)
 
 
@@ -257,9 +258,9 @@ def multinomial(
     """How often each outcome along the last dimension of `p` comes up in `n` trials, as floats.
 
     n: broadcasts to p.shape[:-1]; shape: of the result, by default that of p.
-    Raises ShapeError for a p of rank 0 and for parameters that do not fit.
+    Raises ShapeError for a p of rank 0 and for parameters that do not fit.  Source: jax.random.multinomial.
     """
-    element, chances = float_type("multinomial", dtype), asarray(p)
+    element, chances = float_type("multinomial", dtype), argument(p)
     if not chances.ndim:
         raise ShapeError(
             "multinomial: wanted a p of rank 1 or more, got a scalar; binomial(key, n, p) takes one"

@@ -13,10 +13,11 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import COMPLEX, FLOAT, canonical, default_float, info
 from xarr.errors import DTypeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions.creation_functions import asarray
+from xarr.functions.creation_functions import argument
 from xarr.host import is_weak
 from xarr.ir.ops.formula import Term, xla_log1p
 from xarr.ir.ops.special import Erf, xla_erf_inv
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 from xarr.lazy import wrap
 from xarr.random.keys import Shape, check_fits, random_bits, sizes_of, split
@@ -39,13 +40,13 @@ def float_type(name: str, dtype: DTypeLike | None, also: frozenset[DType] = froz
 
 def spread_to(name: str, value: ArrayLike, shape: Sizes, dtype: DType) -> Array:
     """A parameter in the type and the shape of the result, to which it broadcasts by NumPy's rule."""
-    given = value if is_weak(value) else asarray(value)
+    given = value if is_weak(value) else argument(value)
     if dtype not in COMPLEX and (isinstance(given, complex) or getattr(given, "dtype", None) in COMPLEX):
         raise DTypeError(
             f"{name}: wanted real parameters, got complex ones; take .real, .imag or abs() first"
         )
     if is_weak(value):
-        return lax.full(shape, float(value) if dtype in FLOAT else value, dtype)
+        return constants.full(shape, float(value) if dtype in FLOAT else value, dtype)
     array = lax.convert_element_type(given, dtype)
     check_fits(name, shape, array.shape)
     return lax.broadcast_in_dim(array, shape, range(len(shape) - array.ndim, len(shape)))
@@ -53,7 +54,7 @@ def spread_to(name: str, value: ArrayLike, shape: Sizes, dtype: DType) -> Array:
 
 def shape_like(name: str, shape: Shape | None, **parameters: ArrayLike) -> Sizes:
     """The shape asked for, else that to which the parameters broadcast.  BroadcastError if they do not."""
-    shapes = [() if is_weak(value) else asarray(value).shape for value in parameters.values()]
+    shapes = [() if is_weak(value) else argument(value).shape for value in parameters.values()]
     if shape is None:
         alignment = align_numpy(*shapes)
         if isinstance(alignment, Misfit):

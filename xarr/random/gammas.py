@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.errors import InputError, ShapeError
-from xarr.functions.creation_functions import asarray
+from xarr.functions.creation_functions import argument
 from xarr.lax.core import ArrayLike, integer
 from xarr.random.draws import (
     draw_normal,
@@ -51,7 +51,10 @@ def gamma(key: KeyLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLi
 
 
 def loggamma(key: KeyLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Logarithms of the numbers of `gamma`, finite where those of small `a` underflow to 0."""
+    """Logarithms of the numbers of `gamma`, finite where those of small `a` underflow to 0.
+
+    Source: jax.random.loggamma.
+    """
     element = float_type("loggamma", dtype)
     sizes = shape_like("loggamma", shape, a=a)
     return _gamma("loggamma", one_key("loggamma", key), spread_to("loggamma", a, sizes, element), True)
@@ -128,7 +131,10 @@ def _while_any(is_open: Callable[[State], Array], step: Callable[[State], State]
 def beta(
     key: KeyLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Numbers of the density proportional to x**(a - 1) (1 - x)**(b - 1), 0 <= x <= 1."""
+    """Numbers of the density proportional to x**(a - 1) (1 - x)**(b - 1), 0 <= x <= 1.
+
+    Source: jax.random.beta.
+    """
     element = float_type("beta", dtype)
     sizes = shape_like("beta", shape, a=a, b=b)
     words = pair(one_key("beta", key))
@@ -147,9 +153,10 @@ def dirichlet(
     """Numbers along the last dimension that sum to 1, with concentrations `alpha` of shape (…, n).
 
     shape: of the result without its last dimension.  Raises ShapeError for an alpha of rank 0.
+    Source: jax.random.dirichlet.
     """
     element = float_type("dirichlet", dtype)
-    array = asarray(alpha)
+    array = argument(alpha)
     if not array.ndim:
         raise ShapeError(
             "dirichlet: wanted an alpha of rank 1 or more, got a scalar; beta(key, a, b) takes two"
@@ -166,7 +173,7 @@ def dirichlet(
 def chisquare(
     key: KeyLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Numbers of the chi-square distribution of `df` degrees of freedom."""
+    """Numbers of the chi-square distribution of `df` degrees of freedom.  Source: jax.random.chisquare."""
     element = float_type("chisquare", dtype)
     sizes = shape_like("chisquare", shape, df=df)
     two = number(2, element)
@@ -181,7 +188,10 @@ def f(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Numbers of the F distribution: a quotient of two chi-square numbers over their degrees of freedom."""
+    """Numbers of the F distribution: a quotient of two chi-square numbers over their degrees of freedom.
+
+    Source: jax.random.f.
+    """
     element = float_type("f", dtype)
     sizes = shape_like("f", shape, dfnum=dfnum, dfden=dfden)
     words = pair(one_key("f", key))
@@ -194,7 +204,7 @@ def f(
 
 
 def t(key: KeyLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Numbers of Student's t distribution of `df` degrees of freedom."""
+    """Numbers of Student's t distribution of `df` degrees of freedom.  Source: jax.random.t."""
     element = float_type("t", dtype)
     sizes = shape_like("t", shape, df=df)
     for_normal, for_gamma = pair(one_key("t", key))
@@ -206,7 +216,7 @@ def t(key: KeyLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike 
 def generalized_normal(
     key: KeyLike, p: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Numbers of the density proportional to exp(-|x|**p)."""
+    """Numbers of the density proportional to exp(-|x|**p).  Source: jax.random.generalized_normal."""
     element = float_type("generalized_normal", dtype)
     sizes = sizes_of("generalized_normal", shape)
     for_gamma, for_sign = pair(one_key("generalized_normal", key))
@@ -218,7 +228,7 @@ def generalized_normal(
 def ball(key: KeyLike, d: int, p: ArrayLike = 2, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Points of `d` coordinates, uniform in the unit ball of the p-norm: an array of shape (*shape, d).
 
-    Raises InputError for a d that is no int of 0 or more.
+    Raises InputError for a d that is no int of 0 or more.  Source: jax.random.ball.
     """
     element = float_type("ball", dtype)
     sizes, count = sizes_of("ball", shape), integer("ball", "d", d)

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import INTEGER, UNSIGNED, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
 from xarr.host import is_weak
 from xarr.ir.ops.ciphers import U32, U64, Pair, joined, threefry2x32, words
@@ -83,7 +84,10 @@ def key(seed: ArrayLike, *, impl: str | None = None) -> Key:
 
 
 def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array:
-    """The two words of `key(seed)` as a uint32 array, which all functions take for a key."""
+    """The two words of `key(seed)` as a uint32 array, which all functions take for a key.
+
+    Source: jax.random.PRNGKey.
+    """
     return _seeded("PRNGKey", seed, impl)
 
 
@@ -97,8 +101,8 @@ def _seeded(name: str, seed: ArrayLike, impl: str | None) -> Array:
     if is_weak(seed) and isinstance(seed, int):
         if not -(2**63) <= seed < 2**64:
             raise ValueRangeError(f"{name}: wanted a seed of 64 bits, in [-2**63, 2**64), got a larger one")
-        return asarray(np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32))
-    array = asarray(seed)
+        return asarray(np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32), device=None)
+    array = asarray(seed, device=None)
     if array.shape or array.dtype not in INTEGER:
         raise InputError(
             f"{name}: wanted an integer scalar as seed, got {array._node.tensor_type.short()}; "
@@ -113,25 +117,28 @@ def _seeded(name: str, seed: ArrayLike, impl: str | None) -> Array:
 
 
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Key:
-    """Keys from their words, uint32 of shape (…, 2): the inverse of key_data."""
+    """Keys from their words, uint32 of shape (…, 2): the inverse of key_data.
+
+    Source: jax.random.wrap_key_data.
+    """
     if impl not in (None, _IMPL):
         raise InputError(f"wrap_key_data: wanted {_IMPL!r} for impl, got {impl!r}")
     return Key(_words_of("wrap_key_data", key_bits_array))
 
 
 def key_data(keys: KeyLike) -> Array:
-    """The words of keys, uint32 of shape (*keys.shape, 2)."""
+    """The words of keys, uint32 of shape (*keys.shape, 2).  Source: jax.random.key_data."""
     return keys.data if isinstance(keys, Key) else _words_of("key_data", keys)
 
 
 def key_impl(keys: KeyLike) -> str:
-    """The name of the generator: "threefry2x32"."""
+    """The name of the generator: "threefry2x32".  Source: jax.random.key_impl."""
     key_data(keys)
     return _IMPL
 
 
 def clone(key: KeyLike) -> KeyLike:
-    """The same key, for readers who watch that each is used once."""
+    """The same key, for readers who watch that each is used once.  Source: jax.random.clone."""
     key_data(key)
     return key
 
@@ -139,7 +146,7 @@ def clone(key: KeyLike) -> KeyLike:
 def _words_of(name: str, value: ArrayLike) -> Array:
     if not isinstance(value, Handle | np.ndarray):
         raise InputError(f"{name}: wanted a key, which random.key(seed) makes, got {value!r}")
-    array = asarray(value)
+    array = as_array(value)
     if array.dtype != U32 or array.shape[-1:] != (2,):
         raise InputError(
             f"{name}: wanted a key or its two words u32[2], got {array._node.tensor_type.short()}"
@@ -183,9 +190,9 @@ def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
     """
     words_of_key = one_key("fold_in", key)
     if is_weak(data):
-        number = asarray(np.uint32(integer("fold_in", "data", data) % 2**32))
+        number = as_array(np.uint32(integer("fold_in", "data", data) % 2**32))
     else:
-        number = asarray(data)
+        number = as_array(data)
         if number.shape or number.dtype not in INTEGER:
             shown = number._node.tensor_type.short()
             raise InputError(f"fold_in: wanted an integer scalar for data, got {shown}")

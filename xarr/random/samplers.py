@@ -12,8 +12,9 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, default_of, info, real_part_of
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.functions.creation_functions import arange, asarray
+from xarr.functions.creation_functions import argument
 from xarr.host import is_weak
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.random.draws import (
@@ -53,6 +54,7 @@ def uniform(
 
     minval, maxval: numbers, or arrays that broadcast to `shape`.
     Raises DTypeError for a type that is no float, ShapeError for parameters that do not fit.
+    Source: jax.random.uniform.
     """
     element = float_type("uniform", dtype)
     sizes = sizes_of("uniform", shape)
@@ -66,6 +68,7 @@ def randint(
 
     minval, maxval: ints, or integer arrays that broadcast to `shape`.  maxval may be one more than the
     greatest number of the type.  Raises DTypeError for types that are no integers.
+    Source: jax.random.randint.
     """
     element = default_of(int) if dtype is None else canonical(dtype)
     if element not in INTEGER:
@@ -84,7 +87,7 @@ def _bound(name: str, value: ArrayLike, low: int, high: int) -> Any:
     """A bound, moved into [low, high]."""
     if is_weak(value):
         return min(max(integer("randint", name.split()[1], value), low), high)
-    array = asarray(value)
+    array = argument(value)
     if array.dtype not in INTEGER:
         raise DTypeError(f"{name}: wanted integers, got {array._node.tensor_type.short()}")
     own = info(array.dtype)
@@ -132,16 +135,16 @@ def _randint_between(data: Array, shape: Sizes, dtype: DType, low: int, high: in
 def _beyond(high: Any, greatest: int, shape: Sizes) -> Array:
     """Whether the bound is beyond the greatest number of the type."""
     if isinstance(high, int):
-        return lax.full(shape, high > greatest, np.bool_)
+        return constants.full(shape, high > greatest, np.bool_)
     own = high.dtype
     if int(info(own).max) <= greatest:
-        return lax.full(shape, False, np.bool_)
+        return constants.full(shape, False, np.bool_)
     return spread_to("randint", lax.gt(high, own.type(greatest)), shape, np.dtype(np.bool_))
 
 
 def _integers(value: Any, greatest: int, shape: Sizes, dtype: DType) -> Array:
     if isinstance(value, int):
-        return lax.full(shape, min(value, greatest), dtype)
+        return constants.full(shape, min(value, greatest), dtype)
     own = value.dtype
     if int(info(own).max) > greatest:
         value = lax.min(value, own.type(greatest))
@@ -152,12 +155,12 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode
     """True with probability p.
 
     p: float, or float array, in [0, 1]; mode: "low", or "high" for twice the random bits.
-    Raises DTypeError for a p that is no float, InputError for another mode.
+    Raises DTypeError for a p that is no float, InputError for another mode.  Source: jax.random.bernoulli.
     """
     if mode not in ("low", "high"):
         raise InputError(f"bernoulli: wanted 'low' or 'high' for mode, got {mode!r}")
     sizes = shape_like("bernoulli", shape, p=p)
-    dtype = default_float() if is_weak(p) else asarray(p).dtype
+    dtype = default_float() if is_weak(p) else argument(p).dtype
     if dtype not in FLOAT or isinstance(p, bool) or (is_weak(p) and not isinstance(p, float)):
         raise DTypeError(f"bernoulli: wanted a float probability, got {p if is_weak(p) else dtype}")
     bound = spread_to("bernoulli", p, sizes, dtype)
@@ -171,7 +174,10 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode
 
 
 def rademacher(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """-1 or 1, each with probability 1/2; an int64 array unless `dtype` says otherwise."""
+    """-1 or 1, each with probability 1/2; an int64 array unless `dtype` says otherwise.
+
+    Source: jax.random.rademacher.
+    """
     element = default_of(int) if dtype is None else canonical(dtype)
     found = lax.convert_element_type(bernoulli(key, 0.5, shape), element)
     two, one = number(2, element), number(1, element)
@@ -184,7 +190,7 @@ def rademacher(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) 
 def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of mean 0 and variance 1; complex ones have it in both parts together.
 
-    Raises DTypeError for a type that is neither float nor complex.
+    Raises DTypeError for a type that is neither float nor complex.  Source: jax.random.normal.
     """
     element = float_type("normal", dtype, COMPLEX)
     sizes, data = sizes_of("normal", shape), one_key("normal", key)
@@ -202,7 +208,10 @@ def truncated_normal(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Normal numbers between `lower` and `upper`, numbers or arrays that broadcast to `shape`."""
+    """Normal numbers between `lower` and `upper`, numbers or arrays that broadcast to `shape`.
+
+    Source: jax.random.truncated_normal.
+    """
     element = float_type("truncated_normal", dtype)
     sizes = shape_like("truncated_normal", shape, lower=lower, upper=upper)
     low, high = (spread_to("truncated_normal", value, sizes, element) for value in (lower, upper))
@@ -218,7 +227,7 @@ def truncated_normal(
 def lognormal(
     key: KeyLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """exp(sigma x) of normal x."""
+    """exp(sigma x) of normal x.  Source: jax.random.lognormal."""
     element = float_type("lognormal", dtype)
     sizes = shape_like("lognormal", shape, sigma=sigma)
     drawn = draw_normal(one_key("lognormal", key), sizes, element)
@@ -238,7 +247,7 @@ def _drawn(
 
 
 def exponential(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers of the density exp(-x), x >= 0."""
+    """Numbers of the density exp(-x), x >= 0.  Source: jax.random.exponential."""
     u, _ = _drawn("exponential", key, shape, dtype)
     return lax.neg(log1p(lax.neg(u)))
 
@@ -247,6 +256,7 @@ def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode
     """Numbers of the standard Gumbel distribution, exp(-exp(-x)).
 
     mode: "low" (the default), or "high" for twice the random bits, which reach further into the tail.
+    Source: jax.random.gumbel.
     """
     element = float_type("gumbel", dtype)
     sizes, data = sizes_of("gumbel", shape), one_key("gumbel", key)
@@ -264,26 +274,26 @@ def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode
 
 
 def laplace(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers of the density exp(-|x|) / 2."""
+    """Numbers of the density exp(-|x|) / 2.  Source: jax.random.laplace."""
     element = float_type("laplace", dtype)
     u, _ = _drawn("laplace", key, shape, element, -1.0 + float(info(element).epsneg))
     return lax.mul(lax.sign(u), log1p(lax.neg(lax.abs(u))))
 
 
 def logistic(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers whose distribution function is 1 / (1 + exp(-x))."""
+    """Numbers whose distribution function is 1 / (1 + exp(-x)).  Source: jax.random.logistic."""
     u, _ = _drawn("logistic", key, shape, dtype, "tiny")
     return lax.sub(lax.log(u), log1p(lax.neg(u)))
 
 
 def cauchy(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Numbers of the density 1 / (pi (1 + x²))."""
+    """Numbers of the density 1 / (pi (1 + x²)).  Source: jax.random.cauchy."""
     u, element = _drawn("cauchy", key, shape, dtype, "eps")
     return lax.tan(lax.mul(number(math.pi, element), lax.sub(u, number(0.5, element))))
 
 
 def pareto(key: KeyLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Numbers of the density b / x**(b + 1), x >= 1."""
+    """Numbers of the density b / x**(b + 1), x >= 1.  Source: jax.random.pareto."""
     element = float_type("pareto", dtype)
     sizes = shape_like("pareto", shape, b=b)
     return lax.exp(lax.div(exponential(key, sizes, element), spread_to("pareto", b, sizes, element)))
@@ -296,7 +306,10 @@ def weibull_min(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Numbers of the Weibull distribution, scale (-log u)**(1 / concentration)."""
+    """Numbers of the Weibull distribution, scale (-log u)**(1 / concentration).
+
+    Source: jax.random.weibull_min.
+    """
     element = float_type("weibull_min", dtype)
     sizes = shape_like("weibull_min", shape, scale=scale, concentration=concentration)
     base = exponential(key, sizes, element)
@@ -307,7 +320,7 @@ def weibull_min(
 def rayleigh(
     key: KeyLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Numbers of the density x / scale² exp(-x² / (2 scale²)), x >= 0."""
+    """Numbers of the density x / scale² exp(-x² / (2 scale²)), x >= 0.  Source: jax.random.rayleigh."""
     element = float_type("rayleigh", dtype)
     sizes = shape_like("rayleigh", shape, scale=scale)
     u, _ = _drawn("rayleigh", key, sizes, element)
@@ -323,7 +336,10 @@ def triangular(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Numbers between `left` and `right` whose density is a triangle with its top at `mode`."""
+    """Numbers between `left` and `right` whose density is a triangle with its top at `mode`.
+
+    Source: jax.random.triangular.
+    """
     element = float_type("triangular", dtype)
     sizes = shape_like("triangular", shape, left=left, mode=mode, right=right)
     a, c, b = (spread_to("triangular", value, sizes, element) for value in (left, mode, right))
@@ -338,10 +354,13 @@ def triangular(
 def geometric(
     key: KeyLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """How many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so."""
+    """How many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so.
+
+    Source: jax.random.geometric.
+    """
     element = default_of(int) if dtype is None else canonical(dtype)
     sizes = shape_like("geometric", shape, p=p)
-    real = default_float() if is_weak(p) else asarray(p).dtype
+    real = default_float() if is_weak(p) else argument(p).dtype
     u = draw_uniform("geometric", one_key("geometric", key), sizes, float_type("geometric", real))
     u = lax.select(lax.eq(u, 0.0), lax.full_like(u, 1), u)
     chance = log1p(lax.neg(spread_to("geometric", p, sizes, real)))
@@ -356,17 +375,18 @@ def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = F
     """The elements of `x` along `axis` in random order; of range(x) for an int.
 
     independent: shuffle each line along the axis on its own, instead of all in the same way.
+    Source: jax.random.permutation.
     """
     data = one_key("permutation", key)
     if is_weak(x):
-        return _shuffled(data, arange(integer("permutation", "x", x)), 0)
-    array = asarray(x)
+        return _shuffled(data, constants.iota(_INT64, max(integer("permutation", "x", x), 0)), 0)
+    array = argument(x)
     if not array.ndim:
         raise InputError("permutation: wanted an int or an array with dimensions, got an array of rank 0")
     along = normalize_axis(axis, array.ndim)
     if independent or array.ndim == 1:
         return _shuffled(data, array, along)
-    return lax.take(array, _shuffled(data, arange(array.shape[along]), 0), axis=along)
+    return lax.take(array, _shuffled(data, constants.iota(_INT64, array.shape[along]), 0), axis=along)
 
 
 def _shuffled(data: Array, x: Array, axis: int) -> Array:
@@ -390,13 +410,14 @@ def choice(
 
     shape: of the choice; replace: whether an element may be chosen again; p: probabilities, one each.
     Raises ValueRangeError for more elements than there are, ShapeError for a p of another shape.
+    Source: jax.random.choice.
     """
     data, sizes, replace = (
         one_key("choice", key),
         sizes_of("choice", shape),
         flag("choice", "replace", replace),
     )
-    array = None if is_weak(a) else asarray(a)
+    array = None if is_weak(a) else argument(a)
     if array is not None and not array.ndim:
         raise InputError("choice: wanted an int or an array with dimensions for a, got an array of rank 0")
     along = 0 if array is None else normalize_axis(axis, array.ndim)
@@ -413,7 +434,7 @@ def choice(
         whole = permutation(data, count if array is None else array, along)
         kept = lax.slice_in_dim(whole, 0, draws, axis=along)
         return lax.reshape(kept, (*kept.shape[:along], *sizes, *kept.shape[along + 1 :]))
-    places = _places(data, count, sizes, replace, p) if draws else lax.full(sizes, 0, _INT64)
+    places = _places(data, count, sizes, replace, p) if draws else constants.full(sizes, 0, _INT64)
     return places if array is None else lax.take(array, places, axis=along)
 
 
@@ -421,7 +442,7 @@ def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike |
     """Which elements are chosen."""
     if p is None:
         return _randint(data, shape, _INT64, 0, count)
-    weights = asarray(p)
+    weights = argument(p)
     refuse_dynamic("the p of choice", weights, "categorical(key, log(p))")
     if weights.dtype not in FLOAT:
         weights = lax.convert_element_type(weights, default_float())
@@ -431,7 +452,7 @@ def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike |
     if not replace:
         draws = math.prod(shape)
         scores = lax.add(gumbel(data, (count,), dtype), lax.log(weights))
-        order = lax.sort_key_val(lax.neg(scores), arange(count))[1]
+        order = lax.sort_key_val(lax.neg(scores), constants.iota(_INT64, count))[1]
         return lax.reshape(lax.slice_in_dim(order, 0, draws), shape)
     total = lax.cumsum(weights)
     u = lax.sub(number(1, dtype), draw_uniform("choice", data, shape, dtype))
@@ -442,7 +463,7 @@ def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike |
 def _first_not_below(ordered: Array, values: Array) -> Array:
     """The place of the first element of `ordered` that is not below each value, by halving."""
     count = ordered.shape[0]
-    low, high = (lax.full(values.shape, end, _INT64) for end in (0, count))
+    low, high = (constants.full(values.shape, end, _INT64) for end in (0, count))
     for _ in range(count.bit_length()):
         middle = lax.div(lax.add(low, high), _INT64.type(2))
         open_ = lax.lt(low, high)
@@ -465,8 +486,9 @@ def categorical(
     shape: of the result; its last dimensions must be those of `logits` without `axis`.
     replace: whether draws in the leading dimensions of `shape` may repeat a category.
     Raises ShapeError for another shape, ValueRangeError for more draws than categories.
+    Source: jax.random.categorical.
     """
-    array, data = asarray(logits), one_key("categorical", key)
+    array, data = argument(logits), one_key("categorical", key)
     if array.dtype not in FLOAT:
         raise DTypeError(f"categorical: wanted float logits, got {array._node.tensor_type.short()}")
     along = normalize_axis(axis, array.ndim)
@@ -490,7 +512,7 @@ def _without_replacement(
     if draws > count:
         raise ValueRangeError(f"categorical: wanted at most {count} draws without replacement, got {draws}")
     scores = lax.neg(lax.add(logits, gumbel(data, logits.shape, logits.dtype, mode)))
-    numbers = lax.broadcasted_iota(np.int32, logits.shape, axis)
+    numbers = constants.broadcasted_iota(np.int32, logits.shape, axis)
     order = lax.sort_key_val(scores, numbers, axis)[1]
     best = lax.slice_in_dim(order, 0, draws, axis=axis)
     front: Sequence[int] = (axis, *[dim for dim in range(logits.ndim) if dim != axis])

@@ -11,7 +11,7 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import FLOAT, default_float
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions.creation_functions import asarray
+from xarr.functions.creation_functions import argument
 from xarr.lax.core import ArrayLike
 from xarr.random.draws import (
     DType,
@@ -44,12 +44,13 @@ def multivariate_normal(
     shape: of the result without its last dimension; method: "cholesky", which wants a positive definite
     covariance and gives NaN for another.
     Raises ShapeError for shapes that do not fit, InputError for another method.
+    Source: jax.random.multivariate_normal.
     """
     if method != "cholesky":
         raise InputError(
             f"multivariate_normal: wanted the method 'cholesky', the only one here, got {method!r}"
         )
-    center, covariance = asarray(mean), asarray(cov)
+    center, covariance = argument(mean), argument(cov)
     _check_moments(center.shape, covariance.shape)
     common = _common_type(center.dtype, covariance.dtype)
     element = float_type("multivariate_normal", common if dtype is None else dtype)
@@ -90,7 +91,7 @@ def _lead(shape: Shape | None, *shapes: Sizes) -> Sizes:
 
 
 def maxwell(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Lengths of vectors of three normal numbers."""
+    """Lengths of vectors of three normal numbers.  Source: jax.random.maxwell."""
     element, sizes = float_type("maxwell", dtype), sizes_of("maxwell", shape)
     drawn = draw_normal(one_key("maxwell", key), (*sizes, 3), element)
     return lax.sqrt(lax.reduce_sum(lax.mul(drawn, drawn), (len(sizes),)))
@@ -102,7 +103,7 @@ def double_sided_maxwell(
     """loc + scale · sign · length of vectors of three normal numbers, with a random sign.
 
     As in JAX the result's shape is `shape` followed by that of the parameters, which counts twice if `shape`
-    is ().
+    is ().  Source: jax.random.double_sided_maxwell.
     """
     element = float_type("double_sided_maxwell", dtype)
     own = shape_like("double_sided_maxwell", None, loc=loc, scale=scale)
@@ -114,7 +115,10 @@ def double_sided_maxwell(
 
 
 def wald(key: KeyLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Numbers of the inverse Gaussian distribution of this mean and shape parameter 1."""
+    """Numbers of the inverse Gaussian distribution of this mean and shape parameter 1.
+
+    Source: jax.random.wald.
+    """
     element = float_type("wald", dtype)
     sizes = shape_like("wald", shape, mean=mean)
     for_normal, for_choice = pair(one_key("wald", key))

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.backend import Recipe
-from xarr_numpy.compiled import assembler, builtin, steps_code
+from xarr_numpy.compiled import assembler, builtin, sharing, steps_code
 from xarr_numpy.compiled.straight import SOON, Slot, Straight
 
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -47,24 +47,22 @@ _NUMBER: Final = object.__basicsize__
 #: The largest float32, as LLVM writes it.
 _LARGEST: Final = f"0x{np.float64(np.finfo(np.float32).max).view(np.uint64):016X}"
 
+#: Fields that are numbers, not addresses: how many rows of each kind there are, and where a field of an object lies.
+_LENGTHS: Final = (
+    *("arguments", "sources", "outputs", "results", "in_tuple", "constants"),
+    *("parts", "bytes", "steps", "long", "shared"),
+)
+_OFFSETS: Final = (
+    *("at_node", "at_backend", "at_value", "at_owner", "at_type", "at_op", "at_handles", "at_place"),
+)
+_NUMBERS: Final = frozenset((*_LENGTHS, *_OFFSETS))
 #: What the machine code reads, in order; all of it has the size of a pointer.
 _FIELDS: Final = (
     *("array", "leaf", "backend", "missed", "recording", "observers", "config", "key", "settings"),
-    *("overrides", "overridden", "one", "float", "new", "ndarray"),
-    *(
-        "arguments",
-        "sources",
-        "outputs",
-        "results",
-        "in_tuple",
-        "constants",
-        "parts",
-        "bytes",
-        "steps",
-        "long",
-    ),
+    *("overrides", "overridden", "one", "float", "new", "ndarray", "share", "pool"),
+    *_LENGTHS,
     *("looked", "made", "wrapped", "fixed", "offsets", "step"),
-    *("at_node", "at_backend", "at_value", "at_owner", "at_type", "at_op", "at_handles", "at_place"),
+    *_OFFSETS,
 )
 
 
@@ -84,7 +82,7 @@ def function(recipe: Recipe, program: Straight, places: Sequence[int]) -> Replay
         return None
     outputs, constants = program.outputs, program.constants
     slots = _slots(len(sources), program)
-    longest = max(len(buffers) for _, _, buffers in program.steps)
+    longest = max(len(buffers) for _, buffers in program.steps)
     if max(len(slots) + len(sources), longest, len(recipe.results)) > MOST:
         return None
     recording, observers = recipe.empty
@@ -101,11 +99,12 @@ def function(recipe: Recipe, program: Straight, places: Sequence[int]) -> Replay
         for word in (id(op), id(type_), id(source), program.order[place])
     ]
     looked = [word for source in sources for word in source]
-    buffers = [_words([slots.get(slot, slot[1]) for slot in step[2]]) for step in program.steps]
+    buffers = [_words([slots.get(slot, slot[1]) for slot in step[1]]) for step in program.steps]
+    plans = [phase.plan() for phase, _ in program.steps]
     steps = [
         word
-        for (address, extent, names), table in zip(program.steps, buffers, strict=True)
-        for word in (address, extent, len(names), ctypes.addressof(table))
+        for (phase, names), table, plan in zip(program.steps, buffers, plans, strict=True)
+        for word in (phase.address, phase.extent, len(names), ctypes.addressof(table), *(plan or (0, 0, 0)))
     ]
     fixed = [each.ctypes.data for each in constants]
     tables = [_words(each) for each in (looked, made, wrapped, fixed, program.offsets, steps)]
@@ -117,6 +116,7 @@ def function(recipe: Recipe, program: Straight, places: Sequence[int]) -> Replay
     context = _Context(
         *[id(each) for each in objects],
         *functions,
+        *(sharing.entry() if any(plans) else (0, 0)),
         *(len(recipe.arguments), len(sources), len(outputs), len(recipe.results), recipe.in_tuple),
         *(
             len(constants),
@@ -124,6 +124,7 @@ def function(recipe: Recipe, program: Straight, places: Sequence[int]) -> Replay
             program.nbytes,
             len(steps) // steps_code.STEP,
             program.work >= SOON,
+            any(plans),
         ),
         *[ctypes.addressof(table) for table in tables],
         *offsets,
@@ -274,25 +275,6 @@ def text() -> str:
     )
 
 
-#: Fields that are numbers, not addresses.
-_NUMBERS: Final = frozenset(
-    (
-        *(
-            "arguments",
-            "sources",
-            "outputs",
-            "results",
-            "in_tuple",
-            "constants",
-            "parts",
-            "bytes",
-            "steps",
-            "long",
-        ),
-        *(n for n in _FIELDS if n[:3] == "at_"),
-    )
-)
-
 _DECLARATIONS: Final = """
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
@@ -356,9 +338,19 @@ override:
 compare:
   call void @Py_DecRef(ptr %override.found)
   %is.same = icmp eq ptr %override.found, %overridden
-  br i1 %is.same, label %next, label %miss
+  br i1 %is.same, label %gather, label %miss
+gather:
+  %is.shared = icmp ne i64 %shared, 0
+  br i1 %is.shared, label %pool.look, label %begin
+pool.look:
+  %pool.found = load ptr, ptr %pool, align 8
+  %is.pool = icmp ne ptr %pool.found, null
+  br i1 %is.pool, label %begin, label %miss
+begin:
+  %threads = phi ptr [ null, %gather ], [ %pool.found, %pool.look ]
+  br label %next
 next:
-  %i = phi i64 [ 0, %compare ], [ %i.next, %fine ]
+  %i = phi i64 [ 0, %begin ], [ %i.next, %fine ]
   %is.last = icmp eq i64 %i, %sources
   br i1 %is.last, label %work, label %argument"""
 
@@ -509,7 +501,7 @@ leave:
 def _wrap() -> str:
     """A function: an Array that shows a new leaf, as a row of `wrapped` says, with one of the arrays as its value."""
     lines = ["define internal ptr @wrap(ptr %context, ptr %row, ptr %arrays) nounwind {", "entry:"]
-    for name in ("array", "leaf", "backend", "one", *[name for name in _FIELDS if name.startswith("at_")]):
+    for name in ("array", "leaf", "backend", "one", *_OFFSETS):
         kind = "i64" if name in _NUMBERS else "ptr"
         lines += [
             f"  %{name}.slot = getelementptr i64, ptr %context, i64 {_FIELDS.index(name)}",

@@ -12,25 +12,23 @@ from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters
 from xarr.compiler.group_programs import build
 from xarr.compiler.groups import work
 from xarr.compiler.loops import Kernel, Loop, copied
-from xarr.compiler.scalars import in_order
+from xarr.compiler.one_hot import one_hot_sums
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
-from xarr_numpy import workers
-from xarr_numpy.compiled import addresses, assembler, builtin, emitter, window_kernels
+from xarr_numpy.compiled import addresses, assembler, builtin, costs, emitter, sharing, window_kernels
 from xarr_numpy.compiled.functions import lower
-from xarr_numpy.compiled.straight import SOON, Part
+from xarr_numpy.compiled.sharing import Phase
+from xarr_numpy.compiled.straight import LONG, SOON, Part
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
 
 #: Bytes that groups may take at once, whatever the operations one by one do.
 LITTLE: Final = 2**20
-#: Operations that take as long as a cheap element takes to be read and written.
-OPERATIONS_OF_AN_ELEMENT: Final = 16
 
 
 def computes(node: Node) -> bool:
@@ -55,13 +53,15 @@ def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Gr
     The groups need no more memory than the operations one by one, but for a little.
     """
     allowed = max(peak(graph, inside).total, LITTLE)
-    for thrift in range(3):
-        found = stage.fuse(
-            graph, computes, lambda group: worth(group.shape(), *work(group)), describe, thrift=thrift
-        )
-        found = window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
-        if peak(found, inside, reused(found)).total <= allowed:
-            return found
+    scattered = one_hot_sums(graph, lambda shape: worth(shape, 1, 0))
+    for source in dict.fromkeys((scattered, graph)):
+        for thrift in range(3):
+            found = stage.fuse(
+                source, computes, lambda group: worth(group.shape(), *work(group)), describe, thrift=thrift
+            )
+            found = window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
+            if peak(found, inside, reused(found)).total <= allowed:
+                return found
     return graph
 
 
@@ -94,24 +94,18 @@ class CompiledKernel:
             self._load(names)
 
     def part(self, steps: int) -> Part | None:
-        """What one thread runs; None if the work is worth several."""
-        phases = self.program.phases
-        work = [_extent(phase) * _turn_cost(phase) for phase in phases]
-        if max(work) >= workers.WORTH_A_THREAD:
+        """What is run at once; None if Python should look for interrupts meanwhile."""
+        work = sum(phase.work for phase in self._phases)
+        if work >= (LONG if sharing.works() else sharing.WORTH_WAKING):
             return None
-        functions = [self._code.addresses[name] for name in self._names]
-        pairs = zip(functions, map(_extent, phases), strict=True)
         scratch = [size * dtype.itemsize for size, dtype in self._scratch]
-        return Part(tuple(pairs), tuple(scratch), sum(work), self._code)
+        return Part(tuple(self._phases), tuple(scratch), work, self._code)
 
     def _load(self, names: list[str]) -> None:
         self._code = assembler.load(assembler.object_code(self.text), names)
-        self._names = names[: len(self.program.phases)]
-        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        self._phases = [
-            (prototype(self._code.addresses[name]), _extent(phase), _turn_cost(phase), *_ranges(phase))
-            for name, phase in zip(self._names, self.program.phases, strict=True)
-        ]
+        phases = self.program.phases
+        addresses = [self._code.addresses[name] for name in names[: len(phases)]]
+        self._phases = [_shared(*pair) for pair in zip(addresses, phases, strict=True)]
         #: For each phase the result and the operand of which it does nothing but make a copy.
         self._copies = [self._copied(phase) for phase in self.program.phases]
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
@@ -125,7 +119,7 @@ class CompiledKernel:
     def _is_small(self) -> bool:
         """Whether the work is too little to be shared, and soon done: it may hold Python's lock meanwhile."""
         phases = self.program.phases
-        return len(phases) == 1 and not self._scratch and _extent(phases[0]) * _turn_cost(phases[0]) < SOON
+        return len(phases) == 1 and not self._scratch and _work(phases[0]) < SOON
 
     def _direct(self, entry: Callable[..., bool]) -> Callable[..., Any]:
         """A function that allocates the results and calls the entry."""
@@ -169,11 +163,9 @@ class CompiledKernel:
         copied = addresses.collect(address, operands, (*outputs, *scratch))
         held = (self, operands, copied, outputs, scratch, pointers)
         there = [(result, k) for result, k in pairs if result in taken]
-        for copy, (function, extent, cost, pieces_each, least) in zip(
-            self._copies, self._phases, strict=True
-        ):
+        for copy, phase in zip(self._copies, self._phases, strict=True):
             if copy is None or copy not in there:
-                workers.run(function, address, extent, cost, pieces_each, least, held)
+                phase.run(address, held)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __str__(self) -> str:
@@ -186,19 +178,12 @@ def _extent(phase: Loop) -> int:
     return phase.extent
 
 
-def _ranges(phase: Loop) -> tuple[int, int]:
-    """How many ranges each thread gets, and how many threads are worth it."""
-    return 1 if phase.bounds else workers.PIECES, 3 if phase.repeats else 2
+def _work(phase: Loop) -> float:
+    return _extent(phase) * costs.turn(phase)
 
 
-def _turn_cost(phase: Loop) -> int:
-    """About how many elements one turn of the outermost loop computes, costly ones counted several times."""
-    if phase.bounds:  # the body is shared among all turns
-        return sum(_elements(part) for part in phase.body if isinstance(part, Loop)) // _extent(phase)
-    return _elements(phase) // max(1, _extent(phase))
-
-
-def _elements(loop: Loop) -> int:
-    inner = [_elements(part) for part in loop.body if isinstance(part, Loop)]
-    own = len(in_order(*loop.roots())) // OPERATIONS_OF_AN_ELEMENT
-    return loop.most_turns * max(1, own + sum(inner))
+def _shared(address: int, phase: Loop) -> Phase:
+    """How threads share a phase: with bounds one range each, where ranges repeat work not among two."""
+    return Phase(
+        address, _extent(phase), costs.turn(phase), bool(phase.bounds), threads=3 if phase.repeats else 2
+    )

@@ -17,11 +17,12 @@ from xarr.compiler import native_loops
 from xarr.compiler.native_loops import Carried, NativeLoop, Row
 from xarr.compiler.scalars import in_order
 from xarr.ir import ops
-from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, loop_code
+from xarr_numpy.compiled import assembler, costs, loop_code, sharing
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
-from xarr_numpy.compiled.straight import Part
+from xarr_numpy.compiled.overwritten import overwritten
+from xarr_numpy.compiled.sharing import Phase
+from xarr_numpy.compiled.straight import LONG, Part
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
@@ -33,8 +34,6 @@ FIRST_CHUNK: Final = 2**28
 SHORT_SECONDS: Final = 0.05
 LONG_SECONDS: Final = 0.2
 MOST_STEPS: Final = 2**40
-#: Operations on points that take as long as computing one element of a usual kernel.
-OPERATIONS_OF_AN_ELEMENT: Final = 8
 
 
 def plan(loop: ops.While) -> NativeLoop | None:
@@ -48,7 +47,7 @@ class LoopKernel:
     def __init__(self, loop: NativeLoop) -> None:
         self.loop = loop
         self.text = loop_code.emit(loop)
-        self._has_points = bool(loop.points())
+        self._has_points = loop.has_points()
         self._width = loop_code.width_of(loop)
         self._tiles = -(-loop.count // self._width)
         self._cost = loop.cost()
@@ -57,11 +56,13 @@ class LoopKernel:
         addresses = self._code.addresses
         scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._scalars = scalars(addresses["scalars"])
+        #: Nanoseconds of a step of one tile, or of the scalars if there are no points.
+        self._step = costs.operations(in_order(*loop.roots()), in_lanes=self._has_points)
         if self._has_points:
-            points = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-            self._points = points(addresses["points"])
+            self._step *= self._width
         self._pointers = ctypes.c_void_p * (2 * len(loop.carried) + 2)
         self._tables = _tables(loop)
+        self._overwritten = overwritten(loop)
 
     def call(
         self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
@@ -84,12 +85,13 @@ class LoopKernel:
             most = _adapted(most, time.perf_counter() - started)
 
     def part(self, steps: int) -> Part | None:
-        """So many steps as one function; None if the work is worth several threads."""
+        """So many steps as one function; None if the work is worth several threads, or long."""
         made = tuple([place for place, each in enumerate(self.loop.carried) if not each.is_fixed])
-        work = max(1, steps) * self._cost * max(1, self._width * self._tiles) // OPERATIONS_OF_AN_ELEMENT
-        if work >= workers.WORTH_A_THREAD:
+        work = max(1, steps) * self._step * max(1, self._tiles)
+        if work >= (sharing.WORTH_SHARING if self._has_points else LONG):
             return None
-        return Part(((self._code.addresses["whole"], MOST_STEPS),), (), work, self._code, made)
+        whole = Phase(self._code.addresses["whole"], MOST_STEPS, 0.0)
+        return Part((whole,), (), work, self._code, made)
 
     def _chunk(self, run: _Run, most: int) -> int:
         """Take up to `most` steps; how many were taken."""
@@ -97,8 +99,8 @@ class LoopKernel:
             return int(self._scalars(run.address, most, 1))
         steps = int(self._scalars(run.address, most, 0))
         run.control[[STEPS, MORE, LONGEST]] = steps, steps == most, 0
-        cost = self._width * max(1, steps) * self._cost // OPERATIONS_OF_AN_ELEMENT
-        workers.run(self._points, run.address, self._tiles, max(1, cost), held=(self, run))
+        points = Phase(self._code.addresses["points"], self._tiles, max(1, steps) * self._step)
+        points.run(run.address, held=(self, run))
         if self.loop.alive is not None:
             steps = int(run.control[LONGEST])
         return int(self._scalars(run.address, steps, 1))
@@ -133,10 +135,11 @@ class _Run:
         self.steps = np.zeros(count, np.int64)
         self.control = np.zeros(WANTED + count, np.int64)
         self.control[WANTED:] = [place in wanted for place in range(count)]
+        unread = {place for place, rows in kernel._overwritten.items() if rows.holds(operands)}
+        self.after = [self._made(place, each, place in unread) for place, each in enumerate(self.carried)]
         self.before = [
             self._given(place, kernel, np.asarray(operand)) for place, operand in enumerate(operands)
         ]
-        self.after = [self._made(place, each) for place, each in enumerate(self.carried)]
         given = [array.ctypes.data for array in self.before]
         made = [None if array is None else array.ctypes.data for array in self.after]
         self._pointers = kernel._pointers(*given, *made, self.steps.ctypes.data, self.control.ctypes.data)
@@ -147,16 +150,19 @@ class _Run:
         if is_one and place not in kernel._tables:
             return np.full(kernel._width, operand.reshape(-1)[:1])
         self.steps[place] = 1
+        made = self.after[place]
+        if made is not None and self.carried[place].kind == "table":  # it is read where it is written
+            return made
         return np.ascontiguousarray(operand)
 
-    def _made(self, place: int, carried: Carried) -> Array | None:
+    def _made(self, place: int, carried: Carried, is_unread: bool) -> Array | None:
         operand = np.asarray(self.operands[place])
         if carried.is_fixed:
             return None
         if place in self.free and operand.flags.carray:
             return operand
         made = pool.empty(operand.shape, operand.dtype)
-        if carried.kind == "table":
+        if carried.kind == "table" and not is_unread:
             made[...] = operand
         return made
 

@@ -15,6 +15,8 @@ REGISTER: Final = 64
 NEAR: Final = 4
 #: Values up to which the body of a vector loop is repeated, and how often.
 SHORT: Final = 40
+#: Values up to which several registers of neighbours share the turns of a loop.
+LONG: Final = 100
 UNROLL: Final = 4
 
 
@@ -39,9 +41,11 @@ def width_of(phase: Loop) -> int:
     width = REGISTER // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
     found = list(_with_loops_of_lanes(phase))
-    most = UNROLL if max(map(_gathered, found), default=0) < 2 else UNROLL // 2
+    # A long body reads more than it gathers, and what all lanes read is read once for all registers.
+    is_long = len(sizes) > SHORT // 2
+    most = UNROLL // 2 if not is_long and max(map(_gathered, found), default=0) > 1 else UNROLL
     carried = max(len(loop.carries) for loop in phase.walk())
-    shared = max(1, most // max(1, carried)) if len(sizes) <= SHORT else 1
+    shared = max(1, most // max(1, carried)) if len(sizes) <= LONG else 1
     return width * min(shared, max((_registers(loop, width) for loop in found), default=1))
 
 

@@ -25,9 +25,10 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, emitter, front_code
+from xarr_numpy.compiled import assembler, costs, emitter, front_code
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.loop_kernel import LoopKernel, Report, plan as plan_of_points
+from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
@@ -224,10 +225,7 @@ class RepeatedKernel:
         )
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         steps = ctypes.CFUNCTYPE(None, pointer, pointer, integer)
-        phase = ctypes.CFUNCTYPE(None, pointer, integer, integer)
         self._steps = steps(self._code.addresses["steps"])
-        self._ranges = phase(self._code.addresses["ranges"])
-        self._seams = phase(self._code.addresses["seams"])
         buffers = (*self.program.inputs, *self.program.outputs, *self.program.scratch)
         self._table = pointer * len(buffers)
 
@@ -306,11 +304,12 @@ class RepeatedKernel:
         numbers = (run.address(done), run.address(done + 1), rows, ranges, steps, radius, block)
         given = (ctypes.c_int64 * front_code.FIELDS)(*numbers)
         address = ctypes.addressof(given)
-        cost = steps * sum(buffer.size for buffer in self.program.outputs) // ranges
+        row = costs.turn(phase)
         held = (self, run, given)
-        workers.run(self._ranges, address, ranges, cost, held=held)
+        Phase(self._code.addresses["ranges"], ranges, steps * rows * row / ranges).run(address, held)
         if ranges > 1:
-            workers.run(self._seams, address, ranges - 1, 4 * steps * steps * radius, held=held)
+            seam = steps * steps * radius * row
+            Phase(self._code.addresses["seams"], ranges - 1, seam).run(address, held)
 
 
 class _Tables:

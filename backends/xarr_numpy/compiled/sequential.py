@@ -18,17 +18,18 @@ from xarr.compiler.elements import computed, register_dtype
 from xarr.compiler.scalars import BOOL, DType, Value, Values
 from xarr.dtypes import COMPLEX
 from xarr.ir.graph import Graph
-from xarr_numpy import workers
 from xarr_numpy.compiled import assembler
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.instructions import Block, element_type
+from xarr_numpy.compiled.sharing import Phase
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
-Phase = Callable[[int, int, int], object]
 
 #: Kernels that are kept.
 _KEPT: Final = 256
+#: Nanoseconds of a comparison and what it moves.
+_COMPARISON: Final = 3.0
 
 
 def computes(graph: Graph) -> bool:
@@ -52,7 +53,7 @@ def scatter(graph: Graph, results: Arrays, targets: Array, updates: Arrays) -> N
 
 
 @lru_cache(_KEPT)
-def _scatter_phase(graph: Graph) -> Phase:
+def _scatter_phase(graph: Graph) -> _Function:
     return _Text(graph).phase("scatter", _Text.scatter)
 
 
@@ -71,13 +72,14 @@ def merge_sort(comparator: Graph, rows: Arrays) -> None:
     size = np.array(count, np.int64)
     scratch = [np.empty_like(row) for row in rows]
     buffers = _pointers((size, *rows, *scratch))
-    work = count * count.bit_length()
-    held = (buffers, size, rows, scratch)
-    workers.run(_sort_phase(comparator), ctypes.addressof(buffers), rows[0].size // count, work, held=held)
+    cost = _COMPARISON * count * count.bit_length()
+    code = _sort_phase(comparator)
+    phase = Phase(code.address, rows[0].size // count, cost)
+    phase.run(ctypes.addressof(buffers), held=(code, buffers, size, rows, scratch))
 
 
 @lru_cache(_KEPT)
-def _sort_phase(comparator: Graph) -> Phase:
+def _sort_phase(comparator: Graph) -> _Function:
     return _Text(comparator).phase("sort", _Text.sort)
 
 
@@ -89,13 +91,14 @@ def _pointers(arrays: Sequence[Array]) -> Any:
     return (ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])
 
 
-class _Phase:
+class _Function:
     """A function of machine code, which lives as long as this object."""
 
     def __init__(self, text: str, name: str) -> None:
         self._code = assembler.load(assembler.object_code(text), [name])
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        self._function = prototype(self._code.addresses[name])
+        self.address = self._code.addresses[name]
+        self._function = prototype(self.address)
 
     def __call__(self, buffers: int, begin: int, end: int) -> None:
         self._function(buffers, begin, end)
@@ -120,9 +123,9 @@ class _Text:
         self.declarations: set[str] = set()
         self.functions: dict[str, str] = {}
 
-    def phase(self, name: str, write: Callable[[_Text], str]) -> Phase:
+    def phase(self, name: str, write: Callable[[_Text], str]) -> _Function:
         body = write(self)
-        return _Phase("\n".join([*sorted(self.declarations), *self.functions.values(), body]) + "\n", name)
+        return _Function("\n".join([*sorted(self.declarations), *self.functions.values(), body]) + "\n", name)
 
     def _computed(self, registers: Sequence[str]) -> tuple[list[str], list[str]]:
         """The lines that compute the results of elements as memory has them, and the registers of the same."""

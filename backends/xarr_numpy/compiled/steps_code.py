@@ -9,8 +9,11 @@ from typing import Final
 
 from xarr_numpy.compiled import builtin
 
-#: Words that describe one step: its function, its turns, how many buffers it has and where these are listed.
-STEP: Final = 4
+#: Words that describe one step: its function, its turns, how many buffers it has, where these are listed, and how
+#: threads share it: the least range, the parts, whom to wake; all 0 if they do not.
+STEP: Final = 7
+#: Nanoseconds after which a shared step would not go on.
+NEVER: Final = 2**62
 DECLARATIONS: Final = """
 declare ptr @PyMem_RawMalloc(i64)
 declare void @PyMem_RawFree(ptr)
@@ -153,7 +156,7 @@ def _steps() -> str:
     """Each step's function with its buffers."""
     return f"""\
 step.next:
-  %s = phi i64 [ 0, %run ], [ %s.next, %step.run ]
+  %s = phi i64 [ 0, %run ], [ %s.next, %step.over ]
   %steps.done = icmp eq i64 %s, %steps
   br i1 %steps.done, label %ran, label %step.read
 step.read:
@@ -181,6 +184,21 @@ buffer.put:
   %b.next = add i64 %b, 1
   br label %buffer
 step.run:
+  %least.slot = getelementptr i64, ptr %phase.slot, i64 4
+  %least = load i64, ptr %least.slot, align 8
+  %is.alone = icmp eq i64 %least, 0
+  br i1 %is.alone, label %step.alone, label %step.share
+step.alone:
   call void %phase(ptr %buffers, i64 0, i64 %extent)
+  br label %step.over
+step.share:
+  %cuts.slot = getelementptr i64, ptr %phase.slot, i64 5
+  %cuts = load i64, ptr %cuts.slot, align 8
+  %wake.slot = getelementptr i64, ptr %phase.slot, i64 6
+  %wake = load i64, ptr %wake.slot, align 8
+  %reached = call i64 %share(ptr %threads, ptr %phase, ptr %buffers, i64 0, i64 %extent, i64 %least, i64 %cuts,
+    i64 %wake, i64 {NEVER})
+  br label %step.over
+step.over:
   %s.next = add i64 %s, 1
   br label %step.next"""

@@ -1,7 +1,7 @@
 """Programs of little work as a table of steps, which one built-in function runs (xarr_numpy.compiled.builtin_replay).
 
-Such a program is made of kernels and native loops, each too small to be shared among threads.  Every buffer has
-a slot; those in between are parts of one block of memory.
+Such a program is made of kernels and native loops, each of which is soon done.  Every buffer has a slot; those in
+between are parts of one block of memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.types import TensorType
-from xarr_numpy import workers
+from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.memory import LEAST
 
 #: Where a buffer comes from, and its number there.
@@ -26,21 +26,22 @@ MOST_BYTES: Final = 2**20
 #: Buffers in between start at multiples of so many bytes from the start of their block, whose own alignment is
 #: that of `malloc`, 16 bytes; kernels rely on no more than an element's.
 ALIGNMENT: Final = 64
-#: Elements that are computed at most while Python's lock is held.
-SOON: Final = workers.WORTH_A_THREAD // 16
+#: Nanoseconds of work that is done at most while Python's lock is held, and from which Python runs the steps.
+SOON: Final = 5_000
+LONG: Final = 10_000_000
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a kernel or a loop runs: functions of its operands, results and scratch, with how many turns each takes.
+    """What a kernel or a loop runs: phases whose buffers are its operands, results and scratch.
 
-    scratch: bytes; work: about how many elements are computed; code: what keeps the functions loaded; loop: which
+    scratch: bytes; work: about how many nanoseconds it takes; code: what keeps the functions loaded; loop: which
     carried values are its results, in order, None for a kernel; the others are as they were.
     """
 
-    phases: tuple[tuple[int, int], ...]
+    phases: tuple[Phase, ...]
     scratch: tuple[int, ...]
-    work: int
+    work: float
     code: object
     loop: tuple[int, ...] | None = None
 
@@ -53,14 +54,14 @@ class Runs(Protocol):
 
 @dataclass
 class Straight:
-    """The steps, each a function, its turns and its buffers, and the buffers that are no arguments."""
+    """The steps, each a phase and its buffers, and the buffers that are no arguments."""
 
-    steps: list[tuple[int, int, tuple[Slot, ...]]] = field(default_factory=list)
+    steps: list[tuple[Phase, tuple[Slot, ...]]] = field(default_factory=list)
     outputs: dict[int, TensorType] = field(default_factory=dict)
     constants: list[np.ndarray[Any, Any]] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     nbytes: int = 0
-    work: int = 0
+    work: float = 0.0
     codes: list[object] = field(default_factory=list)
     #: Which output each result of the graph is.
     order: list[int] = field(default_factory=list)
@@ -125,8 +126,7 @@ class _Reader:
         names: dict[Slot, Slot] = {("memory", k): ("output", place) for k, place in numbers.items()}
         names |= {("memory", k): ("memory", place) for place, k in enumerate(kept)}
         found.steps = [
-            (address, extent, tuple([names.get(slot, slot) for slot in buffers]))
-            for address, extent, buffers in found.steps
+            (phase, tuple([names.get(slot, slot) for slot in buffers])) for phase, buffers in found.steps
         ]
         found.offsets = [sum(lengths[:k]) for k in range(len(lengths))]
         found.nbytes = sum(lengths)
@@ -162,7 +162,7 @@ class _Reader:
         results = {place: found.memory(types[place].nbytes) for place in made}
         scratch = [found.memory(nbytes) for nbytes in part.scratch]
         buffers = (*operands, *results.values(), *scratch)
-        found.steps += [(address, extent, buffers) for address, extent in part.phases]
+        found.steps += [(phase, buffers) for phase in part.phases]
         found.work += part.work
         found.codes.append(part.code)
         return tuple([results.get(place) or operands[place] for place in range(len(types))])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
-from xarr.functions import _constants as constants
 from xarr.functions._arguments import is_nan, laid
+from xarr.lax import _constants as constants
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.records import record
 from xarr.shapes import normalize_axes

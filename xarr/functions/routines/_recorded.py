@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from xarr import lax
-from xarr.errors import TracedValueError
+from xarr.backend import AbstractBackend
 from xarr.functions._core import as_array
-from xarr.functions.creation_functions import asarray
+from xarr.functions.creation_functions import argument
+from xarr.host import host_array
+from xarr.lax import _constants as constants
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
-#: What a function that is made for values says to an Array without one.  Called with values it says it again
-#: if it was not for that.
-REFUSALS: Final = (TracedValueError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
-
 
 def results_as_arrays(result: Any) -> Any:
     """What a function returned as an Array, or as a tuple of Arrays."""
-    return tuple(asarray(one) for one in result) if isinstance(result, tuple) else asarray(result)
+    return tuple(argument(one) for one in result) if isinstance(result, tuple) else argument(result)
+
+
+def results_on(backend: AbstractBackend | None, result: Any) -> Any:
+    """What NumPy returned as an Array on `backend`, or as a tuple of them."""
+    if isinstance(result, tuple):
+        return tuple(results_on(backend, one) for one in result)
+    return constants.of_host(host_array(result), backend)
 
 
 def each_slice(function: Callable[..., Any], arrays: Sequence[Array]) -> Any:

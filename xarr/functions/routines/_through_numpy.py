@@ -21,8 +21,8 @@ def read(name: str, function: Callable[..., Any], dtype: Any, *args: Any, **kwar
     parsed = np.dtype(np.float64) if wanted in EXTENDED_FLOAT else wanted
     found = guarded(name, lambda: function(*args, dtype=parsed, **kwargs))
     if isinstance(found, list | tuple):
-        return [asarray(one, wanted) for one in found]
-    return asarray(found, wanted)
+        return [asarray(one, wanted, device=None) for one in found]
+    return asarray(found, wanted, device=None)
 
 
 def guarded(name: str, function: Callable[[], Any]) -> Any:

@@ -53,7 +53,8 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") ->
     if not array.shape[dim]:
         return converted(array, _BYTE)
     bits = _swapped(converted(truth(array), _BYTE), dim)
-    bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % 8, 0)])
+    if missing := -bits.shape[-1] % 8:
+        bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
     words = lax.bitcast_convert_type(lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)), _WORD)
     return _swapped(converted(lax.shift_right_logical(lax.mul(words, factor), 56), _BYTE), dim)
 

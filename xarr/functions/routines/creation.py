@@ -18,9 +18,10 @@ from xarr.functions.elementwise_functions import divide, log10, multiply, power,
 from xarr.functions.manipulation_functions import atleast_1d
 from xarr.functions.routines._through_numpy import guarded, read
 from xarr.functions.statistical_functions import any as any_of
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, check_callable, integer, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, to_host
+from xarr.lazy import Handle, common_backend, to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def asanyarray(
 
 def ascontiguousarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with a dimension at least; the order in memory is the backend's affair.  Source: NumPy."""
-    found: Array = atleast_1d(asarray(a, dtype))
+    found: Array = atleast_1d(asarray(a, dtype, device=None))
     return found
 
 
@@ -75,7 +76,7 @@ def asarray_chkfinite(a: ArrayLike, dtype: DTypeLike | None = None, order: str |
     Raises ValueRangeError if there is one; in a traced function TracedValueError.
     Source: NumPy, `asarray_chkfinite`.
     """
-    array = asarray(a, dtype, order)
+    array = asarray(a, dtype, order, device=None)
     parts = [lax.real(array), lax.imag(array)] if array.dtype in COMPLEX else [array]
     for part in parts:
         if part.dtype in FLOAT and bool(to_host(any_of(lax.bitwise_not(lax.is_finite(part))))):
@@ -104,7 +105,7 @@ def require(
         raise ValueRangeError(f"require: wanted requirements of {', '.join(_FLAGS)}, got {unknown[0]!r}")
     if {"C", "F"} <= {_FLAGS[name] for name in wanted}:
         raise ValueRangeError('require: "C" and "F" contradict each other; wanted one of them')
-    return asarray(a, dtype)
+    return asarray(a, dtype, device=None)
 
 
 # --- from formulas --------------------------------------------------------------------------------
@@ -124,10 +125,11 @@ def logspace(
     An array `base` broadcasts with the ends.  Source: NumPy, `logspace`.
     """
     if isinstance(base, float | int) or not np.ndim(base):
-        values = power(base, linspace(start, stop, num, endpoint, axis=axis))
+        values = power(base, linspace(start, stop, num, endpoint, axis=axis, device=None))
     else:
-        first, last, bases = broadcasted("logspace", as_array(start), as_array(stop), as_array(base))
-        exponents = linspace(first, last, num, endpoint, axis=axis)
+        given = as_array(start), as_array(stop), as_array(base)
+        first, last, bases = broadcasted("logspace", *given)
+        exponents = linspace(first, last, num, endpoint, axis=axis, device=common_backend(given))
         place = normalize_axis(axis, len(exponents.shape))
         kept = [dim for dim in range(len(exponents.shape)) if dim != place]
         values = power(lax.broadcast_in_dim(bases, exponents.shape, kept), exponents)
@@ -167,11 +169,12 @@ def geomspace(
     if not low._node.traced and not high._node.traced and computed not in EXTENDED_FLOAT:
         # Looked at already; rounded as NumPy does, so that powers come out as the same integers.
         ends = to_host(low), to_host(high)
-        return asarray(np.geomspace(*ends, count, endpoint, wanted, normalize_axis(axis, len(low.shape) + 1)))
+        place = normalize_axis(axis, len(low.shape) + 1)
+        return asarray(np.geomspace(*ends, count, endpoint, wanted, place), device=low._backend)
     turn = sign(low)
     first, last = divide(low, turn), divide(high, turn)
     values = logspace(log10(first), log10(last), count, endpoint, dtype=computed)
-    row = lax.broadcasted_iota(np.int64, values.shape, 0)
+    row = constants.broadcasted_iota(np.int64, values.shape, 0)
     under = range(1, len(values.shape))
     values = lax.select(lax.eq(row, 0), lax.broadcast_in_dim(first, values.shape, under), values)
     if count > 1 and endpoint:
@@ -209,7 +212,8 @@ def fromfunction(
     """
     sizes, wanted = check_sizes(shape), canonical(dtype)
     grids = [
-        converted(lax.broadcasted_iota(np.int64, sizes, dimension), wanted) for dimension in range(len(sizes))
+        constants.owned(converted(constants.broadcasted_iota(np.int64, sizes, dimension), wanted))
+        for dimension in range(len(sizes))
     ]
     check_callable("fromfunction", "function", function)
     return function(*grids, **kwargs)
@@ -227,7 +231,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     if not isinstance(iter, Iterable):
         raise InputError(f"fromiter: wanted an iterable, got {iter!r}")
     numbers = (to_host(one).item() if isinstance(one, Handle) else one for one in iter)
-    return asarray(guarded("fromiter", lambda: np.fromiter(numbers, wanted, count)))
+    return asarray(guarded("fromiter", lambda: np.fromiter(numbers, wanted, count)), device=None)
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, offset: int = 0) -> Array:
@@ -236,7 +240,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, off
     Raises ParseError for a number of bytes that no elements have.  Source: NumPy, `frombuffer`.
     """
     wanted = canonical(dtype)
-    return asarray(guarded("frombuffer", lambda: np.frombuffer(buffer, wanted, count, offset)))
+    return asarray(guarded("frombuffer", lambda: np.frombuffer(buffer, wanted, count, offset)), device=None)
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str = "") -> Array:
@@ -261,4 +265,4 @@ def fromfile(
     if sep and wanted in EXTENDED_FLOAT:
         found: Array = read("fromfile", np.fromfile, wanted, file, count=count, sep=sep)
         return found
-    return asarray(guarded("fromfile", lambda: np.fromfile(file, wanted, count, sep, offset)))
+    return asarray(guarded("fromfile", lambda: np.fromfile(file, wanted, count, sep, offset)), device=None)

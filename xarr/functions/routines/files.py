@@ -45,8 +45,8 @@ def _encoded(array: ArrayLike) -> np.ndarray[Any, Any]:
 def _decoded(host: np.ndarray[Any, Any]) -> Array:
     names = host.dtype.names
     if names is not None and len(names) == 1 and names[0] in _NARROW and host.dtype.itemsize == 1:
-        return asarray(host.view(_NARROW[names[0]]))
-    return asarray(host.view(_BFLOAT16) if host.dtype == np.dtype("V2") else host)
+        return asarray(host.view(_NARROW[names[0]]), device=None)
+    return asarray(host.view(_BFLOAT16) if host.dtype == np.dtype("V2") else host, device=None)
 
 
 def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:

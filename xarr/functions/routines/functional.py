@@ -2,8 +2,9 @@
 
 A function that consists of xarr's operations is recorded once, so that it runs for all elements at once or
 in one compiled loop.  It should have no effects, since it is called once only.  A function that looks at
-values (`if x > 0`, `math.sqrt(x)`) cannot be recorded: it is called for each slice with NumPy's values, as
-NumPy does, which looks at the arrays, takes Python's time for each, and is an error in a traced function.
+values (`if x > 0`, `math.sqrt(x)`) cannot be recorded, which a TracedValueError says and no other error: it is
+called again, for each slice with NumPy's values, as NumPy does, which looks at the arrays, takes Python's time for
+each, and is an error in a traced function.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import canonical
-from xarr.errors import InputError, ShapeError
+from xarr.errors import InputError, ShapeError, TracedValueError
 from xarr.functions._arguments import converted
 from xarr.functions._core import aligned, as_array, broadcasted
-from xarr.functions.creation_functions import asarray
-from xarr.functions.routines._recorded import REFUSALS, each_slice, results_as_arrays
+from xarr.functions.creation_functions import argument
+from xarr.functions.routines._recorded import each_slice, results_as_arrays, results_on
 from xarr.functions.routines._values import is_known
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Map
@@ -62,11 +63,12 @@ def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **
     order = [*(dim for dim in range(len(array.shape)) if dim != place), place]
     rows = lax.reshape(lax.transpose(array, order), (math.prod(outer), array.shape[place]))
     try:
-        found = each_slice(lambda row: asarray(func1d(row, *args, **kwargs)), [rows])
-    except REFUSALS:
+        found = each_slice(lambda row: argument(func1d(row, *args, **kwargs)), [rows])
+    except TracedValueError:
         if not is_known(array):
             raise
-        found = asarray(np.apply_along_axis(_for_numpy(func1d), 1, to_host(rows), *args, **kwargs))
+        values = np.apply_along_axis(_for_numpy(func1d), 1, to_host(rows), *args, **kwargs)
+        found = results_on(array._backend, values)
     inner = found.shape[1:]
     found = lax.reshape(found, (*outer, *inner))
     first, last = range(place), range(place, len(outer))
@@ -98,7 +100,7 @@ def apply_over_axes(func: Function, a: ArrayLike, axes: int | Sequence[int]) -> 
     numbers = axes if isinstance(axes, Sequence | np.ndarray) and np.ndim(axes) else (axes,)
     for axis in integers("apply_over_axes", "axes", numbers):
         place = normalize_axis(axis, rank)
-        found = asarray(func(array, place))
+        found = argument(func(array, place))
         if len(found.shape) == rank - 1:
             found = lax.expand_dims(found, (place,))
         if len(found.shape) != rank:
@@ -205,7 +207,7 @@ class vectorize:
             )
         otypes = None if self.otypes is None else [dtype.char for dtype in self.otypes]
         loop = np.vectorize(_for_numpy(call), otypes, cache=self.cache, signature=self.signature)
-        return results_as_arrays(loop(*values))
+        return results_on(common_backend(one for one in given if isinstance(one, Handle)), loop(*values))
 
     # --- without a signature ---
 
@@ -216,11 +218,12 @@ class vectorize:
         for array in arrays:
             refuse_dynamic("vectorize", array, "lax.map_elements")
         try:
-            return _elementwise(lambda *scalars: results_as_arrays(call(*scalars)), arrays)
-        except REFUSALS:
+            found = _elementwise(lambda *scalars: results_as_arrays(call(*scalars)), arrays)
+        except TracedValueError:
             if not is_known(*arrays):
                 raise
-            return self._on_host(call, given)
+            found = None
+        return self._on_host(call, given) if found is None else found
 
     # --- with a signature ---
 
@@ -253,8 +256,8 @@ class vectorize:
 
         try:
             found = each_slice(called, flat)
-        except REFUSALS as error:
-            if not is_known(*arrays) or isinstance(error, ShapeError):
+        except TracedValueError:
+            if not is_known(*arrays):
                 raise
             return self._on_host(call, given)
         results = found if isinstance(found, tuple) else (found,)
@@ -263,7 +266,10 @@ class vectorize:
 
 
 def _elementwise(function: Function, arrays: Sequence[Array]) -> Any:
-    """`function` recorded for one element: on whole arrays if it is element-wise, else in a loop."""
+    """`function` recorded for one element: on whole arrays if it is element-wise, else in a loop.
+
+    None if its results do not depend on the arguments, so that it must be called for each.
+    """
     types = [TensorType((), array.dtype) for array in arrays]
     backend = common_backend(arrays)
     found = record("vectorize", "pyfunc", function, tuple_of(*[LEAF] * len(types)), types, backend)
@@ -273,7 +279,7 @@ def _elementwise(function: Function, arrays: Sequence[Array]) -> Any:
         )
     if is_known(*arrays) and not any(result.traced for result in found.graph.results):
         # The same for all elements, or taken from elsewhere at each call.
-        raise InputError("vectorize: the result does not depend on the arguments")
+        return None
     whole = _on_whole_arrays(found, arrays)
     if whole is None:
         flat = [lax.reshape(array, (array.size,)) for array in arrays]

@@ -15,12 +15,13 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, default_float, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.functions import _constants as constants, statistical_functions as statistical
+from xarr.functions import statistical_functions as statistical
 from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import as_array, common_dtype, promoted
 from xarr.functions._searches import places_in
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._values import is_known, known
+from xarr.functions.routines._values import is_known, looked_at
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lazy import Handle, evaluate, to_host
 
@@ -79,7 +80,7 @@ def _greatest(name: str, places: Array) -> int:
     """The largest, -1 for none.  ValueRangeError for a negative one."""
     if not places.size:
         return -1
-    known(name, places, "the number of results", "give length=, the number of values there may be")
+    looked_at(name, "the number of results", places, "give length=, the number of values there may be")
     # As unsigned numbers negative ones are the largest, so that one pass finds either.
     most = int(statistical.max(lax.bitcast_convert_type(places, np.dtype(np.uint64))))
     if most > np.iinfo(np.int64).max:
@@ -240,8 +241,8 @@ def _edges_by_rule(
         raise InputError(
             f"{name}: the rule {rule!r} looks at elements, not at weights; give a number of bins"
         )
-    found = known(
-        name, values, f"the number of bins by the rule {rule!r}", "give bins= as a number or as edges"
+    found = looked_at(
+        name, f"the number of bins by the rule {rule!r}", values, "give bins= as a number or as edges"
     )
     found = found.astype(np.float32) if values.dtype in EXTENDED_FLOAT else found
     try:

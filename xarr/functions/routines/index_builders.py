@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions._core import as_array, broadcasted
-from xarr.functions.creation_functions import arange, asarray, linspace, ones
+from xarr.functions.creation_functions import arange, asarray, linspace, ones, zeros
 from xarr.functions.manipulation_functions import concatenate, stack
 from xarr.functions.searching_functions import nonzero
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
-from xarr.indexing.items import places_of
+from xarr.indexing.items import item_of_integers
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, check_callable, integer, integers, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lazy import Handle, common_backend
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
@@ -87,10 +90,12 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = Fa
     shape = check_sizes(integers("indices", "dimensions", dimensions))
     wanted = canonical(dtype)
     if sparse:
-        return tuple([_along(arange(size, dtype=wanted), k, len(shape)) for k, size in enumerate(shape)])
+        return tuple(
+            [_along(arange(size, dtype=wanted, device=None), k, len(shape)) for k, size in enumerate(shape)]
+        )
     if not shape:
-        return lax.full((0,), 0, wanted)
-    return stack([lax.broadcasted_iota(wanted, shape, k) for k in range(len(shape))])
+        return zeros((0,), wanted, device=None)
+    return constants.owned(stack([constants.broadcasted_iota(wanted, shape, k) for k in range(len(shape))]))
 
 
 class _Grid:
@@ -101,11 +106,11 @@ class _Grid:
 
     def __getitem__(self, key: Any) -> Any:
         slices = key if isinstance(key, tuple) else (key,)
-        axes = [_range(each) for each in slices]
+        axes = [constants.owned(_range(each)) for each in slices]
         if not isinstance(key, tuple):
             return axes[0]
         if not axes:
-            return () if self._sparse else lax.full((0,), 0, "int64")
+            return () if self._sparse else zeros((0,), "int64", device=None)
         dtype = np.result_type(*[axis.dtype for axis in axes])
         axes = [lax.convert_element_type(axis, dtype) for axis in axes]
         if self._sparse:
@@ -115,13 +120,18 @@ class _Grid:
 
 
 def _range(given: Any) -> Array:
-    """start:stop:step as `arange`; with an imaginary step nj, n numbers from start to stop, both included."""
+    """start:stop:step as `arange`; with an imaginary step nj, n numbers from start to stop, both included.
+
+    It belongs to no backend, unless an end that is an Array does.
+    """
     if not isinstance(given, slice) or given.stop is None:
         raise InputError(f"a grid wants slices with an end, such as [0:3, 0:1:5j], got {given!r}")
     start = 0 if given.start is None else given.start
     if isinstance(given.step, complex):
-        return linspace(start, given.stop, int(abs(given.step)))  # type: ignore[no-any-return]
-    return arange(start, given.stop, 1 if given.step is None else given.step)
+        backend = common_backend(end for end in (start, given.stop) if isinstance(end, Handle))
+        found: Array = linspace(start, given.stop, int(abs(given.step)), device=backend)
+        return found if backend is not None else constants.free(found)
+    return constants.free(arange(start, given.stop, 1 if given.step is None else given.step, device=None))
 
 
 #: mgrid[0:2, 0:3]: the components of each index of a grid, in one array of shape (2, 2, 3).
@@ -147,7 +157,7 @@ class _Concatenation:
             raise InputError("r_ and c_ want one array, number or slice at least")
         if any(isinstance(part, str) for part in parts):
             raise InputError("r_ and c_ take a text as the first item only")
-        return concatenate([_raised(part, rank, first) for part in parts], axis)
+        return constants.owned(concatenate([_raised(part, rank, first) for part in parts], axis))
 
 
 def _directions(text: str, default: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -203,58 +213,79 @@ index_exp: Final = _Expression(as_tuple=True)
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The index of the diagonal of an array with `ndim` dimensions of size `n`.  Source: NumPy."""
-    places = arange(integer("diag_indices", "n", n))
-    return (places,) * integer("diag_indices", "ndim", ndim)
+    return _diagonal(integer("diag_indices", "n", n), integer("diag_indices", "ndim", ndim), None)
+
+
+def _diagonal(n: int, ndim: int, backend: AbstractBackend | None) -> tuple[Array, ...]:
+    places = arange(n, device=backend)
+    return (places,) * ndim
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """`diag_indices` for an array.  Raises ShapeError unless it has 2 or more dimensions, of one size."""
-    shape = as_array(arr).shape
+    """`diag_indices` for an array.  Raises ShapeError unless it has 2 or more dimensions, of one size.
+
+    Source: NumPy, `diag_indices_from`.
+    """
+    array = as_array(arr)
+    shape = array.shape
     if len(shape) < 2 or len(set(shape)) > 1:
         raise ShapeError(f"diag_indices_from: wanted 2 or more dimensions of one size, got {shape}")
-    return diag_indices(shape[0], len(shape))
+    return _diagonal(shape[0], len(shape), array._backend)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The index of what `tril` keeps of an array of shape (n, m): on and below diagonal `k`.  Source: NumPy."""
-    return _triangle("tril_indices", n, k, m, lambda below: below)
+    return _triangle("tril_indices", n, k, m, np.tril_indices, None)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The index of what `triu` keeps of an array of shape (n, m): on and above diagonal `k`.  Source: NumPy."""
-    return _triangle("triu_indices", n, integer("triu_indices", "k", k) - 1, m, np.logical_not)
+    return _triangle("triu_indices", n, k, m, np.triu_indices, None)
 
 
-def _triangle(name: str, n: int, k: int, m: int | None, chosen: Callable[[Any], Any]) -> tuple[Array, Array]:
+def _triangle(
+    name: str,
+    n: int,
+    k: int,
+    m: int | None,
+    places: Callable[[int, int, int], tuple[Any, Any]],
+    backend: AbstractBackend | None,
+) -> tuple[Array, Array]:
     rows, columns = (integer(name, "a size", size) for size in (n, n if m is None else m))
-    found = np.nonzero(chosen(np.tri(rows, columns, integer(name, "k", k), dtype=bool)))
-    return asarray(found[0]), asarray(found[1])
+    found = places(rows, integer(name, "k", k), columns)
+    return asarray(found[0], device=backend, copy=False), asarray(found[1], device=backend, copy=False)
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """`tril_indices` for a matrix.  Raises ShapeError for another rank."""
-    rows, columns = _matrix_shape("tril_indices_from", arr)
-    return tril_indices(rows, k, columns)
+    """`tril_indices` for a matrix.  Raises ShapeError for another rank.
+
+    Source: NumPy, `tril_indices_from`.
+    """
+    name, matrix = "tril_indices_from", _matrix("tril_indices_from", arr)
+    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.tril_indices, matrix._backend)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """`triu_indices` for a matrix.  Raises ShapeError for another rank."""
-    rows, columns = _matrix_shape("triu_indices_from", arr)
-    return triu_indices(rows, k, columns)
+    """`triu_indices` for a matrix.  Raises ShapeError for another rank.
+
+    Source: NumPy, `triu_indices_from`.
+    """
+    name, matrix = "triu_indices_from", _matrix("triu_indices_from", arr)
+    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.triu_indices, matrix._backend)
 
 
-def _matrix_shape(name: str, arr: ArrayLike) -> Ints:
-    refuse_dynamic(name, as_array(arr), "xarr.nonzero of a mask")
-    shape = as_array(arr).shape
-    if len(shape) != 2:
-        raise ShapeError(f"{name}: wanted a matrix, got shape {shape}")
-    return shape
+def _matrix(name: str, arr: ArrayLike) -> Array:
+    array = as_array(arr)
+    refuse_dynamic(name, array, "xarr.nonzero of a mask")
+    if len(array.shape) != 2:
+        raise ShapeError(f"{name}: wanted a matrix, got shape {array.shape}")
+    return array
 
 
 def mask_indices(n: int, mask_func: Callable[..., Array], k: Any = 0) -> tuple[Array, ...]:
     """Where mask_func(ones((n, n)), k) differs from 0, for example for `xarr.triu`.  Source: NumPy."""
     check_callable("mask_indices", "mask_func", mask_func)
-    return nonzero(mask_func(ones((n, n), dtype="int64"), k))
+    return nonzero(mask_func(ones((n, n), dtype="int64", device=None), k))
 
 
 # --- flat indices ------------------------------------------------------------------------------------------------
@@ -264,7 +295,7 @@ def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negat
     """Integers in [0, size) as int64."""
     if as_array(given).dtype not in INTEGER:
         raise DTypeError(f"{name}: wanted integers, got {as_array(given).dtype}")
-    item = places_of(name, given, from_end=negative)
+    item = item_of_integers(name, given, from_end=negative)
     found = settled_places(item, axis, size, mode, None if item.array is None else item.array._backend)
     found = lax.convert_element_type(found, "int64")
     found = found if found.shape == item.shape else lax.reshape(found, item.shape)

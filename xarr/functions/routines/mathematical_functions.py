@@ -14,7 +14,7 @@ from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import converted, laid
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, promoted
 from xarr.functions._rows import common_real_float
-from xarr.functions.routines._values import known
+from xarr.functions.routines._values import looked_at
 from xarr.lax.core import ArrayLike, flag
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     limit = float(info(array.dtype).eps) * tol if tol > 1 else tol
     small = lax.lt(lax.abs(lax.imag(array)), float(limit))
     all_small = lax.reduce_and(small, range(len(array.shape)))
-    is_real = known(
-        "real_if_close", all_small, "the element type", "take xarr.real(x), or keep complex numbers"
+    is_real = looked_at(
+        "real_if_close", "the element type", all_small, "take xarr.real(x), or keep complex numbers"
     )
     return lax.real(array) if is_real else fresh(array)
 

@@ -128,7 +128,10 @@ def nanmin(
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
 ) -> Array:
-    """The smallest element over `axis` that is no NaN, at most `initial`; NaN if there is none.  As `nanmax`."""
+    """The smallest element over `axis` that is no NaN, at most `initial`; NaN if there is none.  As `nanmax`.
+
+    Source: NumPy, `nanmin`.
+    """
     refuse_out("nanmin", out)
     return _extreme("nanmin", a, axis, keepdims, initial, where)
 
@@ -159,7 +162,10 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, *, keepdi
 
 
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
-    """The int64 index of the smallest element that is no NaN, -1 where all is NaN.  As `nanargmax`."""
+    """The int64 index of the smallest element that is no NaN, -1 where all is NaN.  As `nanargmax`.
+
+    Source: NumPy, `nanargmin`.
+    """
     refuse_out("nanargmin", out)
     return _place("nanargmin", a, axis, keepdims)
 

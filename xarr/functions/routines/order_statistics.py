@@ -13,14 +13,15 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT
 from xarr.errors import InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, is_nan, refuse_out
+from xarr.functions._arguments import converted, filled, is_nan, refuse_out
 from xarr.functions._core import as_array
 from xarr.functions.routines._lines import Axis, Lines
 from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.functions.sorting_functions import argsort, sort
 from xarr.functions.statistical_functions import mean
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
-from xarr.lazy import Handle
+from xarr.lazy import Handle, common_backend
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -142,7 +143,10 @@ def argpartition(
     kind: str = "introselect",
     order: None = None,
 ) -> Array:
-    """The int64 indices that `partition` the elements along `axis`.  Arguments and errors as there."""
+    """The int64 indices that `partition` the elements along `axis`.  Arguments and errors as there.
+
+    Source: NumPy, `argpartition`.
+    """
     array = _partitioned("argpartition", a, kth, axis, kind)
     return argsort(array, axis, order=order)
 
@@ -173,9 +177,9 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
         if column.shape != shape:
             raise ShapeError(f"lexsort: wanted keys of one shape, got {[each.shape for each in columns]}")
     if not shape:
-        return lax.full((), 0, np.int64)
+        return filled((), 0, np.dtype(np.int64), common_backend(columns))
     dim = normalize_axis(axis, len(shape))
-    places = lax.broadcasted_iota(np.int64, shape, dim)
+    places = constants.broadcasted_iota(np.int64, shape, dim)
     found: Array = lax.sort((*reversed(columns), places), dim, num_keys=len(columns))[-1]
     return found
 

@@ -16,8 +16,9 @@ from xarr.functions.indexing_functions import along, compress
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import flattened, put as put_flat, repeated
-from xarr.indexing.items import places_of
+from xarr.indexing.items import item_of_integers
 from xarr.indexing.values import converted, fitted
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
 from xarr.lazy import Handle
 
@@ -70,9 +71,9 @@ def put_along_axis(
     """
     array, wanted = _given("put_along_axis", arr, inplace), Mode.of(mode)
     flat, dim = along("put_along_axis", array, as_array(indices), axis)
-    item = places_of("put_along_axis", indices)
+    item = item_of_integers("put_along_axis", indices)
     places = settled_places(item, dim, flat.shape[dim], wanted, array._backend)
-    like = lax.full(with_size(flat.shape, dim, 1), False, bool)
+    like = constants.full(with_size(flat.shape, dim, 1), False, bool)
     spread, _ = broadcasted("put_along_axis", places, like)
     if with_size(spread.shape, dim, 1) != like.shape:
         raise ShapeError(
@@ -114,7 +115,7 @@ def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike, *, inplace: bool = Tr
     """
     array = _given("putmask", a, inplace)
     chosen, new = _flat_mask("putmask", array, mask), _flat_values("putmask", array, values)
-    return _done(array, _selected(array, chosen, new, lax.iota("int64", array.size)), inplace)
+    return _done(array, _selected(array, chosen, new, constants.iota("int64", array.size)), inplace)
 
 
 def _flat_mask(name: str, array: Array, mask: ArrayLike) -> Array:

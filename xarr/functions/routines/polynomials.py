@@ -17,8 +17,9 @@ from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array, fresh, promoted
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._values import known
+from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.correlations import convolve
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 
@@ -62,7 +63,9 @@ def _of_one_degree(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Arra
 
 
 def _led(p: Array, count: int) -> Array:
-    return lax.pad(p, lax.full((), 0, p.dtype), [(count - p.size, 0, 0)])
+    if p.size == count:
+        return p
+    return lax.pad(p, constants.full((), 0, p.dtype), [(count - p.size, 0, 0)])
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) -> Array:
@@ -79,7 +82,9 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) ->
 
 def _trimmed(name: str, p: Array) -> Array:
     """From the first coefficient that differs from 0 on; a 0 if there is none."""
-    places = np.flatnonzero(known(name, p, "the number of leading zeros", "give trim_leading_zeros=False"))
+    places = np.flatnonzero(
+        looked_at(name, "the number of leading zeros", p, "give trim_leading_zeros=False")
+    )
     return p[int(places[0]) :] if places.size else filled((1,), 0, p.dtype, p._backend)
 
 
@@ -105,7 +110,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> t
             window = lax.sub(window, lax.mul(along(share, (size,), 0), divisor))
             return lax.dynamic_update_slice(rest, window, (place,)), share
 
-        rest, quotient = lax.scan(step, dividend, lax.iota(np.int64, count))
+        rest, quotient = lax.scan(step, dividend, constants.iota(np.int64, count))
     return quotient, _without_small(rest) if trim_leading_zeros else rest
 
 
@@ -114,7 +119,7 @@ def _floating(p: Array) -> Array:
 
 
 def _without_small(rest: Array) -> Array:
-    values = known("polydiv", rest, "the degree of the remainder", "give trim_leading_zeros=False")
+    values = looked_at("polydiv", "the degree of the remainder", rest, "give trim_leading_zeros=False")
     places = np.flatnonzero(~(np.abs(values) <= 1e-8))
     return rest[min(int(places[0]) if places.size else rest.size, rest.size - 1) :]
 
@@ -140,7 +145,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
         return found[:0]
     _refuse_many("polyder", times)
     for _ in range(times):
-        powers = lax.rev(lax.add(lax.iota(np.int64, found.size - 1), 1), (0,))
+        powers = lax.rev(lax.add(constants.iota(np.int64, found.size - 1), 1), (0,))
         found = elementwise.multiply(found[:-1], powers)
     return fresh(found)
 
@@ -155,16 +160,14 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     if times < 0:
         raise ValueRangeError(f"polyint: wanted m >= 0, got {times}; polyder derives")
     _refuse_many("polyint", times)
-    constants = (
-        filled((max(times, 1),), 0, default_float(), None) if k is None else _coefficients("polyint", k)
-    )
-    if constants.size == 1 and times > 1:
-        constants = along(constants[0], (times,), 0)
-    if constants.size < times:
-        raise ShapeError(f"polyint: wanted one constant, or {times} of them, for k, got {constants.size}")
+    added = filled((max(times, 1),), 0, default_float(), None) if k is None else _coefficients("polyint", k)
+    if added.size == 1 and times > 1:
+        added = along(added[0], (times,), 0)
+    if added.size < times:
+        raise ShapeError(f"polyint: wanted one constant, or {times} of them, for k, got {added.size}")
     for place in range(times):
-        powers = lax.rev(lax.add(lax.iota(np.int64, found.size), 1), (0,))
-        parts = promoted("polyint", elementwise.divide(found, powers), constants[place : place + 1])
+        powers = lax.rev(lax.add(constants.iota(np.int64, found.size), 1), (0,))
+        parts = promoted("polyint", elementwise.divide(found, powers), added[place : place + 1])
         found = lax.concatenate(list(parts), 0)
     return fresh(found)
 

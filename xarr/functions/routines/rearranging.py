@@ -14,10 +14,11 @@ from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import converted, filled, truth, with_size
 from xarr.functions._core import as_array, broadcasted, fresh
-from xarr.functions.creation_functions import asarray
 from xarr.functions.manipulation_functions import concatenate, ravel
-from xarr.functions.routines._dependent_shapes import INT64, Host, looked_at, refuse_traced
+from xarr.functions.routines._dependent_shapes import INT64, Host
+from xarr.functions.routines._values import looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, to_host
@@ -98,7 +99,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         source = np.insert(np.arange(size), where, size + np.arange(where.size))
     except IndexError as error:
         raise IndexingError(f"insert: {error}") from None
-    return lax.take(lax.concatenate([array, block], place), asarray(source, copy=False), place)
+    return lax.take(lax.concatenate([array, block], place), source, place)
 
 
 def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
@@ -185,8 +186,8 @@ def _inserted_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> 
     index = converted(lax.reshape(obj, (obj.size,)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     index = lax.broadcast_in_dim(index, (count,), (0,)) if obj.size == 1 else index
-    keys = lax.concatenate([index, lax.iota(INT64, size)], 0)
-    own = lax.iota(INT64, count + size)
+    keys = lax.concatenate([index, constants.iota(INT64, size)], 0)
+    own = constants.iota(INT64, count + size)
     _, order = lax.sort((keys, own), 0, is_stable=True, num_keys=1)
     return lax.take(lax.concatenate([block, array], axis), order, axis)
 
@@ -236,7 +237,7 @@ def _kept(array: Array, keeps: Host, axis: int) -> Array:
     """The slices where the mask holds, as few slices where they are runs."""
     changes = np.flatnonzero(keeps[1:] != keeps[:-1]) + 1
     if len(changes) > 2 * _MOST_SLICES:
-        return lax.take(array, asarray(np.flatnonzero(keeps), copy=False), axis)
+        return lax.take(array, np.flatnonzero(keeps), axis)
     ends = [0, *changes.tolist(), len(keeps)]
     parts = [
         lax.slice_in_dim(array, start, stop, axis=axis)
@@ -255,7 +256,7 @@ def _deleted_by_value(array: Array, obj: Any, axis: int) -> Array:
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     gone = lax.scatter(filled((size,), 0, INT64, None), index, filled((count,), 1, INT64, None), numbers)
-    _, order = lax.sort((gone, lax.iota(INT64, size)), 0, is_stable=True, num_keys=1)
+    _, order = lax.sort((gone, constants.iota(INT64, size)), 0, is_stable=True, num_keys=1)
     return lax.take(array, lax.slice_in_dim(order, 0, size - count), axis)
 
 

@@ -16,6 +16,7 @@ from xarr.functions.creation_functions import arange, ones, zeros
 from xarr.functions.elementwise_functions import cos, sqrt
 from xarr.functions.routines.mathematical_functions import i0
 from xarr.functions.searching_functions import where
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
@@ -25,12 +26,18 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def bartlett(M: int) -> Array:
-    """The triangular window of `M` samples that ends in zeros.  Raises InputError for a float M."""
+    """The triangular window of `M` samples that ends in zeros.  Raises InputError for a float M.
+
+    Source: NumPy, `bartlett`.
+    """
     return _window("bartlett", M, lambda n, last: where(n <= 0, 1 + n / last, 1 - n / last))
 
 
 def blackman(M: int) -> Array:
-    """Blackman's window of `M` samples: 0.42 + 0.5 cos + 0.08 cos.  Raises InputError for a float M."""
+    """Blackman's window of `M` samples: 0.42 + 0.5 cos + 0.08 cos.  Raises InputError for a float M.
+
+    Source: NumPy, `blackman`.
+    """
 
     def samples(n: Array, last: int) -> Array:
         return 0.42 + 0.5 * cos(pi * n / last) + 0.08 * cos(2.0 * pi * n / last)
@@ -39,17 +46,26 @@ def blackman(M: int) -> Array:
 
 
 def hamming(M: int) -> Array:
-    """Hamming's window of `M` samples: 0.54 + 0.46 cos.  Raises InputError for a float M."""
+    """Hamming's window of `M` samples: 0.54 + 0.46 cos.  Raises InputError for a float M.
+
+    Source: NumPy, `hamming`.
+    """
     return _window("hamming", M, lambda n, last: 0.54 + 0.46 * cos(pi * n / last))
 
 
 def hanning(M: int) -> Array:
-    """Von Hann's window of `M` samples: 0.5 + 0.5 cos.  Raises InputError for a float M."""
+    """Von Hann's window of `M` samples: 0.5 + 0.5 cos.  Raises InputError for a float M.
+
+    Source: NumPy, `hanning`.
+    """
     return _window("hanning", M, lambda n, last: 0.5 + 0.5 * cos(pi * n / last))
 
 
 def kaiser(M: int, beta: ArrayLike) -> Array:
-    """Kaiser's window of `M` samples, narrower for a larger `beta`.  Raises InputError for a float M."""
+    """Kaiser's window of `M` samples, narrower for a larger `beta`.  Raises InputError for a float M.
+
+    Source: NumPy, `kaiser`.
+    """
     shape = as_array(beta)
 
     def samples(n: Array, last: int) -> Array:
@@ -65,5 +81,6 @@ def _window(name: str, M: int, samples: Callable[[Array, int], Array]) -> Array:
     except TypeError:
         raise InputError(f"{name}: wanted an int for the number of samples M, got {M!r}") from None
     if count <= 1:
-        return ones(1) if count == 1 else zeros(0)
-    return samples(arange(1 - count, count, 2, dtype="float64"), count - 1)
+        return ones(1, device=None) if count == 1 else zeros(0, device=None)
+    numbers = constants.free(arange(1 - count, count, 2, dtype="float64", device=None))
+    return constants.owned(samples(numbers, count - 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xarr.ir.op import Op, operation
 from xarr.ir.stablehlo.literals import float64, quoted, reference, symbol
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: What an attribute of a call may be.
 AttributeValue = bool | int | float | str
+#: The function that raises IndexError for an index that no element of a dimension has.
+CHECKED_INDICES: Final = "xarr.checked_indices"
 
 
 @operation

@@ -10,6 +10,7 @@ from xarr.ir.memory_use import nbytes, peak, shown_bytes
 from xarr.ir.op import operation
 from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.control import Call, GetTupleElement, While
+from xarr.ir.ops.custom import CustomCall
 from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, ReducePrecision, Select
 from xarr.ir.ops.indexing import DynamicUpdateSlice, Scatter
 from xarr.ir.types import TensorType
@@ -44,10 +45,12 @@ class Fusion(Call):
 class NativeWhile(While):
     """A loop that a backend runs in machine code: no step returns to Python.
 
-    Made by the fusing stage only.  `remark_text` says for people how it runs.
+    Made by the fusing stage only.  `remark_text` says for people how it runs, `checks` which carried values are
+    looked at after the last step, and by what.
     """
 
     remark_text: str = ""
+    checks: tuple[tuple[int, CustomCall], ...] = ()
 
     def remark(self, node: Node) -> str | None:
         return self.remark_text

@@ -1,4 +1,7 @@
-"""Constants of no backend, which go with arrays of any.  Those that `xarr.lax` makes are of the default one."""
+"""Constants of no backend, which go with arrays of any: what xarr's own functions make beside an argument.
+
+Those that `xarr.lax` and the creation functions make are the user's, who finds them on the default backend.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr import lax
+from xarr import backend as backends
+from xarr.lax import creation
 from xarr.lax.core import ArrayLike, host_node
 from xarr.lazy import Handle, unowned, wrap
 
@@ -17,20 +21,30 @@ if TYPE_CHECKING:
     from xarr.backend import AbstractBackend
 
 
+def free(array: Array) -> Array:
+    """`array`, which is made of constants alone, without the backend that it was made for."""
+    return wrap(array._node, None)
+
+
+def owned(array: Array) -> Array:
+    """What a user made of numbers alone: if no Array was among them, it lives on the default backend."""
+    return array if array._backend is not None else wrap(array._node, backends.default())
+
+
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """`lax.full`; with an Array as `fill_value` of its backend."""
-    array = lax.full(shape, fill_value, dtype)
-    return array if isinstance(fill_value, Handle) else wrap(array._node, None)
+    array = creation.full(shape, fill_value, dtype)
+    return array if isinstance(fill_value, Handle) else free(array)
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
     """`lax.iota`."""
-    return wrap(lax.iota(dtype, size)._node, None)
+    return free(creation.iota(dtype, size))
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
     """`lax.broadcasted_iota`."""
-    return wrap(lax.broadcasted_iota(dtype, shape, dimension)._node, None)
+    return free(creation.broadcasted_iota(dtype, shape, dimension))
 
 
 def of_host(values: np.ndarray[Any, Any], backend: AbstractBackend | None) -> Array:

@@ -1,0 +1,77 @@
+"""About how long compiled loops take, in nanoseconds of one processor of 2021: operations, and bytes that they move.
+
+Good to a factor of two, which is enough to choose how many threads share a phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from xarr.compiler.loops import Access, Loop
+from xarr.compiler.scalars import Value, in_order
+
+#: Of one operation on a byte of a whole register, and of an operation that has no neighbours in a register.
+OPERATION: Final = 0.0065
+SCALAR: Final = 0.25
+#: Of a byte that is read or written in order, and of an element that lies anywhere.
+BYTE: Final = 0.02
+ANYWHERE: Final = 1.0
+#: Of the turn of a loop beside what is in it.
+TURN: Final = 0.25
+#: Operations in place of one running total in a register.
+TOTALS: Final = 8
+#: What is part of another instruction, or computed before the loop.
+_FREE: Final = frozenset({"constant", "index", "argument", "result", "bitcast", "load"})
+#: Instructions that take as long as so many others; division of integers is not one, unless it is by a constant.
+_SLOW: Final = {"div": 8, "rem": 1000, "sqrt": 8, "rarely": 2, "convert": 2}
+_INTEGERS: Final = {"div": 30, "rem": 30}
+_BY_A_CONSTANT: Final = 4
+
+
+def turn(phase: Loop) -> float:
+    """Of one turn of the outermost loop; those of inner loops count as often as they run at most."""
+    total = _loop(phase, phase.vector)
+    if phase.bounds:  # the body is shared among all turns
+        total = sum(_loop(part, part.vector) for part in phase.body if isinstance(part, Loop))
+    return total / max(1, phase.most_turns)
+
+
+def _loop(loop: Loop, in_lanes: bool) -> float:
+    own = _turn(loop, in_lanes) + (0.0 if loop.vector else TURN)
+    inner = sum(_loop(part, in_lanes or part.vector) for part in loop.body if isinstance(part, Loop))
+    return loop.most_turns * (own + inner)
+
+
+def _turn(loop: Loop, in_lanes: bool) -> float:
+    """What the loop's own turn computes, reads and writes."""
+    gathered = [value for each in loop.accumulators for value in in_order(*(each.step or each.combined))]
+    totals = [value for each in loop.prefixes for value in in_order(each.combined)]
+    values = in_order(*loop.roots())
+    found = operations(values, in_lanes) + operations(gathered, in_lanes)
+    found += TOTALS * operations(totals, in_lanes)
+    found += sum(_moved(value, loop.index) for value in values if value.op == "load")
+    return found + BYTE * sum(part.value.dtype.itemsize for part in loop.stores())
+
+
+def operations(values: Iterable[Value], in_lanes: bool) -> float:
+    """What they cost where each is computed once."""
+    found = 0.0
+    for value in values:
+        if value.op not in _FREE:
+            size = max(each.dtype.itemsize for each in (value, *value.operands))
+            found += _weight(value) * (OPERATION * size if in_lanes else SCALAR)
+    return found
+
+
+def _weight(value: Value) -> int:
+    if value.dtype.kind in "iu" and value.op in _INTEGERS:
+        return _BY_A_CONSTANT if value.operands[1].op == "constant" else _INTEGERS[value.op]
+    return _SLOW.get(value.op, 1)
+
+
+def _moved(load: Value, index: Value) -> float:
+    access = load.attribute
+    places = load.operands[: len(access.factors)] if isinstance(access, Access) else load.operands
+    is_next = index in places or all(place.op == "index" for place in places)
+    return load.dtype.itemsize * BYTE if is_next else ANYWHERE

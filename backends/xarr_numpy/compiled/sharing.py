@@ -1,0 +1,191 @@
+"""Phases of machine code on several processors.
+
+Threads of their own, which run no Python, take ranges of the turns of a phase (xarr_numpy.compiled.sharing_code).
+The caller takes ranges like them and returns when all that were taken are done.  So it holds the memory and the code
+for as long as anybody uses them, and where it finds the threads at work for another it works alone.
+
+A thread that sleeps comes some 50 microseconds after it was called, and to call it costs the caller some more.  One
+that has just worked looks out for the next phase for a while, and is there at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import threading
+import time
+from functools import cache
+from typing import Any, Final
+
+from xarr_numpy import workers
+from xarr_numpy.compiled import assembler, sharing_code as code
+
+#: Work below which threads are not asked, and below which those that sleep are let sleep.
+WORTH_SHARING: Final = 20_000
+WORTH_WAKING: Final = 100_000
+#: What a range takes at least, and at most.
+LEAST_RANGE: Final = 5_000
+LONGEST_RANGE: Final = 10_000_000
+#: Ranges for each thread of what is left: large ones first.
+PARTS_EACH: Final = 3
+#: After so long Python looks for Ctrl-C.
+MOST_NANOSECONDS: Final = 100_000_000
+#: Elements, as xarr_numpy.workers counts them, in a nanosecond.
+ELEMENTS: Final = 5
+
+
+_PHASE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_SHARE: Final = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 6)
+
+
+class Phase:
+    """A function of machine code for ranges of turns, how many turns it has, and what one takes in nanoseconds.
+
+    whole: each thread gets but one range; threads: with fewer there is one range in all.
+    """
+
+    def __init__(self, address: int, extent: int, cost: float, whole: bool = False, threads: int = 2) -> None:
+        self.address = address
+        self.extent = extent
+        self.cost = cost
+        self.whole = whole
+        self.threads = threads
+        self.work = extent * cost
+        self.function = _PHASE(address)
+
+    def run(self, buffers: int, held: object = None) -> None:
+        """Run all turns.  held: what owns the memory and the code."""
+        if self.work < WORTH_SHARING or self.extent < 2:
+            self.function(buffers, 0, self.extent)
+        elif works():
+            self._share(_present(), buffers)
+        else:
+            elements = max(1, round(self.cost * ELEMENTS))
+            pieces = 1 if self.whole else workers.PIECES
+            workers.run(self.function, buffers, self.extent, elements, pieces, self.threads, held)
+
+    def _share(self, pool: _Pool, buffers: int) -> None:
+        plan = self._plan(pool.threads)
+        if plan is None:
+            self.function(buffers, 0, self.extent)
+            return
+        share, begin = _share(), 0
+        while begin < self.extent:
+            begin = share(pool.address, self.address, buffers, begin, self.extent, *plan, MOST_NANOSECONDS)
+
+    def plan(self) -> tuple[int, int, int] | None:
+        """What `share` is told: the least range, in how many parts what is left is cut, and whom to wake.
+
+        None if one thread runs all turns.
+        """
+        if self.work < WORTH_SHARING or self.extent < 2 or not works():
+            return None
+        return self._plan(_present().threads)
+
+    def _plan(self, number: int) -> tuple[int, int, int] | None:
+        is_soon_done = self.whole or self.work < MOST_NANOSECONDS
+        if number < self.threads and (number > 1 or is_soon_done):
+            return None
+        least = -(-self.extent // number) if self.whole else int(LEAST_RANGE / self.cost) + 1
+        parts = max(PARTS_EACH * number, int(self.work / LONGEST_RANGE))
+        wake = min(number - 1, int(self.work / WORTH_WAKING * 2)) if self.work >= WORTH_WAKING else 0
+        return least, parts, wake
+
+
+class _Pool:
+    """Threads and what they look at, which are there until the process ends."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        size = code.WORKERS + code.FIRST + self.threads * code.APART
+        memory = ctypes.create_string_buffer(size + code.APART)
+        _keep(memory)
+        self.address = -(-ctypes.addressof(memory) // code.APART) * code.APART
+        first = self.address + code.WORKERS
+        _put(first + code.NUMBER, self.threads - 1)
+        _put(first + code.DONE, _lock())
+        for number in range(self.threads - 1):
+            worker = first + code.FIRST + number * code.APART
+            _put(worker + code.LOCK, _lock())
+            _put(worker + code.POOL, self.address)
+            _start(_functions()["serve"], worker)
+
+
+def _keep(owner: object) -> None:
+    """Never let go of an object: threads still look at it when the interpreter is gone."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+
+
+def _put(address: int, number: int) -> None:
+    ctypes.c_int64.from_address(address).value = number
+
+
+def _lock() -> int:
+    """A lock that is held: who acquires it waits until another thread releases it."""
+    allocate = ctypes.pythonapi.PyThread_allocate_lock
+    allocate.restype = ctypes.c_void_p
+    found: int | None = allocate()
+    if found is None:
+        raise MemoryError("no lock for a thread")
+    acquire = ctypes.pythonapi.PyThread_acquire_lock
+    acquire.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    acquire(found, 1)
+    return found
+
+
+def _start(function: int, argument: int) -> None:
+    """A thread that Python does not know; where the system gives none the others do its part."""
+    start = ctypes.pythonapi.PyThread_start_new_thread
+    start.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    start.restype = ctypes.c_ulong
+    start(function, argument)
+
+
+@cache
+def _functions() -> dict[str, int]:
+    text = code.text(time.CLOCK_MONOTONIC, platform.machine())
+    found = assembler.load(assembler.object_code(text), ["share", "serve"])
+    _keep(found)
+    return found.addresses
+
+
+@cache
+def _share() -> Any:
+    return _SHARE(_functions()["share"])
+
+
+def works() -> bool:
+    """Whether the system has what the threads need; without, phases run in those of `workers`."""
+    return os.name == "posix"
+
+
+_pool: _Pool | None = None
+_making = threading.Lock()
+#: The address of the pool in use, for machine code; 0 if there is none, as in a process that was just forked.
+_cell: Final = ctypes.c_int64()
+_keep(_cell)
+
+
+def _present() -> _Pool:
+    global _pool
+    if _pool is None:
+        with _making:
+            if _pool is None:
+                _pool = _Pool(workers.count())
+    _cell.value = _pool.address
+    return _pool
+
+
+def entry() -> tuple[int, int]:
+    """For other machine code: the address of `share`, and of the address of the pool, 0 if there is none."""
+    return _functions()["share"], ctypes.addressof(_cell)
+
+
+def _forget() -> None:
+    global _pool, _making
+    _pool, _making, _cell.value = None, threading.Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,67 @@
+"""Where library code makes constants and takes host values in: a check over its source by `ast`.
+
+`lax.full`, `lax.iota` and the creation functions make Arrays of the default backend, which no function may use
+beside an argument, that may live elsewhere.  `xarr.lax._constants` makes those of no backend.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+#: Which names of a module make an Array of the default backend.
+MAKERS = {
+    "xarr.lax": {"full", "iota", "broadcasted_iota", "empty"},
+    "xarr.lax.creation": {"full", "iota", "broadcasted_iota"},
+    "xarr.lax.arrangement": {"empty"},
+    "xarr.functions.creation_functions": {
+        *(
+            "asarray",
+            "array",
+            "arange",
+            "linspace",
+            "zeros",
+            "ones",
+            "empty",
+            "full",
+            "eye",
+            "identity",
+            "tri",
+        ),
+    },
+}
+#: The modules that define them, and the one that takes the backend away.
+DEFINING = ("lax/creation.py", "lax/_constants.py", "lax/arrangement.py", "functions/creation_functions.py")
+
+
+def constants_of_the_default_backend(paths: Iterable[Path]) -> list[str]:
+    """Calls that make an Array of the default backend without saying `device=`."""
+    return [
+        f"{path}:{call.lineno}: {ast.unparse(call.func)}(…) makes an Array of the default backend, which does not go "
+        "with an argument of another one: take xarr.lax._constants or _core.as_array, or say device="
+        for path in paths
+        if not path.as_posix().endswith(DEFINING)
+        for call in _calls(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+
+def _calls(tree: ast.Module) -> Iterator[ast.Call]:
+    made = _names_of_makers(tree)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) not in made:
+            continue
+        if not any(keyword.arg == "device" for keyword in node.keywords):
+            yield node
+
+
+def _names_of_makers(tree: ast.Module) -> set[str]:
+    """How the makers are called in a module: `full`, `lax.full`, `creation.full`."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        for alias in node.names:
+            name = alias.asname or alias.name
+            if alias.name in MAKERS.get(node.module or "", ()):
+                found.add(name)
+            found |= {f"{name}.{maker}" for maker in MAKERS.get(f"{node.module}.{alias.name}", ())}
+    return found

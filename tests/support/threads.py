@@ -1,0 +1,31 @@
+"""Tests as if the machine had another number of processors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import pytest
+
+from xarr_numpy import workers
+from xarr_numpy.compiled import sharing
+
+
+@cache
+def _pool(count: int) -> sharing._Pool:
+    """Threads stay until the process ends, so each number of them is made once."""
+    return sharing._Pool(count)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """As if the machine had so many processors, and nothing were too little to be shared."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "WORTH_A_THREAD", 1)
+        patch.setattr(workers, "count", lambda: count)
+        patch.setattr(workers, "_pool", None)
+        for limit in ("WORTH_SHARING", "WORTH_WAKING", "LEAST_RANGE"):
+            patch.setattr(sharing, limit, 1)
+        patch.setattr(sharing, "_pool", _pool(count))
+        yield

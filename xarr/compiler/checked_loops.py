@@ -1,0 +1,103 @@
+"""Loops whose steps look whether an index lies in bounds, as loops that end where it does not.
+
+A call that raises is nothing that a native loop can hold.  So the loop carries along, for each such check, the
+index that the last step had, and goes on only while all of them are in bounds.  A step with an index outside is
+the last one; what it computes with some other element is for nobody, since after the loop the checks look at
+the indices that it ended with and raise what they would have raised in that step.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from xarr.dtypes import UNSIGNED
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.ops.custom import CHECKED_INDICES
+
+_INT64: Final = np.dtype(np.int64)
+
+
+class CheckedLoop(NamedTuple):
+    """A loop that carries more: for each check the place of its index, and the number with which that begins."""
+
+    loop: ops.While
+    checks: tuple[tuple[int, ops.CustomCall], ...]
+    initial: tuple[ops.Constant, ...]
+
+
+def without_checks(loop: ops.While) -> CheckedLoop | None:
+    """The loop with the checks of its body taken out; None if there are none, or such as it cannot carry."""
+    calls = [node for node in loop.body.nodes if _checks_one(node)]
+    if not calls:
+        return None
+    count = len(loop.body.parameters)
+    checks = tuple(
+        (count + k, call.op) for k, call in enumerate(calls) if isinstance(call.op, ops.CustomCall)
+    )
+    initial = tuple(ops.Constant.of(np.zeros(call.shape, call.dtype)) for call in calls)
+    return CheckedLoop(
+        ops.While(_cond(loop.cond, calls), _body(loop.body, calls), loop.progress), checks, initial
+    )
+
+
+def _checks_one(node: Node) -> bool:
+    """Whether a node checks one index of a dimension that is not empty: 0, with which it begins, is in bounds."""
+    op = node.op
+    if not isinstance(op, ops.CustomCall) or op.call_target_name != CHECKED_INDICES:
+        return False
+    return node.tensor_type.size == 1 and _bounds(node)[1] > 0
+
+
+def _bounds(call: Node) -> tuple[int, int]:
+    """The least index that is in bounds, and the size of the dimension."""
+    assert isinstance(call.op, ops.CustomCall)
+    attributes = dict(call.op.attribute_items)
+    size = int(attributes["size"])
+    from_end = attributes.get("from_end", True) and call.dtype not in UNSIGNED
+    return -size if from_end else 0, size
+
+
+def _body(body: Graph, calls: list[Node]) -> Graph:
+    new: dict[Node, Node] = {}
+    indices = []
+    for node in body.nodes:
+        operands = tuple(new.get(operand, operand) for operand in node.operands)
+        if node in calls:
+            indices.append(operands[0])
+            new[node] = _from_start(node, operands[0])
+        elif operands != node.operands:
+            new[node] = node.rebuilt(operands)
+    parameters = (*body.parameters, *[parameter(call.type) for call in calls])
+    return Graph(parameters, [*[new.get(node, node) for node in body.results], *indices], body.name)
+
+
+def _from_start(call: Node, index: Node) -> Node:
+    """What the call gives: an index counted from the start."""
+    least, size = _bounds(call)
+    if not least:
+        return index
+    shape = index.shape
+    is_negative = Node(ops.Compare("LT"), (index, _full(0, shape, index.dtype)))
+    shifted = Node(ops.Add(), (index, _full(size, shape, index.dtype)))
+    return Node(ops.Select(), (is_negative, shifted, index))
+
+
+def _cond(cond: Graph, calls: list[Node]) -> Graph:
+    (going,) = cond.results
+    extra = [parameter(call.type) for call in calls]
+    for call, held in zip(calls, extra, strict=True):
+        index = held if held.shape == () else Node(ops.Reshape(()), (held,))
+        if index.dtype != _INT64:  # what has no room there is negative then
+            index = Node(ops.Convert(_INT64), (index,))
+        for direction, bound in zip(("GE", "LT"), _bounds(call), strict=True):
+            fits = Node(ops.Compare(direction), (index, _full(bound, (), _INT64)))
+            going = Node(ops.And(), (going, fits))
+    return Graph((*cond.parameters, *extra), [going], cond.name)
+
+
+def _full(value: int, shape: tuple[int, ...], dtype: np.dtype[np.int64]) -> Node:
+    constant = Node(ops.Constant.of(np.array(value, dtype)))
+    return Node(ops.BroadcastInDim(shape, ()), (constant,)) if shape else constant
