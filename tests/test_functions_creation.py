@@ -206,7 +206,6 @@ def test_defaults_of_filled_arrays():
         ("xp.diag(1.0)", ShapeError, "vector or a matrix"),
         ("xp.diag(np.ones((2, 2, 2)))", ShapeError, "vector or a matrix"),
         ('xp.meshgrid([1], indexing="yx")', ValueRangeError, "'xy' or 'ij'"),
-        ("xp.meshgrid(np.ones((2, 2)))", ShapeError, "ravel"),
         ("xp.eye(-1)", ShapeError, "integers >= 0"),
         ("xp.eye(2, k=0.5)", InputError, "int for k"),
     ],
@@ -385,7 +384,7 @@ def test_lists_of_nothing_but_numbers_are_known_at_a_glance() -> None:
         pytest.param(float("inf"), "int32", ValueRangeError, "inf is too large", id="inf"),
         pytest.param(1j, "float32", DTypeError, "complex number 1j does not fit float32", id="complex"),
         pytest.param(10**5000, "bfloat16", ValueRangeError, "too large for bfloat16", id="huge"),
-        pytest.param(2**63, None, ValueRangeError, 'asarray(9223372036854775808, "uint64")', id="2^63"),
+        pytest.param(-(2**63) - 1, None, ValueRangeError, "write it as a float", id="-2^63-1"),
         pytest.param(2**64, None, ValueRangeError, "write it as a float", id="2^64"),
     ],
 )

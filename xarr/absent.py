@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final, NoReturn
 
 # Neither importlib.resources nor pathlib: they cost more to import than all of this package's functions.
 PATH: Final = os.path.join(os.path.dirname(__file__), "numpy_names.tsv")
@@ -43,3 +43,37 @@ def missing(module: str, name: str) -> AttributeError:
         if state == "absent":
             text = f"{text}, which NumPy has: {remark}"
     return AttributeError(text, name=name)
+
+
+class Absent:
+    """An attribute of NumPy's arrays that an Array has not, nor its class: asking for it gives the reason."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        reason = remarks()[f"ndarray.{self._name}"][1]
+        raise AttributeError(
+            f"an xarr Array has no attribute {self._name!r}: {reason}", name=self._name, obj=instance
+        )
+
+
+class AbsentAttributes:
+    """The attributes of NumPy's arrays that are about memory, which a value has not."""
+
+    __slots__ = ()
+
+    base = Absent()
+    byteswap = Absent()
+    ctypes = Absent()
+    data = Absent()
+    dump = Absent()
+    dumps = Absent()
+    flags = Absent()
+    getfield = Absent()
+    resize = Absent()
+    setfield = Absent()
+    setflags = Absent()
+    strides = Absent()
+    tofile = Absent()
+    view = Absent()

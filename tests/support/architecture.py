@@ -36,7 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend", "compiler", "compiler.*"),
-    ("checked", "display", "lazy", "live_values", "numpy_protocols", "pending"),
+    ("absent", "checked", "display", "lazy", "live_values", "numpy_protocols", "pending"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing", "indexing.*"),
     ("indexing.methods", "array"),
