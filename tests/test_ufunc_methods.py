@@ -38,7 +38,7 @@ NAMES = [name for name, found in UFUNCS.items() if found.__name__ == name]
 BINARY = [name for name in NAMES if UFUNCS[name].nin == 2 and UFUNCS[name].signature is None]
 FOLDS = [name for name in BINARY if UFUNCS[name].nout == 1]
 UNARY = [name for name in NAMES if UFUNCS[name].nin == 1 and UFUNCS[name].nout == 1]
-DTYPES = ("bool", "int8", "int64", "float16", "float64", "complex64")
+DTYPES = ("bool", "int8", "float16", "float64", "complex64")
 #: Integers to a negative power are refused by NumPy, and XLA's 0 or ±1 in xarr; of NaN as an integer, as a divisor
 #: of 0 leaves it, each has its own.
 OF_POSITIVE = ("power", "divide", "reciprocal", "floor_divide", "remainder", "fmod", "float_power")
@@ -95,8 +95,8 @@ REDUCTIONS: tuple[dict[str, Any], ...] = (
     {"axis": (0, 2)},
     {"axis": ()},
     {"initial": 2},
-    {"where": np.array([[[True], [False], [True]]]), "initial": 1, "axis": 1},
-    {"where": np.array([True, False]), "axis": (1, 2)},
+    {"where": values((2, 3, 2), "bool", 5), "initial": 1, "axis": 1},
+    {"where": values((2, 3, 2), "bool", 6), "axis": (1, 2)},
     {"dtype": "float32"},
 )
 
@@ -105,7 +105,7 @@ def cases(name: str, options: tuple[dict[str, Any], ...]) -> Iterator[tuple[Host
     """All dtypes with few options, and float64 with all."""
     for dtype in DTYPES:
         for number, one in enumerate(options):
-            if number < 1 + (dtype == "int64") or dtype == "float64":
+            if number == 0 or dtype == "float64":
                 yield values((2, 3, 2), dtype, number, name in OF_POSITIVE), one
 
 
@@ -136,7 +136,7 @@ def test_accumulate(name: str) -> None:
     options = ({}, {"axis": -2}, {"axis": (1,)}, {"axis": None}, {"dtype": "float32"})
     done = [beside_numpy(theirs, own, array, **one) for array, one in cases(name, options)]
     assert any(done) or name == "ldexp"
-    for shape in ((), (0,), (1,), (0, 3)):
+    for shape in ((), (0, 3)):
         beside_numpy(theirs, own, values(shape, "float64"))
 
 
@@ -147,7 +147,7 @@ def test_reduceat(name: str) -> None:
         beside_numpy(
             theirs, own, values((9, 2), dtype, 0, name in OF_POSITIVE), np.array([0, 4, 2, 2, 3, 8, 1])
         )
-        for dtype in ("bool", "int8", "float64")
+        for dtype in ("bool", "int64", "float64")
     ]
     assert any(done) or name == "ldexp"
     for array, indices, options in (
