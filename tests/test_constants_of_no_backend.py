@@ -78,20 +78,20 @@ def smallest(text, record):
 
 
 def try_elsewhere(text, record, values=True):
-    """Assert that the result lives with the Arrays, all of them or the first beside NumPy arrays, and its values."""
-    used = sorted(names_in(ast.parse(text)))
+    """Assert that the result lives with the Arrays: all of them, or the first beside NumPy arrays; and its values."""
+    used = tuple(sorted(names_in(ast.parse(text))))
     if not used:
         return
     given, dtype, wanted = smallest(text, record)
-    for moved in {tuple(used), tuple(used[:1])}:
+    for moved in dict.fromkeys((used, used[:1])):
         form = [
             xarr.asarray(value, device=OTHER) if name in moved else value
             for name, value in zip("xyz", given, strict=False)
         ]
         found = expression(text)(_Mixed(), *form)
         assert homes(found) <= {OTHER}, text
-        if values:
-            compare(found, wanted, record.tolerance(dtype))
+    if values:
+        compare(found, wanted, record.tolerance(dtype))
 
 
 # --- every function ------------------------------------------------------------------------------------
@@ -176,6 +176,18 @@ OWN_ARGUMENTS = {
     "categorical": {"shape": ()},
     "dirichlet": {"shape": ()},
 }
+#: Made of the numbers of other functions, and slow on the reference backend.
+OF_OTHERS = {
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "generalized_normal",
+    "loggamma",
+    "multinomial",
+    "t",
+}
 DRAWS = [
     name
     for name, function in vars(random).items()
@@ -200,11 +212,12 @@ def drawn(name, key, on=None):
 @pytest.mark.implicit
 @pytest.mark.parametrize("name", DRAWS)
 def test_random_numbers_live_with_their_key(name):
-    wanted = drawn(name, random.key(3))
     key = random.wrap_key_data(random.key(3).data.to(OTHER))
     found = drawn(name, key)
     assert homes(found) == homes(drawn(name, key, on=OTHER)) == {OTHER}
-    for one, other in zip(arrays_in(found), arrays_in(wanted), strict=True):
+    if name in OF_OTHERS:
+        return
+    for one, other in zip(arrays_in(found), arrays_in(drawn(name, random.key(3))), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5)
 
 

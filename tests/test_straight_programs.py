@@ -73,6 +73,11 @@ def receding(x: xarr.Array) -> Any:
     )[2]
 
 
+def counted(n: xarr.Array) -> Any:
+    """Takes milliseconds."""
+    return lax.fori_loop(0, 7 * 10**6, lambda i, s: s * 2 + n, n)
+
+
 PROGRAMS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
     ("scalar loop", lambda r: lax.fori_loop(0, 50, lambda i, s: s * r + i, r), (np.float64(0.5),)),
     ("no step", lambda r: lax.fori_loop(3, 3, lambda i, s: s * r, r + 1), (np.float64(0.5),)),
@@ -126,6 +131,8 @@ def test_what_is_large_or_of_unknown_length_is_not() -> None:
     for function, value in (
         (lambda n: lax.fori_loop(0, n, lambda i, s: s * 2, 1.0), n),
         (lambda x: lax.fori_loop(0, 10**7, lambda i, y: y * 0.5, x), x),
+        (lambda n: lax.fori_loop(0, 2 * 10**7, lambda i, s: s * 2 + n, n), n),
+        (lambda n: counted(n) + counted(n * 3), n),
         (lambda x: receding(x), x),
         (lambda x: x + 1, many),
         (lambda x: lax.fori_loop(0, 3, lambda i, y: y * 0.5, x), many),

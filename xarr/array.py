@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import backend as backends, display, indexing, lazy, numpy_protocols
+from xarr.absent import AbsentAttributes
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
     _dlpack,
+    _ufunc_methods,
+    _ufuncs,
     elementwise_functions as elementwise,
     linear_algebra_functions as linear_algebra,
     manipulation_functions as manipulation,
@@ -21,7 +24,7 @@ from xarr.functions import (
     sorting_functions as sorting,
     statistical_functions as statistical,
 )
-from xarr.functions._arguments import backend_of
+from xarr.functions._arguments import backend_of, check_casting, check_order
 from xarr.indexing.at import At
 from xarr.indexing.dropped import warn_if_temporary
 from xarr.indexing.methods import IndexingMethods
@@ -97,7 +100,7 @@ def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
     return method
 
 
-class Array(IndexingMethods):
+class Array(AbsentAttributes, IndexingMethods):
     """An n-dimensional array of numbers whose value is computed when somebody looks.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
@@ -306,8 +309,9 @@ class Array(IndexingMethods):
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return self.copy()
 
-    def copy(self) -> Array:
+    def copy(self, order: str | None = "C") -> Array:
         """A new handle on the same value; what happens to one handle does not touch the other."""
+        check_order("copy", order)
         return lazy.wrap(self._node, self._backend)
 
     def to(self, backend: str) -> Array:
@@ -326,9 +330,19 @@ class Array(IndexingMethods):
             )
         return self.copy() if device == self.device else lazy.moved(self, backend_of(device))
 
-    def astype(self, dtype: DTypeLike, copy: bool = True) -> Array:
-        """Converted to `dtype`.  `copy=False` returns the array itself if nothing changes."""
+    def astype(
+        self,
+        dtype: DTypeLike,
+        order: str | None = "K",
+        casting: str = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> Array:
+        """Converted to `dtype`, if `casting` allows it.  `copy=False` returns the array itself if nothing changes."""
         wanted = canonical(dtype)
+        check_order("astype", order)
+        if casting != "unsafe":
+            check_casting("astype", casting, [self.dtype], wanted)
         if wanted == self.dtype:
             return self.copy() if copy else self
         return lazy.wrap(Node(Convert(wanted), (self._node,)), self._backend)
@@ -584,3 +598,4 @@ def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str
 
 
 lazy.bind(Array)
+_ufuncs.bind(_ufunc_methods)

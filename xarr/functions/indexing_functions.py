@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from xarr import lax
 from xarr.dtypes import BOOL
 from xarr.errors import ShapeError
@@ -54,6 +56,8 @@ def take(
 
 def _numbers(indices: ArrayLike) -> Array:
     """Bools as integers: for NumPy's functions they are no masks."""
+    if isinstance(indices, list | tuple) and not np.size(indices):
+        indices = np.empty(np.shape(indices), np.int64)  # NumPy too takes [] for integers
     array = as_array(indices)
     return lax.convert_element_type(array, "int64") if array.dtype in BOOL else array
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import PREDICATE
-from xarr.errors import IndexingError, TracedValueError
+from xarr.errors import IndexTypeError, SliceStepError, TracedValueError
 from xarr.indexing.bounds import out_of_bounds
 from xarr.indexing.items import expanded
 from xarr.ir.graph import Node
@@ -165,11 +165,11 @@ def _slice_row(item: slice, size: int) -> tuple[int, int, int, bool]:
     try:
         chosen = range(*item.indices(size))
     except ValueError:
-        raise IndexingError("a slice step cannot be zero") from None
+        raise SliceStepError("a slice step cannot be zero; x[::-1] turns a dimension round") from None
     except TracedValueError:
         raise
     except TypeError:
-        raise IndexingError(f"wanted ints or None in a slice, got {item}") from None
+        raise IndexTypeError(f"wanted ints or None in a slice, got {item}") from None
     if not chosen:
         return 0, 0, 1, False
     low, high = sorted((chosen[0], chosen[-1]))

@@ -102,6 +102,8 @@ class _Reader:
         for node in self.graph.nodes:
             self.slots[node] = self._slots(node)
         found = self.found
+        if found.work >= LONG:
+            raise _Unfit
         if not found.steps or found.nbytes + sum(each.nbytes for each in found.constants) > MOST_BYTES:
             raise _Unfit
         numbers: dict[int, int] = {}

@@ -20,7 +20,7 @@ from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
 from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, integer
+from xarr.lax.core import ArrayLike, check_callable, integer, integers, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, common_backend
 from xarr.shapes import check_sizes
@@ -87,7 +87,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = Fa
     With `sparse` a tuple of arrays instead, each of size 1 in every dimension but its own.
     Raises ShapeError for negative sizes.  Source: NumPy, `indices`.
     """
-    shape = check_sizes(tuple([integer("indices", "dimensions", size) for size in dimensions]))
+    shape = check_sizes(integers("indices", "dimensions", dimensions))
     wanted = canonical(dtype)
     if sparse:
         return tuple(
@@ -218,7 +218,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 def _diagonal(n: int, ndim: int, backend: AbstractBackend | None) -> tuple[Array, ...]:
     places = arange(n, device=backend)
-    return tuple([places.copy() for _ in range(ndim)])
+    return (places,) * ndim
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
@@ -284,6 +284,7 @@ def _matrix(name: str, arr: ArrayLike) -> Array:
 
 def mask_indices(n: int, mask_func: Callable[..., Array], k: Any = 0) -> tuple[Array, ...]:
     """Where mask_func(ones((n, n)), k) differs from 0, for example for `xarr.triu`.  Source: NumPy."""
+    check_callable("mask_indices", "mask_func", mask_func)
     return nonzero(mask_func(ones((n, n), dtype="int64", device=None), k))
 
 
@@ -337,7 +338,7 @@ def ravel_multi_index(
     """
     _check_order("ravel_multi_index", order)
     sizes = check_sizes(tuple(dims) if isinstance(dims, list | tuple) else (dims,))
-    given = list(multi_index)
+    given = items("ravel_multi_index", "multi_index", multi_index)
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
     if not len(given) == len(sizes) == len(modes):
         raise ShapeError(

@@ -30,6 +30,8 @@ __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "po
 
 #: Coefficients up to which a polynomial is written out, instead of a loop.
 _WRITTEN_OUT: Final = 32
+#: Derivatives and integrals at once: about what Python's limit of recursion leaves NumPy.
+_MOST_TIMES: Final = 1000
 
 
 def _coefficients(name: str, p: ArrayLike) -> Array:
@@ -122,6 +124,15 @@ def _without_small(rest: Array) -> Array:
     return rest[min(int(places[0]) if places.size else rest.size, rest.size - 1) :]
 
 
+class _DeepError(ValueRangeError, RecursionError):
+    """NumPy says RecursionError."""
+
+
+def _refuse_many(name: str, times: int) -> None:
+    if times > _MOST_TIMES:
+        raise _DeepError(f"{name}: wanted m of at most {_MOST_TIMES}, as NumPy can, got {times}")
+
+
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The coefficients of the `m`-th derivative.  Raises ShapeError, ValueRangeError for a negative m.
 
@@ -130,7 +141,10 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     found, times = _coefficients("polyder", p), integer("polyder", "m", m)
     if times < 0:
         raise ValueRangeError(f"polyder: wanted m >= 0, got {times}; polyint integrates")
-    for _ in range(min(times, found.size)):
+    if times >= found.size:
+        return found[:0]
+    _refuse_many("polyder", times)
+    for _ in range(times):
         powers = lax.rev(lax.add(constants.iota(np.int64, found.size - 1), 1), (0,))
         found = elementwise.multiply(found[:-1], powers)
     return fresh(found)
@@ -145,6 +159,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     found, times = _coefficients("polyint", p), integer("polyint", "m", m)
     if times < 0:
         raise ValueRangeError(f"polyint: wanted m >= 0, got {times}; polyder derives")
+    _refuse_many("polyint", times)
     added = filled((max(times, 1),), 0, default_float(), None) if k is None else _coefficients("polyint", k)
     if added.size == 1 and times > 1:
         added = along(added[0], (times,), 0)

@@ -268,7 +268,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     """
     array = as_array(filt)
     rank = len(array.shape)
-    if trim.lower() not in ("f", "b", "fb", "bf"):
+    if str(trim).lower() not in ("f", "b", "fb", "bf"):
         raise ValueRangeError(f"trim_zeros: wanted a trim of 'f', 'b' or 'fb', got {trim!r}")
     axes = normalize_axes(axis, rank)
     if not axes:
