@@ -20,6 +20,7 @@ from xarr.config import current as config
 
 pytest.importorskip("llvmlite")
 
+from xarr_numpy import engine
 from xarr_numpy.compiled import assembler, builtin, straight
 
 pytestmark = pytest.mark.skipif(not builtin.works(), reason="objects lie in memory in another way")
@@ -200,6 +201,24 @@ def test_failed_allocation_in_between_is_an_error(monkeypatch: pytest.MonkeyPatc
         jitted(x)
 
 
+def test_steps_that_take_long_together_are_run_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which sees to Ctrl-C between them."""
+    x, rate = xarr.asarray(X).evaluate(), xarr.asarray(np.float32(0.5)).evaluate()
+
+    def program(x: xarr.Array, rate: xarr.Array) -> Any:
+        return running(running(running(x, rate)[1], rate)[1], rate)[1]
+
+    graph = xarr.jit(program).lower(x, rate).stage("fused")
+    found = straight.straight(graph, engine._runs)
+    assert found is not None and len(found.steps) == 3
+    expected = xarr.jit(program)(x, rate)
+    for limit, is_builtin in ((found.work * 1.5, True), (found.work / 2, False)):
+        monkeypatch.setattr(straight, "LONG", limit)
+        jitted = xarr.jit(program)
+        assert_same(jitted(x, rate), expected)
+        assert inspect.isbuiltin(jitted._replay) == is_builtin
+
+
 def test_code_goes_with_its_function() -> None:
     text = "define ptr @entry(ptr %self, ptr %arguments, i64 %count) {\n  %x = load ptr, ptr %arguments\n"
     text += "  call void @Py_IncRef(ptr %x)\n  ret ptr %x\n}\ndeclare void @Py_IncRef(ptr)\n"
@@ -215,8 +234,6 @@ def test_code_goes_with_its_function() -> None:
 
 
 def test_many_signatures_do_not_keep_their_code() -> None:
-    from xarr_numpy import engine
-
     x = xarr.asarray(X).evaluate()
     codes = []
     for number in range(3):
