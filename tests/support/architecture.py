@@ -39,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("absent", "checked", "display", "lazy", "live_values", "numpy_protocols", "pending"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing", "indexing.*"),
-    ("indexing.methods", "array"),
+    ("indexing.methods", "operators", "array"),
     (
         "explanation.gather",
         "explanation.index",
