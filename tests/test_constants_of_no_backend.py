@@ -138,6 +138,10 @@ EXPRESSIONS = (
     "xarr.jit(lambda a: xarr.cov(a))(x)",
     "xarr.jit(lambda a: xarr.insert(a, [0, 1], 5.0, axis=0))(x)",
     "xarr.kaiser(4, y[0])",
+    "xarr.add.reduce(x, axis=1, initial=3.0, where=[True, False, True])",
+    "xarr.add.reduceat(y, [0, 2])",
+    "xarr.add.accumulate(x)",
+    "xarr.add.outer(y, [1.0, 2.0])",
     "xarr.r_[1:3, y, [4.0]]",
     "xarr.logspace(0, 1, 3, base=y)",
     "xarr.geomspace(y, [1.0, 2.0, 3.0], 3)",
@@ -336,11 +340,17 @@ def test_functions_of_users_are_called_with_host_values_and_their_results_come_b
         assert abs(np.asarray(found)).tolist() == [4, 9]
 
 
+def test_an_index_that_lives_elsewhere_is_explained():
+    x = xarr.asarray([1.0, 2.0, 3.0], device=OTHER)
+    assert "x[2]" in str(xarr.explain_index(x, x > 2).text())
+    assert "x[1]" in str(xarr.explain_index(x, xarr.asarray([1], device=OTHER)).text())
+
+
 # --- the rule over the source --------------------------------------------------------------------------------
 
 
 def test_library_code_makes_constants_of_no_backend():
-    folders = ("functions", "lax", "linalg", "random", "indexing")
+    folders = ("functions", "lax", "linalg", "random", "indexing", "explanation")
     paths = [path for folder in folders for path in sorted(CHECKOUT.glob(f"xarr/{folder}/**/*.py"))]
     assert constants_of_the_default_backend([*paths, CHECKOUT / "xarr" / "fft.py"]) == []
 
