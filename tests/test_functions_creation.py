@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 import xarr
 from tests.support.functions import DTYPES, SHAPES, XP, against_numpy, expression, same, sample
 from xarr.errors import BackendError, BroadcastError, DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.host import only_numbers
 from xarr.ir.graph import Data, postorder
 
 RANGES = [
@@ -365,6 +366,15 @@ def test_lists_that_hold_themselves_or_are_nested_too_deep_are_refused() -> None
     for value in (itself, deep):
         with pytest.raises(InputError, match="a ragged list is no array"):
             xarr.asarray(value)
+
+
+def test_lists_of_nothing_but_numbers_are_known_at_a_glance() -> None:
+    twice_itself: list[Any] = []
+    twice_itself.extend([twice_itself, twice_itself])
+    for value in ([1, 2.0], [[1, True], (2.0, 3j)], [], [[], []], 1.0):
+        assert only_numbers(value)
+    for other in (twice_itself, [1, [2]], [np.float64(1)], [xarr.asarray(1)], np.ones(2), ["a"]):
+        assert not only_numbers(other)
 
 
 @pytest.mark.parametrize(

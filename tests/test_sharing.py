@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import os
 import signal
@@ -20,7 +21,7 @@ pytest.importorskip("llvmlite")
 import xarr
 from tests.compare import assert_same
 from tests.support.threads import threads
-from xarr_numpy.compiled import assembler, builtin, sharing
+from xarr_numpy.compiled import assembler, builtin, sharing, sharing_code
 from xarr_numpy.compiled.sharing import Phase
 
 pytestmark = pytest.mark.skipif(not sharing.works(), reason="the system has no such threads")
@@ -103,6 +104,15 @@ def phase(extent: int, **options: Any) -> Phase:
     return Phase(CODE.addresses["note"], extent, 1000.0, **options)
 
 
+def wait_for_sleep() -> None:
+    """Until no thread looks out for work any more."""
+    pool = sharing._present()
+    first = pool.address + sharing_code.WORKERS + sharing_code.FIRST + sharing_code.SLEEPS
+    places = range(first, first + (pool.threads - 1) * sharing_code.APART, sharing_code.APART)
+    while not all(ctypes.c_int64.from_address(place).value for place in places):
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("extent", [1, 2, 3, 37, 1000, 100_001])
 def test_every_turn_runs_once(count: int, extent: int) -> None:
@@ -113,31 +123,30 @@ def test_every_turn_runs_once(count: int, extent: int) -> None:
             assert turns.ran(times)
 
 
-def test_little_work_stays_with_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_work_stays_with_the_caller() -> None:
     turns = Turns(1000)
-    with threads(3):
-        monkeypatch.setattr(sharing, "WORTH_SHARING", 1000 * 1000 + 1)
+    with threads(3, WORTH_SHARING=1000 * 1000 + 1):
         phase(1000).run(turns.address)
     assert turns.ran(1) and turns.all[RANGES] == 1
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("seconds", [0, 0.02], ids=["awake", "asleep"])
-def test_all_threads_come(count: int, seconds: float) -> None:
+@pytest.mark.parametrize("sleeps", [False, True], ids=["at once", "asleep"])
+def test_all_threads_come(count: int, sleeps: bool) -> None:
     turns = Turns(1000, LONG, meet=count)
     with threads(count):
         for times in range(1, 6):
             turns.all[MOST] = 0
-            time.sleep(seconds)
+            if sleeps:
+                wait_for_sleep()
             phase(1000).run(turns.address)
             assert turns.ran(times) and turns.all[MOST] == count
 
 
-def test_only_as_many_as_the_work_is_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_as_many_as_the_work_is_worth() -> None:
     turns = Turns(1000, A_WHILE // 10)
-    with threads(5):
-        time.sleep(0.02)
-        monkeypatch.setattr(sharing, "WORTH_WAKING", 2_000_000)
+    with threads(5, WORTH_WAKING=2_000_000):
+        wait_for_sleep()
         phase(1000).run(turns.address)
         assert turns.ran(1) and turns.all[MOST] == 1
 
@@ -165,12 +174,12 @@ def test_with_too_few_threads_there_is_one_range() -> None:
     assert turns.ran(1) and turns.all[RANGES] == 1
 
 
-def test_one_processor_stops_for_python_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_processor_stops_for_python_too() -> None:
     turns = Turns(1000)
     with threads(1):
         phase(1000).run(turns.address)
         assert turns.ran(1) and turns.all[RANGES] == 1
-        monkeypatch.setattr(sharing, "MOST_NANOSECONDS", 1)
+    with threads(1, MOST_NANOSECONDS=1):
         phase(1000).run(turns.address)
     assert turns.ran(2) and turns.all[RANGES] > 2
 
@@ -201,14 +210,13 @@ def test_many_callers_at_once() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer that sends a signal")
-def test_an_interrupt_comes_between_ranges_and_leaves_nobody_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_comes_between_ranges_and_leaves_nobody_at_work() -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     turns = Turns(10**6, 1000)
     before = signal.signal(signal.SIGALRM, interrupt)
-    with threads(2):
-        monkeypatch.setattr(sharing, "MOST_NANOSECONDS", 10**6)
+    with threads(2, MOST_NANOSECONDS=10**6):
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.absent import missing
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
 from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import Device, backend_of, conjugated, converted, filled, refuse_out
@@ -429,3 +430,9 @@ def _shifted(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
     places = [normalize_axis(axis, array.ndim) for axis in given]
     # n // 2 forth and -(n // 2) back: for odd n they differ.
     return roll(array, [sign * (array.shape[axis] // 2) for axis in places], places)
+
+
+if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        raise missing(__name__, name)

@@ -185,7 +185,8 @@ def only_numbers(value: Any) -> bool:
             return True
         if not kinds <= _SEQUENCES:
             return False
-        level = list(chain.from_iterable(level))
+        # A list may hold itself, or another one many times.
+        level = list(chain.from_iterable({id(each): each for each in level}.values()))
     return False
 
 

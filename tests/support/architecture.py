@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "interpreter",
         "process_rng",
         "records",
+        "absent",
     ),
     ("broadcasting",),
     ("ir", "ir.*"),
@@ -38,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("absent", "checked", "display", "lazy", "live_values", "numpy_protocols", "pending"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing", "indexing.*"),
-    ("indexing.methods", "array"),
+    ("indexing.methods", "operators", "array"),
     (
         "explanation.gather",
         "explanation.index",

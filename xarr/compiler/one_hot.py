@@ -123,9 +123,8 @@ def _one_hot(node: Node) -> _OneHot | None:
                 count, classes = test.shape[axis], test.shape[1 - axis]
                 if not (count >= ROWS and CLASSES[0] <= classes <= CLASSES[1]):
                     return None
-                if (
-                    classes - 1 > np.iinfo(labels.dtype).max
-                ):  # their numbers begin anew: a label means several
+                # Else their numbers begin anew, and a label means several classes.
+                if classes - 1 > np.iinfo(labels.dtype).max:
                     return None
                 return _OneHot(alike, count, classes, is_transposed != bool(axis))
     return None
