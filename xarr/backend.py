@@ -96,6 +96,8 @@ class AbstractBackend(ABC):
     #: The most dimensions and bytes of an array that it can compute; None where nothing is too large.
     max_rank: ClassVar[int | None] = None
     max_nbytes: ClassVar[int | None] = None
+    #: The most bytes of a result that the memory of a machine could hold; None where it is not known.
+    max_memory: ClassVar[int | None] = None
     #: The most elements that one reduction goes through; None where it may take for ever.
     max_steps: ClassVar[int | None] = None
 

@@ -380,9 +380,9 @@ def _too_large(
         return TooLargeError(f"out of memory: {error}")
     here = pending[2][0] if node is None else _counterpart(node, compiled, pending, backend)
     return TooLargeError(
-        f"{here.op.lax_name}: out of memory for the result {here.type.short()}, {shown_bytes(nbytes(here.type))} "
-        "beside what the computation itself takes; compute it in parts, or ask only for what is needed of it: "
-        f"what is indexed or reduced at once need never be whole. Built at {here.source}"
+        f"{here.op.lax_name}: out of memory for the result {here.type.short()} of {shown_bytes(nbytes(here.type))} "
+        "and what computing it takes; compute it in parts, or ask only for what is needed of it: what is indexed or "
+        f"reduced at once need never be whole. Built at {here.source}"
     )
 
 

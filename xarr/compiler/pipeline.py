@@ -30,6 +30,11 @@ def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
             if isinstance(node.type, TensorType):
                 _check_size(node, node.type, backend)
             graphs.extend(node.op.graphs)
+    for node in graph.results:  # before anything is compiled for them
+        if isinstance(node.type, TensorType) and node.type.nbytes > (backend.max_memory or node.type.nbytes):
+            raise _too_large(
+                node, node.type, f"{node.type.nbytes >> 40} TiB, beyond the memory of any machine"
+            )
     return graph
 
 
@@ -50,8 +55,12 @@ def _check_size(node: Node, type: TensorType, backend: AbstractBackend) -> None:
         )
     else:
         return
+    raise _too_large(node, type, reason)
+
+
+def _too_large(node: Node, type: TensorType, reason: str) -> TooLargeError:
     place = f", built at {node.source}" if node.source else ""
-    raise TooLargeError(f"{node.op.lax_name}: the result {type.short()} has {reason}{place}")
+    return TooLargeError(f"{node.op.lax_name}: the result {type.short()} has {reason}{place}")
 
 
 def _steps(node: Node) -> int:
