@@ -101,7 +101,10 @@ not_equal = comparison("not_equal", "NE", "x1 != x2; NaN differs from everything
 
 @ufunc
 def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 >> x2: fills with the sign for signed types, with zeros for unsigned ones."""
+    """x1 >> x2: fills with the sign for signed types, with zeros for unsigned ones.
+
+    Source: NumPy and Array API, `bitwise_right_shift`.
+    """
     dtype = integer_type("bitwise_right_shift", common_dtype(x1, x2))
     x, y = broadcasted("bitwise_right_shift", *promoted("bitwise_right_shift", x1, x2, dtype=dtype))
     return lax.shift_right_logical(x, y) if dtype in UNSIGNED else lax.shift_right_arithmetic(x, y)
@@ -116,6 +119,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Integers to a negative Python int raise ValueRangeError as in NumPy; a negative integer in an array
     gives 0, or ±1 where |x1| is 1 (XLA's rule), since values are not looked at when the op is recorded.
+    Source: NumPy, `power`; Array API, `pow`.
     """
     dtype = power_type("pow", common_dtype(x1, x2))
     if is_weak(x2) and isinstance(x2, int) and x2 < 0 and dtype in INTEGER:
@@ -174,7 +178,7 @@ def _numeric(x: ArrayLike) -> Array:
 
 @ufunc
 def positive(x: ArrayLike, /) -> Array:
-    """x itself, as a new handle.  Refuses bools, as NumPy does."""
+    """x itself, as a new handle.  Refuses bools, as NumPy does.  Source: NumPy and Array API, `positive`."""
     array = as_array(x)
     number("positive", array.dtype)
     return fresh(array)
@@ -182,7 +186,10 @@ def positive(x: ArrayLike, /) -> Array:
 
 @ufunc
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1, 0 without a sign; x / |x| for complex x.  Refuses bools, as NumPy does."""
+    """-1, 0 or 1, 0 without a sign; x / |x| for complex x.  Refuses bools, as NumPy does.
+
+    Source: NumPy and Array API, `sign`.
+    """
     array = as_array(x)
     if number("sign", array.dtype) in UNSIGNED:
         return lax.min(array, 1)
@@ -195,14 +202,17 @@ def sign(x: ArrayLike, /) -> Array:
 
 @ufunc
 def square(x: ArrayLike, /) -> Array:
-    """x * x; int8 for bools."""
+    """x * x; int8 for bools.  Source: NumPy and Array API, `square`."""
     array = _numeric(x)
     return multiply(array, array)
 
 
 @ufunc
 def reciprocal(x: ArrayLike, /) -> Array:
-    """1 / x; for integers the whole part of it, and -1 (all bits set) for 0."""
+    """1 / x; for integers the whole part of it, and -1 (all bits set) for 0.
+
+    Source: NumPy and Array API, `reciprocal`.
+    """
     array = _numeric(x)
     return lax.div(1, array) if array.dtype in INTEGER else divide(1, array)
 
@@ -257,26 +267,29 @@ around = round
 
 @ufunc
 def rint(x: ArrayLike, /) -> Array:
-    """The nearest integer as a float, ties to even; both parts of a complex number."""
+    """The nearest integer as a float, ties to even; both parts of a complex number.
+
+    Source: NumPy, `rint`.
+    """
     array = as_array(x)
     return round(array.astype(to_float("rint", array.dtype)))
 
 
 def real(val: ArrayLike) -> Array:
-    """Real part; the array itself for a real type."""
+    """Real part; the array itself for a real type.  Source: NumPy and Array API, `real`."""
     array = as_array(val)
     return lax.real(array) if array.dtype in COMPLEX else fresh(array)
 
 
 def imag(val: ArrayLike) -> Array:
-    """Imaginary part; zeros for a real type."""
+    """Imaginary part; zeros for a real type.  Source: NumPy and Array API, `imag`."""
     array = as_array(val)
     return lax.imag(array) if array.dtype in COMPLEX else lax.full_like(array, 0)
 
 
 @ufunc
 def conj(x: ArrayLike, /) -> Array:
-    """Complex conjugate; x itself for a real type, int8 for bools."""
+    """Complex conjugate; x itself for a real type, int8 for bools.  Source: NumPy and Array API, `conj`."""
     array = _numeric(x)
     return lax.conj(array) if array.dtype in COMPLEX else fresh(array)
 
@@ -286,7 +299,10 @@ conjugate = conj
 
 @ufunc
 def isfinite(x: ArrayLike, /) -> Array:
-    """Neither infinite nor NaN, in both parts of a complex number."""
+    """Neither infinite nor NaN, in both parts of a complex number.
+
+    Source: NumPy and Array API, `isfinite`.
+    """
     array = as_array(x)
     if array.dtype in COMPLEX:
         return lax.bitwise_and(lax.is_finite(lax.real(array)), lax.is_finite(lax.imag(array)))
@@ -295,14 +311,14 @@ def isfinite(x: ArrayLike, /) -> Array:
 
 @ufunc
 def isnan(x: ArrayLike, /) -> Array:
-    """Not a number, in either part of a complex number."""
+    """Not a number, in either part of a complex number.  Source: NumPy and Array API, `isnan`."""
     array = as_array(x)
     return lax.ne(array, array) if array.dtype in _EXACT else lax.full_like(array, False, PREDICATE)
 
 
 @ufunc
 def isinf(x: ArrayLike, /) -> Array:
-    """Infinite of either sign, in either part of a complex number."""
+    """Infinite of either sign, in either part of a complex number.  Source: NumPy and Array API, `isinf`."""
     array = as_array(x)
     if array.dtype in COMPLEX:
         return lax.bitwise_or(isinf(lax.real(array)), isinf(lax.imag(array)))
@@ -321,7 +337,10 @@ def _bit_patterns(name: str, *arrays: Array) -> tuple[DType, tuple[Array, ...]]:
 
 @ufunc
 def signbit(x: ArrayLike, /) -> Array:
-    """Whether the sign bit is set, of -0.0 and of negative NaN too."""
+    """Whether the sign bit is set, of -0.0 and of negative NaN too.
+
+    Source: NumPy and Array API, `signbit`.
+    """
     array = as_array(x)
     if array.dtype in _WHOLE:
         return less(array, 0) if array.dtype in INTEGER else lax.full_like(array, False)
@@ -331,7 +350,7 @@ def signbit(x: ArrayLike, /) -> Array:
 
 @ufunc
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The magnitude of x1 with the sign of x2, bit by bit."""
+    """The magnitude of x1 with the sign of x2, bit by bit.  Source: NumPy and Array API, `copysign`."""
     dtype = common_real_float("copysign", x1, x2)
     x, y = broadcasted("copysign", *promoted("copysign", x1, x2, dtype=dtype))
     unsigned, (magnitude, sign_of) = _bit_patterns("copysign", x, y)
@@ -395,7 +414,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @pair_ufunc
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """(floor_divide, remainder)."""
+    """(floor_divide, remainder).  Source: NumPy, `divmod`."""
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
@@ -444,7 +463,7 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
 
 @ufunc
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """sqrt(x1**2 + x2**2) without overflow in between."""
+    """sqrt(x1**2 + x2**2) without overflow in between.  Source: NumPy and Array API, `hypot`."""
     dtype = common_real_float("hypot", x1, x2)
     x, y = (lax.abs(_widened(a)) for a in broadcasted("hypot", *promoted("hypot", x1, x2, dtype=dtype)))
     large, small = lax.max(x, y), lax.min(x, y)
@@ -479,7 +498,7 @@ def _scaled(z: Array, factor: float) -> Array:
 
 @ufunc
 def exp2(x: ArrayLike, /) -> Array:
-    """2 to the power x."""
+    """2 to the power x.  Source: NumPy, `exp2`."""
     array = as_array(x)
     exponent = array.astype(to_float("exp2", array.dtype))
     return exp(_scaled(exponent, math.log(2))) if exponent.dtype in COMPLEX else pow(2.0, exponent)
@@ -487,7 +506,7 @@ def exp2(x: ArrayLike, /) -> Array:
 
 @ufunc
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """log(exp(x1) + exp(x2)) without overflow."""
+    """log(exp(x1) + exp(x2)) without overflow.  Source: NumPy and Array API, `logaddexp`."""
     dtype = common_real_float("logaddexp", x1, x2)
     x, y = map(_widened, broadcasted("logaddexp", *promoted("logaddexp", x1, x2, dtype=dtype)))
     top, gap = lax.max(x, y), lax.sub(x, y)
@@ -498,13 +517,13 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @ufunc
 def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The larger, ignoring a NaN beside a number."""
+    """The larger, ignoring a NaN beside a number.  Source: NumPy, `fmax`."""
     return _ignoring_nan("fmax", lax.max, x1, x2)
 
 
 @ufunc
 def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The smaller, ignoring a NaN beside a number."""
+    """The smaller, ignoring a NaN beside a number.  Source: NumPy, `fmin`."""
     return _ignoring_nan("fmin", lax.min, x1, x2)
 
 
@@ -550,7 +569,7 @@ def _one_of(name: str, bound: ArrayLike | None, other: ArrayLike | None) -> Arra
 
 @ufunc
 def degrees(x: ArrayLike, /) -> Array:
-    """Radians to degrees."""
+    """Radians to degrees.  Source: NumPy, `degrees`."""
     array = as_array(x)
     dtype = to_real_float("degrees", array.dtype)
     return _as_type(dtype, lax.mul(_widened(array.astype(dtype)), 180.0 / math.pi))
@@ -558,7 +577,7 @@ def degrees(x: ArrayLike, /) -> Array:
 
 @ufunc
 def radians(x: ArrayLike, /) -> Array:
-    """Degrees to radians."""
+    """Degrees to radians.  Source: NumPy, `radians`."""
     array = as_array(x)
     dtype = to_real_float("radians", array.dtype)
     return _as_type(dtype, lax.mul(_widened(array.astype(dtype)), math.pi / 180.0))
@@ -569,6 +588,6 @@ rad2deg, deg2rad = degrees, radians
 
 @ufunc
 def fabs(x: ArrayLike, /) -> Array:
-    """|x| as a float."""
+    """|x| as a float.  Source: NumPy, `fabs`."""
     array = as_array(x)
     return lax.abs(lax.convert_element_type(array, to_real_float("fabs", array.dtype)))
