@@ -22,6 +22,7 @@ from xarr.functions import (
     statistical_functions as statistical,
 )
 from xarr.functions._arguments import backend_of
+from xarr.functions._repetition import repeating
 from xarr.indexing.at import At
 from xarr.indexing.dropped import warn_if_temporary
 from xarr.indexing.methods import IndexingMethods
@@ -214,7 +215,7 @@ class Array(IndexingMethods):
         if self.size != 1:
             raise ShapeError(
                 f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; "
-                "use .any() or .all()"
+                "use .any() or .all(), and (0 < x) & (x < 1) for 0 < x < 1"
             )
         return bool(self.item())
 
@@ -234,7 +235,7 @@ class Array(IndexingMethods):
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise InputError("len() of an array without dimensions")
+            raise InputError("an array without dimensions has no len() and nothing to iterate over")
         refuse_dynamic("len()", self, "lax.get_dimension_size(x, 0)", (0,))
         return self.shape[0]
 
@@ -258,7 +259,10 @@ class Array(IndexingMethods):
 
     def __format__(self, spec: str) -> str:
         if self.ndim and spec:
-            raise InputError(f"the format {spec!r} wants an array without dimensions, got shape {self.shape}")
+            raise InputError(
+                f"the format {spec!r} wants an array without dimensions, got shape {self.shape}; "
+                "xarr.array2string(x, precision=3) writes the elements with 3 digits"
+            )
         return format(self.item(), spec) if spec else str(self)
 
     # --- interchange -----------------------------------------------------------------------------------
@@ -377,7 +381,8 @@ class Array(IndexingMethods):
     __iadd__ = _in_place(elementwise.add)
     __sub__, __rsub__ = _operator(elementwise.subtract), _reflected(elementwise.subtract)
     __isub__ = _in_place(elementwise.subtract)
-    __mul__, __rmul__ = _operator(elementwise.multiply), _reflected(elementwise.multiply)
+    __mul__ = repeating(_operator(elementwise.multiply))
+    __rmul__ = repeating(_reflected(elementwise.multiply))
     __imul__ = _in_place(elementwise.multiply)
     __truediv__, __rtruediv__ = _operator(elementwise.divide), _reflected(elementwise.divide)
     __itruediv__ = _in_place(elementwise.divide)
