@@ -152,6 +152,38 @@ def test_points_and_counts_of_matplotlib(axes: Any) -> None:
     assert np.asarray(counts).tolist() == [2, 3]
 
 
+def test_bars_of_matplotlib(axes: Any) -> None:
+    x = xarr.linspace(0, 1, 3)
+    assert [bar.get_height() for bar in axes.bar(x, x**2)] == [0, 0.25, 1]
+    assert [bar.get_width() for bar in axes.barh(x, 2 * x, color=["r", "g", "b"])] == [0, 1, 2]
+
+
+def test_points_in_space_of_matplotlib() -> None:
+    x = xarr.linspace(0, 1, 3)
+    figure = plt.figure()
+    axes = figure.add_subplot(projection="3d")
+    points = axes.scatter(x, x, x**2)
+    assert np.ma.getdata(points._offsets3d[2]).tolist() == [0, 0.25, 1]
+    plt.close(figure)
+
+
+def test_what_is_no_number_stays_numpys_in_broadcast_arrays() -> None:
+    x = xarr.arange(6).reshape(2, 3)
+    rows, nothing, texts, numbers = np.broadcast_arrays(x[:1], None, ["a", "b", "c"], x)
+    assert_same(rows, xarr.broadcast_to(x[:1], (2, 3)))
+    assert_same(numbers, x)
+    assert nothing.tolist() == [[None] * 3] * 2
+    assert texts.tolist() == [["a", "b", "c"]] * 2
+    with pytest.raises(ValueError, match="shape"):
+        np.broadcast_arrays(x, None, ["a", "b"])
+
+
+@pytest.mark.parametrize("asked", [np.may_share_memory, np.shares_memory])
+def test_no_array_shows_what_is_written_to_another(asked: Any) -> None:
+    x = xarr.arange(3)
+    assert asked(x, x) is asked(x, np.asarray(x)) is False
+
+
 @pytest.mark.parametrize(
     ("hint", "holds"),
     [

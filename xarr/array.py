@@ -36,7 +36,7 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
 from xarr.lazy import Handle
 from xarr.live_values import live_leaf
-from xarr.operators import equality, in_place, is_operand, operator, reflected
+from xarr.operators import equality, in_place, is_operand, operator, reflected, repeating
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Array(AbsentAttributes, IndexingMethods):
         if self.size != 1:
             raise ShapeError(
                 f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; "
-                "use .any() or .all()"
+                "use .any() or .all(), and (0 < x) & (x < 1) for 0 < x < 1"
             )
         return bool(self.item())
 
@@ -182,7 +182,7 @@ class Array(AbsentAttributes, IndexingMethods):
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise InputError("len() of an array without dimensions")
+            raise InputError("an array without dimensions has no len() and nothing to iterate over")
         refuse_dynamic("len()", self, "lax.get_dimension_size(x, 0)", (0,))
         return self.shape[0]
 
@@ -206,7 +206,10 @@ class Array(AbsentAttributes, IndexingMethods):
 
     def __format__(self, spec: str) -> str:
         if self.ndim and spec:
-            raise InputError(f"the format {spec!r} wants an array without dimensions, got shape {self.shape}")
+            raise InputError(
+                f"the format {spec!r} wants an array without dimensions, got shape {self.shape}; "
+                "xarr.array2string(x, precision=3) writes the elements with 3 digits"
+            )
         return format(self.item(), spec) if spec else str(self)
 
     # --- interchange -----------------------------------------------------------------------------------
@@ -336,7 +339,8 @@ class Array(AbsentAttributes, IndexingMethods):
     __iadd__ = in_place(elementwise.add)
     __sub__, __rsub__ = operator(elementwise.subtract), reflected(elementwise.subtract)
     __isub__ = in_place(elementwise.subtract)
-    __mul__, __rmul__ = operator(elementwise.multiply), reflected(elementwise.multiply)
+    __mul__ = repeating(operator(elementwise.multiply))
+    __rmul__ = repeating(reflected(elementwise.multiply))
     __imul__ = in_place(elementwise.multiply)
     __truediv__, __rtruediv__ = operator(elementwise.divide), reflected(elementwise.divide)
     __itruediv__ = in_place(elementwise.divide)

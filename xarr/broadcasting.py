@@ -396,6 +396,19 @@ def fixes(a: Shape, b: Shape, names: Sequence[str] = ("a", "b"), limit: int = LI
     )
 
 
+def has_place(given: Shape, shape: Shape) -> bool:
+    """Whether an array of shape `given` broadcasts to `shape` by NumPy's rule, without changing it."""
+    offset = len(shape) - len(given)
+    return offset >= 0 and all(size in (1, shape[axis]) for axis, size in enumerate(given, offset))
+
+
+def no_place(given: Shape, shape: Shape, name: str) -> str:
+    """Why an array of shape `given`, called `name`, does not broadcast to `shape`, and what of it would."""
+    found = [fix.numpy for fix in fixes(shape, given, ("", name)) if fix.operand == 1 and fix.result == shape]
+    fix = f"; {' or '.join(found)} would fit" if found else ""
+    return f"sizes, counted from the last, must be equal, or 1 in the {name}{fix}"
+
+
 def new_axis_index(dimensions: Dimensions, rank: int) -> str:
     """The NumPy index that gives an operand its new axes: (1,) in rank 3 is `[None, :, None]`.
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from xarr.errors import InputError
-from xarr.lazy import namespace
+from xarr.lazy import Handle, namespace
+
+#: Whether writing to one array shows in another: never, Arrays are values.
+_OF_MEMORY: Final = (np.may_share_memory, np.shares_memory)
 
 
 def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
@@ -32,10 +35,28 @@ def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappi
 
 def function(called: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
     """What NumPy's function `called` gives, by xarr's of the same name.  InputError if there is none."""
+    if called in _OF_MEMORY:
+        return False
     own = _counterpart(called)
     if own is None:
         raise InputError(_refusal(called, "__call__"))
+    if called is np.broadcast_arrays and not all(map(_is_of_numbers, args)):
+        return _with_objects(args)
     return own(*args, **kwargs)
+
+
+def _is_of_numbers(given: Any) -> bool:
+    return isinstance(given, Handle) or np.asarray(given).dtype.kind not in "OUS"
+
+
+def _with_objects(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`np.broadcast_arrays` where there are None or texts, as in matplotlib's bars: what is no Array stays NumPy's."""
+    shape = np.broadcast_shapes(*map(np.shape, arrays))
+    spread = namespace(None).broadcast_to
+    return tuple(
+        spread(given, shape) if isinstance(given, Handle) else np.broadcast_to(given, shape)
+        for given in arrays
+    )
 
 
 @lru_cache(maxsize=4096)

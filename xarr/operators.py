@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import PREDICATE
+from xarr.dtypes import INTEGER, PREDICATE
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
 from xarr.lazy import Handle
@@ -67,5 +67,20 @@ def in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Ar
         if is_operand(other):
             return self._become(function(self, other))
         return NotImplemented  # type: ignore[no-any-return]
+
+    return method
+
+
+def repeating(multiply: Callable[[Array, Any], Array]) -> Callable[[Array, Any], Array]:
+    """`multiply`, but lists and tuples are left to Python where it can repeat them.
+
+    `[0] * x.max()` is a list of that many zeros, as for the scalars that NumPy's reductions give; its arrays
+    without dimensions would multiply the elements, which `xarr.asarray([0]) * x.max()` does.
+    """
+
+    def method(self: Array, other: Any) -> Array:
+        if isinstance(other, list | tuple) and not self._node.shape and self.dtype in INTEGER:
+            return NotImplemented  # type: ignore[no-any-return]
+        return multiply(self, other)
 
     return method

@@ -108,7 +108,10 @@ def real_number(name: str, dtype: DType) -> DType:
 
 def bits_type(name: str, dtype: DType) -> DType:
     if dtype not in BOOL and dtype not in INTEGER:
-        raise DTypeError(f"{name}: wanted integers or bools, got {dtype}; convert with astype first")
+        raise DTypeError(
+            f"{name}: wanted integers or bools, got {dtype}; comparisons need "
+            "parentheses, as in (x > 0) & (y > 0); x.astype(int) converts numbers"
+        )
     return dtype
 
 

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.backend import AbstractBackend
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.broadcasting import has_place, no_place
 from xarr.dtypes import (
     COMPLEX,
     FLOAT,
@@ -31,13 +31,13 @@ from xarr.dtypes import (
 from xarr.errors import (
     ArgumentError,
     BackendError,
+    BroadcastError,
     DTypeError,
     InputError,
     RaggedError,
     ShapeError,
     ValueRangeError,
 )
-from xarr.explanation.late import broadcast_error
 from xarr.functions import _dlpack
 from xarr.functions._arguments import (
     Device,
@@ -295,13 +295,12 @@ def full(
 
 def broadcast_array(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     """`array` laid into `shape` by NumPy's rule, because the caller asked for it."""
-    alignment = align_numpy(array.shape, shape)
-    if isinstance(alignment, Misfit):
-        raise broadcast_error(name, (array.shape, shape), names=("array", "shape"))
-    if alignment.result != shape:
-        problem = f"{name}: an array of shape {array.shape} has no place in the shape {shape}"
-        raise broadcast_error(name, (array.shape, shape), names=("array", "shape"), problem=problem)
-    return lax.broadcast_in_dim(array, shape, alignment.dimensions[0])
+    if not has_place(array.shape, shape):
+        raise BroadcastError(
+            f"{name}: an array of shape {array.shape} has no place in the shape {shape}: "
+            f"{no_place(array.shape, shape, 'array')}"
+        )
+    return lax.broadcast_in_dim(array, shape, range(len(shape) - len(array.shape), len(shape)))
 
 
 def _backend_like(a: ArrayLike, device: Device) -> AbstractBackend | None:

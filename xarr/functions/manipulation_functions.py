@@ -65,9 +65,16 @@ def _is_column_major(name: str, order: str) -> bool:
     return order == "F"
 
 
+def _is_listed(value: object) -> bool:
+    """Whether an argument is a list or vector of ints and not one int."""
+    if isinstance(value, Handle):
+        return bool(value._node.shape)
+    return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, Sequence)
+
+
 def _open_size(old: tuple[int, ...], new: Shape) -> tuple[int, ...]:
     """`new` with its -1, if it has one, replaced by the size that is left."""
-    sizes = list(integers("reshape", "shape", new if isinstance(new, Sequence | np.ndarray) else (new,)))
+    sizes = list(integers("reshape", "shape", new if _is_listed(new) else (new,)))
     count = prod(old)
     if sizes.count(-1) > 1:
         raise ShapeError(f"reshape: only one size may be -1, got {tuple(sizes)}")
@@ -253,9 +260,7 @@ def roll(a: ArrayLike, shift: Axes, axis: Axes | None = None) -> Array:
 
 
 def _ints(name: str, argument: str, value: Axes) -> tuple[int, ...]:
-    return integers(
-        name, argument, value if isinstance(value, Sequence | np.ndarray) and np.ndim(value) else (value,)
-    )
+    return integers(name, argument, value if _is_listed(value) else (value,))
 
 
 def _repeated(values: tuple[int, ...], count: int) -> tuple[int, ...]:
@@ -278,7 +283,7 @@ def _rolled(array: Array, shift: int, axis: int) -> Array:
 def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     """`array` repeated to `shape` by NumPy's rule; allowed in every mode of `config.broadcasting`.
 
-    Raises BroadcastError, with every alignment that would work, if it does not fit.  Source: NumPy.
+    Raises BroadcastError, with what would work, if it does not fit.  Source: NumPy.
     """
     return broadcast_array("broadcast_to", as_array(array), check_sizes(shape))
 
@@ -500,7 +505,7 @@ _MOST_PARTS: Final = 2**27
 
 
 def _cuts(name: str, indices_or_sections: Axes, size: int) -> tuple[int, ...]:
-    if isinstance(indices_or_sections, Sequence | np.ndarray) and np.ndim(indices_or_sections):
+    if _is_listed(indices_or_sections):
         return integers(name, "indices_or_sections", indices_or_sections)
     sections = integer(name, "indices_or_sections", indices_or_sections)
     if sections < 1:

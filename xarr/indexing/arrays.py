@@ -145,8 +145,8 @@ def host_of(mask: Mask) -> np.ndarray[Any, Any]:
             f"how many elements a boolean mask selects depends on its values, and the mask {node.type.short()} "
             "of a traced function has none yet, so that the shape of the result is not known; choose element by "
             "element with xarr.where(mask, x, other), write with x[mask] = scalar or x.at[mask].set(scalar), "
-            "index by xarr.nonzero(mask, size=n) for at most n elements, or compute the mask outside of the "
-            f"function{place}"
+            "x.at[mask].add(v) for x[mask] += v, index by xarr.nonzero(mask, size=n) for at most n elements, or "
+            f"compute the mask outside of the function{place}"
         )
     return to_host(mask.array)
 

@@ -14,6 +14,7 @@ from xarr.errors import IndexingError, IndexTypeError, InputError, TracedValueEr
 from xarr.functions._core import as_array
 from xarr.host import host_array
 from xarr.ir.ops import Constant
+from xarr.ir.source import here
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, to_host
 from xarr.records import record
@@ -103,6 +104,8 @@ _BASIC: Final = (type(None), type(Ellipsis), slice, int)
 
 
 def _item(given: Any) -> Any:
+    if type(given) is slice:
+        return _known(given)
     if type(given) in _BASIC:
         return given
     if isinstance(given, Handle):
@@ -119,6 +122,21 @@ def _item(given: Any) -> Any:
         if hasattr(given, "__array__"):
             return _of_host(np.asarray(given), given)
         raise _refusal(given) from None
+
+
+def _known(given: slice) -> slice:
+    """The slice; TracedValueError, with what would work, if its bounds have no values yet."""
+    for part in (given.start, given.stop, given.step):
+        if isinstance(part, Handle) and part._node.traced:
+            looked = here()
+            place = f"\nIt was asked for at {looked}" if looked else ""
+            raise TracedValueError(
+                "a slice in a traced function needs bounds with known values, since its length is part of the "
+                "shape; from a start that is known later read lax.dynamic_slice(x, (start,), (size,)) or "
+                "x[start + xarr.arange(size)], and write lax.dynamic_update_slice(x, v, (start,)) or "
+                f"x.at[start + xarr.arange(size)].set(v){place}"
+            )
+    return given
 
 
 def _refusal(given: Any) -> IndexTypeError:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index as as_int
 from typing import TYPE_CHECKING, cast
 
-from xarr.errors import ShapeError
+from xarr.dtypes import INTEGER
+from xarr.errors import ShapeError, ValueRangeError
 from xarr.functions import (
     indexing_functions as functions,
     searching_functions as searching,
@@ -131,6 +133,14 @@ class IndexingMethods(Handle):
         """The sum of `diagonal`."""
         found: Array = namespace(None).trace(self, offset, axis1, axis2, dtype, out)
         return found
+
+    def __delitem__(self, index: object) -> None:
+        raise ValueRangeError("the elements of an array cannot be deleted; write x = xarr.delete(x, i)")
+
+    def __bytes__(self) -> bytes:
+        # NumPy's integers without dimensions are counts to bytes(), as Python's: so many zeros.
+        count = not self._node.shape and self._node.tensor_type.dtype in INTEGER
+        return bytes(as_int(cast("Array", self))) if count else self.tobytes()
 
     def tobytes(self, order: str = "C") -> bytes:
         """The elements in row-major order, or with "F" column-major, as bytes.

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from xarr import lax
+from xarr.broadcasting import has_place, no_place
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import BroadcastError, DTypeError, InputError, RaggedError, ValueRangeError
 from xarr.functions._core import as_array, broadcasted_nodes, is_weak, nodes_of
@@ -58,8 +59,11 @@ def fitted(array: Array, value: ArrayLike, shape: Ints) -> Array:
     extra = len(given) - len(shape)
     if extra > 0 and given[:extra] == (1,) * extra:
         found = lax.reshape(found, given[extra:])
+    if not has_place(found.shape, shape):
+        raise BroadcastError(
+            f"the place that is written to has shape {shape}, the value {given}: "
+            f"{no_place(found.shape, shape, 'value')}"
+        )
     like = broadcast_node(scalar_node(0, array.dtype), shape, ())
     placed, _ = broadcasted_nodes("setitem", (found._node, like))
-    if placed.shape != shape:
-        raise BroadcastError(f"setitem: wanted a value that fits shape {shape}, got {given}")
     return wrap(placed, found._backend)
