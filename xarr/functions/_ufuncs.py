@@ -221,6 +221,8 @@ def attach(
     name: under which `module`, xarr and NumPy have it; signature: that of core dimensions.
     """
     function.__name__ = function.__qualname__ = name
+    # Tracebacks and errors tell by the code which function was called.
+    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     function.__module__ = module
     function.__dict__.update({method: MethodType(body, function) for method, body in _METHODS})
     function.__dict__.update(
