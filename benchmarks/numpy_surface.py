@@ -6,8 +6,9 @@
     python benchmarks/numpy_surface.py --least --cpu        # on a machine that is busy: processor time
     python benchmarks/numpy_surface.py --json surface.json
 
-NumPy and xarr run in turn in one process, and what xarr gives is compared with NumPy's before it is timed.  The
-rows in which xarr takes more than three times what NumPy takes are named at the end, the worst first.
+NumPy and xarr run in turn in one process, and what xarr gives is compared with NumPy's before it is timed, but
+where NumPy leaves the values open and where the call of xarr is another one.  The rows in which xarr takes more than
+three times what NumPy takes are named at the end, the worst first.
 """
 
 from __future__ import annotations
