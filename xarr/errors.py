@@ -50,8 +50,8 @@ def _called() -> tuple[str, str]:
     name = entry.f_code.co_name
     if name in _CALLED:
         name = getattr(entry.f_locals.get(_CALLED[name]), "__name__", "")
-    elif "<locals>" in entry.f_code.co_qualname:  # a function made from a row of a table
-        name = str(entry.f_locals.get("name", ""))
+    elif "<locals>" in entry.f_code.co_qualname:  # made from a row of a table, or around a function
+        name = str(entry.f_locals.get("name") or getattr(entry.f_locals.get("function"), "__name__", ""))
     return ("", "") if name.startswith(("_", "<")) else (name, _SURFACE[module[1]])
 
 
