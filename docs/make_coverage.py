@@ -1,7 +1,7 @@
 """Write `docs/coverage.md`, NumPy's names and what xarr has for each: `python docs/make_coverage.py`.
 
 What is the same follows from the library and from the records of `tests/numpy_records`; why a name is
-absent, or how one without a record differs, stands in `docs/coverage.tsv`.
+absent, or how one without a record differs, stands in `xarr/numpy_names.tsv`.
 """
 
 from __future__ import annotations
@@ -16,27 +16,46 @@ import numpy as np
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = CHECKOUT / "docs" / "coverage.md"
-REASONS: Final = CHECKOUT / "docs" / "coverage.tsv"
 
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
 import xarr  # noqa: E402
 from tests.support.numpy_records import attribute, records  # noqa: E402
+from xarr.absent import remarks  # noqa: E402
 
 _HEAD: Final = """\
 # NumPy's names in xarr
 
-<!-- Written by docs/make_coverage.py from tests/numpy_records and docs/coverage.tsv: change those and run it. -->
+<!-- Written by docs/make_coverage.py from tests/numpy_records and xarr/numpy_names.tsv: change those and run it. -->
 
 Each public name of NumPy {version} and what xarr has for it. *Same* means: the same parameters, and the same results
 for the dtypes, shapes and arguments of its record in `tests/numpy_records`, to the bit or within the tolerance given
-there. Parameters for writing into arrays, for subclasses and for memory order (`out`, `order`, `subok`, `like`,
-`casting`; `where` and `dtype` of ufuncs) are left aside: an Array is a value. What NumPy does with objects, strings,
-dates and records is absent everywhere.
+there. Parameters for writing into arrays, for subclasses and for memory order (`out` and the `where` of a ufunc's
+call, `order`, `subok`, `like`, and `casting` but of ufuncs) are left aside: an Array is a value, and what would write
+into one is refused with what to write instead. What NumPy does with objects, strings, dates and records is absent
+everywhere. `xarr.ma` and every other absent name is an AttributeError that says what stands here.
 
-What no row tells, since it holds everywhere: a slice is a value, not a view, so `r = x[0]; r += 1` leaves `x` as it
-is, and `x[0] += 1` changes it; what has no dimensions is an Array, not a Python or NumPy scalar; floats beyond the
-range of an integer type become its limit, as in XLA, where NumPy wraps.
+What no row tells, since it holds everywhere: a slice is a value, not a view; what has no dimensions is an Array, not
+a Python or NumPy scalar; floats beyond the range of an integer type become its limit, as in XLA, where NumPy wraps.
+
+```pycon
+>>> import xarr
+>>> u = xarr.asarray([[1, 2], [3, 4]])
+>>> r = u[0]
+>>> r += 1  # of NumPy's arrays this would change u too
+>>> u
+Array([[1, 2],
+       [3, 4]], dtype=int64)
+>>> u[0] += 1  # this does
+>>> u
+Array([[2, 3],
+       [3, 4]], dtype=int64)
+>>> x = xarr.zeros(2, dtype="uint8")
+>>> x[0] = 300.7  # NumPy: 44
+>>> x
+Array([255,   0], dtype=uint8)
+
+```
 """
 
 
@@ -51,25 +70,15 @@ class Row:
 
 def numpy_names() -> dict[str, list[str]]:
     """The public names of NumPy by the part of it that they stand in."""
-    parts: dict[str, Any] = {"": np, "linalg.": np.linalg, "fft.": np.fft}
+    parts: dict[str, Any] = {"": np, "linalg.": np.linalg, "fft.": np.fft, "random.": np.random}
     found = {
         prefix: [prefix + name for name in sorted(module.__all__) if not name.startswith("__")]
         for prefix, module in parts.items()
     }
-    found["ndarray."] = [f"ndarray.{name}" for name in sorted(dir(np.ndarray)) if not name.startswith("_")]
+    for kind in (np.ndarray, np.ufunc):
+        prefix = f"{kind.__name__}."
+        found[prefix] = [prefix + name for name in sorted(dir(kind)) if not name.startswith("_")]
     return found
-
-
-def reasons() -> dict[str, tuple[str, str]]:
-    """From each name of `docs/coverage.tsv`, its state (differs or absent) and remark."""
-    lines = REASONS.read_text(encoding="utf-8").splitlines()
-    fields = [line.split("\t") for line in lines if line and not line.startswith("#")]
-    for line in fields:
-        if len(line) != 3 or line[1] not in ("same", "differs", "absent"):
-            raise ValueError(f"coverage.tsv: wanted name, same/differs/absent and a remark, got {line}")
-    if len({name for name, _, _ in fields}) != len(fields):
-        raise ValueError("coverage.tsv: a name stands there twice")
-    return {name: (state, remark) for name, state, remark in fields}
 
 
 def in_xarr(name: str) -> bool:
@@ -82,7 +91,7 @@ def in_xarr(name: str) -> bool:
 
 def row(name: str) -> Row | None:
     """The row of a name; None if nobody has said what becomes of it."""
-    told = reasons().get(name)
+    told = remarks().get(name)
     if told is not None:
         return Row(name, *told) if in_xarr(name) == (told[0] != "absent") else None
     if not in_xarr(name) or name not in records():
@@ -93,22 +102,23 @@ def row(name: str) -> Row | None:
 
 
 def undecided() -> list[str]:
-    """Names of NumPy that have neither a record nor a line that tells the truth in `docs/coverage.tsv`."""
+    """Names of NumPy that have neither a record nor a line that tells the truth in `xarr/numpy_names.tsv`."""
     return [name for names in numpy_names().values() for name in names if row(name) is None]
 
 
 def stale() -> list[str]:
-    """Lines of `docs/coverage.tsv` about names that NumPy has not."""
+    """Lines of `xarr/numpy_names.tsv` about names that NumPy has not."""
     known = {name for names in numpy_names().values() for name in names}
-    return sorted(reasons().keys() - known)
+    return sorted(remarks().keys() - known)
 
 
 def _sections() -> Iterator[str]:
-    titles = {"": "numpy", "linalg.": "numpy.linalg", "fft.": "numpy.fft", "ndarray.": "Methods of arrays"}
+    titles = {"ndarray.": "Methods of arrays", "ufunc.": "Methods of ufuncs"}
     for prefix, names in numpy_names().items():
+        title = titles.get(prefix, f"numpy.{prefix}".strip("."))
         rows = [found for name in names if (found := row(name)) is not None]
         counts = {state: sum(one.state == state for one in rows) for state in ("same", "differs", "absent")}
-        yield f"\n## {titles[prefix]}\n\n{', '.join(f'{n} {state}' for state, n in counts.items())}.\n"
+        yield f"\n## {title}\n\n{', '.join(f'{n} {state}' for state, n in counts.items())}.\n"
         same = [f"`{one.name}`" for one in rows if one.state == "same" and not one.remark]
         yield f"\nSame: {', '.join(same)}.\n" if same else ""
         yield "\n| name | state | how or why |\n| --- | --- | --- |\n"

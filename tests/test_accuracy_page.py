@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-from types import ModuleType
-
-from tests.support.checkout import CHECKOUT
+from tests.support.scripts import docs_script
 from tests.ulp_bounds import BOUNDS, REASONS, bound_of
 
 
-def _script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_accuracy", CHECKOUT / "docs" / "make_accuracy.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_page_is_up_to_date() -> None:
-    script = _script()
+    script = docs_script("make_accuracy")
     assert script.PAGE.read_text(encoding="utf-8") == script.page(), "run: python docs/make_accuracy.py"
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import tomllib
 from typing import Any
 
 import array_api_compat
 import array_api_strict
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -16,6 +19,7 @@ from tests.compare import assert_same
 from tests.support.checkout import CHECKOUT
 from xarr.dtypes import EXTENDED_FLOAT, TABLE
 from xarr.errors import BackendError, InputError, TracedValueError
+from xarr.functions import _dlpack
 
 CPU = (1, 0)
 DTYPES = [row.dtype for row in TABLE]
@@ -226,3 +230,38 @@ def test_the_namespace_is_found_as_an_entry_point() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"]["array_api"] == {"xarr": "xarr"}
     assert hasattr(xarr, "__array_api_version__")
+
+
+class Lender:
+    """Hands out one capsule, as producers do that cannot make another."""
+
+    def __init__(self, capsule: object) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> object:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)], ids=["before 1.0", "1.0"])
+@pytest.mark.parametrize("code", [4, 99], ids=["bfloat16", "unknown"])
+def test_a_capsule_that_is_refused_goes_back_as_it_came(version: Any, code: int) -> None:
+    """With its name, its element type and its deleter, so that another can read it, or free it."""
+    values = np.array([1, 2, 250], np.uint16)
+    holders = sys.getrefcount(values)
+    lender = Lender(values.__dlpack__(max_version=version))
+    tensor = _dlpack._tensor_of(lender.capsule)
+    tensor.code, tensor.lanes = code, 2
+    with pytest.raises(BackendError):
+        xarr.from_dlpack(lender)
+    assert _dlpack._tensor_of(lender.capsule).code == code
+    assert sys.getrefcount(values) == holders + 1
+    tensor.code, tensor.lanes = 4, 1
+    assert_same(np.asarray(xarr.from_dlpack(lender, copy=True)), values.view(ml_dtypes.bfloat16))
+    with pytest.raises(BufferError, match="not read yet"):
+        _dlpack._tensor_of(lender.capsule)
+    del lender, tensor
+    gc.collect()
+    assert sys.getrefcount(values) == holders

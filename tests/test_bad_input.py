@@ -26,7 +26,7 @@ BAD_VALUES: dict[str, tuple[Any, type[XarrError], str]] = {
     "generator": ((i for i in range(3)), InputError, r"Python objects \(generator\)"),
     "ragged list": ([[1, 2], [3]], InputError, r"ragged list is no array: .* got \[\[1, 2\], \[3\]\]"),
     "ragged depth": ([1, [2]], InputError, "ragged"),
-    "string": ("abc", InputError, "strings are no array elements, got 'abc'; parse"),
+    "string": ("abc", InputError, "strings are no array elements, got 'abc'; dtype=float"),
     "bytes": (b"abc", InputError, "strings are no array elements"),
     "strings": (["1", "2"], InputError, "strings are no array elements"),
     "dates": (
@@ -53,13 +53,51 @@ def test_what_is_no_array(what: str) -> None:
             xarr.asarray([1.0, 2.0]) + value
 
 
-@pytest.mark.parametrize("what", [key for key in BAD_VALUES if "int" not in key and key != "generator"])
+#: What NumPy reads as numbers where a dtype asks for them.
+READABLE: dict[str, Any] = {
+    "text": ("1.5", "float64", 1.5),
+    "bytes": (b"2", "float32", 2.0),
+    "None": (None, "float64", np.nan),
+    "words": (["1", "2.5", "nan", "-inf"], "float64", [1, 2.5, np.nan, -np.inf]),
+    "integers": (["1", "-2"], "int8", [1, -2]),
+    "narrow": (["1.5"], "bfloat16", [1.5]),
+    "complex": (["1+2j"], "complex128", [1 + 2j]),
+    "text array": (np.array([["1"], ["2"]]), "int64", [[1], [2]]),
+    "object array": (np.array([1, None]), "float64", [1, np.nan]),
+    "huge ints": ([2**70, 1], "float64", [2.0**70, 1]),
+}
+
+
+@pytest.mark.parametrize("what", READABLE)
+def test_an_element_type_makes_numbers_of_text(what: str) -> None:
+    value, dtype, wanted = READABLE[what]
+    got = xarr.asarray(value, dtype=dtype)
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(wanted, dtype))
+    place = xarr.zeros(got.shape, dtype)
+    place[...] = value
+    np.testing.assert_array_equal(np.asarray(place), np.asarray(wanted, dtype))
+
+
+@pytest.mark.parametrize(
+    "what", ["dict", "set", "ragged list", "ragged depth", "string", "dates", "durations"]
+)
 def test_an_element_type_does_not_make_it_one(what: str) -> None:
     value, error, _ = BAD_VALUES[what]
-    if what in ("records", "long double"):
-        return
     with pytest.raises(error):
         xarr.asarray(value, dtype="float64")
+    for text in (["1.5"], "nan", "9" * 30, [None]):
+        with pytest.raises(InputError if text == [None] else ValueError, match="asarray"):
+            xarr.asarray(text, dtype="int64")
+
+
+def test_none_is_not_a_number_and_no_integer() -> None:
+    floats, flags, integers = xarr.zeros(2), xarr.ones(2, bool), xarr.zeros(2, int)
+    floats[0] = None
+    flags[0] = None
+    assert np.isnan(np.asarray(floats)[0]) and np.asarray(flags).tolist() == [False, True]
+    with pytest.raises(InputError, match="None"):
+        integers[0] = None
 
 
 @pytest.mark.parametrize("function", ["add", "sqrt", "less", "where"])

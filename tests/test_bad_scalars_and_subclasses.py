@@ -111,8 +111,9 @@ def test_structures_and_bytes_name_a_fix_that_works() -> None:
         xarr.asarray(np.zeros(2, np.clongdouble))
 
 
-@pytest.mark.parametrize("ndmin", [-1, 65, 2**63])
-def test_ndmin_has_bounds(ndmin: int) -> None:
-    with pytest.raises(ValueRangeError, match="0 <= ndmin <= 64"):
+@pytest.mark.parametrize("ndmin", [65, 2**63])
+def test_ndmin_has_a_bound(ndmin: int) -> None:
+    with pytest.raises(ValueRangeError, match="ndmin <= 64"):
         xarr.array(X, ndmin=ndmin)
+    assert xarr.array(X, ndmin=-1).shape == (3,)
     assert xarr.array(X, ndmin=64).shape == (1,) * 63 + (3,)

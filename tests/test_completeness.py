@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,7 +10,6 @@ import pytest
 
 import xarr
 from tests.support import completeness
-from tests.support.checkout import CHECKOUT
 from tests.support.completeness import (
     REWRITTEN,
     TRIED_ELSEWHERE,
@@ -28,6 +24,7 @@ from tests.support.completeness import (
     read_back,
 )
 from tests.support.operations import own_operations
+from tests.support.scripts import docs_script
 from xarr import lax
 from xarr.compiler import pipeline
 from xarr.ir import ops
@@ -37,13 +34,8 @@ LIBRARY = [op for op in own_operations() if not op.is_leaf]
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("make_operations", CHECKOUT / "docs" / "make_operations.py")
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+def script() -> ModuleType:
+    return docs_script("make_operations")
 
 
 # --- every op ------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from xarr.errors import BackendError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::numpy.exceptions.RankWarning")
 
-OTHER = "reference"
+DEFAULT = xarr.zeros(()).backend
+OTHER = "numpy" if DEFAULT == "reference" else "reference"
 
 #: What is read from a file is new data.
 NEW_DATA = {"load", "save", "savez", "savez_compressed"}
@@ -77,20 +78,20 @@ def smallest(text, record):
 
 
 def try_elsewhere(text, record, values=True):
-    """Assert that the result lives with the Arrays, all of them or the first beside NumPy arrays, and its values."""
-    used = sorted(names_in(ast.parse(text)))
+    """Assert that the result lives with the Arrays: all of them, or the first beside NumPy arrays; and its values."""
+    used = tuple(sorted(names_in(ast.parse(text))))
     if not used:
         return
     given, dtype, wanted = smallest(text, record)
-    for moved in {tuple(used), tuple(used[:1])}:
+    for moved in dict.fromkeys((used, used[:1])):
         form = [
             xarr.asarray(value, device=OTHER) if name in moved else value
             for name, value in zip("xyz", given, strict=False)
         ]
         found = expression(text)(_Mixed(), *form)
         assert homes(found) <= {OTHER}, text
-        if values:
-            compare(found, wanted, record.tolerance(dtype))
+    if values:
+        compare(found, wanted, record.tolerance(dtype))
 
 
 # --- every function ------------------------------------------------------------------------------------
@@ -137,6 +138,10 @@ EXPRESSIONS = (
     "xarr.jit(lambda a: xarr.cov(a))(x)",
     "xarr.jit(lambda a: xarr.insert(a, [0, 1], 5.0, axis=0))(x)",
     "xarr.kaiser(4, y[0])",
+    "xarr.add.reduce(x, axis=1, initial=3.0, where=[True, False, True])",
+    "xarr.add.reduceat(y, [0, 2])",
+    "xarr.add.accumulate(x)",
+    "xarr.add.outer(y, [1.0, 2.0])",
     "xarr.r_[1:3, y, [4.0]]",
     "xarr.logspace(0, 1, 3, base=y)",
     "xarr.geomspace(y, [1.0, 2.0, 3.0], 3)",
@@ -175,6 +180,18 @@ OWN_ARGUMENTS = {
     "categorical": {"shape": ()},
     "dirichlet": {"shape": ()},
 }
+#: Made of the numbers of other functions, and slow on the reference backend.
+OF_OTHERS = {
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "generalized_normal",
+    "loggamma",
+    "multinomial",
+    "t",
+}
 DRAWS = [
     name
     for name, function in vars(random).items()
@@ -199,11 +216,12 @@ def drawn(name, key, on=None):
 @pytest.mark.implicit
 @pytest.mark.parametrize("name", DRAWS)
 def test_random_numbers_live_with_their_key(name):
-    wanted = drawn(name, random.key(3))
     key = random.wrap_key_data(random.key(3).data.to(OTHER))
     found = drawn(name, key)
     assert homes(found) == homes(drawn(name, key, on=OTHER)) == {OTHER}
-    for one, other in zip(arrays_in(found), arrays_in(wanted), strict=True):
+    if name in OF_OTHERS:
+        return
+    for one, other in zip(arrays_in(found), arrays_in(drawn(name, random.key(3))), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5)
 
 
@@ -253,10 +271,8 @@ def test_what_a_user_makes_lives_on_the_default_backend_of_then(name):
     with xarr.use_backend(OTHER):
         made = MADE[name]()
     assert made.backend == OTHER
-    with pytest.raises(
-        BackendError, match=r'two backends, reference and numpy; move one, e\.g\. x\.to\("ref'
-    ):
-        xarr.add(made, xarr.asarray([1] * made.shape[0]) if made.shape else xarr.asarray(1))
+    with pytest.raises(BackendError, match=rf"two backends, {OTHER} and {DEFAULT}; move one, e\.g\. x\.to"):
+        xarr.equal(made, xarr.asarray(np.zeros(made.shape)))
 
 
 def test_what_is_made_of_lists_is_computed_by_the_default_backend_of_then_and_goes_with_any():
@@ -264,8 +280,8 @@ def test_what_is_made_of_lists_is_computed_by_the_default_backend_of_then_and_go
         found = xarr.flip([1, 2])
     assert (found.backend, found.device) == (OTHER, OTHER)
     assert homes(found) == set()
-    numpy = xarr.asarray([10, 20], device="numpy")
-    for other in (numpy, numpy.to(OTHER)):
+    data = xarr.asarray([10, 20])
+    for other in (data, data.to(OTHER)):
         assert (found + other).backend == other.backend
         np.testing.assert_array_equal(np.asarray(found + other), [12, 21])
     np.testing.assert_array_equal(np.asarray(found), [2, 1])
@@ -273,9 +289,43 @@ def test_what_is_made_of_lists_is_computed_by_the_default_backend_of_then_and_go
 
 def test_what_is_made_of_constants_alone_is_computed_by_the_default_backend_of_now():
     found = xarr.isnan([1, 2])
-    assert found.backend == "numpy"
+    assert found.backend == DEFAULT
     with xarr.use_backend(OTHER):
         assert found.backend == OTHER
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        lambda function: xarr.vectorize(function)([1.0, 2.0]),
+        lambda function: xarr.vectorize(function, signature="(n)->(n)")([[1.0], [2.0]]),
+        lambda function: xarr.apply_along_axis(function, 0, [[1.0, 2.0]]),
+    ],
+    ids=["vectorize", "signature", "apply_along_axis"],
+)
+@pytest.mark.parametrize("error", [ValueError, TypeError, ZeroDivisionError, xarr.errors.ShapeError])
+def test_an_error_of_a_users_function_surfaces_once(apply, error):
+    calls = []
+
+    def fails(value):
+        calls.append(value)
+        raise error("of the user")
+
+    with pytest.raises(error, match="of the user"):
+        apply(fails)
+    assert len(calls) == 1
+
+
+def test_only_looking_at_a_value_calls_a_users_function_again():
+    calls = []
+
+    def looks(value):
+        calls.append(type(value))
+        return -value if value > 1 else value
+
+    assert np.asarray(xarr.vectorize(looks)([1.0, 2.0])).tolist() == [1, -2]
+    assert calls[0] is xarr.Array
+    assert xarr.Array not in calls[1:]
 
 
 def test_functions_of_users_are_called_with_host_values_and_their_results_come_back():
@@ -290,11 +340,17 @@ def test_functions_of_users_are_called_with_host_values_and_their_results_come_b
         assert abs(np.asarray(found)).tolist() == [4, 9]
 
 
+def test_an_index_that_lives_elsewhere_is_explained():
+    x = xarr.asarray([1.0, 2.0, 3.0], device=OTHER)
+    assert "x[2]" in str(xarr.explain_index(x, x > 2).text())
+    assert "x[1]" in str(xarr.explain_index(x, xarr.asarray([1], device=OTHER)).text())
+
+
 # --- the rule over the source --------------------------------------------------------------------------------
 
 
 def test_library_code_makes_constants_of_no_backend():
-    folders = ("functions", "lax", "linalg", "random", "indexing")
+    folders = ("functions", "lax", "linalg", "random", "indexing", "explanation")
     paths = [path for folder in folders for path in sorted(CHECKOUT.glob(f"xarr/{folder}/**/*.py"))]
     assert constants_of_the_default_backend([*paths, CHECKOUT / "xarr" / "fft.py"]) == []
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[1] / "docs" / "make_coverage.py"
+from tests.support.scripts import docs_script
+from xarr import absent
 
 
 @pytest.fixture(scope="module")
 def coverage() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_coverage", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    del sys.modules[spec.name]
-    return module
+    return docs_script("make_coverage")
 
 
 def skip_for_other_numpys(coverage: ModuleType) -> None:
@@ -50,21 +46,44 @@ def test_the_page_is_up_to_date(coverage: ModuleType) -> None:
     ],
     ids=["short", "state", "twice"],
 )
-def test_a_line_that_says_nothing_is_refused(
-    coverage: ModuleType, line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "coverage.tsv"
-    path.write_text(f"# name\n{line}\n", encoding="utf-8")
-    monkeypatch.setattr(coverage, "REASONS", path)
+def test_a_line_that_says_nothing_is_refused(line: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        coverage.reasons()
+        absent.parsed(["# name", *line.splitlines()])
 
 
 def test_names_without_or_with_a_wrong_answer_show(
-    coverage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    coverage: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "coverage.tsv"
-    path.write_text("sum\tabsent\tno\nmatrix\tsame\t\nnonsense\tabsent\tno\n", encoding="utf-8")
-    monkeypatch.setattr(coverage, "REASONS", path)
+    lines = ["sum\tabsent\tno", "matrix\tsame\t", "nonsense\tabsent\tno"]
+    monkeypatch.setattr(coverage, "remarks", lambda: absent.parsed(lines))
     assert {"sum", "matrix", "pi"} <= set(coverage.undecided())
     assert coverage.stale() == ["nonsense"]
+
+
+ABSENT = [name for name, (state, _) in absent.remarks().items() if state == "absent"]
+
+
+@pytest.mark.parametrize("name", [name for name in ABSENT if not name.startswith(("ndarray.", "ufunc."))])
+def test_an_absent_name_says_what_the_page_says(coverage: ModuleType, name: str) -> None:
+    path, _, last = f"xarr.{name}".rpartition(".")
+    module = importlib.import_module(path)
+    assert not hasattr(module, last)
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, last)
+    said = str(caught.value).removeprefix(f"module '{path}' has no attribute '{last}', which NumPy has: ")
+    assert f"| `{name}` | absent | {said} |" in coverage.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", ["xarr", "xarr.linalg", "xarr.fft", "xarr.random"])
+def test_other_names_are_only_absent(path: str) -> None:
+    for name in ("nonsense", "__nonsense__", "_nonsense"):
+        with pytest.raises(AttributeError, match=f"^module '{path}' has no attribute '{name}'$"):
+            getattr(importlib.import_module(path), name)
+
+
+def test_the_words_are_read_when_a_name_is_missing() -> None:
+    code = (
+        "import xarr, xarr.absent as absent; assert not absent.remarks.cache_info().currsize;"
+        "assert not hasattr(xarr, 'ma') and absent.remarks.cache_info().currsize"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

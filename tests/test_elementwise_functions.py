@@ -425,7 +425,7 @@ def test_lists_and_numbers_are_operands_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
-@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("count", [0, 1, 4])
 def test_logical_functions_take_two_arrays(name: str, count: int) -> None:
     with pytest.raises(TypeError, match=rf"{name}\(\)"):
         getattr(xarr, name)(*[xarr.asarray([True, False])] * count)

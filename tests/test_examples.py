@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.checkout import CHECKOUT
-
-DIGITS = CHECKOUT / "examples" / "digits.py"
+from tests.support.scripts import run_example
 
 
 def run(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
     """Run digits.py as a user would, with the library under test."""
     for package in ("sklearn", "matplotlib", "tqdm"):
         pytest.importorskip(package)
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("XARR_")}
-    clean["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.run(
-        [sys.executable, str(DIGITS), *arguments],
-        cwd=directory,
-        env=clean,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_example("digits", *arguments, directory=directory)
 
 
 @pytest.mark.implicit

@@ -1,13 +1,17 @@
 """Arrays in files: element types that NumPy has not, archives, what is no array; creation in traced functions."""
 
 import io
+import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.errors import (
+    ArgumentError,
     AxisError,
     DTypeError,
     InputError,
@@ -154,3 +158,31 @@ def stream(text):
 def test_refusals(text, error, words):
     with pytest.raises(error, match=words):
         eval(text)
+
+
+class _Trap:
+    """Makes a pickle that would leave a mark behind if it were read."""
+
+    def __init__(self, mark: Any) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open, (str(self.mark), "w")
+
+
+@pytest.mark.parametrize("allow_pickle", [False, True])
+def test_nothing_is_unpickled(tmp_path: Any, allow_pickle: bool) -> None:
+    mark = tmp_path / "mark"
+    trap = np.array([_Trap(mark)], dtype=object)
+    np.save(tmp_path / "a.npy", trap, allow_pickle=True)
+    np.savez(tmp_path / "b.npz", trap=trap, numbers=np.arange(3))
+    (tmp_path / "c.pkl").write_bytes(pickle.dumps(_Trap(mark)))
+    with pytest.raises(ArgumentError, match=r"load: .* objects, pickled; xarr never unpickles.*np\.load"):
+        xarr.load(tmp_path / "a.npy", allow_pickle=allow_pickle)
+    with xarr.load(tmp_path / "b.npz", allow_pickle=allow_pickle) as found:
+        assert_same(np.asarray(found["numbers"]), np.arange(3))
+        with pytest.raises(ArgumentError, match=r"xarr never unpickles"):
+            found["trap"]
+    with pytest.raises(ParseError, match=r"neither as npy nor as npz; xarr never unpickles"):
+        xarr.load(tmp_path / "c.pkl", allow_pickle=allow_pickle)
+    assert not mark.exists()

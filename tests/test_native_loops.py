@@ -180,7 +180,37 @@ def test_a_table_that_is_written_is_read_in_order() -> None:
         return lax.dynamic_update_index_in_dim(table, last * 3 + 1, i, 0)
 
     agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(30))
-    agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(30.0).reshape(10, 3), native=False)
+    agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(30.0).reshape(10, 3))
+    agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(150.0).reshape(3, 50))
+
+
+def test_what_no_step_changes_is_computed_before_the_loop() -> None:
+    def function(x: Any, n: Any) -> Any:
+        column = x[:, 1]
+
+        def step(state: Any, i: Any) -> Any:
+            row = lax.dynamic_index_in_dim(x.T * 2.0, i % 2, keepdims=False)
+            one = lax.dynamic_index_in_dim(column, i % n, keepdims=False)
+            return state * 0.5 + row + one * x[2, 0] + lax.reduce_max(x, (0, 1)), i * one
+
+        return lax.scan(step, lax.full((6,), 1.0), xarr.arange(9))
+
+    agree(function, RNG.normal(size=(6, 3)), np.int64(5))
+
+
+def test_loops_of_no_steps_that_read_a_part_of_what_never_changes() -> None:
+    def step(state: Any, i: Any) -> Any:
+        return lax.sort(state) + i, None
+
+    def function(x: Any) -> Any:
+        return lax.scan(step, x, xarr.arange(100) * 2)[0]
+
+    agree(function, RNG.normal(size=7), native=False)
+    agree(
+        lambda x: lax.while_loop(lambda s: s[0] < 0, lambda s: s + (x * 2)[1:3], x[:2]),
+        np.ones(5),
+        native=False,
+    )
 
 
 def test_starts_outside_of_a_table_are_clamped() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 
 import xarr
 from tests.support.checkout import CHECKOUT
+from tests.support.scripts import run_example
 
 #: Each with arguments for a run of a second, also on the reference backend.
 PROGRAMS = {
@@ -62,15 +60,6 @@ def test_the_import_alone_changes(name: str, backend: str) -> None:
     ids=list(PROGRAMS),
 )
 def test_the_program_runs_from_the_command_line(name: str, arguments: list[str], told: str) -> None:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("XARR_")}
-    clean["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    done = subprocess.run(
-        [sys.executable, str(CHECKOUT / "examples" / f"{name}.py"), "--backend", "numpy", *arguments],
-        env=clean,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_example(name, "--backend", "numpy", *arguments)
     assert done.returncode == 0, done.stderr
     assert told in done.stdout

@@ -134,3 +134,33 @@ def test_what_is_no_one_hot_matrix_stays_a_product() -> None:
         assert scatters(program, x, labels) == 0
     assert_same(compiled(twice, x, labels), 2 * expected(x, labels))
     assert_same(compiled(along_the_classes, x, labels), x[labels])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_products_of_each_class_or_row_by_itself_stay_products(axis: int) -> None:
+    """Both operands have the other dimension as one of a batch."""
+    x = np.random.default_rng(7).integers(-9, 10, (COUNT, CLASSES)).astype("float32")
+    labels = np.random.default_rng(8).integers(0, CLASSES, COUNT)
+    numbers = (((axis,), (axis,)), ((1 - axis,), (1 - axis,)))
+
+    def program(x: Any, labels: Any) -> Any:
+        return lax.dot_general(one_hot(labels, x.dtype), x, numbers)
+
+    member = (labels[:, None] == np.arange(CLASSES)).astype("float32")
+    assert_same(compiled(program, x, labels), (member * x).sum(axis=axis))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_label_stands_for_each_class_whose_number_it_is_when_numbers_begin_anew(dtype: str) -> None:
+    shape = (COUNT, 600)
+    labels = np.random.default_rng(9).integers(0, 256, COUNT).astype("uint8").view(dtype)
+    x = whole_numbers("float32")
+
+    def program(x: Any, labels: Any) -> Any:
+        numbers = lax.broadcasted_iota(dtype, shape, 1)
+        member = lax.convert_element_type(lax.eq(lax.broadcast_in_dim(labels, shape, (0,)), numbers), x.dtype)
+        return lax.concatenate([member.T @ x, lax.reshape(lax.reduce_sum(member, (0,)), (600, 1))], 1)
+
+    member = (labels[:, None] == np.arange(600).astype(dtype)).astype("float32")
+    expected = np.concatenate([member.T @ x, member.sum(axis=0)[:, None]], 1)
+    assert_same(compiled(program, x, labels), expected)

@@ -115,7 +115,7 @@ def test_ldexp_broadcasts():
 def test_what_depends_on_values_says_what_helps_in_traced_functions(text, help):
     with pytest.raises(errors.TracedValueError, match=help) as caught:
         xarr.jit(lambda *inputs: expression(text)(xarr, *inputs))(*_inputs())
-    assert f"It was called at {text}" in str(caught.value)
+    assert f"It was asked for at {text}" in str(caught.value)
 
 
 def test_lengths_and_leading_zeros_can_be_said_in_traced_functions():

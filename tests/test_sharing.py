@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import inspect
 import os
 import signal
 import subprocess
@@ -16,8 +18,10 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+import xarr
+from tests.compare import assert_same
 from tests.support.threads import threads
-from xarr_numpy.compiled import assembler, sharing
+from xarr_numpy.compiled import assembler, builtin, sharing, sharing_code
 from xarr_numpy.compiled.sharing import Phase
 
 pytestmark = pytest.mark.skipif(not sharing.works(), reason="the system has no such threads")
@@ -86,8 +90,27 @@ class Turns:
         return bool((self.all[FIRST:] == times).all()) and self.all[INSIDE] == 0
 
 
+@pytest.fixture
+def forked() -> Iterator[list[int]]:
+    """Collects processes, which must end well."""
+    children: list[int] = []
+    yield children
+    for child in children:
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+
+
 def phase(extent: int, **options: Any) -> Phase:
     return Phase(CODE.addresses["note"], extent, 1000.0, **options)
+
+
+def wait_for_sleep() -> None:
+    """Until no thread looks out for work any more."""
+    pool = sharing._present()
+    first = pool.address + sharing_code.WORKERS + sharing_code.FIRST + sharing_code.SLEEPS
+    places = range(first, first + (pool.threads - 1) * sharing_code.APART, sharing_code.APART)
+    while not all(ctypes.c_int64.from_address(place).value for place in places):
+        time.sleep(0.001)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
@@ -100,31 +123,30 @@ def test_every_turn_runs_once(count: int, extent: int) -> None:
             assert turns.ran(times)
 
 
-def test_little_work_stays_with_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_work_stays_with_the_caller() -> None:
     turns = Turns(1000)
-    with threads(3):
-        monkeypatch.setattr(sharing, "WORTH_SHARING", 1000 * 1000 + 1)
+    with threads(3, WORTH_SHARING=1000 * 1000 + 1):
         phase(1000).run(turns.address)
     assert turns.ran(1) and turns.all[RANGES] == 1
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("seconds", [0, 0.02], ids=["awake", "asleep"])
-def test_all_threads_come(count: int, seconds: float) -> None:
+@pytest.mark.parametrize("sleeps", [False, True], ids=["at once", "asleep"])
+def test_all_threads_come(count: int, sleeps: bool) -> None:
     turns = Turns(1000, LONG, meet=count)
     with threads(count):
         for times in range(1, 6):
             turns.all[MOST] = 0
-            time.sleep(seconds)
+            if sleeps:
+                wait_for_sleep()
             phase(1000).run(turns.address)
             assert turns.ran(times) and turns.all[MOST] == count
 
 
-def test_only_as_many_as_the_work_is_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_as_many_as_the_work_is_worth() -> None:
     turns = Turns(1000, A_WHILE // 10)
-    with threads(5):
-        time.sleep(0.02)
-        monkeypatch.setattr(sharing, "WORTH_WAKING", 2_000_000)
+    with threads(5, WORTH_WAKING=2_000_000):
+        wait_for_sleep()
         phase(1000).run(turns.address)
         assert turns.ran(1) and turns.all[MOST] == 1
 
@@ -152,6 +174,25 @@ def test_with_too_few_threads_there_is_one_range() -> None:
     assert turns.ran(1) and turns.all[RANGES] == 1
 
 
+def test_one_processor_stops_for_python_too() -> None:
+    turns = Turns(1000)
+    with threads(1):
+        phase(1000).run(turns.address)
+        assert turns.ran(1) and turns.all[RANGES] == 1
+    with threads(1, MOST_NANOSECONDS=1):
+        phase(1000).run(turns.address)
+    assert turns.ran(2) and turns.all[RANGES] > 2
+
+
+def test_where_there_are_no_such_threads_those_of_python_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "works", lambda: False)
+    turns = Turns(1000, LONG, meet=2)
+    with threads(2):
+        assert phase(1000).plan() is None
+        phase(1000).run(turns.address)
+    assert turns.ran(1) and turns.all[MOST] == 2
+
+
 def test_many_callers_at_once() -> None:
     every = [Turns(300, 10) for _ in range(6)]
 
@@ -169,14 +210,13 @@ def test_many_callers_at_once() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer that sends a signal")
-def test_an_interrupt_comes_between_ranges_and_leaves_nobody_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_comes_between_ranges_and_leaves_nobody_at_work() -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     turns = Turns(10**6, 1000)
     before = signal.signal(signal.SIGALRM, interrupt)
-    with threads(2):
-        monkeypatch.setattr(sharing, "MOST_NANOSECONDS", 10**6)
+    with threads(2, MOST_NANOSECONDS=10**6):
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):
@@ -193,14 +233,37 @@ def test_an_interrupt_comes_between_ranges_and_leaves_nobody_at_work(monkeypatch
         assert others.ran(1)
 
 
-@pytest.fixture
-def forked() -> Iterator[list[int]]:
-    """Collects processes, which must end well."""
-    children: list[int] = []
-    yield children
-    for child in children:
-        _, status = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(status) == 0
+def test_a_jitted_call_is_shared_without_python() -> None:
+    x = np.linspace(-3, 3, 100_000, dtype=np.float32)
+    held = xarr.asarray(x).evaluate()
+    with threads(3):
+        jitted = xarr.jit(lambda x: xarr.exp(-(x**2)) + xarr.tanh(x))
+        many = np.asarray(jitted(held))
+        assert inspect.isbuiltin(jitted._replay) or not builtin.works()
+        for _ in range(50):
+            assert_same(jitted(held), many)
+    # Machine code that would wake two finds a pool in which there is one, or none.
+    for count in (2, 1):
+        with threads(count):
+            assert_same(jitted(held), many)
+            sharing._present()
+            assert_same(jitted(held), many)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
+def test_a_forked_process_makes_threads_when_a_jitted_call_wants_them(forked: list[int]) -> None:
+    with threads(2):
+        held = xarr.asarray(np.linspace(-3, 3, 100_000)).evaluate()
+        jitted = xarr.jit(lambda x: xarr.sum(xarr.exp(-(x**2)) + xarr.tanh(x)))
+        wanted = float(jitted(held))
+        assert float(jitted(held)) == wanted
+        child = os.fork()
+        if child == 0:  # pragma: no cover
+            none = sharing._pool is None
+            same = all(float(jitted(held)) == wanted for _ in range(5))
+            os._exit(0 if none and same and sharing._pool is not None else 1)
+        forked.append(child)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")

@@ -20,6 +20,7 @@ from xarr.config import current as config
 
 pytest.importorskip("llvmlite")
 
+from xarr_numpy import engine
 from xarr_numpy.compiled import assembler, builtin, straight
 
 pytestmark = pytest.mark.skipif(not builtin.works(), reason="objects lie in memory in another way")
@@ -70,6 +71,11 @@ def receding(x: xarr.Array) -> Any:
         lambda state: (state[0] + 1, xarr.where(state[1] < 20, state[1] + 2, state[1]), state[2] * 0.5),
         state,
     )[2]
+
+
+def counted(n: xarr.Array) -> Any:
+    """Takes milliseconds."""
+    return lax.fori_loop(0, 7 * 10**6, lambda i, s: s * 2 + n, n)
 
 
 PROGRAMS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
@@ -125,6 +131,8 @@ def test_what_is_large_or_of_unknown_length_is_not() -> None:
     for function, value in (
         (lambda n: lax.fori_loop(0, n, lambda i, s: s * 2, 1.0), n),
         (lambda x: lax.fori_loop(0, 10**7, lambda i, y: y * 0.5, x), x),
+        (lambda n: lax.fori_loop(0, 2 * 10**7, lambda i, s: s * 2 + n, n), n),
+        (lambda n: counted(n) + counted(n * 3), n),
         (lambda x: receding(x), x),
         (lambda x: x + 1, many),
         (lambda x: lax.fori_loop(0, 3, lambda i, y: y * 0.5, x), many),
@@ -193,6 +201,24 @@ def test_failed_allocation_in_between_is_an_error(monkeypatch: pytest.MonkeyPatc
         jitted(x)
 
 
+def test_steps_that_take_long_together_are_run_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which sees to Ctrl-C between them."""
+    x, rate = xarr.asarray(X).evaluate(), xarr.asarray(np.float32(0.5)).evaluate()
+
+    def program(x: xarr.Array, rate: xarr.Array) -> Any:
+        return running(running(running(x, rate)[1], rate)[1], rate)[1]
+
+    graph = xarr.jit(program).lower(x, rate).stage("fused")
+    found = straight.straight(graph, engine._runs)
+    assert found is not None and len(found.steps) == 3
+    expected = xarr.jit(program)(x, rate)
+    for limit, is_builtin in ((found.work * 1.5, True), (found.work / 2, False)):
+        monkeypatch.setattr(straight, "LONG", limit)
+        jitted = xarr.jit(program)
+        assert_same(jitted(x, rate), expected)
+        assert inspect.isbuiltin(jitted._replay) == is_builtin
+
+
 def test_code_goes_with_its_function() -> None:
     text = "define ptr @entry(ptr %self, ptr %arguments, i64 %count) {\n  %x = load ptr, ptr %arguments\n"
     text += "  call void @Py_IncRef(ptr %x)\n  ret ptr %x\n}\ndeclare void @Py_IncRef(ptr)\n"
@@ -208,8 +234,6 @@ def test_code_goes_with_its_function() -> None:
 
 
 def test_many_signatures_do_not_keep_their_code() -> None:
-    from xarr_numpy import engine
-
     x = xarr.asarray(X).evaluate()
     codes = []
     for number in range(3):

@@ -5,6 +5,7 @@ import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 from xarr import (
+    absent as _absent,
     lax as lax,
 )
 from xarr.array import (
@@ -404,7 +405,7 @@ _LATE: _typing.Final = {
 
 def __getattr__(name: str) -> object:
     if name not in _LATE:
-        raise AttributeError(f"module 'xarr' has no attribute {name!r}")
+        raise _absent.missing("xarr", name)
     module = _importlib.import_module(f"xarr.{_LATE[name]}")
     found = globals()[name] = module if name == _LATE[name] else getattr(module, name)
     return found

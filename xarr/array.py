@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xarr import backend as backends, display, indexing, lazy, numpy_protocols
-from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
+from xarr.absent import AbsentAttributes
+from xarr.dtypes import COMPLEX, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
     _dlpack,
+    _ufunc_methods,
+    _ufuncs,
     elementwise_functions as elementwise,
     linear_algebra_functions as linear_algebra,
     manipulation_functions as manipulation,
@@ -21,8 +24,7 @@ from xarr.functions import (
     sorting_functions as sorting,
     statistical_functions as statistical,
 )
-from xarr.functions._arguments import backend_of
-from xarr.functions._repetition import repeating
+from xarr.functions._arguments import backend_of, check_casting, check_order
 from xarr.indexing.at import At
 from xarr.indexing.dropped import warn_if_temporary
 from xarr.indexing.methods import IndexingMethods
@@ -30,11 +32,11 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
-from xarr.lax.creation import full_like
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
 from xarr.lazy import Handle
 from xarr.live_values import live_leaf
+from xarr.operators import equality, in_place, is_operand, operator, reflected, repeating
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:
@@ -42,63 +44,8 @@ if TYPE_CHECKING:
 
 Axis = int | tuple[int, ...] | None
 
-#: What every operator computes with.
-_KNOWN = (Handle, int, float, complex, bool, list, tuple, np.generic)
-_UFUNC_OF_NUMPY: Final = np.ndarray.__array_ufunc__
 
-
-def _is_operand(other: object) -> bool:
-    """Whether xarr computes with `other`; anything else gets NotImplemented, so that it is asked itself.
-
-    A class with an `__array_ufunc__` of its own (None too) answers for itself: NumPy's NEP 13.
-    """
-    if isinstance(other, _KNOWN) or type(other) is np.ndarray:
-        return True
-    own = getattr(type(other), "__array_ufunc__", _UFUNC_OF_NUMPY)
-    return own is _UFUNC_OF_NUMPY and hasattr(other, "__array__")
-
-
-def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
-    def method(self: Array, other: ArrayLike) -> Array:
-        if _is_operand(other):
-            return function(self, other)
-        return NotImplemented  # type: ignore[no-any-return]
-
-    return method
-
-
-def _equality(function: Callable[[Any, Any], Array], outcome: bool) -> Callable[[Array, Any], Array]:
-    """None and texts differ from every number: as in NumPy, `outcome` for each element."""
-
-    def method(self: Array, other: ArrayLike) -> Array:
-        if _is_operand(other):
-            return function(self, other)
-        return (
-            full_like(self, outcome, PREDICATE) if other is None or isinstance(other, str) else NotImplemented
-        )
-
-    return method
-
-
-def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
-    def method(self: Array, other: ArrayLike) -> Array:
-        if _is_operand(other):
-            return function(other, self)
-        return NotImplemented  # type: ignore[no-any-return]
-
-    return method
-
-
-def _in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
-    def method(self: Array, other: ArrayLike) -> Array:
-        if _is_operand(other):
-            return self._become(function(self, other))
-        return NotImplemented  # type: ignore[no-any-return]
-
-    return method
-
-
-class Array(IndexingMethods):
+class Array(AbsentAttributes, IndexingMethods):
     """An n-dimensional array of numbers whose value is computed when somebody looks.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
@@ -271,7 +218,7 @@ class Array(IndexingMethods):
         return lazy.namespace(api_version)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Any:
-        if any(hasattr(other, "__array_ufunc__") and not _is_operand(other) for other in inputs):
+        if any(hasattr(other, "__array_ufunc__") and not is_operand(other) for other in inputs):
             return NotImplemented
         return numpy_protocols.ufunc(ufunc, method, inputs, options)
 
@@ -310,8 +257,9 @@ class Array(IndexingMethods):
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return self.copy()
 
-    def copy(self) -> Array:
+    def copy(self, order: str | None = "C") -> Array:
         """A new handle on the same value; what happens to one handle does not touch the other."""
+        check_order("copy", order)
         return lazy.wrap(self._node, self._backend)
 
     def to(self, backend: str) -> Array:
@@ -330,9 +278,19 @@ class Array(IndexingMethods):
             )
         return self.copy() if device == self.device else lazy.moved(self, backend_of(device))
 
-    def astype(self, dtype: DTypeLike, copy: bool = True) -> Array:
-        """Converted to `dtype`.  `copy=False` returns the array itself if nothing changes."""
+    def astype(
+        self,
+        dtype: DTypeLike,
+        order: str | None = "K",
+        casting: str = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> Array:
+        """Converted to `dtype`, if `casting` allows it.  `copy=False` returns the array itself if nothing changes."""
         wanted = canonical(dtype)
+        check_order("astype", order)
+        if casting != "unsafe":
+            check_casting("astype", casting, [self.dtype], wanted)
         if wanted == self.dtype:
             return self.copy() if copy else self
         return lazy.wrap(Node(Convert(wanted), (self._node,)), self._backend)
@@ -377,41 +335,41 @@ class Array(IndexingMethods):
 
     # --- operators -----------------------------------------------------------------------------------------
 
-    __add__, __radd__ = _operator(elementwise.add), _reflected(elementwise.add)
-    __iadd__ = _in_place(elementwise.add)
-    __sub__, __rsub__ = _operator(elementwise.subtract), _reflected(elementwise.subtract)
-    __isub__ = _in_place(elementwise.subtract)
-    __mul__ = repeating(_operator(elementwise.multiply))
-    __rmul__ = repeating(_reflected(elementwise.multiply))
-    __imul__ = _in_place(elementwise.multiply)
-    __truediv__, __rtruediv__ = _operator(elementwise.divide), _reflected(elementwise.divide)
-    __itruediv__ = _in_place(elementwise.divide)
-    __floordiv__, __rfloordiv__ = _operator(elementwise.floor_divide), _reflected(elementwise.floor_divide)
-    __ifloordiv__ = _in_place(elementwise.floor_divide)
-    __mod__, __rmod__ = _operator(elementwise.remainder), _reflected(elementwise.remainder)
-    __imod__ = _in_place(elementwise.remainder)
-    __rpow__ = _reflected(elementwise.pow)
+    __add__, __radd__ = operator(elementwise.add), reflected(elementwise.add)
+    __iadd__ = in_place(elementwise.add)
+    __sub__, __rsub__ = operator(elementwise.subtract), reflected(elementwise.subtract)
+    __isub__ = in_place(elementwise.subtract)
+    __mul__ = repeating(operator(elementwise.multiply))
+    __rmul__ = repeating(reflected(elementwise.multiply))
+    __imul__ = in_place(elementwise.multiply)
+    __truediv__, __rtruediv__ = operator(elementwise.divide), reflected(elementwise.divide)
+    __itruediv__ = in_place(elementwise.divide)
+    __floordiv__, __rfloordiv__ = operator(elementwise.floor_divide), reflected(elementwise.floor_divide)
+    __ifloordiv__ = in_place(elementwise.floor_divide)
+    __mod__, __rmod__ = operator(elementwise.remainder), reflected(elementwise.remainder)
+    __imod__ = in_place(elementwise.remainder)
+    __rpow__ = reflected(elementwise.pow)
 
     def __pow__(self, other: ArrayLike, modulo: Any = None) -> Array:
         if modulo is not None:
             raise InputError("pow: xarr arrays take no third argument; write pow(x, y) % modulo")
-        return elementwise.pow(self, other) if _is_operand(other) else NotImplemented
+        return elementwise.pow(self, other) if is_operand(other) else NotImplemented
 
-    __ipow__ = _in_place(elementwise.pow)
-    __and__, __rand__ = _operator(elementwise.bitwise_and), _reflected(elementwise.bitwise_and)
-    __iand__ = _in_place(elementwise.bitwise_and)
-    __or__, __ror__ = _operator(elementwise.bitwise_or), _reflected(elementwise.bitwise_or)
-    __ior__ = _in_place(elementwise.bitwise_or)
-    __xor__, __rxor__ = _operator(elementwise.bitwise_xor), _reflected(elementwise.bitwise_xor)
-    __ixor__ = _in_place(elementwise.bitwise_xor)
-    __lshift__, __rlshift__ = _operator(elementwise.left_shift), _reflected(elementwise.left_shift)
-    __ilshift__ = _in_place(elementwise.left_shift)
-    __rshift__, __rrshift__ = _operator(elementwise.right_shift), _reflected(elementwise.right_shift)
-    __irshift__ = _in_place(elementwise.right_shift)
-    __eq__ = _equality(elementwise.equal, False)  # type: ignore[assignment]
-    __ne__ = _equality(elementwise.not_equal, True)  # type: ignore[assignment]
-    __lt__, __le__ = _operator(elementwise.less), _operator(elementwise.less_equal)
-    __gt__, __ge__ = _operator(elementwise.greater), _operator(elementwise.greater_equal)
+    __ipow__ = in_place(elementwise.pow)
+    __and__, __rand__ = operator(elementwise.bitwise_and), reflected(elementwise.bitwise_and)
+    __iand__ = in_place(elementwise.bitwise_and)
+    __or__, __ror__ = operator(elementwise.bitwise_or), reflected(elementwise.bitwise_or)
+    __ior__ = in_place(elementwise.bitwise_or)
+    __xor__, __rxor__ = operator(elementwise.bitwise_xor), reflected(elementwise.bitwise_xor)
+    __ixor__ = in_place(elementwise.bitwise_xor)
+    __lshift__, __rlshift__ = operator(elementwise.left_shift), reflected(elementwise.left_shift)
+    __ilshift__ = in_place(elementwise.left_shift)
+    __rshift__, __rrshift__ = operator(elementwise.right_shift), reflected(elementwise.right_shift)
+    __irshift__ = in_place(elementwise.right_shift)
+    __eq__ = equality(elementwise.equal, False)  # type: ignore[assignment]
+    __ne__ = equality(elementwise.not_equal, True)  # type: ignore[assignment]
+    __lt__, __le__ = operator(elementwise.less), operator(elementwise.less_equal)
+    __gt__, __ge__ = operator(elementwise.greater), operator(elementwise.greater_equal)
 
     def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         return elementwise.divmod(self, other)
@@ -589,3 +547,4 @@ def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str
 
 
 lazy.bind(Array)
+_ufuncs.bind(_ufunc_methods)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from xarr.config import current as config
-from xarr.errors import BackendError
+from xarr.errors import BackendError, UnknownBackendError
 from xarr.records import record
 
 if TYPE_CHECKING:
@@ -96,6 +96,10 @@ class AbstractBackend(ABC):
     #: The most dimensions and bytes of an array that it can compute; None where nothing is too large.
     max_rank: ClassVar[int | None] = None
     max_nbytes: ClassVar[int | None] = None
+    #: The most bytes of a result that the memory of a machine could hold; None where it is not known.
+    max_memory: ClassVar[int | None] = None
+    #: The most elements that one reduction goes through; None where it may take for ever.
+    max_steps: ClassVar[int | None] = None
 
     @abstractmethod
     def supports(self, op: type[Op]) -> bool:
@@ -174,7 +178,7 @@ def _load(name: str) -> AbstractBackend:
     except ImportError as error:
         raise BackendError(f"backend {name!r} is there but cannot be imported: {error}") from error
     if factory is None:
-        raise BackendError(
+        raise UnknownBackendError(
             f"no backend called {name!r}: there is neither a package xarr_{name} with a class Backend nor an "
             f"entry point {name!r} in the group {ENTRY_POINTS}. Available: {', '.join(available())}"
         )

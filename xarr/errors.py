@@ -5,7 +5,26 @@ working.  Messages follow one pattern: the op as the user wrote it, the label of
 constraint where there is one, what was wanted, what was got, and a fix that works.
 """
 
+import os
+import sys
+from types import FrameType
+from typing import Final
+
 import numpy as np
+
+# Not pathlib, for what it would cost to import.
+_PACKAGE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
+#: Where the functions and methods are that NumPy's users call, and what their names begin with in messages.
+_SURFACE: Final = {
+    "array": "",
+    "functions": "",
+    "indexing": "",
+    "linalg": "linalg.",
+    "fft": "fft.",
+    "random": "random.",
+}
+#: Methods that Python or NumPy calls for a function, and which argument that is.
+_CALLED: Final = {"__call__": "self", "__array_function__": "func", "__array_ufunc__": "ufunc"}
 
 
 def counted(number: int, noun: str) -> str:
@@ -14,8 +33,37 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
+def _called() -> tuple[str, str]:
+    """The function of the NumPy surface that the user has called, and its module's prefix; empty if it is none.
+
+    Checks of shapes, axes and dtypes serve many functions: only the stack knows for which one they run.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    entry: FrameType | None = None
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        entry, frame = frame, frame.f_back
+    if entry is None:
+        return "", ""
+    module = entry.f_globals.get("__name__", "").split(".")
+    if len(module) < 2 or module[0] != "xarr" or module[1] not in _SURFACE:
+        return "", ""
+    name = entry.f_code.co_name
+    if name in _CALLED:
+        name = getattr(entry.f_locals.get(_CALLED[name]), "__name__", "")
+    elif "<locals>" in entry.f_code.co_qualname:  # a function made from a row of a table
+        name = str(entry.f_locals.get("name", ""))
+    return ("", "") if name.startswith(("_", "<")) else (name, _SURFACE[module[1]])
+
+
 class XarrError(Exception):
-    """Base of all xarr errors."""
+    """Base of all xarr errors; the text names the function that was called."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        name, prefix = _called()
+        # An explained broadcast, of many lines, begins with its operation.
+        if name and args and isinstance(args[0], str) and name not in args[0] and "\n\n" not in args[0]:
+            self.args = (f"{prefix}{name}: {args[0]}", *args[1:])
 
 
 class ShapeError(XarrError, ValueError):
@@ -38,12 +86,28 @@ class InputError(XarrError, TypeError):
     """A Python object cannot become an array (string, object array ...)."""
 
 
-class RaggedError(InputError, ValueError):
+class ArgumentError(InputError, ValueError):
+    """An argument is of a kind or spelling that the function does not take; NumPy says TypeError or ValueError."""
+
+
+class RaggedError(ArgumentError):
     """A nested list whose parts differ in length cannot become an array."""
 
 
 class ValueRangeError(XarrError, ValueError, OverflowError):
     """A value is out of the range that an argument or a dtype allows."""
+
+
+class SizeError(ShapeError, InputError):
+    """What is to be a size is no integer."""
+
+
+class HugeSizeError(ShapeError, ValueRangeError):
+    """A size or an axis is beyond 2**63."""
+
+
+class DivisionByZeroError(ValueRangeError, ZeroDivisionError):
+    """A step, a distance or a number of parts is 0, by which would be divided."""
 
 
 class ConfigError(XarrError, ValueError):
@@ -52,6 +116,14 @@ class ConfigError(XarrError, ValueError):
 
 class IndexingError(XarrError, IndexError):
     """An index is out of bounds or of a kind that cannot index an array."""
+
+
+class SliceStepError(IndexingError, ValueError):
+    """A slice with the step 0."""
+
+
+class IndexTypeError(IndexingError, TypeError):
+    """Something is of no type that indexes: NumPy says IndexError, and for slices and in functions TypeError."""
 
 
 class TracedValueError(XarrError, TypeError):
@@ -70,8 +142,16 @@ class BackendError(XarrError, RuntimeError):
     """A backend is unknown, unavailable, mixed with another, or lacks an op."""
 
 
+class UnknownBackendError(BackendError, ValueError):
+    """There is no backend, and no device, of that name."""
+
+
 class EvaluationError(XarrError, RuntimeError):
     """A backend failed while running a graph; names the source line that built the node."""
+
+
+class TooLargeError(EvaluationError, MemoryError, ValueError):
+    """An array is larger than memory or than a backend can count; names the source line that built it."""
 
 
 class LinAlgError(XarrError, np.linalg.LinAlgError):

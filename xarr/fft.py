@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.absent import missing
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
-from xarr.errors import DTypeError, ShapeError, ValueRangeError
+from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import Device, backend_of, conjugated, converted, filled, refuse_out
 from xarr.functions._core import as_array
 from xarr.functions.manipulation_functions import roll
 from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, integer, integers
+from xarr.lax.core import ArrayLike, integer, integers, real_number
 from xarr.lazy import wrap
 from xarr.shapes import normalize_axis
 
@@ -394,9 +395,9 @@ def rfftfreq(n: int, d: float = 1.0, device: Device = None, *, dtype: DTypeLike 
 
 
 def _points(name: str, n: int, d: float) -> int:
-    count = integer(f"fft.{name}", "n", n)
+    count, d = integer(f"fft.{name}", "n", n), real_number(f"fft.{name}", "d", d)
     if count < 1 or not d:
-        raise ValueRangeError(
+        raise DivisionByZeroError(
             f"fft.{name}: wanted n of 1 or more and a distance d other than 0, got {n} and {d}"
         )
     return count
@@ -429,3 +430,9 @@ def _shifted(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
     places = [normalize_axis(axis, array.ndim) for axis in given]
     # n // 2 forth and -(n // 2) back: for odd n they differ.
     return roll(array, [sign * (array.shape[axis] // 2) for axis in places], places)
+
+
+if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        raise missing(__name__, name)

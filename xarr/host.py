@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.dtypes import ANY, BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, check_fits, default_of, info
-from xarr.errors import DTypeError, InputError, RaggedError, TracedValueError, ValueRangeError
+from xarr.errors import ArgumentError, DTypeError, InputError, RaggedError, TracedValueError, ValueRangeError
 
 HostArray = np.ndarray[Any, Any]
 
@@ -57,25 +57,41 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
     """`value` (array, scalar, nested sequence, anything with `__array__`) as a NumPy array.
 
     Python numbers alone take xarr's default dtypes.  With `copy=None` the memory of an existing array
-    may be shared; with `copy=False` it must be.  Raises RaggedError for ragged lists,
-    InputError for strings and objects, DTypeError for an element type that xarr has not, ValueError where
-    `copy=False` needs a copy.
+    may be shared; with `copy=False` it must be.  Raises RaggedError for ragged lists, InputError for objects and
+    for strings without a `dtype` to read them as, DTypeError for an element type that xarr has not, ValueError
+    where `copy=False` needs a copy.
     """
     wanted = None if dtype is None else canonical(dtype)
     if is_weak(value):
         if copy is False:
             raise ValueError("a Python scalar has no memory to share, so copy=False cannot be kept")
-        dtype = default_of(scalar_kind(value)) if wanted is None else wanted
+        dtype = _default_for(value) if wanted is None else wanted
         return scalar(value, dtype, given=wanted is not None)
     _refuse_subclass(value)
     owns_memory = not isinstance(value, list | tuple | np.generic)
     found = _as_numpy(value, copy if owns_memory else None)
+    if wanted is not None and copy is not False and found.dtype.kind in "OUST":
+        return _read(value, found, wanted)
     if found.dtype.kind in "OUSTMm" or (found.dtype.newbyteorder("=") not in ANY and wanted is None):
         _refuse(value, found)
     if not isinstance(value, np.ndarray | np.generic) and not hasattr(value, "__array__"):
         found = _default_typed(found, wanted, value)
     target = canonical(found.dtype) if wanted is None else wanted
     return np.asarray(found, target) if copy is not False else _shared(found, target)
+
+
+def _read(value: Any, found: HostArray, wanted: np.dtype[Any]) -> HostArray:
+    """Text and objects as the numbers that NumPy reads in them: of None a NaN, of "1.5" a float."""
+    try:
+        with np.errstate(all="ignore"):
+            return found.astype(np.float64 if wanted in EXTENDED_FLOAT else wanted).astype(wanted)
+    except TypeError:
+        _refuse(value, found)
+        raise
+    except ValueError as error:
+        raise ArgumentError(f"wanted what can be read as {wanted}, got {_shown(value)}: {error}") from None
+    except OverflowError:
+        raise ValueRangeError(f"a number in {_shown(value)} is too large for {wanted}") from None
 
 
 def _as_numpy(value: Any, copy: bool | None) -> HostArray:
@@ -105,6 +121,13 @@ def _without_values(value: Any, error: TracedValueError) -> TracedValueError:
         "jitted function is taken apart, and each of its elements is an argument of its own; to give the "
         f"function one array, call it with np.asarray(values)\n{places}"
     )
+
+
+def _default_for(value: complex) -> np.dtype[Any]:
+    """The default element type, and for ints beyond it that of a list with them: NumPy's uint64."""
+    default = default_of(scalar_kind(value))
+    beyond = type(value) is int and default == np.int64 and 2**63 <= value < 2**64
+    return np.dtype(np.uint64) if beyond else default
 
 
 _DEFAULTS = {np.dtype(np.float64): float, np.dtype(np.complex128): complex}
@@ -162,7 +185,8 @@ def only_numbers(value: Any) -> bool:
             return True
         if not kinds <= _SEQUENCES:
             return False
-        level = list(chain.from_iterable(level))
+        # A list may hold itself, or another one many times.
+        level = list(chain.from_iterable({id(each): each for each in level}.values()))
     return False
 
 
@@ -187,7 +211,9 @@ def _shared(found: HostArray, target: np.dtype[Any]) -> HostArray:
 
 def _refuse(value: Any, found: HostArray) -> None:
     if found.dtype.kind in "UST":
-        raise InputError(f"strings are no array elements, got {_shown(value)}; parse them, e.g. float(text)")
+        raise ArgumentError(
+            f"strings are no array elements, got {_shown(value)}; dtype=float would read numbers from them"
+        )
     if found.dtype.kind in "Mm":
         raise InputError(f"dates and durations are no array elements, got {found.dtype}; use .astype(int)")
     if found.dtype.kind != "O":

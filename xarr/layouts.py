@@ -14,13 +14,22 @@ import math
 import operator
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 
-from xarr.errors import AxisError, InputError, ParseError, ShapeError, XarrError, counted
+from xarr.errors import (
+    AxisError,
+    HugeSizeError,
+    InputError,
+    ParseError,
+    ShapeError,
+    SizeError,
+    XarrError,
+    counted,
+)
 
 Sizes: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 PaddingValue: TypeAlias = int | float | complex
@@ -99,16 +108,19 @@ def normalize_axes(axes: Sizes | None, rank: int, *, name: str = "axis") -> tupl
 def check_sizes(sizes: Sizes, *, name: str = "shape") -> tuple[int, ...]:
     """`sizes` as a tuple of ints, one per dimension; a lone integer n means (n,), as in NumPy.
 
-    Raises ShapeError, a ValueError, for a size that is negative, more than 2**63-1, or no integer
-    (bools and floats are none, even when integral).
+    Raises ShapeError, a ValueError, for a size that is negative; HugeSizeError, also an OverflowError, for one
+    of more than 2**63-1; SizeError, also a TypeError, for what is no integer (bools and floats are none, even
+    when integral) and for a set, which has no order.
     """
     wanted = f"{name} must be a sequence of integers >= 0"
-    checked = tuple(integer_of(size, ShapeError, wanted) for size in items_of(sizes))
+    if isinstance(sizes, Set):
+        raise SizeError(f"{wanted}, got {sizes!r}, which has no order")
+    checked = tuple(integer_of(size, SizeError, wanted) for size in items_of(sizes))
     for dimension, size in enumerate(checked):
         if size < 0:
             raise ShapeError(f"{wanted}, got {size} for dimension {dimension}{_open_size_hint(size)}")
         if size > MAX_SIZE:
-            raise ShapeError(f"{wanted} and below 2**63, got {size} for dimension {dimension}")
+            raise HugeSizeError(f"{wanted} and below 2**63, got {size} for dimension {dimension}")
     return checked
 
 

@@ -23,9 +23,10 @@ from xarr.checked import run_checked
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
 from xarr.config import current as config
-from xarr.errors import BackendError, InputError, TracedValueError, ValueRangeError
+from xarr.errors import BackendError, InputError, TooLargeError, TracedValueError, ValueRangeError
 from xarr.host import is_weak, scalar_kind
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
+from xarr.ir.memory_use import nbytes, shown_bytes
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
@@ -328,6 +329,8 @@ def _run_part(
                 compiled = Compiled(backend.compile_watched(graph, bar), graph)
     try:
         values = compiled.program(*arguments)
+    except MemoryError as error:
+        raise _too_large(error, compiled, (order, leaves, outputs), backend) from error
     except BaseException as error:
         _say_where(error, compiled, (order, leaves, outputs), backend)
         raise
@@ -349,6 +352,8 @@ def _run_few(node: Node, backend: AbstractBackend) -> bool:
     leaves = few[1]
     try:
         (value,) = compiled.program(*[buffer_of(leaf, backend) for leaf in leaves])
+    except MemoryError as error:
+        raise _too_large(error, compiled, (order_of([node]), leaves, [node]), backend) from error
     except BaseException as error:
         _say_where(error, compiled, (order_of([node]), leaves, [node]), backend)
         raise
@@ -364,6 +369,21 @@ def _say_where(error: BaseException, compiled: Compiled, pending: Pending, backe
     if node is not None:
         here = _counterpart(node, compiled, pending, backend)
         error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {here.source}")
+
+
+def _too_large(
+    error: MemoryError, compiled: Compiled, pending: Pending, backend: AbstractBackend
+) -> TooLargeError:
+    """The error for a program that found no memory: it names the array and the line that built it."""
+    node = failed_node(error, compiled.graph)
+    if node is None and len(pending[2]) > 1:
+        return TooLargeError(f"out of memory: {error}")
+    here = pending[2][0] if node is None else _counterpart(node, compiled, pending, backend)
+    return TooLargeError(
+        f"{here.op.lax_name}: out of memory for the result {here.type.short()} of {shown_bytes(nbytes(here.type))} "
+        "and what computing it takes; compute it in parts, or ask only for what is needed of it: what is indexed or "
+        f"reduced at once need never be whole. Built at {here.source}"
+    )
 
 
 def _counterpart(

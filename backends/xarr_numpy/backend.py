@@ -23,6 +23,10 @@ class NumpyBackend(AbstractBackend):
     # Those of NumPy's arrays.
     max_rank: ClassVar[int | None] = 64
     max_nbytes: ClassVar[int | None] = 2**63 - 1
+    # What a process can address.
+    max_memory: ClassVar[int | None] = 2**47
+    # Some twenty minutes of one core.
+    max_steps: ClassVar[int | None] = 2**40
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib import metadata
 from math import prod
@@ -16,12 +17,12 @@ from typing import Any, Final
 
 from xarr.backend import Recipe
 from xarr.compiler.checked_loops import CheckedLoop, without_checks
+from xarr.compiler.loop_invariants import without_invariants
 from xarr.compiler.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
-from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 from xarr_numpy.ciphers import by_pairs, by_words, cipher_of
 
@@ -175,18 +176,16 @@ def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     for node in graph.nodes:
         operands = tuple(replaced.get(operand, operand) for operand in node.operands)
         op = node.op
-        checked = _without_checks(op)
-        native = _native(node, least, inner, hot)
+        native = _native(node, operands, least, inner, hot)
         if native is not None:
-            op = native
-        elif isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and cipher_of(node) is None:
-            fused = partial(_fused, least=inner, hot=hot)
-            op = map_graphs(op, fused)
-            if isinstance(node.op, ops.While) and isinstance(op, ops.While):
-                op = _repeating(node.op, op) or _repeating_checked(checked, fused) or op
-        if isinstance(op, ops.NativeWhile) and op.checks and checked is not None:
-            replaced[node] = _with_indices(node, operands, op, checked)
+            replaced[node] = native
             continue
+        if isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and cipher_of(node) is None:
+            fused = partial(_fused, least=inner, hot=hot)
+            if isinstance(op, ops.While):
+                replaced[node] = _loop_of_groups(op, node, operands, fused)
+                continue
+            op = map_graphs(op, fused)
         if op is not node.op:
             replaced[node] = node.rebuilt(operands, op)
         elif any(a is not b for a, b in zip(operands, node.operands, strict=True)):
@@ -201,48 +200,78 @@ def loop_kernel(loop: ops.NativeWhile) -> Any:
     return _loop_kernel(_bare(loop))
 
 
-def _native(node: Node, least: int, inner: int, hot: bool) -> ops.NativeWhile | None:
-    """A loop as a native loop, if it is worth it and can be one; its checks, if it has some, come after it."""
+def _native(node: Node, operands: tuple[Node, ...], least: int, inner: int, hot: bool) -> Node | None:
+    """A loop as a native loop over `operands`, if it is worth it and can be one."""
     op = node.op
     if not isinstance(op, ops.While) or not _is_worth_it(node, least, inner, hot):
         return None
-    found = _plan(_bare(op))
-    if found is not None:
-        return ops.NativeWhile(op.cond, op.body, op.progress, str(found.describe()))
-    checked = _without_checks(op)
-    found = checked and _plan(_bare(checked.loop))
-    if checked is None or found is None:
-        return None
-    return _checked_after(
-        checked, ops.NativeWhile(checked.loop.cond, checked.loop.body), str(found.describe())
-    )
+    for wider in _wider(op):
+        found = _plan(_bare(wider.loop))
+        if found is not None:
+            return wider.node(node, operands, wider.native(wider.loop, str(found.describe())))
+    return None
 
 
-def _checked_after(checked: CheckedLoop, loop: ops.While, text: str) -> ops.NativeWhile:
-    return ops.NativeWhile(loop.cond, loop.body, checked.loop.progress, text, checked.checks)
+@dataclass(frozen=True)
+class _Wider:
+    """A loop that carries more than it did, so that it can be a native loop.
+
+    initial: the values that it carries beyond those before, from these.
+    checks: which of the values are looked at after the last step, and by what.
+    """
+
+    loop: ops.While
+    initial: Graph | None = None
+    checks: tuple[tuple[int, ops.CustomCall], ...] = ()
+
+    def native(self, loop: ops.While, text: str) -> ops.NativeWhile:
+        return ops.NativeWhile(loop.cond, loop.body, self.loop.progress, text, self.checks)
+
+    def node(self, node: Node, operands: tuple[Node, ...], op: ops.While) -> Node:
+        """This loop, as `op`, in the place of `node`, with the results of that."""
+        if self.initial is None:
+            return node.rebuilt(operands, op)
+        found = node.rebuilt((*operands, *self.initial.inline(*operands)), op)
+        parts = [Node(ops.GetTupleElement(k), (found,)) for k in range(len(operands))]
+        return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
 
 
-def _without_checks(op: Op) -> CheckedLoop | None:
-    """A loop with its checks taken out, if it is one that has some and may be a native loop."""
-    return without_checks(op) if isinstance(op, ops.While) and chosen() == "compiled" else None
+def _wider(loop: ops.While) -> Iterator[_Wider]:
+    """The loop, without the checks of its steps, and without what does not change from step to step either."""
+    yield _Wider(loop)
+    checked = _without_checks(loop, Graph(loop.body.parameters, ()))
+    if checked is not None:
+        yield checked
+    loosened = without_invariants(loop)
+    if loosened is not None:
+        yield _without_checks(*loosened) or _Wider(*loosened)
 
 
-def _repeating_checked(
-    checked: CheckedLoop | None, fused: Callable[[Graph], Graph]
-) -> ops.NativeWhile | None:
+def _without_checks(loop: ops.While, initial: Graph) -> _Wider | None:
+    checked = without_checks(loop)
     if checked is None:
         return None
-    loop = map_graphs(checked.loop, fused)
-    assert isinstance(loop, ops.While)
-    found = _repeating(checked.loop, loop)
-    return found and _checked_after(checked, found, found.remark_text)
+    values = (*initial.results, *map(Node, checked.initial))
+    return _Wider(checked.loop, Graph(initial.parameters, values), checked.checks)
 
 
-def _with_indices(node: Node, operands: tuple[Node, ...], op: ops.NativeWhile, checked: CheckedLoop) -> Node:
-    """The results of a loop, in the place of `node`, that carries the indices to be checked as well."""
-    found = node.rebuilt((*operands, *map(Node, checked.initial)), op)
-    parts = [Node(ops.GetTupleElement(k), (found,)) for k in range(len(operands))]
-    return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
+def _loop_of_groups(
+    loop: ops.While, node: Node, operands: tuple[Node, ...], fused: Callable[[Graph], Graph]
+) -> Node:
+    """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
+    loosened = without_invariants(loop, read_in_part=True)
+    wider = _Wider(loop) if loosened is None else _Wider(*loosened)
+    op = map_graphs(wider.loop, fused)
+    assert isinstance(op, ops.While)
+    if chosen() == "compiled":
+        checked = _without_checks(wider.loop, wider.initial or Graph(loop.body.parameters, ()))
+        for each in filter(None, (wider, checked)):
+            grouped = op if each is wider else map_graphs(each.loop, fused)
+            assert isinstance(grouped, ops.While)
+            found = _repeating(each.loop, grouped)
+            if found is not None:
+                return each.node(node, operands, each.native(found, found.remark_text))
+    return wider.node(node, operands, op)
 
 
 def _repeating(loop: ops.While, fused: ops.While) -> ops.NativeWhile | None:
@@ -297,7 +326,7 @@ def _loop_kernel(loop: ops.While) -> Any:
 
 
 def _is_worth_it(node: Node, least: int, inner: int, hot: bool) -> bool:
-    """Whether a loop is worth to be one native loop."""
+    """Whether a loop is worth to be one native loop, if loops are compiled at all."""
     if chosen() != "compiled":
         return False
     assert isinstance(node.op, ops.While)

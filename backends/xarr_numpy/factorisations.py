@@ -83,7 +83,9 @@ def _eliminate(matrices: Array, pivots: Array) -> Array:
     every = np.arange(batch)
     order = np.broadcast_to(np.arange(rows), (batch, rows)).copy()
     panel = matrices.swapaxes(1, 2).copy()  # What is searched and scaled lies together.
-    for place in range(columns):
+    if batch == 1:
+        _eliminate_one(panel[0], pivots[0], order[0])
+    for place in range(columns if batch > 1 else 0):
         pivot = place + _largest(panel[:, place, place:])
         pivots[:, place] = pivot
         for held in (panel, order[:, None]):
@@ -98,12 +100,27 @@ def _eliminate(matrices: Array, pivots: Array) -> Array:
     return order
 
 
+def _eliminate_one(panel: Array, pivots: Array, order: Array) -> None:
+    """The same for one matrix, whose columns are the rows of `panel`, in fewer steps."""
+    for place, column in enumerate(panel):
+        pivot = place + int(_largest(column[place:]))
+        pivots[place] = pivot
+        if pivot != place:
+            pair, other = [place, pivot], [pivot, place]
+            panel[:, pair] = panel[:, other]
+            order[pair] = order[other]
+        multipliers = column[place + 1 :]
+        if column[place] != 0:
+            multipliers /= column[place]
+        panel[place + 1 :, place + 1 :] -= panel[place + 1 :, place, None] * multipliers
+
+
 def _largest(vectors: Array) -> Array:
     """Where the largest element of each vector is; NaN is never the largest."""
     sizes = np.abs(vectors.real) + np.abs(vectors.imag) if vectors.dtype.kind == "c" else np.abs(vectors)
-    found: Array = np.argmax(sizes, axis=1)  # NumPy finds NaN, if there is one.
-    if np.isnan(sizes[np.arange(len(sizes)), found]).any():
-        found = np.argmax(np.where(np.isnan(sizes), -1, sizes), axis=1)
+    if np.isnan(sizes.max()):
+        sizes = np.where(np.isnan(sizes), -1, sizes)
+    found: Array = np.argmax(sizes, axis=-1)
     return found
 
 
@@ -122,8 +139,9 @@ def _solve_unit_lower(lower: Array, right: Array) -> None:
         right[:, half:] -= lower[:, half:, :half] @ right[:, :half]
         _solve_unit_lower(lower[:, half:, half:], right[:, half:])
         return
-    for row in range(1, size):
-        right[:, row] -= (lower[:, row, None, :row] @ right[:, :row])[:, 0]
+    # Not by products, for which BLAS would call on its threads each time.
+    for row in range(size - 1):
+        right[:, row + 1 :] -= lower[:, row + 1 :, row, None] * right[:, row, None]
 
 
 # --- by LAPACK ---------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, INTEGER, float8_e8m0fnu
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr.ir.types import TensorType
 
 DType = Any
 
@@ -49,7 +50,10 @@ _EXTREMES: Final[dict[type[Op], tuple[str, str, str]]] = {
 
 def expression(node: Node, names: list[str]) -> str | None:
     """The value of a node by operators, or None where NumPy's function has to be called."""
-    op, dtype = node.op, (node.operands[0].dtype if node.operands else node.dtype)
+    op, first = node.op, (node.operands[0] if node.operands else node)
+    if not isinstance(first.type, TensorType):
+        return None
+    dtype = first.dtype
     if type(op) in _TEMPLATES:
         accepted, template = _TEMPLATES[type(op)]
         return template.format(*names) if dtype in accepted else None

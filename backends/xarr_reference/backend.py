@@ -48,6 +48,8 @@ class ReferenceBackend(AbstractBackend):
     # Those of NumPy's arrays.
     max_rank: ClassVar[int | None] = 64
     max_nbytes: ClassVar[int | None] = 2**63 - 1
+    max_memory: ClassVar[int | None] = 2**47
+    max_steps: ClassVar[int | None] = 2**40
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE

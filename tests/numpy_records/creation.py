@@ -16,13 +16,20 @@ def _each(*texts: str, **options) -> Record:
 
 
 RECORDS = {
-    "arange": _calls(
-        "xp.arange(5)",
-        "xp.arange(2, 11, 3)",
-        "xp.arange(5, 2)",
-        "xp.arange(0.0, 1.0, 0.3)",
-        "xp.arange(10, 0, -3, dtype='float32')",
-        "xp.arange(3, step=2)",
+    "arange": Record(
+        (
+            "xp.arange(5)",
+            "xp.arange(2, 11, 3)",
+            "xp.arange(5, 2)",
+            "xp.arange(0.0, 1.0, 0.3)",
+            "xp.arange(10, 0, -3, dtype='float32')",
+            "xp.arange(3, step=2)",
+            "xp.arange(start=1, stop=7, step=2)",
+        ),
+        dtypes=("bool",),
+        shapes=((),),
+        inputs=0,
+        signature="`start` is a keyword too, as in NumPy, whose signature does not say so",
     ),
     "array": Record(
         (

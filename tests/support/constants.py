@@ -47,10 +47,17 @@ def constants_of_the_default_backend(paths: Iterable[Path]) -> list[str]:
 def _calls(tree: ast.Module) -> Iterator[ast.Call]:
     made = _names_of_makers(tree)
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or ast.unparse(node.func) not in made:
+        if not isinstance(node, ast.Call) or _dotted(node.func) not in made:
             continue
-        if not any(keyword.arg == "device" for keyword in node.keywords):
+        if all(keyword.arg != "device" for keyword in node.keywords):
             yield node
+
+
+def _dotted(function: ast.expr) -> str:
+    """`full` or `lax.full`; "" for anything longer."""
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        return f"{function.value.id}.{function.attr}"
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _names_of_makers(tree: ast.Module) -> set[str]:

@@ -82,8 +82,9 @@ def records() -> dict[str, Record]:
 
 
 def attribute(module: Any, name: str) -> Any:
-    """`linalg.solve` or `ndarray.sum` of NumPy or xarr; AttributeError if it is not there."""
-    return attrgetter(name.replace("ndarray.", "Array.") if module is xarr else name)(module)
+    """`linalg.solve`, `ndarray.sum` or `ufunc.at` of NumPy or xarr; AttributeError if it is not there."""
+    own = name.replace("ndarray.", "Array.").replace("ufunc.", "add.")
+    return attrgetter(own if module is xarr else name)(module)
 
 
 def inputs(record: Record, shape: tuple[int, ...], dtype: str) -> list[np.ndarray[Any, Any]]:

@@ -19,13 +19,13 @@ def _pool(count: int) -> sharing._Pool:
 
 
 @contextmanager
-def threads(count: int) -> Iterator[None]:
-    """As if the machine had so many processors, and nothing were too little to be shared."""
+def threads(count: int, **limits: int) -> Iterator[None]:
+    """As if the machine had so many processors, and nothing were too little to be shared, but for `limits`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "WORTH_A_THREAD", 1)
         patch.setattr(workers, "count", lambda: count)
         patch.setattr(workers, "_pool", None)
-        for limit in ("WORTH_SHARING", "WORTH_WAKING", "LEAST_RANGE"):
-            patch.setattr(sharing, limit, 1)
+        for name, limit in {"WORTH_SHARING": 1, "WORTH_WAKING": 1, "LEAST_RANGE": 1, **limits}.items():
+            patch.setattr(sharing, name, limit)
         patch.setattr(sharing, "_pool", _pool(count))
         yield

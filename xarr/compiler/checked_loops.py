@@ -21,7 +21,7 @@ _INT64: Final = np.dtype(np.int64)
 
 
 class CheckedLoop(NamedTuple):
-    """A loop that carries more: for each check the place of its index, and how that begins."""
+    """A loop that carries more: for each check the place of its index, and the number with which that begins."""
 
     loop: ops.While
     checks: tuple[tuple[int, ops.CustomCall], ...]

@@ -114,6 +114,10 @@ class NativeLoop:
         """The places of points that change."""
         return [k for k, each in enumerate(self.carried) if each.kind == "points" and not each.is_fixed]
 
+    def has_points(self) -> bool:
+        """Whether steps change points, or write rows of them."""
+        return bool(self.points()) or any(write.wide for write in self.writes)
+
     def describe(self) -> str:
         """For people: what is carried, and how the loop ends."""
         scalars, points, tables = (
@@ -204,9 +208,8 @@ class _Reader:
 
     def read(self) -> NativeLoop:
         body = self.loop.body
-        carried = self._carried()
-        sizes = {each.size for each in carried if each.kind == "points"}
-        found = NativeLoop(max([1, *sizes]), carried, self.values, self.lane, [])
+        count, carried = self._carried()
+        found = NativeLoop(count, carried, self.values, self.lane, [])
         self.found = found
         for place, each in enumerate(carried):
             name = f"p{place}"
@@ -224,7 +227,8 @@ class _Reader:
 
     # --- what is carried ---------------------------------------------------------------------------
 
-    def _carried(self) -> tuple[Carried, ...]:
+    def _carried(self) -> tuple[int, tuple[Carried, ...]]:
+        """How many points there are, and what is carried."""
         body = self.loop.body
         fixed = [new is old for old, new in zip(body.parameters, body.results, strict=True)]
         if not all(isinstance(node.type, TensorType) and not node.type.dynamic for node in body.parameters):
@@ -233,10 +237,11 @@ class _Reader:
             raise _Unfit
         if any(node.dtype in COMPLEX for node, same in zip(body.parameters, fixed, strict=True) if not same):
             raise _Unfit
+        # Of what is written, a row of points is, or one element.
         changing = [
-            node.tensor_type.size
+            (new.operands[1] if _is_written(node, new) else node).tensor_type.size
             for node, new, same in zip(body.parameters, body.results, fixed, strict=True)
-            if not same and not _is_written(node, new)
+            if not same
         ]
         sizes = {size for size in changing if size != 1}
         if len(sizes) > 1:
@@ -249,7 +254,7 @@ class _Reader:
             if not same and _is_written(node, new) and kind != "scalar":
                 kind = "table"
             found.append(Carried(kind, size, node.dtype, same))
-        return tuple(found)
+        return count, tuple(found)
 
     def _check_tables(self) -> None:
         """What is written must not be used otherwise, or a later step might see it too early."""

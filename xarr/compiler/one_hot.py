@@ -100,6 +100,8 @@ def _is_product(node: Node) -> bool:
     assert isinstance(op, ops.DotGeneral)
     if any(operand.dtype != node.dtype or len(operand.shape) != 2 for operand in node.operands):
         return False
+    if op.lhs_batching_dimensions:
+        return False
     return node.dtype in (np.float32, np.float64) and len(op.lhs_contracting_dimensions) == 1
 
 
@@ -120,6 +122,9 @@ def _one_hot(node: Node) -> _OneHot | None:
             if alike is not None and _counts_along(numbers, 1 - axis):
                 count, classes = test.shape[axis], test.shape[1 - axis]
                 if not (count >= ROWS and CLASSES[0] <= classes <= CLASSES[1]):
+                    return None
+                # Else their numbers begin anew, and a label means several classes.
+                if classes - 1 > np.iinfo(labels.dtype).max:
                     return None
                 return _OneHot(alike, count, classes, is_transposed != bool(axis))
     return None

@@ -14,21 +14,27 @@ from xarr.compiler.decompose import decompose
 from xarr.compiler.dynamic_sizes import make_static
 from xarr.compiler.simplify import simplify
 from xarr.config import current as config
-from xarr.errors import EvaluationError, ValueRangeError
+from xarr.errors import TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node
+from xarr.ir.ops import Reduce, ReduceWindow
 from xarr.ir.types import TensorType
 
 Pass = Callable[[Graph, AbstractBackend, bool], Graph]
 
 
 def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
-    """The graph itself; EvaluationError for an array that `backend` cannot compute, whatever its memory."""
+    """The graph itself; TooLargeError for an array that `backend` cannot compute, whatever its memory."""
     graphs = [graph]
     while graphs:
         for node in graphs.pop().nodes:
             if isinstance(node.type, TensorType):
                 _check_size(node, node.type, backend)
             graphs.extend(node.op.graphs)
+    for node in graph.results:  # before anything is compiled for them
+        if isinstance(node.type, TensorType) and node.type.nbytes > (backend.max_memory or node.type.nbytes):
+            raise _too_large(
+                node, node.type, f"{node.type.nbytes >> 40} TiB, beyond the memory of any machine"
+            )
     return graph
 
 
@@ -42,10 +48,24 @@ def _check_size(node: Node, type: TensorType, backend: AbstractBackend) -> None:
     elif backend.max_nbytes is not None and nbytes > backend.max_nbytes:
         least = f"2**{nbytes.bit_length() - 1}"
         reason = f"{least} bytes or more, which is beyond what backend {backend.name!r} can address"
+    elif backend.max_steps is not None and (steps := _steps(node)) > backend.max_steps:
+        reason = (
+            f"{steps:.3g} elements to go through, which is beyond what backend {backend.name!r} does in a sensible "
+            f"time, at most 2**{backend.max_steps.bit_length() - 1}; reduce it in parts"
+        )
     else:
         return
+    raise _too_large(node, type, reason)
+
+
+def _too_large(node: Node, type: TensorType, reason: str) -> TooLargeError:
     place = f", built at {node.source}" if node.source else ""
-    raise EvaluationError(f"{node.op.lax_name}: the result {type.short()} has {reason}{place}")
+    return TooLargeError(f"{node.op.lax_name}: the result {type.short()} has {reason}{place}")
+
+
+def _steps(node: Node) -> int:
+    """How many elements an op goes through whose operands need never be in memory, and are not limited by it."""
+    return prod(node.operands[0].shape) if isinstance(node.op, Reduce | ReduceWindow) else 0
 
 
 #: The stages that give a graph, in order.

@@ -11,6 +11,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from xarr import lax
+from xarr.backend import default, use_backend
 from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
 from xarr.explanation.canvas import CHARACTER, Canvas
@@ -20,7 +21,8 @@ from xarr.indexing.bounds import Mode
 from xarr.indexing.items import Item, Places, consumed, expanded, items_of
 from xarr.indexing.layout import Layout, Token, layout_of
 from xarr.indexing.region import Region
-from xarr.lazy import Handle, to_host
+from xarr.lax import _constants as constants
+from xarr.lazy import Handle, common_backend, to_host
 from xarr.make_explicit import make_explicit
 from xarr.shapes import check_sizes
 
@@ -111,7 +113,9 @@ def explain_index(x: Any, index: Any) -> IndexExplanation:
     if isinstance(place, Layout):
         batch, separated = vectors_of("explain_index", array, place, Mode.ERROR).batch, place.separated
     axes = tuple(_axes(items, whole, place, batch))
-    code = str(make_explicit(lambda x: x[index], _spec(array)))
+    owner = common_backend(one for one in (array, *given) if isinstance(one, Handle)) or default()
+    with use_backend(owner.name):
+        code = str(make_explicit(lambda x: x[index], _spec(array)))
     return IndexExplanation(shape, facts, batch, separated, axes, code, tuple(_elements(array, index, axes)))
 
 
@@ -124,7 +128,7 @@ def _array(x: Any) -> Any:
             )
         return x
     shape = x.shape if isinstance(x, np.ndarray) else _sizes(x)
-    return lax.full(shape, 0, np.float32)
+    return constants.full(shape, 0, np.float32)
 
 
 def _sizes(x: Sequence[SupportsIndex]) -> Ints:
@@ -248,7 +252,7 @@ def _elements(array: Any, index: Any, axes: Sequence[AxisFacts]) -> Iterator[str
     count = prod(axis.size for axis in axes)
     if not 0 < count <= _LISTED:
         return
-    flat = to_host(lax.reshape(lax.iota(np.int64, array.size), array.shape)[index])
+    flat = to_host(lax.reshape(constants.iota(np.int64, array.size), array.shape)[index])
     for place in np.ndindex(flat.shape):
         source = [int(part) for part in np.unravel_index(int(flat[place]), array.shape)]
         yield f"result{list(map(int, place))} = x{source}"

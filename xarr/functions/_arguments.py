@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
-from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
 from xarr.host import scalar
 from xarr.ir.graph import Node
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 #: A device as the Array API passes it: None, "cpu", a backend's name, or a backend.
 Device = str | AbstractBackend | None
 Axes = int | tuple[int, ...] | None
+#: From the strictest rule to none.
+CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 def refuse_out(name: str, out: object) -> None:
@@ -33,12 +38,21 @@ def refuse_out(name: str, out: object) -> None:
 
 
 def check_order(name: str, order: str | None) -> None:
-    """InputError for a memory order that only memory could show."""
+    """ArgumentError for a memory order that only memory could show."""
     if order not in ("C", "K", "A", None):
-        raise InputError(
+        raise ArgumentError(
             f"{name}: wanted order 'C', 'K' or 'A', got {order!r}; the order in memory is the "
             "backend's affair, and xarr.permute_dims is how to reorder dimensions"
         )
+
+
+def check_casting(name: str, casting: str, dtypes: Iterable[DType] = (), to: DType | None = None) -> None:
+    """ValueRangeError for an unknown rule of casting, DTypeError for one of `dtypes` that must not become `to`."""
+    if casting not in CASTINGS:
+        raise ValueRangeError(f"{name}: wanted a casting of {', '.join(CASTINGS)}, got {casting!r}")
+    for dtype in dtypes:
+        if to is not None and not np.can_cast(dtype, to, casting):  # type: ignore[arg-type]
+            raise DTypeError(f"{name}: {dtype} does not become {to} by the rule casting={casting!r}")
 
 
 def backend_of(device: Device) -> AbstractBackend:

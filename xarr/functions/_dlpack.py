@@ -150,8 +150,14 @@ def imported(x: Any, to_cpu: bool, copy: bool | None) -> np.ndarray[Any, Any]:
         device = options["dl_device"] = CPU
     capsule = _capsule_of(x, options)
     tensor = _tensor_of(capsule)
-    dtype = _BY_CODE.get((tensor.code, tensor.bits))
-    if dtype is not None:
-        tensor.code = _UNSIGNED
-    values = np.from_dlpack(_Held(capsule, device))
-    return values if dtype is None else values.view(dtype)
+    code = tensor.code
+    dtype = _BY_CODE.get((code, tensor.bits))
+    if dtype is None:
+        return np.from_dlpack(_Held(capsule, device))
+    tensor.code = _UNSIGNED
+    try:
+        values = np.from_dlpack(_Held(capsule, device))
+    except BaseException:
+        tensor.code = code  # a capsule that was not taken goes back as it came, to be read or freed by others
+        raise
+    return values.view(dtype)

@@ -10,13 +10,14 @@ import numpy as np
 from xarr import lax
 from xarr.backend import AbstractBackend
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, check_fits, info
-from xarr.errors import DTypeError, ValueRangeError
+from xarr.errors import DivisionByZeroError, DTypeError, InputError, ValueRangeError
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import DType
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
-from xarr.lazy import wrap
+from xarr.lax.core import ArrayLike
+from xarr.lazy import Handle, wrap
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
@@ -32,10 +33,42 @@ def _counter(size: int, dtype: DType, backend: AbstractBackend | None) -> Array:
     return converted(counted, dtype)
 
 
+def range_number(argument: str, value: ArrayLike) -> complex:
+    """A Python number from a number or a 0-d array."""
+    if isinstance(value, Handle | np.ndarray | np.generic):
+        value = np.asarray(value)
+        if value.shape:
+            raise InputError(f"arange: wanted a number for {argument}, got an array of shape {value.shape}")
+        value = value.item()
+    if isinstance(value, complex):
+        raise DTypeError(
+            f"arange: wanted a real number for {argument}, got {value!r}; complex numbers have no order"
+        )
+    if not isinstance(value, int | float):
+        raise InputError(f"arange: wanted a number for {argument}, got {value!r}")
+    return int(value) if isinstance(value, bool) else value
+
+
+def range_ends(only: Any, stop: Any, named: dict[str, Any]) -> tuple[Any, Any]:
+    """Where a range begins and ends, by position or by name."""
+    if unknown := [name for name in named if name != "start"]:
+        raise InputError(
+            f"arange: wanted start, stop, step, dtype and device, got the argument {unknown[0]!r}"
+        )
+    if only is not None and named:
+        raise InputError("arange: got start by position and by name")
+    first, last = named.get("start", only), stop
+    if stop is None:
+        first, last = None, first
+    if last is None:
+        raise InputError("arange: wanted stop, as in xarr.arange(stop) or xarr.arange(start, stop), got none")
+    return 0 if first is None else range_number("start", first), range_number("stop", last)
+
+
 def range_length(start: Any, stop: Any, step: Any) -> int:
     """How many elements `arange` has: NumPy's ceil((stop - start) / step) in floating point."""
     if step == 0:
-        raise ValueRangeError("arange: wanted a step other than 0, got 0; xarr.full repeats one value")
+        raise DivisionByZeroError("arange: wanted a step other than 0, got 0; xarr.full repeats one value")
     try:
         quotient = (stop - start) / step
     except OverflowError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from xarr import lax
 from xarr.dtypes import INTEGER
 from xarr.errors import DTypeError, ShapeError, TracedValueError
 from xarr.functions._core import fresh
+from xarr.lax import _constants as constants
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host
 from xarr.shapes import check_sizes
@@ -30,7 +31,11 @@ def repeated_alike(array: Array, count: int, place: int) -> Array:
 
 
 def repeated_each(array: Array, repeats: Array, place: int, total: int | None) -> Array:
-    """Each element but the first adds 1 where its copies start; the running sum is the element's number."""
+    """Each element as often as its count says, so that there are `total`, by default all.
+
+    With a total the counts are not looked at: each element but the first adds 1 where its copies start, and the
+    running sum is the element's number.
+    """
     size = array.shape[place]
     refuse_dynamic("repeat", array, "lax.gather", (place,))
     if repeats.dtype not in INTEGER:
@@ -42,20 +47,27 @@ def repeated_each(array: Array, repeats: Array, place: int, total: int | None) -
         )
     counts = lax.convert_element_type(lax.reshape(repeats, (repeats.size,)), np.int64)
     counts = lax.broadcast_in_dim(counts, (size,), (0,)) if repeats.size == 1 else counts
-    ends = lax.cumsum(counts)
-    length = _total_length(counts) if total is None else check_sizes(total, name="total_repeat_length")[0]
+    if total is None:
+        known = _known(counts)
+        length = int(known.sum())
+    else:
+        known, (length,) = None, check_sizes(total, name="total_repeat_length")
     if not size:
         if length:
             raise ShapeError(
                 f"repeat: no elements along axis {place} of shape {array.shape} to fill {length}"
             )
         return fresh(array)
-    starts = lax.sub(ends, counts)
+    if known is not None:
+        places = constants.of_host(np.repeat(np.arange(size), known), array._backend)
+        return lax.take(array, places, place)
+    starts = lax.sub(lax.cumsum(counts), counts)
     marks = lax.segment_sum(lax.full_like(starts, 1), starts, length)
     return lax.take(array, lax.sub(lax.cumsum(marks), 1), place)
 
 
-def _total_length(counts: Array) -> int:
+def _known(counts: Array) -> np.ndarray[Any, Any]:
+    """The counts as they are, 0 or more, since the size of the result is their sum."""
     if counts._node.traced:
         place = f"\nIt was asked for at {counts._node.source}" if counts._node.source else ""
         raise TracedValueError(
@@ -65,4 +77,4 @@ def _total_length(counts: Array) -> int:
     found = to_host(counts)
     if found.size and found.min() < 0:
         raise ShapeError(f"repeat: wanted counts of 0 or more for repeats, got {found.min()}")
-    return int(found.sum())
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from xarr.functions._core import (
     nodes_of,
     observers,
 )
+from xarr.functions._ufuncs import Binary, Unary, attach, with_options
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
@@ -45,15 +46,8 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 Rule = Callable[[str, DType], DType]
-UnaryFunction = Callable[[ArrayLike], "Array"]
-
-
-class BinaryFunction(Protocol):
-    """(x1, x2) -> Array"""
-
-    __name__: str
-
-    def __call__(self, x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
+UnaryFunction = Unary["Array"]
+BinaryFunction = Binary["Array"]
 
 
 # --- which element type a function computes in ------------------------------------------------------
@@ -133,16 +127,41 @@ def power_type(name: str, dtype: DType) -> DType:
 # --- factories -----------------------------------------------------------------------------------
 
 
-def unary(name: str, op: Op, rule: Rule, summary: str) -> UnaryFunction:
-    def function(x: ArrayLike, /) -> Array:
-        array = as_array(x)
-        dtype = rule(name, array.dtype)
-        node = array._node if dtype == array.dtype else Node(ops.Convert(dtype), (array._node,))
-        return wrap(Node(op, (node,)), array._backend)
+#: The module that has the rows, by whose name they are pickled.
+_HOME: Final = "xarr.functions.elementwise_functions"
+#: From a type of operands that an op takes as they are, to that of its result: found once.
+_Results = dict[Type, Type]
 
-    function.__name__ = function.__qualname__ = name
+
+def _keep(results: _Results, operand: Type, result: Type) -> None:
+    if len(results) >= _PLANS_KEPT:
+        results.clear()
+    results[operand] = result
+
+
+def unary(name: str, op: Op, rule: Rule, summary: str) -> UnaryFunction:
+    results: _Results = {}
+
+    def function(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
+        if options or out is not None:
+            return with_options(ufunc, (x,), out, options)
+        node = getattr(x, "_node", None)
+        type = None if node is None else results.get(node.type)
+        if node is not None and type is not None:
+            return wrap(Node(op, (node,), type), x._backend)
+        array = as_array(x)
+        node = array._node
+        own = node.dtype
+        dtype = rule(name, own)
+        if dtype != own:
+            return wrap(Node(op, (Node(ops.Convert(dtype), (node,)),)), array._backend)
+        found = Node(op, (node,))
+        _keep(results, node.type, found.type)
+        return wrap(found, array._backend)
+
     function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
-    return function
+    ufunc: UnaryFunction = attach(function, 1, name, _HOME)
+    return ufunc
 
 
 #: Python numbers that a plan can be made for; bool and the subclasses of these take the long way.
@@ -175,15 +194,13 @@ class _Plan:
         left, right = (_steps(end, x) for end, x in zip(node.operands, (x1, x2), strict=True))
         return None if left is None or right is None else _Plan(config.state(), dtype, left, right, node.type)
 
-    def followed(self, op: Op, x1: ArrayLike, x2: ArrayLike) -> Array | None:
-        """The result for other operands of the same types; None if the plan does not hold now."""
-        own, other = (x1, x2) if isinstance(x1, Handle) else (x2, x1)
-        backend = own._backend
-        both = isinstance(other, Handle)
+    def followed(self, op: Op, x1: Any, x2: Any, first: Node | None, second: Node | None) -> Array | None:
+        """The result for other operands of the same types, or their nodes; None if the plan does not hold now."""
+        backend = x2._backend if first is None else x1._backend
         state = config.state()
         if (
             backend is None
-            or (both and other._backend is not backend)
+            or (first is not None and second is not None and x2._backend is not backend)
             or recording
             or observers
             or state[0] is not self.settings[0]
@@ -191,8 +208,8 @@ class _Plan:
         ):
             return None
         place = caller()
-        first = x1._node if both or own is x1 else scalar_node(x1, self.dtype)
-        second = x2._node if both or own is x2 else scalar_node(x2, self.dtype)
+        first = scalar_node(x1, self.dtype) if first is None else first
+        second = scalar_node(x2, self.dtype) if second is None else second
         for step, type in self.left:
             first = Node(step, (first,), type, place)
         for step, type in self.right:
@@ -216,8 +233,11 @@ def _steps(end: Node, value: ArrayLike) -> Steps | None:
 def binary(name: str, op: Op, rule: Rule, direct: frozenset[DType], summary: str) -> BinaryFunction:
     """`direct` holds the element types for which the rule changes nothing: the fast path."""
     plans: dict[tuple[Any, Any], _Plan] = {}
+    results: _Results = {}
 
-    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
+        if options or out is not None:
+            return with_options(ufunc, (x1, x2), out, options)
         first = getattr(x1, "_node", None)
         second = getattr(x2, "_node", None)
         if (
@@ -225,12 +245,17 @@ def binary(name: str, op: Op, rule: Rule, direct: frozenset[DType], summary: str
             and second is not None
             and first.type is second.type
             and x1._backend is x2._backend
-            and first.type.dtype in direct
         ):
-            return wrap(Node(op, (first, second)), x1._backend)
+            type_of_result = results.get(first.type)
+            if type_of_result is not None:
+                return wrap(Node(op, (first, second), type_of_result), x1._backend)
+            if first.type.dtype in direct:
+                node = Node(op, (first, second))
+                _keep(results, first.type, node.type)
+                return wrap(node, x1._backend)
         key = (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
         plan = plans.get(key)
-        found = None if plan is None else plan.followed(op, x1, x2)
+        found = None if plan is None else plan.followed(op, x1, x2, first, second)
         if found is not None:
             return found
         dtype = common_real_float(name, x1, x2) if rule is to_real_float else rule(name, common_dtype(x1, x2))
@@ -243,9 +268,9 @@ def binary(name: str, op: Op, rule: Rule, direct: frozenset[DType], summary: str
             plans[key] = plan
         return wrap(node, backend)
 
-    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
-    return function
+    ufunc: BinaryFunction = attach(function, 2, name, _HOME)
+    return ufunc
 
 
 def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
@@ -253,7 +278,9 @@ def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
     rule = same if direction in ("EQ", "NE") else real_type
     compare = binary(name, ops.Compare(direction), rule, direct, summary)
 
-    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
+        if options or out is not None:
+            return with_options(ufunc, (x1, x2), out, options)
         first, second = getattr(x1, "_node", None), getattr(x2, "_node", None)
         if first is None or second is None or first.type is not second.type:
             outcome = _outside(x1, x2, direction)
@@ -263,9 +290,9 @@ def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
                 return _compare_signs(direction, *broadcasted(name, as_array(x1), as_array(x2)))
         return compare(x1, x2)
 
-    function.__name__ = function.__qualname__ = name
     function.__doc__ = compare.__doc__
-    return function
+    ufunc: BinaryFunction = attach(function, 2, name, _HOME)
+    return ufunc
 
 
 def _outside(x1: ArrayLike, x2: ArrayLike, direction: str) -> bool | None:

@@ -8,6 +8,7 @@ are counters.  `dtype=None` means NumPy's default, which `config.default_dtype` 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,11 +23,13 @@ from xarr.dtypes import (
     INTEGER,
     PREDICATE,
     canonical,
+    check_fits,
     default_float,
     default_of,
     promote_weak,
 )
 from xarr.errors import (
+    ArgumentError,
     BackendError,
     BroadcastError,
     DTypeError,
@@ -46,7 +49,15 @@ from xarr.functions._arguments import (
     moved,
 )
 from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
-from xarr.functions._ranges import float_range, integer_range, range_length, spaced, unusual_range
+from xarr.functions._ranges import (
+    float_range,
+    integer_range,
+    range_ends,
+    range_length,
+    range_number,
+    spaced,
+    unusual_range,
+)
 from xarr.host import SCALARS, host_array, only_numbers, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
@@ -82,10 +93,13 @@ def asarray(
     are copied, since ops recorded now are computed later and must not see what is written into it
     meanwhile; `copy=False` shares its memory instead, and then writing to it is the caller's risk.
 
-    Raises ValueError if `copy=False` cannot be kept, RaggedError for ragged lists, InputError for strings and objects,
+    Raises ValueError if `copy=False` cannot be kept, RaggedError for ragged lists, InputError for objects and for
+    strings without a `dtype`, as which they are read,
     DTypeError for an element type that xarr has not.  Source: Array API, `asarray`.
     """
     check_order("asarray", order)
+    if isinstance(copy, str):
+        raise ArgumentError(f"asarray: wanted True, False or None for copy, got {copy!r}")
     if isinstance(a, Handle):
         return _of_array(as_array(a), dtype, device, copy)
     if _holds_arrays(a):
@@ -103,7 +117,10 @@ def asarray(
 
 
 def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
-    values = host_array(np.asarray(obj) if isinstance(obj, np.matrix) else obj)
+    given = np.asarray(obj) if isinstance(obj, np.matrix) else obj
+    # What is no number yet is read as the type that is wanted; numbers are converted as xarr does it.
+    text = isinstance(given, str | bytes | NoneType) or getattr(given, "dtype", np.dtype(bool)).kind in "OUST"
+    values = host_array(given, wanted if text else None)
     if wanted is not None and _keeps_kind(values.dtype, wanted):
         with np.errstate(all="ignore"):
             values = values.astype(wanted)
@@ -180,12 +197,12 @@ def array(
 ) -> Array:
     """`asarray`, but a new Array by default, with at least `ndmin` dimensions (new ones come first).
 
-    Raises ValueRangeError for an `ndmin` that is negative or above 64.  Source: NumPy, `array`.
+    Raises ValueRangeError for an `ndmin` above 64.  Source: NumPy, `array`.
     """
     result = asarray(object, dtype, order, device=device, copy=copy)
     least = integer("array", "ndmin", ndmin)
-    if not 0 <= least <= _MOST_DIMENSIONS:
-        raise ValueRangeError(f"array: wanted 0 <= ndmin <= {_MOST_DIMENSIONS}, as in NumPy, got {least}")
+    if least > _MOST_DIMENSIONS:
+        raise ValueRangeError(f"array: wanted ndmin <= {_MOST_DIMENSIONS}, as in NumPy, got {least}")
     missing = least - len(result.shape)
     return lax.expand_dims(result, range(missing)) if missing > 0 else result
 
@@ -366,47 +383,32 @@ def full_like(
 # --- from a counter -------------------------------------------------------------------------------
 
 
-def _number(argument: str, value: ArrayLike) -> complex:
-    """A Python number from a number or a 0-d array."""
-    if isinstance(value, Handle | np.ndarray | np.generic):
-        value = np.asarray(value)
-        if value.shape:
-            raise InputError(f"arange: wanted a number for {argument}, got an array of shape {value.shape}")
-        value = value.item()
-    if isinstance(value, complex):
-        raise DTypeError(
-            f"arange: wanted a real number for {argument}, got {value!r}; complex numbers have no order"
-        )
-    if not isinstance(value, int | float):
-        raise InputError(f"arange: wanted a number for {argument}, got {value!r}")
-    return int(value) if isinstance(value, bool) else value
-
-
 def arange(
-    start: ArrayLike,
+    start_or_stop: ArrayLike | None = None,
     /,
     stop: ArrayLike | None = None,
-    step: ArrayLike = 1,
+    step: ArrayLike | None = 1,
     *,
     dtype: DTypeLike | None = None,
     device: Device = None,
+    **start: ArrayLike,
 ) -> Array:
     """start, start + step … up to but without `stop`; with one argument 0, 1 … start - 1.
 
     The length is ceil((stop - start) / step), 0 if that is negative; element i is start + i * delta, where
     delta is (start + step) - start in the element type.  That is int64 for integers and the default float
-    for floats unless given; NumPy scalars count as the Python number of their value.  Raises
-    ValueRangeError for step 0, a length that is NaN, or a start that the element type
+    for floats unless given; NumPy scalars count as the Python number of their value.  `start`
+    may be a keyword.  Raises ValueRangeError for step 0, a length that is NaN, or values that the element type
     cannot hold; DTypeError for complex numbers.  Source: NumPy, `arange`.
     """
-    first, last = (
-        (0, _number("stop", start)) if stop is None else (_number("start", start), _number("stop", stop))
-    )
-    delta = _number("step", step)
+    first, last = range_ends(start_or_stop, stop, start)
+    delta = 1 if step is None else range_number("step", step)
     found = default_float() if any(isinstance(v, float) for v in (first, last, delta)) else INT64
     element = found if dtype is None else canonical(dtype)
     size = range_length(first, last, delta)
     backend = backend_of(device)
+    if dtype is None and isinstance(first, int) and isinstance(delta, int) and size > 1:
+        check_fits(first + (size - 1) * delta, element, given=True)
     if element in COMPLEX or element == PREDICATE:
         return unusual_range(first, delta, size, element, backend)
     values = integer_range if element in INTEGER else float_range
@@ -460,7 +462,7 @@ def _diagonal_number(shape: tuple[int, ...], k: int, backend: AbstractBackend | 
     rank, type = len(shape), TensorType(shape, INT64)
     rows, columns = (wrap(Node(Iota(type, axis)), backend) for axis in (rank - 2, rank - 1))
     # A diagonal outside the matrix is as good as the first one outside, whose number int64 can hold.
-    offset = max(-shape[-2], min(shape[-1], integer("eye", "k", k)))
+    offset = max(-shape[-2], min(shape[-1], integer("a triangle", "k", k)))
     return columns, lax.add(rows, offset)
 
 
@@ -488,7 +490,8 @@ def tri(
     N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *, device: Device = None
 ) -> Array:
     """An N by M matrix with ones at and below diagonal k.  Source: NumPy, `tri`."""
-    shape = check_sizes((N, N if M is None else M))
+    sizes = (integer("tri", "N", N), integer("tri", "M", N if M is None else M))
+    shape = check_sizes([max(size, 0) for size in sizes])  # as NumPy does it, unlike in `eye`
     return converted(lax.le(*_diagonal_number(shape, k, backend_of(device))), canonical(dtype))
 
 
@@ -555,23 +558,18 @@ def _diagonal(matrix: Array, offset: int) -> Array:
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Array, ...]:
-    """Coordinate arrays from coordinate vectors (or scalars), one for each, each with its own element type.
+    """Coordinate arrays from coordinate vectors (others are ravelled), one for each, each with its own element type.
 
     All have the shape of the vectors' lengths, the first two swapped for indexing "xy"; with `sparse` each
     has its length in its own dimension and 1 elsewhere.  Arrays are values, so `copy` changes nothing.
-    Raises ValueRangeError for another indexing, ShapeError for an array of rank 2 or more.
-    Source: NumPy, `meshgrid`.
+    Raises ValueRangeError for another indexing.  Source: NumPy, `meshgrid`.
     """
     if indexing not in ("xy", "ij"):
         raise ValueRangeError(f"meshgrid: wanted indexing 'xy' or 'ij', got {indexing!r}")
     vectors = [as_array(x) for x in xi]
-    for number, vector in enumerate(vectors):
+    for vector in vectors:
         refuse_dynamic("meshgrid", vector, "lax.broadcast_in_dim")
-        if len(vector.shape) > 1:
-            raise ShapeError(
-                f"meshgrid: wanted vectors, got shape {vector.shape} for argument {number}; ravel it"
-            )
-    vectors = [vector if vector.shape else lax.reshape(vector, (1,)) for vector in vectors]
+    vectors = [lax.reshape(vector, (vector.size,)) for vector in vectors]
     places = list(range(len(vectors)))
     if indexing == "xy" and len(places) > 1:
         places[:2] = [1, 0]

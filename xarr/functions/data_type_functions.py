@@ -21,9 +21,9 @@ from xarr.dtypes import (
     promote,
     real_part_of,
 )
-from xarr.errors import DTypeError, InputError, ValueRangeError
+from xarr.errors import ArgumentError, DTypeError, InputError, ValueRangeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import Device, converted, filled, moved
+from xarr.functions._arguments import Device, check_casting, converted, filled, moved
 from xarr.functions._core import DType, as_array, common_dtype, fresh, is_weak
 from xarr.lax.core import ArrayLike
 from xarr.shapes import check_sizes
@@ -54,9 +54,7 @@ def can_cast(from_: Any, to: DTypeLike, casting: str = "safe") -> bool:
 
     Raises ValueRangeError for another rule, DTypeError for what is no dtype.  Source: NumPy, `can_cast`.
     """
-    rules = ("no", "equiv", "safe", "same_kind", "unsafe")
-    if casting not in rules:
-        raise ValueRangeError(f"can_cast: wanted a casting of {', '.join(rules)}, got {casting!r}")
+    check_casting("can_cast", casting)
     if is_weak(from_):
         raise InputError(f"can_cast: a Python number has no dtype, got {from_!r}; wanted an array or a dtype")
     return bool(np.can_cast(_dtype_of(from_), canonical(to), casting))  # type: ignore[arg-type]
@@ -73,7 +71,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     Raises InputError for no argument, DTypeError where there is no promotion.  Source: NumPy and Array API.
     """
     if not arrays_and_dtypes:
-        raise InputError("result_type: wanted at least one array, dtype or number, got none")
+        raise ArgumentError("result_type: wanted at least one array, dtype or number, got none")
     return common_dtype(*map(_probe, arrays_and_dtypes))
 
 
@@ -121,6 +119,10 @@ class FloatInfo:
         return f"finfo(bits={self.bits}, {limits}, dtype={self.dtype})"
 
 
+class _KindError(DTypeError, ValueError):
+    """NumPy says ValueError."""
+
+
 def finfo(type: Any, /) -> FloatInfo:
     """Limits of a float type, or of the parts of a complex one: bits, eps, max, min, smallest_normal, dtype.
 
@@ -128,7 +130,7 @@ def finfo(type: Any, /) -> FloatInfo:
     """
     dtype = _dtype_of(type)
     if dtype not in FLOAT | COMPLEX:
-        raise DTypeError(f"finfo: wanted a float or complex type, got {dtype}; iinfo knows integers")
+        raise _KindError(f"finfo: wanted a float or complex type, got {dtype}; iinfo knows integers")
     return FloatInfo(dtype)
 
 
@@ -136,7 +138,7 @@ def iinfo(type: Any, /) -> Any:
     """Limits of an integer type: bits, max, min, dtype.  Raises DTypeError for any other.  Source: NumPy."""
     dtype = _dtype_of(type)
     if dtype not in INTEGER:
-        raise DTypeError(f"iinfo: wanted an integer type, got {dtype}; finfo knows floats")
+        raise _KindError(f"iinfo: wanted an integer type, got {dtype}; finfo knows floats")
     return info(dtype)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical
-from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError
 from xarr.functions._arguments import check_order, converted, refuse_out
 from xarr.functions._core import DType, aligned, as_array, promoted
 from xarr.functions.diagonals import diagonal
@@ -41,7 +41,7 @@ class Expression:
 def _taken_apart(name: str, operands: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
     """Lists of labels of the operands and of the result, None if it is not given, and the operands."""
     if not operands:
-        raise InputError(f"{name}: wanted subscripts and operands, got nothing")
+        raise ArgumentError(f"{name}: wanted subscripts and operands, got nothing")
     if isinstance(operands[0], str):
         return *_of_text(name, operands[0]), list(operands[1:])
     given = list(operands)
@@ -70,10 +70,10 @@ def _letters(name: str, term: str, text: str) -> list[Any]:
 
 def _sublist(name: str, labels: Any) -> list[Any]:
     if not isinstance(labels, Sequence) or isinstance(labels, str):
-        raise InputError(f"{name}: wanted a list of ints and Ellipsis as subscripts, got {labels!r}")
+        raise ArgumentError(f"{name}: wanted a list of ints and Ellipsis as subscripts, got {labels!r}")
     for label in labels:
         if label is not Ellipsis and not (isinstance(label, int | np.integer) and 0 <= label < 52):
-            raise InputError(f"{name}: wanted ints from 0 to 51 and Ellipsis as subscripts, got {label!r}")
+            raise ArgumentError(f"{name}: wanted ints from 0 to 51 and Ellipsis as subscripts, got {label!r}")
     if sum(label is Ellipsis for label in labels) > 1:
         raise ShapeError(f"{name}: wanted at most one Ellipsis in the subscripts {labels!r}")
     # As NumPy numbers them: 0 is A, 26 is a.

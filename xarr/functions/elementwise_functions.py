@@ -20,6 +20,7 @@ from xarr.errors import DTypeError, InputError, ValueRangeError
 from xarr.functions._arguments import refuse_out
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, is_weak, promoted
 from xarr.functions._rows import (
+    BinaryFunction,
     UnaryFunction,
     binary,
     bits_type,
@@ -36,6 +37,7 @@ from xarr.functions._rows import (
     to_real_float,
     unary,
 )
+from xarr.functions._ufuncs import pair_ufunc, ufunc
 from xarr.ir import ops
 from xarr.lax.core import ArrayLike, integer
 
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
 # --- the regular rows ------------------------------------------------------------------------------
 
 _EXACT: Final = FLOAT | COMPLEX
+_NOT_NEGATIVE: Final = UNSIGNED | BOOL
+_WHOLE: Final = BOOL | INTEGER
+_REALS: Final = (int, float)
 #: The largest power of ten in float64.
 _MOST: Final = sys.float_info.max_10_exp
 
@@ -94,8 +99,12 @@ less_equal = comparison("less_equal", "LE", "x1 <= x2.")
 not_equal = comparison("not_equal", "NE", "x1 != x2; NaN differs from everything.")
 
 
+@ufunc
 def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 >> x2: fills with the sign for signed types, with zeros for unsigned ones."""
+    """x1 >> x2: fills with the sign for signed types, with zeros for unsigned ones.
+
+    Source: NumPy and Array API, `bitwise_right_shift`.
+    """
     dtype = integer_type("bitwise_right_shift", common_dtype(x1, x2))
     x, y = broadcasted("bitwise_right_shift", *promoted("bitwise_right_shift", x1, x2, dtype=dtype))
     return lax.shift_right_logical(x, y) if dtype in UNSIGNED else lax.shift_right_arithmetic(x, y)
@@ -104,11 +113,13 @@ def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 right_shift = bitwise_right_shift
 
 
+@ufunc
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 ** x2.
 
     Integers to a negative Python int raise ValueRangeError as in NumPy; a negative integer in an array
     gives 0, or ±1 where |x1| is 1 (XLA's rule), since values are not looked at when the op is recorded.
+    Source: NumPy, `power`; Array API, `pow`.
     """
     dtype = power_type("pow", common_dtype(x1, x2))
     if is_weak(x2) and isinstance(x2, int) and x2 < 0 and dtype in INTEGER:
@@ -124,6 +135,7 @@ _power = binary("pow", ops.Power(), power_type, NUMBER, "x1 ** x2.")
 pow = power
 
 
+@ufunc
 def expm1(x: ArrayLike, /) -> Array:
     """exp(x) - 1, accurate near 0.
 
@@ -148,10 +160,11 @@ def expm1(x: ArrayLike, /) -> Array:
 # --- compositions ------------------------------------------------------------------------------------
 
 
+@ufunc
 def abs(x: ArrayLike, /) -> Array:
     """Magnitude; a real for complex x.  Source: NumPy absolute, Array API abs."""
     array = as_array(x)
-    return fresh(array) if array.dtype in UNSIGNED | BOOL else lax.abs(array)
+    return fresh(array) if array.dtype in _NOT_NEGATIVE else lax.abs(array)
 
 
 absolute = abs
@@ -163,33 +176,43 @@ def _numeric(x: ArrayLike) -> Array:
     return array.astype(np.int8) if array.dtype in BOOL else array
 
 
+@ufunc
 def positive(x: ArrayLike, /) -> Array:
-    """x itself, as a new handle.  Refuses bools, as NumPy does."""
+    """x itself, as a new handle.  Refuses bools, as NumPy does.  Source: NumPy and Array API, `positive`."""
     array = as_array(x)
     number("positive", array.dtype)
     return fresh(array)
 
 
+@ufunc
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1, 0 without a sign; x / |x| for complex x.  Refuses bools, as NumPy does."""
+    """-1, 0 or 1, 0 without a sign; x / |x| for complex x.  Refuses bools, as NumPy does.
+
+    Source: NumPy and Array API, `sign`.
+    """
     array = as_array(x)
     if number("sign", array.dtype) in UNSIGNED:
         return lax.min(array, 1)
     found = lax.sign(array)
-    if array.dtype not in FLOAT | COMPLEX:
+    if array.dtype not in _EXACT:
         return found
     # Not found + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
     return lax.select(lax.eq(found, 0), lax.full_like(found, 0), found)
 
 
+@ufunc
 def square(x: ArrayLike, /) -> Array:
-    """x * x; int8 for bools."""
+    """x * x; int8 for bools.  Source: NumPy and Array API, `square`."""
     array = _numeric(x)
     return multiply(array, array)
 
 
+@ufunc
 def reciprocal(x: ArrayLike, /) -> Array:
-    """1 / x; for integers the whole part of it, and -1 (all bits set) for 0."""
+    """1 / x; for integers the whole part of it, and -1 (all bits set) for 0.
+
+    Source: NumPy and Array API, `reciprocal`.
+    """
     array = _numeric(x)
     return lax.div(1, array) if array.dtype in INTEGER else divide(1, array)
 
@@ -200,9 +223,9 @@ def _whole(name: str, function: Callable[[Any], Array]) -> UnaryFunction:
         dtype = real_type(name, array.dtype)
         return function(array) if dtype in FLOAT else fresh(array)
 
-    rounding.__name__ = rounding.__qualname__ = name
+    rounding.__name__ = name
     rounding.__doc__ = f"{name} of each element; integers stay as they are.  Source: NumPy 2, {name}."
-    return rounding
+    return ufunc(rounding)
 
 
 def _truncated(x: Array) -> Array:
@@ -242,26 +265,31 @@ def round(a: ArrayLike, decimals: int = 0) -> Array:
 around = round
 
 
+@ufunc
 def rint(x: ArrayLike, /) -> Array:
-    """The nearest integer as a float, ties to even; both parts of a complex number."""
+    """The nearest integer as a float, ties to even; both parts of a complex number.
+
+    Source: NumPy, `rint`.
+    """
     array = as_array(x)
     return round(array.astype(to_float("rint", array.dtype)))
 
 
 def real(val: ArrayLike) -> Array:
-    """Real part; the array itself for a real type."""
+    """Real part; the array itself for a real type.  Source: NumPy and Array API, `real`."""
     array = as_array(val)
     return lax.real(array) if array.dtype in COMPLEX else fresh(array)
 
 
 def imag(val: ArrayLike) -> Array:
-    """Imaginary part; zeros for a real type."""
+    """Imaginary part; zeros for a real type.  Source: NumPy and Array API, `imag`."""
     array = as_array(val)
     return lax.imag(array) if array.dtype in COMPLEX else lax.full_like(array, 0)
 
 
+@ufunc
 def conj(x: ArrayLike, /) -> Array:
-    """Complex conjugate; x itself for a real type, int8 for bools."""
+    """Complex conjugate; x itself for a real type, int8 for bools.  Source: NumPy and Array API, `conj`."""
     array = _numeric(x)
     return lax.conj(array) if array.dtype in COMPLEX else fresh(array)
 
@@ -269,22 +297,28 @@ def conj(x: ArrayLike, /) -> Array:
 conjugate = conj
 
 
+@ufunc
 def isfinite(x: ArrayLike, /) -> Array:
-    """Neither infinite nor NaN, in both parts of a complex number."""
+    """Neither infinite nor NaN, in both parts of a complex number.
+
+    Source: NumPy and Array API, `isfinite`.
+    """
     array = as_array(x)
     if array.dtype in COMPLEX:
         return lax.bitwise_and(lax.is_finite(lax.real(array)), lax.is_finite(lax.imag(array)))
     return lax.is_finite(array) if array.dtype in FLOAT else lax.full_like(array, True, PREDICATE)
 
 
+@ufunc
 def isnan(x: ArrayLike, /) -> Array:
-    """Not a number, in either part of a complex number."""
+    """Not a number, in either part of a complex number.  Source: NumPy and Array API, `isnan`."""
     array = as_array(x)
-    return lax.ne(array, array) if array.dtype in FLOAT | COMPLEX else lax.full_like(array, False, PREDICATE)
+    return lax.ne(array, array) if array.dtype in _EXACT else lax.full_like(array, False, PREDICATE)
 
 
+@ufunc
 def isinf(x: ArrayLike, /) -> Array:
-    """Infinite of either sign, in either part of a complex number."""
+    """Infinite of either sign, in either part of a complex number.  Source: NumPy and Array API, `isinf`."""
     array = as_array(x)
     if array.dtype in COMPLEX:
         return lax.bitwise_or(isinf(lax.real(array)), isinf(lax.imag(array)))
@@ -301,17 +335,22 @@ def _bit_patterns(name: str, *arrays: Array) -> tuple[DType, tuple[Array, ...]]:
     return unsigned, tuple(lax.bitcast_convert_type(array, unsigned) for array in arrays)
 
 
+@ufunc
 def signbit(x: ArrayLike, /) -> Array:
-    """Whether the sign bit is set, of -0.0 and of negative NaN too."""
+    """Whether the sign bit is set, of -0.0 and of negative NaN too.
+
+    Source: NumPy and Array API, `signbit`.
+    """
     array = as_array(x)
-    if array.dtype in BOOL | INTEGER:
+    if array.dtype in _WHOLE:
         return less(array, 0) if array.dtype in INTEGER else lax.full_like(array, False)
     unsigned, (bits,) = _bit_patterns("signbit", array)
     return lax.ge(bits, 1 << (unsigned.itemsize * 8 - 1))
 
 
+@ufunc
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The magnitude of x1 with the sign of x2, bit by bit."""
+    """The magnitude of x1 with the sign of x2, bit by bit.  Source: NumPy and Array API, `copysign`."""
     dtype = common_real_float("copysign", x1, x2)
     x, y = broadcasted("copysign", *promoted("copysign", x1, x2, dtype=dtype))
     unsigned, (magnitude, sign_of) = _bit_patterns("copysign", x, y)
@@ -320,13 +359,13 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return lax.bitcast_convert_type(bits, dtype)
 
 
-def _logical(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
+def _logical(name: str, function: Callable[..., Array]) -> BinaryFunction:
     def logical(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         return function(*broadcasted(name, _truth(x1), _truth(x2)))
 
-    logical.__name__ = logical.__qualname__ = name
+    logical.__name__ = name
     logical.__doc__ = f"{name} of the truth of each element (anything but 0 is true).  Source: NumPy {name}."
-    return logical
+    return ufunc(logical)
 
 
 def _truth(value: ArrayLike) -> Array:
@@ -339,11 +378,13 @@ logical_or = _logical("logical_or", lax.bitwise_or)
 logical_xor = _logical("logical_xor", lax.bitwise_xor)
 
 
+@ufunc
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether each element is 0.  Source: NumPy logical_not."""
     return lax.bitwise_not(_truth(x))
 
 
+@ufunc
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Python's modulo: the sign of the divisor; 0 for an integer zero divisor.  Source: NumPy remainder."""
     dtype = real_number("remainder", common_dtype(x1, x2))
@@ -354,6 +395,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 mod = remainder
 
 
+@ufunc
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Remainder with the sign of the dividend; 0 for an integer zero divisor.  Source: NumPy fmod."""
     dtype = real_number("fmod", common_dtype(x1, x2))
@@ -362,6 +404,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return rest if dtype in FLOAT else lax.select(lax.eq(y, 0), lax.full_like(x, 0), rest)
 
 
+@ufunc
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The floor of the quotient; 0 for an integer zero divisor.  Source: NumPy floor_divide."""
     dtype = real_number("floor_divide", common_dtype(x1, x2))
@@ -369,8 +412,9 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _divmod(x, y)[0]
 
 
+@pair_ufunc
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """(floor_divide, remainder)."""
+    """(floor_divide, remainder).  Source: NumPy, `divmod`."""
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
@@ -417,8 +461,9 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     return lax.select(by_zero, ratio, whole), lax.select(by_zero, lax.full_like(x, math.nan), rest)
 
 
+@ufunc
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """sqrt(x1**2 + x2**2) without overflow in between."""
+    """sqrt(x1**2 + x2**2) without overflow in between.  Source: NumPy and Array API, `hypot`."""
     dtype = common_real_float("hypot", x1, x2)
     x, y = (lax.abs(_widened(a)) for a in broadcasted("hypot", *promoted("hypot", x1, x2, dtype=dtype)))
     large, small = lax.max(x, y), lax.min(x, y)
@@ -437,9 +482,9 @@ def _log_base(name: str, base: float) -> UnaryFunction:
             return _as_type(dtype, lax.div(natural, math.log(base)))
         return _scaled(natural, 1 / math.log(base))
 
-    function.__name__ = function.__qualname__ = name
+    function.__name__ = name
     function.__doc__ = f"Logarithm to base {base:g}: log(x) / log({base:g}), in 2 ULP.  Source: NumPy {name}."
-    return function
+    return ufunc(function)
 
 
 log2 = _log_base("log2", 2)
@@ -451,15 +496,17 @@ def _scaled(z: Array, factor: float) -> Array:
     return lax.complex(lax.mul(lax.real(z), factor), lax.mul(lax.imag(z), factor))
 
 
+@ufunc
 def exp2(x: ArrayLike, /) -> Array:
-    """2 to the power x."""
+    """2 to the power x.  Source: NumPy, `exp2`."""
     array = as_array(x)
     exponent = array.astype(to_float("exp2", array.dtype))
     return exp(_scaled(exponent, math.log(2))) if exponent.dtype in COMPLEX else pow(2.0, exponent)
 
 
+@ufunc
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """log(exp(x1) + exp(x2)) without overflow."""
+    """log(exp(x1) + exp(x2)) without overflow.  Source: NumPy and Array API, `logaddexp`."""
     dtype = common_real_float("logaddexp", x1, x2)
     x, y = map(_widened, broadcasted("logaddexp", *promoted("logaddexp", x1, x2, dtype=dtype)))
     top, gap = lax.max(x, y), lax.sub(x, y)
@@ -468,13 +515,15 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _as_type(dtype, lax.select(lax.ne(gap, gap), lax.add(x, y), rest))
 
 
+@ufunc
 def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The larger, ignoring a NaN beside a number."""
+    """The larger, ignoring a NaN beside a number.  Source: NumPy, `fmax`."""
     return _ignoring_nan("fmax", lax.max, x1, x2)
 
 
+@ufunc
 def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The smaller, ignoring a NaN beside a number."""
+    """The smaller, ignoring a NaN beside a number.  Source: NumPy, `fmin`."""
     return _ignoring_nan("fmin", lax.min, x1, x2)
 
 
@@ -505,6 +554,8 @@ def clip(
         limits = np.iinfo(array.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
+    if array.dtype in FLOAT and type(low) in _REALS and type(high) in _REALS:
+        return lax.clamp(low, array, high)
     if low is not None:
         array = maximum(array, low)
     return fresh(array) if high is None else minimum(array, high)
@@ -516,15 +567,17 @@ def _one_of(name: str, bound: ArrayLike | None, other: ArrayLike | None) -> Arra
     return other if bound is None else bound
 
 
+@ufunc
 def degrees(x: ArrayLike, /) -> Array:
-    """Radians to degrees."""
+    """Radians to degrees.  Source: NumPy, `degrees`."""
     array = as_array(x)
     dtype = to_real_float("degrees", array.dtype)
     return _as_type(dtype, lax.mul(_widened(array.astype(dtype)), 180.0 / math.pi))
 
 
+@ufunc
 def radians(x: ArrayLike, /) -> Array:
-    """Degrees to radians."""
+    """Degrees to radians.  Source: NumPy, `radians`."""
     array = as_array(x)
     dtype = to_real_float("radians", array.dtype)
     return _as_type(dtype, lax.mul(_widened(array.astype(dtype)), math.pi / 180.0))
@@ -533,7 +586,8 @@ def radians(x: ArrayLike, /) -> Array:
 rad2deg, deg2rad = degrees, radians
 
 
+@ufunc
 def fabs(x: ArrayLike, /) -> Array:
-    """|x| as a float."""
+    """|x| as a float.  Source: NumPy, `fabs`."""
     array = as_array(x)
     return lax.abs(lax.convert_element_type(array, to_real_float("fabs", array.dtype)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from xarr import lax
 from xarr.dtypes import BOOL
 from xarr.errors import ShapeError
@@ -14,7 +16,7 @@ from xarr.functions.searching_functions import nonzero
 from xarr.indexing import taken
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
-from xarr.indexing.items import places_of
+from xarr.indexing.items import item_of_integers
 from xarr.lax.core import ArrayLike
 from xarr.lax.indexing import GatherDimensionNumbers, default_fill
 from xarr.shapes import normalize_axis
@@ -48,12 +50,14 @@ def take(
     if axis is None or not array.shape:
         array = lax.reshape(array, (array.size,))
     dim = 0 if axis is None else normalize_axis(axis, array.ndim)
-    item = places_of("take", _numbers(indices), from_end=wanted is not Mode.CLIP)
+    item = item_of_integers("take", _numbers(indices), from_end=wanted is not Mode.CLIP)
     return taken(array, item, dim, wanted, fill_value)
 
 
 def _numbers(indices: ArrayLike) -> Array:
     """Bools as integers: for NumPy's functions they are no masks."""
+    if isinstance(indices, list | tuple) and not np.size(indices):
+        indices = np.empty(np.shape(indices), np.int64)  # NumPy too takes [] for integers
     array = as_array(indices)
     return lax.convert_element_type(array, "int64") if array.dtype in BOOL else array
 
@@ -133,7 +137,7 @@ def _along(
 ) -> Array:
     size, count = array.shape[dim], indices.shape[dim]
     others = tuple([each for each in range(array.ndim) if each != dim])
-    item = places_of("take_along_axis", indices, from_end)
+    item = item_of_integers("take_along_axis", indices, from_end)
     places = settled_places(item, dim, size, mode, array._backend)
     places = places if places.shape == indices.shape else lax.reshape(places, indices.shape)
     shape = spread("take_along_axis", array, indices, dim)

@@ -19,6 +19,7 @@ from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import conjugated, converted, refuse_out
 from xarr.functions._core import aligned, promoted
+from xarr.functions._ufuncs import gufunc
 from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axes, normalize_axis
 
@@ -50,7 +51,8 @@ def _scaled(a: Array, b: Array) -> Array:
 # --- matmul ---------------------------------------------------------------------------------------
 
 
-def matmul(x1: ArrayLike, x2: ArrayLike, /, out: None = None) -> Array:
+@gufunc("(n?,k),(k,m?)->(n?,m?)", axes=None)
+def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrix product over the last dimension of x1 and the last but one of x2.
 
     x1: (…, m, k) or (k,); x2: (…, k, n) or (k,); the result is (…, m, n) without the dimensions that a vector
@@ -58,7 +60,6 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, out: None = None) -> Array:
     scalars and for contracted sizes that differ, with the transposes that would fit; BroadcastError.
     Source: NumPy and Array API, `matmul`.
     """
-    refuse_out("matmul", out)
     a, b = promoted("matmul", x1, x2)
     for place, array in enumerate((a, b), 1):
         if not array.shape:
@@ -210,28 +211,25 @@ def _paired(axes: int | tuple[Axes, Axes], rank: int, other: int) -> Contraction
     return tuple(range(rank - count, rank)), tuple(range(count))
 
 
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """Sum of conj(x1) * x2 over `axis` of each; the other dimensions broadcast.
+@gufunc("(n),(n)->()", axes=None, axis=-1, keepdims=False)
+def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Sum of conj(x1) * x2 over `axis` of each, by default the last; the other dimensions broadcast.
 
     Raises ShapeError for scalars and for sizes along `axis` that differ, BroadcastError.
     Source: NumPy and Array API, `vecdot`.
     """
     a, b = promoted("vecdot", x1, x2)
-    a, b = (_axis_last(array, integer("vecdot", "axis", axis)) for array in (a, b))
+    for array in (a, b):
+        normalize_axis(-1, len(array.shape))
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(
-            f"vecdot: wanted as many elements along axis {axis}, got {a.shape[-1]} and {b.shape[-1]}"
+            f"vecdot: wanted as many elements along the axis that is summed over, got {a.shape[-1]} and "
+            f"{b.shape[-1]}"
         )
     batch = aligned("vecdot", (a.shape[:-1], b.shape[:-1]), (a.dtype, b.dtype)).result
     a, b = _with_batch(conjugated(a), batch, 1), _with_batch(b, batch, 1)
     own = tuple(range(len(batch)))
     return product(a, b, ((len(batch),), (len(batch),)), (own, own))
-
-
-def _axis_last(array: Array, axis: int) -> Array:
-    place = normalize_axis(axis, len(array.shape))
-    order = [number for number in range(len(array.shape)) if number != place]
-    return lax.transpose(array, [*order, place])
 
 
 def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:

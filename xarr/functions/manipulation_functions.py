@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,9 +18,9 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
-from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.errors import ArgumentError, DivisionByZeroError, DTypeError, InputError, ShapeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import refuse_out
+from xarr.functions._arguments import check_casting, refuse_out
 from xarr.functions._core import DType, as_array, fresh, promoted
 from xarr.functions._repeating import repeated_alike, repeated_each
 from xarr.functions.creation_functions import argument, broadcast_array
@@ -61,7 +61,7 @@ def _reversed(array: Array) -> Array:
 
 def _is_column_major(name: str, order: str) -> bool:
     if order not in ("C", "F", "A", "K"):
-        raise InputError(f"{name}: wanted order 'C' (row-major) or 'F' (column-major), got {order!r}")
+        raise ArgumentError(f"{name}: wanted order 'C' (row-major) or 'F' (column-major), got {order!r}")
     return order == "F"
 
 
@@ -365,6 +365,7 @@ def _several(name: str, arrays: Arrays) -> list[Array]:
 
 
 def _joined(name: str, arrays: list[Array], axis: int, dtype: DTypeLike | None, casting: str) -> Array:
+    check_casting(name, casting)
     if not arrays:
         raise ShapeError(f"{name}: wanted at least one array, got none")
     first = arrays[0].shape
@@ -475,18 +476,32 @@ def column_stack(tup: Arrays) -> Array:
 def array_split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Array]:
     """Parts along `axis`: that many, the first ones larger by 1 if need be, or cut before each index.
 
-    Indices mean what they mean in a slice.  Raises ShapeError for fewer than one part, AxisError.
+    Indices mean what they mean in a slice.  Raises AxisError, DivisionByZeroError for fewer than one part.
     Source: NumPy, `array_split`.
     """
     array = as_array(ary)
     place = normalize_axis(axis, len(array.shape))
     refuse_dynamic("array_split", array, "lax.slice_in_dim", (place,))
     size = array.shape[place]
-    parts = []
-    for start, stop in pairwise([0, *_cuts("array_split", indices_or_sections, size), size]):
+    parts: dict[tuple[int, int], Array] = {}  # of very many parts most are empty
+
+    def part(start: int, stop: int) -> Array:
         low, high, _ = slice(start, stop).indices(size)
-        parts.append(lax.slice_in_dim(array, low, builtins.max(low, high), axis=place))
-    return parts
+        key = low, builtins.max(low, high)
+        if key in parts:
+            return fresh(parts[key])
+        parts[key] = lax.slice_in_dim(array, *key, axis=place)
+        return parts[key]
+
+    cuts = [0, *_cuts("array_split", indices_or_sections, size), size]
+    return [part(start, stop) for start, stop in pairwise(cuts)]
+
+
+class _TooManyPartsError(ShapeError, MemoryError, OverflowError):
+    """NumPy says MemoryError or OverflowError."""
+
+
+_MOST_PARTS: Final = 2**27
 
 
 def _cuts(name: str, indices_or_sections: Axes, size: int) -> tuple[int, ...]:
@@ -494,7 +509,9 @@ def _cuts(name: str, indices_or_sections: Axes, size: int) -> tuple[int, ...]:
         return integers(name, "indices_or_sections", indices_or_sections)
     sections = integer(name, "indices_or_sections", indices_or_sections)
     if sections < 1:
-        raise ShapeError(f"{name}: wanted at least one part, got {sections}")
+        raise DivisionByZeroError(f"{name}: wanted at least one part, got {sections}")
+    if sections > _MOST_PARTS:
+        raise _TooManyPartsError(f"{name}: a list holds at most {_MOST_PARTS} parts, got {sections}")
     each, larger = divmod(size, sections)
     return tuple(number * each + builtins.min(number, larger) for number in range(1, sections))
 
@@ -540,4 +557,4 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     array = as_array(x)
     place = normalize_axis(axis, len(array.shape))
     refuse_dynamic("unstack", array, "lax.dynamic_index_in_dim", (place,))
-    return tuple(lax.index_in_dim(array, index, place, keepdims=False) for index in range(array.shape[place]))
+    return lax.unstack(array, place)

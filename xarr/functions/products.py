@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from xarr import lax
 from xarr.dtypes import BOOL
 from xarr.errors import DTypeError, ShapeError
-from xarr.functions._arguments import conjugated, refuse_out
+from xarr.functions._arguments import conjugated
 from xarr.functions._core import broadcasted, promoted
+from xarr.functions._ufuncs import gufunc
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axis
@@ -77,24 +78,24 @@ def _components(name: str, array: Array, axis: int) -> tuple[Array, ...]:
     return tuple(lax.index_in_dim(array, index, place, False) for index in range(array.shape[place]))
 
 
-def matvec(x1: ArrayLike, x2: ArrayLike, /, out: None = None) -> Array:
+@gufunc("(m,n),(n)->(m)", axes=None)
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of matrices x1 (…, m, n) with vectors x2 (…, n); the leading dimensions broadcast.
 
     Raises ShapeError, BroadcastError.  Source: NumPy, `matvec`.
     """
-    refuse_out("matvec", out)
     a, b = promoted("matvec", x1, x2)
     if a.ndim < 2 or not b.ndim:
         raise ShapeError(f"matvec: wanted x1 (…, m, n) and x2 (…, n), got {a.shape} and {b.shape}")
     return lax.squeeze(matmul(a, lax.expand_dims(b, (b.ndim,))), (max(a.ndim, b.ndim + 1) - 1,))
 
 
-def vecmat(x1: ArrayLike, x2: ArrayLike, /, out: None = None) -> Array:
+@gufunc("(n),(n,m)->(m)", axes=None)
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of conj(x1), vectors (…, m), with matrices x2 (…, m, n); the leading dimensions broadcast.
 
     Raises ShapeError, BroadcastError.  Source: NumPy, `vecmat`.
     """
-    refuse_out("vecmat", out)
     a, b = promoted("vecmat", x1, x2)
     if not a.ndim or b.ndim < 2:
         raise ShapeError(f"vecmat: wanted x1 (…, m) and x2 (…, m, n), got {a.shape} and {b.shape}")

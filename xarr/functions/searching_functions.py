@@ -8,7 +8,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import INTEGER
-from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, ValueRangeError
+from xarr.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, ValueRangeError
 from xarr.functions._arguments import refuse_out, truth
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions._searches import places_in
@@ -40,7 +40,9 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     if x is None and y is None:
         return nonzero(condition)
     if x is None or y is None:
-        raise InputError("where: wanted condition, x and y, or the condition alone, got one array beside it")
+        raise ArgumentError(
+            "where: wanted condition, x and y, or the condition alone, got one array beside it"
+        )
     choice, yes, no = broadcasted("where", truth(condition), *promoted("where", x, y))
     return lax.select(choice, yes, no)
 

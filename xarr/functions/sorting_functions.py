@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
-from xarr.errors import InputError, ValueRangeError
+from xarr.errors import ArgumentError, ValueRangeError
 from xarr.functions._core import as_array
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
@@ -26,7 +26,7 @@ def _prepared(
     if kind not in _KINDS:
         raise ValueRangeError(f"{name}: wanted a kind of {', '.join(map(repr, _KINDS))}, got {kind!r}")
     if order is not None:
-        raise InputError(
+        raise ArgumentError(
             f"{name}: order= names fields of a structured array, and xarr has none; got {order!r}"
         )
     array = as_array(a)

@@ -31,7 +31,7 @@ from xarr.functions._arguments import (
     with_size,
 )
 from xarr.functions._core import DType, as_array
-from xarr.lax.core import ArrayLike, flag, integer
+from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
@@ -443,12 +443,12 @@ def _spread(name: str, centre: Array, shape: tuple[int, ...]) -> Array:
 
 def _degrees(name: str, ddof: float, correction: float | None) -> float:
     if correction is None:
-        return ddof
+        return real_number(name, "ddof", ddof)
     if ddof != 0:
         raise InputError(
             f"{name}: ddof and correction mean the same; wanted one of them, got {ddof} and {correction}"
         )
-    return correction
+    return real_number(name, "correction", correction)
 
 
 def _deviation(

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
-from xarr.errors import InputError, ShapeError, ValueRangeError
+from xarr.errors import ShapeError, ValueRangeError
 from xarr.functions._arguments import converted, filled, is_nan, with_size
 from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.statistical_functions import all as all_of
-from xarr.lax.core import ArrayLike, flag, integer
+from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
     from xarr.array import Array
-
-
-def _tolerance(name: str, value: float) -> float:
-    try:
-        return float(value)
-    except TypeError:
-        raise InputError(f"isclose: wanted a number for {name}, got {value!r}") from None
 
 
 def _is_finite(x: Array) -> Array:
@@ -43,7 +36,7 @@ def isclose(
     if x.dtype in INTEGER | BOOL:
         x, y = (converted(one, promote_weak(one.dtype, float)) for one in (x, y))
     distance, size = lax.abs(lax.sub(x, y)), lax.abs(y)
-    limit = lax.add(lax.mul(size, _tolerance("rtol", rtol)), _tolerance("atol", atol))
+    limit = lax.add(lax.mul(size, real_number("isclose", "rtol", rtol)), real_number("isclose", "atol", atol))
     near = lax.bitwise_and(lax.le(distance, limit), _is_finite(y))
     found = lax.bitwise_or(near, lax.eq(x, y))
     return (
@@ -77,6 +70,10 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     return all_of(same)
 
 
+#: Differences up to which each is an array of its own, instead of a loop.
+_WRITTEN_OUT: Final = 32
+
+
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -101,12 +98,30 @@ def diff(
     place = normalize_axis(axis, len(array.shape))
     array = _extended(array, prepend, append, place)
     refuse_dynamic("diff", array, "lax.sub of slices", (place,))
-    for _ in range(min(times, array.shape[place])):
+    if times >= array.shape[place]:
+        return fresh(lax.slice_in_dim(array, 0, 0, axis=place))
+    if times > _WRITTEN_OUT:
+        return _many_differences(array, times, place)
+    for _ in range(times):
         last = array.shape[place]
         after = lax.slice_in_dim(array, 1, None, axis=place)
-        before = lax.slice_in_dim(array, 0, max(last - 1, 0), axis=place)
+        before = lax.slice_in_dim(array, 0, last - 1, axis=place)
         array = (lax.ne if array.dtype in BOOL else lax.sub)(after, before)
     return fresh(array)
+
+
+def _many_differences(array: Array, times: int, axis: int) -> Array:
+    """A loop over arrays of one size, of whose elements the last one more means nothing each time."""
+    last = array.shape[axis] - 1
+
+    def step(found: Array, _: object) -> tuple[Array, tuple[()]]:
+        after = lax.slice_in_dim(found, 1, None, axis=axis)
+        behind = lax.slice_in_dim(found, last, None, axis=axis)
+        after = lax.concatenate([after, behind], axis)
+        return (lax.ne if found.dtype in BOOL else lax.sub)(after, found), ()
+
+    found: Array = lax.scan(step, array, None, length=times)[0]
+    return lax.slice_in_dim(found, 0, last + 1 - times, axis=axis)
 
 
 def _extended(array: Array, prepend: ArrayLike | None, append: ArrayLike | None, axis: int) -> Array:

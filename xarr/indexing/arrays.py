@@ -82,7 +82,7 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     a value.
     """
     backend = array._backend
-    masks = {item: places_of(item, backend) for item in layout.arrays if isinstance(item, Mask)}
+    masks = {item: places_in_mask(item, backend) for item in layout.arrays if isinstance(item, Mask)}
     counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
     sizes = [item.shape for item in layout.arrays if isinstance(item, Places)]
     is_away = 0 in counts or any(0 in shape for shape in (*sizes, *[each.shape for each in masks.values()]))
@@ -151,7 +151,7 @@ def host_of(mask: Mask) -> np.ndarray[Any, Any]:
     return to_host(mask.array)
 
 
-def places_of(mask: Mask, backend: AbstractBackend | None) -> Array:
+def places_in_mask(mask: Mask, backend: AbstractBackend | None) -> Array:
     """Where a mask holds, as indices into its dimensions taken as one."""
     places = np.flatnonzero(host_of(mask))
     return wrap(unowned(host_node(places, backend)), backend)

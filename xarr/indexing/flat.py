@@ -10,7 +10,7 @@ from xarr import indexing, lax
 from xarr.errors import ShapeError
 from xarr.indexing.arrays import write_arrays
 from xarr.indexing.bounds import Mode
-from xarr.indexing.items import places_of
+from xarr.indexing.items import item_of_integers
 from xarr.indexing.layout import Layout, layout_of
 from xarr.indexing.values import converted
 from xarr.lax import _constants as constants
@@ -39,7 +39,7 @@ def repeated(values: Array, count: int) -> Array:
 def put(array: Array, indices: ArrayLike, values: ArrayLike, mode: Mode) -> Array:
     """`array` with array.flat[indices] = values, which are repeated or cut to the number of indices."""
     new, flat = converted(array, values), flattened(array)
-    item = places_of("put", indices, from_end=mode is not Mode.CLIP)
+    item = item_of_integers("put", indices, from_end=mode is not Mode.CLIP)
     place = layout_of([item], flat.shape, mode)
     assert isinstance(place, Layout)
     if new.size:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from xarr.dtypes import BOOL, INTEGER
-from xarr.errors import IndexingError, InputError, TracedValueError
+from xarr.errors import IndexingError, IndexTypeError, InputError, TracedValueError
 from xarr.functions._core import as_array
 from xarr.host import host_array
 from xarr.ir.ops import Constant
@@ -68,7 +68,7 @@ def items_of(index: Any) -> list[Any]:
     return [_item(given) for given in (index if isinstance(index, tuple) else (index,))]
 
 
-def places_of(name: str, given: Any, from_end: bool = True) -> Places:
+def item_of_integers(name: str, given: Any, from_end: bool = True) -> Places:
     """An argument of integers as an item.  Raises IndexingError for anything else."""
     item = _item(given)
     if isinstance(item, int):
@@ -112,7 +112,7 @@ def _item(given: Any) -> Any:
         return _of_array(as_array(given))
     if isinstance(given, np.ndarray | bool | np.bool_):
         return _of_host(np.asarray(given), given)
-    if isinstance(given, list | tuple):
+    if isinstance(given, list | tuple | range):
         return _of_sequence(given)
     try:
         return operator.index(given)
@@ -139,8 +139,8 @@ def _known(given: slice) -> slice:
     return given
 
 
-def _refusal(given: Any) -> IndexingError:
-    return IndexingError(
+def _refusal(given: Any) -> IndexTypeError:
+    return IndexTypeError(
         f"wanted an int, a slice, ..., None, or an array or list of ints or bools as index, got {given!r}"
     )
 
@@ -177,7 +177,7 @@ def _kind(dtype: np.dtype[Any], shown: str) -> type[_Values]:
         return Mask
     if dtype in INTEGER:
         return Places
-    raise IndexingError(
+    raise IndexTypeError(
         f"wanted an int, a slice, ..., None, or an array or list of ints or bools as index, got {shown}; "
         ".astype(int) makes integers of it"
     )

@@ -13,7 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
-from xarr.errors import IndexingError, TracedValueError
+from xarr.errors import IndexingError, IndexTypeError, TracedValueError
 from xarr.indexing.bounds import Mode, out_of_bounds
 from xarr.indexing.items import Item, Mask, Places, consumed
 from xarr.indexing.region import Region
@@ -138,7 +138,7 @@ def _bound(item: slice, part: Any) -> int | None:
     except TracedValueError:
         raise
     except TypeError:
-        raise IndexingError(f"wanted ints or None in a slice, got {item}") from None
+        raise IndexTypeError(f"wanted ints or None in a slice, got {item}") from None
 
 
 @lru_cache(maxsize=4096)

@@ -15,12 +15,13 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import PREDICATE
-from xarr.errors import IndexingError, TracedValueError
+from xarr.errors import IndexTypeError, SliceStepError, TracedValueError
 from xarr.indexing.bounds import out_of_bounds
 from xarr.indexing.items import expanded
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import Reshape, Reverse, Slice
+from xarr.ir.windows import dilated
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.lazy import wrap
 from xarr.records import record
@@ -124,7 +125,7 @@ class Region:
         values = self.block(values)
         rows = zip(shape, self.start, self.stride, self.sizes, strict=True)
         config = [
-            (start, size - start - _span(count, stride), stride - 1) for size, start, stride, count in rows
+            (start, size - start - dilated(count, stride), stride - 1) for size, start, stride, count in rows
         ]
         return lax.pad(values, filler, config)
 
@@ -160,20 +161,15 @@ def _length(row: tuple[int, int, int, bool]) -> int:
     return -(-(limit - start) // stride)
 
 
-def _span(count: int, stride: int) -> int:
-    """How far `count` elements with `stride` reach."""
-    return (count - 1) * stride + 1 if count else 0
-
-
 def _slice_row(item: slice, size: int) -> tuple[int, int, int, bool]:
     try:
         chosen = range(*item.indices(size))
     except ValueError:
-        raise IndexingError("a slice step cannot be zero") from None
+        raise SliceStepError("a slice step cannot be zero; x[::-1] turns a dimension round") from None
     except TracedValueError:
         raise
     except TypeError:
-        raise IndexingError(f"wanted ints or None in a slice, got {item}") from None
+        raise IndexTypeError(f"wanted ints or None in a slice, got {item}") from None
     if not chosen:
         return 0, 0, 1, False
     low, high = sorted((chosen[0], chosen[-1]))

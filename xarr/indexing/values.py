@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from xarr import lax
 from xarr.broadcasting import has_place, no_place
 from xarr.dtypes import COMPLEX, INTEGER
-from xarr.errors import BroadcastError, DTypeError, ValueRangeError
+from xarr.errors import BroadcastError, DTypeError, InputError, RaggedError, ValueRangeError
 from xarr.functions._core import as_array, broadcasted_nodes, is_weak, nodes_of
+from xarr.functions.creation_functions import asarray
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.lazy import Handle, common_backend, wrap
 
@@ -25,7 +26,7 @@ def converted(array: Array, value: ArrayLike) -> Array:
     Raises DTypeError for complex numbers in a real array, ValueRangeError for NaN, infinity and Python ints that
     an integer array cannot hold, BackendError for an Array of another backend.
     """
-    given = value if isinstance(value, Handle) or is_weak(value) else as_array(value)
+    given = value if isinstance(value, Handle) or is_weak(value) else _read(array, value)
     is_complex = isinstance(value, complex) or getattr(given, "dtype", None) in COMPLEX
     if is_complex and array.dtype not in COMPLEX:
         raise DTypeError(f"a complex value does not fit an array of {array.dtype}; take its real part")
@@ -36,6 +37,16 @@ def converted(array: Array, value: ArrayLike) -> Array:
     backend = common_backend([array, *([given] if isinstance(given, Handle) else [])])
     (node,), _ = nodes_of((given,), array.dtype)
     return wrap(node, backend)
+
+
+def _read(array: Array, value: ArrayLike) -> Array:
+    """What is no Array; text and None are read as the element type of `array`, as NumPy does."""
+    try:
+        return as_array(value)
+    except RaggedError:
+        raise
+    except InputError:
+        return asarray(value, array.dtype)
 
 
 def fitted(array: Array, value: ArrayLike, shape: Ints) -> Array:

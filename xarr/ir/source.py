@@ -14,6 +14,8 @@ from xarr.records import record
 # Not pathlib: it would be a third of what this module costs to import.
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LONGEST_NAME: Final = 24
+#: Files of this package, which is quicker than to compare the beginnings of their names again and again.
+_own: Final[set[str]] = set()
 
 
 @record
@@ -104,8 +106,11 @@ def caller() -> tuple[CodeType, int] | None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
-            return code, frame.f_lasti
+        file = code.co_filename
+        if file not in _own:
+            if not file.startswith(_PACKAGE):
+                return code, frame.f_lasti
+            _own.add(file)
         frame = frame.f_back
     return None
 

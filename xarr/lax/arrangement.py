@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import CodeType
 from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
@@ -10,6 +11,10 @@ from numpy.typing import DTypeLike
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
+from xarr.ir.graph import Node
+from xarr.ir.ops import Slice
+from xarr.ir.source import caller
+from xarr.ir.types import Type
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.creation import full
 from xarr.lax.movement import (
@@ -19,6 +24,7 @@ from xarr.lax.movement import (
     index_in_dim,
     reshape,
 )
+from xarr.lazy import wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -68,9 +74,26 @@ def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` along `axis`, without that dimension.  Source: jax.lax.unstack."""
-    (node,), _ = operands("unstack", x)
+    (node,), backend = operands("unstack", x)
     along = normalize_axis(integer("unstack", "axis", axis), len(node.shape))
-    return tuple([index_in_dim(x, at, along, keepdims=False) for at in range(node.shape[along])])
+    if not node.shape[along]:
+        return ()
+    first = index_in_dim(x, 0, along, keepdims=False)
+    squeezed, place = first._node, caller()
+    # The others have the same types, which need not be found again.
+    parts = _parts(node, along, squeezed.operands[0].type, place)
+    return first, *[wrap(Node(squeezed.op, (part,), squeezed.type, place), backend) for part in parts]
+
+
+def _parts(node: Node, along: int, type: Type, place: tuple[CodeType, int] | None) -> list[Node]:
+    """The slices of size 1, all of one type, without the first one."""
+    shape, steps = node.shape, (1,) * len(node.shape)
+    before, after = shape[:along], shape[along + 1 :]
+    lowest, highest = (0,) * len(before), (0,) * len(after)
+    ranges = [
+        Slice((*lowest, at, *highest), (*before, at + 1, *after), steps) for at in range(1, shape[along])
+    ]
+    return [Node(each, (node,), type, place) for each in ranges]
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from xarr import backend as backends
 from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
-from xarr.errors import DTypeError, InputError
+from xarr.errors import ArgumentError, DTypeError, InputError, TracedValueError
 from xarr.host import SCALARS, host_array, scalar, scalar_kind
 from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, infer_type
@@ -140,6 +140,8 @@ def integers(name: str, argument: str, values: Any) -> tuple[int, ...]:
 def flag(name: str, argument: str, value: Any) -> bool:
     """True or False from anything with a truth; InputError for an array with dimensions."""
     shape = value._node.shape if isinstance(value, Handle) else getattr(value, "shape", ())
+    if isinstance(value, str):
+        raise InputError(f"{name}: wanted True or False for {argument}, got {value!r}")
     if shape:
         raise InputError(
             f"{name}: wanted True or False for {argument}, got an array of shape {shape}; one value holds for "
@@ -148,11 +150,37 @@ def flag(name: str, argument: str, value: Any) -> bool:
     return bool(value)
 
 
+def check_callable(name: str, argument: str, value: Any) -> None:
+    """InputError for what cannot be called."""
+    if not callable(value):
+        raise InputError(f"{name}: wanted a function for {argument}, got {value!r}")
+
+
+def items(name: str, argument: str, value: Any) -> list[Any]:
+    """The items of a sequence; ArgumentError for what is none."""
+    try:
+        return list(value)
+    except TypeError:
+        raise ArgumentError(f"{name}: wanted a sequence for {argument}, got {value!r}") from None
+
+
+def real_number(name: str, argument: str, value: Any) -> float:
+    """A float from anything that is one; InputError for text, None and arrays with dimensions."""
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        return float(value)
+    except TypeError as error:
+        if isinstance(error, TracedValueError):
+            raise
+        raise InputError(f"{name}: wanted a number for {argument}, got {value!r}") from None
+
+
 def integer(name: str, argument: str, value: Any) -> int:
-    """An int from anything with `__index__` except a bool."""
+    """An int from anything with `__index__` except a bool; ArgumentError for anything else."""
     if isinstance(value, bool | np.bool_):
-        raise InputError(f"{name}: wanted an int for {argument}, got the bool {value}")
+        raise ArgumentError(f"{name}: wanted an int for {argument}, got the bool {value}")
     try:
         return operator.index(value)
     except TypeError:
-        raise InputError(f"{name}: wanted an int for {argument}, got {value!r}") from None
+        raise ArgumentError(f"{name}: wanted an int for {argument}, got {value!r}") from None

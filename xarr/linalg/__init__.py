@@ -5,6 +5,9 @@ values of a matrix (a singular one, an iteration that does not converge) raises 
 computed, with the source line that asked for it.
 """
 
+from typing import TYPE_CHECKING
+
+from xarr.absent import missing
 from xarr.errors import LinAlgError as LinAlgError
 from xarr.functions.linear_algebra_functions import matmul as matmul, vecdot as vecdot
 from xarr.functions.manipulation_functions import matrix_transpose as matrix_transpose
@@ -77,3 +80,8 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        raise missing(__name__, name)

@@ -8,12 +8,12 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import real_part_of
-from xarr.errors import InputError, MatrixShapeError
+from xarr.errors import ArgumentError, MatrixShapeError
 from xarr.functions._arguments import adjoint, converted, truth
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.statistical_functions import sum as total
-from xarr.lax.core import ArrayLike, flag
+from xarr.lax.core import ArrayLike, flag, real_number
 from xarr.linalg._arguments import NO_VALUE, epsilon, matrices, pair, scalar, spread
 from xarr.linalg.decompositions import svd
 
@@ -29,7 +29,7 @@ def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol:
     Raises InputError for both tol and rtol.  Source: NumPy and Array API, `linalg.matrix_rank`.
     """
     if tol is not None and rtol is not None:
-        raise InputError("linalg.matrix_rank: wanted tol or rtol, got both")
+        raise ArgumentError("linalg.matrix_rank: wanted tol or rtol, got both")
     array = as_array(A)
     if array.ndim < 2:
         return converted(lax.reduce_or(truth(array), range(array.ndim)), np.dtype(np.int64))
@@ -70,7 +70,7 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any 
     """
     array = matrices("pinv", a)
     if rcond is not None and rtol is not NO_VALUE:
-        raise InputError("linalg.pinv: wanted rcond or rtol, got both")
+        raise ArgumentError("linalg.pinv: wanted rcond or rtol, got both")
     if rcond is None:
         default = max(array.shape[-2:]) * epsilon(array)
         rcond = 1e-15 if rtol is NO_VALUE else default if rtol is None else rtol
@@ -109,6 +109,8 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array
             f"{right.shape[:1] if is_vector else right.shape}"
         )
     u, s, vh = svd(left, full_matrices=False)
+    if rcond is not None:
+        rcond = real_number("linalg.lstsq", "rcond", rcond)
     factor = epsilon(left) * max(left.shape) if rcond is None else epsilon(left) if rcond < 0 else rcond
     bounds = _times_largest("lstsq", s, factor)
     rank = converted(total(lax.gt(s, bounds)), np.dtype(np.int32))

@@ -14,7 +14,7 @@ from xarr.errors import MatrixShapeError, ShapeError
 from xarr.functions import diagonals, linear_algebra_functions, products
 from xarr.functions._arguments import refuse_out
 from xarr.functions._core import as_array
-from xarr.lax.core import ArrayLike, integer
+from xarr.lax.core import ArrayLike, integer, items
 from xarr.linalg._arguments import square
 from xarr.linalg.systems import identities, inv
 from xarr.shapes import normalize_axis
@@ -95,7 +95,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: None = None) -> Array:
     Source: NumPy, `linalg.multi_dot`; Cormen, Introduction to Algorithms, 15.2.
     """
     refuse_out("linalg.multi_dot", out)
-    given = [as_array(array) for array in arrays]
+    given = [as_array(array) for array in items("linalg.multi_dot", "arrays", arrays)]
     if len(given) == 2:
         return linear_algebra_functions.dot(given[0], given[1])
     _check_chain(given)

@@ -8,6 +8,9 @@ A key is used once; `split` makes new ones of it.  Bits come from Threefry-2x32 
 with its default `jax_threefry_partitionable`.  Element types default to xarr's (float64, int64).
 """
 
+from typing import TYPE_CHECKING
+
+from xarr.absent import missing
 from xarr.random.counts import (
     binomial as binomial,
     multinomial as multinomial,
@@ -64,3 +67,8 @@ from xarr.random.vectors import (
     multivariate_normal as multivariate_normal,
     wald as wald,
 )
+
+if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        raise missing(__name__, name)

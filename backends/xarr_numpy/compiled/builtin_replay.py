@@ -47,25 +47,22 @@ _NUMBER: Final = object.__basicsize__
 #: The largest float32, as LLVM writes it.
 _LARGEST: Final = f"0x{np.float64(np.finfo(np.float32).max).view(np.uint64):016X}"
 
+#: Fields that are numbers, not addresses: how many rows of each kind there are, and where a field of an object lies.
+_LENGTHS: Final = (
+    *("arguments", "sources", "outputs", "results", "in_tuple", "constants"),
+    *("parts", "bytes", "steps", "long", "shared"),
+)
+_OFFSETS: Final = (
+    *("at_node", "at_backend", "at_value", "at_owner", "at_type", "at_op", "at_handles", "at_place"),
+)
+_NUMBERS: Final = frozenset((*_LENGTHS, *_OFFSETS))
 #: What the machine code reads, in order; all of it has the size of a pointer.
 _FIELDS: Final = (
     *("array", "leaf", "backend", "missed", "recording", "observers", "config", "key", "settings"),
     *("overrides", "overridden", "one", "float", "new", "ndarray", "share", "pool"),
-    *(
-        "arguments",
-        "sources",
-        "outputs",
-        "results",
-        "in_tuple",
-        "constants",
-        "parts",
-        "bytes",
-        "steps",
-        "long",
-        "shared",
-    ),
+    *_LENGTHS,
     *("looked", "made", "wrapped", "fixed", "offsets", "step"),
-    *("at_node", "at_backend", "at_value", "at_owner", "at_type", "at_op", "at_handles", "at_place"),
+    *_OFFSETS,
 )
 
 
@@ -277,26 +274,6 @@ def text() -> str:
         ]
     )
 
-
-#: Fields that are numbers, not addresses.
-_NUMBERS: Final = frozenset(
-    (
-        *(
-            "arguments",
-            "sources",
-            "outputs",
-            "results",
-            "in_tuple",
-            "constants",
-            "parts",
-            "bytes",
-            "steps",
-            "long",
-            "shared",
-        ),
-        *(n for n in _FIELDS if n[:3] == "at_"),
-    )
-)
 
 _DECLARATIONS: Final = """
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
@@ -524,7 +501,7 @@ leave:
 def _wrap() -> str:
     """A function: an Array that shows a new leaf, as a row of `wrapped` says, with one of the arrays as its value."""
     lines = ["define internal ptr @wrap(ptr %context, ptr %row, ptr %arrays) nounwind {", "entry:"]
-    for name in ("array", "leaf", "backend", "one", *[name for name in _FIELDS if name.startswith("at_")]):
+    for name in ("array", "leaf", "backend", "one", *_OFFSETS):
         kind = "i64" if name in _NUMBERS else "ptr"
         lines += [
             f"  %{name}.slot = getelementptr i64, ptr %context, i64 {_FIELDS.index(name)}",

@@ -19,7 +19,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
-from xarr_numpy.compiled import addresses, assembler, builtin, costs, emitter, window_kernels
+from xarr_numpy.compiled import addresses, assembler, builtin, costs, emitter, sharing, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.compiled.straight import LONG, SOON, Part
@@ -94,9 +94,9 @@ class CompiledKernel:
             self._load(names)
 
     def part(self, steps: int) -> Part | None:
-        """What is run at once; None if it takes so long that somebody may want to interrupt it."""
+        """What is run at once; None if Python should look for interrupts meanwhile."""
         work = sum(phase.work for phase in self._phases)
-        if work >= LONG:
+        if work >= (LONG if sharing.works() else sharing.WORTH_WAKING):
             return None
         scratch = [size * dtype.itemsize for size, dtype in self._scratch]
         return Part(tuple(self._phases), tuple(scratch), work, self._code)

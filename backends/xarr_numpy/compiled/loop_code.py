@@ -44,7 +44,7 @@ def width_of(loop: NativeLoop) -> int:
 
 def emit(loop: NativeLoop) -> str:
     """The module of a loop: `points` only if it has some."""
-    writers: list[_Scalars | _Points] = [_Scalars(loop), *([_Points(loop)] if loop.points() else [])]
+    writers: list[_Scalars | _Points] = [_Scalars(loop), *([_Points(loop)] if loop.has_points() else [])]
     texts = [writer.text() for writer in writers]
     declared = sorted({line for writer in writers for line in writer.declarations})
     helpers = {name: text for writer in writers for name, text in writer.helpers.items()}
@@ -81,8 +81,8 @@ def _whole(loop: NativeLoop) -> str:
             )
     put("ptr", "%steps", "%buffers", 2 * count)
     put("ptr", "%control", "%buffers", 2 * count + 1)
-    lines.append(f"%taken = call i64 @scalars(ptr %buffers, i64 %most, i64 {0 if loop.points() else 1})")
-    if loop.points():
+    lines.append(f"%taken = call i64 @scalars(ptr %buffers, i64 %most, i64 {0 if loop.has_points() else 1})")
+    if loop.has_points():
         for place, value in ((STEPS, "%taken"), (MORE, "0"), (LONGEST, "0")):
             put("i64", value, "%control", place)
         tiles = -(-loop.count // width_of(loop))

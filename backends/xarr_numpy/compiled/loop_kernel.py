@@ -47,7 +47,7 @@ class LoopKernel:
     def __init__(self, loop: NativeLoop) -> None:
         self.loop = loop
         self.text = loop_code.emit(loop)
-        self._has_points = bool(loop.points())
+        self._has_points = loop.has_points()
         self._width = loop_code.width_of(loop)
         self._tiles = -(-loop.count // self._width)
         self._cost = loop.cost()

@@ -23,7 +23,7 @@ from xarr_numpy.compiled import assembler, sharing_code as code
 
 #: Work below which threads are not asked, and below which those that sleep are let sleep.
 WORTH_SHARING: Final = 20_000
-WORTH_WAKING: Final = 80_000
+WORTH_WAKING: Final = 100_000
 #: What a range takes at least, and at most.
 LEAST_RANGE: Final = 5_000
 LONGEST_RANGE: Final = 10_000_000
@@ -84,7 +84,8 @@ class Phase:
         return self._plan(_present().threads)
 
     def _plan(self, number: int) -> tuple[int, int, int] | None:
-        if number < self.threads:
+        is_soon_done = self.whole or self.work < MOST_NANOSECONDS
+        if number < self.threads and (number > 1 or is_soon_done):
             return None
         least = -(-self.extent // number) if self.whole else int(LEAST_RANGE / self.cost) + 1
         parts = max(PARTS_EACH * number, int(self.work / LONGEST_RANGE))

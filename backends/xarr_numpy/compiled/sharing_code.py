@@ -48,6 +48,7 @@ LOOKS: Final = 64
 _PAUSES: Final[Mapping[str, tuple[str, str]]] = {
     "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
     "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
+    "arm64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
 }
 
 _DECLARATIONS: Final = """

@@ -1,6 +1,6 @@
 """Programs of little work as a table of steps, which one built-in function runs (xarr_numpy.compiled.builtin_replay).
 
-Such a program is made of kernels and native loops, each of which is soon done.  Every buffer has a slot; those in
+Such a program is made of kernels and native loops, which all together are soon done.  Every buffer has a slot; those in
 between are parts of one block of memory.
 """
 
@@ -26,7 +26,8 @@ MOST_BYTES: Final = 2**20
 #: Buffers in between start at multiples of so many bytes from the start of their block, whose own alignment is
 #: that of `malloc`, 16 bytes; kernels rely on no more than an element's.
 ALIGNMENT: Final = 64
-#: Nanoseconds of work that is done at most while Python's lock is held, and from which Python runs the steps.
+#: Nanoseconds of work: from the first on Python's lock is let go of meanwhile, from the second on Python runs the
+#: steps, and looks for Ctrl-C between them.
 SOON: Final = 5_000
 LONG: Final = 10_000_000
 
@@ -101,6 +102,8 @@ class _Reader:
         for node in self.graph.nodes:
             self.slots[node] = self._slots(node)
         found = self.found
+        if found.work >= LONG:
+            raise _Unfit
         if not found.steps or found.nbytes + sum(each.nbytes for each in found.constants) > MOST_BYTES:
             raise _Unfit
         numbers: dict[int, int] = {}
@@ -164,5 +167,7 @@ class _Reader:
         buffers = (*operands, *results.values(), *scratch)
         found.steps += [(phase, buffers) for phase in part.phases]
         found.work += part.work
+        if found.work >= LONG:
+            raise _Unfit
         found.codes.append(part.code)
         return tuple([results.get(place) or operands[place] for place in range(len(types))])

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import lax
-from xarr.errors import TracedValueError
-from xarr.ir.source import here
+from xarr.functions.routines._values import looked_at
 from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike
-from xarr.lazy import Handle, to_host
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
@@ -21,33 +18,7 @@ Host = np.ndarray[Any, Any]
 INT64 = np.dtype(np.int64)
 
 
-def looked_at(name: str, what: str, value: ArrayLike, instead: str) -> Any:
-    """`value`, of an Array its elements as a NumPy array.
-
-    Raises TracedValueError for an Array that depends on an argument of a traced function: `name` needs `what`
-    of it; `instead` says what works.
-    """
-    if not isinstance(value, Handle):
-        return value
-    refuse_traced(name, what, value, instead)
-    return to_host(value)
-
-
-def refuse_traced(name: str, what: str, array: Handle, instead: str) -> None:
-    """TracedValueError for an Array without a value."""
-    node = array._node
-    if not node.traced:
-        return
-    asked = here()
-    place = f"\nIt was asked for at {asked}" if asked else ""
-    place += f"\nIt was built at {node.source}" if node.source else ""
-    raise TracedValueError(
-        f"{name}: the shape of the result depends on {what}, and in a traced function {node.type.short()} has "
-        f"no values yet; {instead}{place}"
-    )
-
-
-def places_of(name: str, what: str, mask: Array, size: int | None) -> tuple[Array, Array | None]:
+def places_where(name: str, what: str, mask: Array, size: int | None) -> tuple[Array, Array | None]:
     """The places where a vector of bools holds, in order, and how many of them count.
 
     size: how many places to return, None for as many as there are, which looks at the mask.  Behind the true

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from xarr.errors import TracedValueError
 from xarr.ir.source import here
-from xarr.lazy import to_host
+from xarr.lax.core import ArrayLike
+from xarr.lazy import Handle, to_host
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -22,12 +21,27 @@ def is_known(*arrays: Array) -> bool:
     return not any(array._node.traced for array in arrays)
 
 
-def known(name: str, array: Array, purpose: str, instead: str) -> np.ndarray[Any, Any]:
-    """The values, computed now; TracedValueError that says what they decide and what helps if there are none."""
-    if not is_known(array):
-        place = f"\nIt was called at {here()}" if here() else ""
-        raise TracedValueError(
-            f"{name}: {purpose} depends on values, and inside a traced function {array._node.type} has none yet; "
-            f"{instead}, or call it outside{place}"
-        )
-    return to_host(array)
+def looked_at(name: str, what: str, value: ArrayLike, instead: str) -> Any:
+    """`value`, of an Array its elements, computed now, as a NumPy array.
+
+    Raises TracedValueError for an Array that depends on an argument of a traced function: `name` needs `what`
+    of it; `instead` says what works.
+    """
+    if not isinstance(value, Handle):
+        return value
+    refuse_traced(name, what, value, instead)
+    return to_host(value)
+
+
+def refuse_traced(name: str, what: str, array: Handle, instead: str) -> None:
+    """TracedValueError for an Array without a value."""
+    node = array._node
+    if not node.traced:
+        return
+    asked = here()
+    place = f"\nIt was asked for at {asked}" if asked else ""
+    place += f"\nIt was built at {node.source}" if node.source else ""
+    raise TracedValueError(
+        f"{name}: the result depends on {what}, and in a traced function {node.type.short()} has no values yet; "
+        f"{instead}, or call it outside{place}"
+    )

@@ -13,6 +13,7 @@ from xarr.errors import DTypeError, ValueRangeError
 from xarr.functions._arguments import converted, truth
 from xarr.functions._core import as_array
 from xarr.functions._rows import integer_type
+from xarr.functions._ufuncs import ufunc
 from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axis
 
@@ -27,6 +28,7 @@ _WORD: Final = np.dtype(np.uint64)
 _FACTORS: Final = {"big": 0x8040201008040201, "little": 0x0102040810204080}
 
 
+@ufunc
 def bitwise_count(x: ArrayLike, /) -> Array:
     """How many bits of |x| are set, as uint8.
 

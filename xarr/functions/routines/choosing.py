@@ -10,7 +10,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX
 from xarr.errors import BroadcastError, DTypeError, InputError, ShapeError
-from xarr.functions._arguments import converted, filled, truth
+from xarr.functions._arguments import check_casting, converted, filled, truth
 from xarr.functions._core import DType, as_array, broadcasted, fresh, promoted
 from xarr.functions.manipulation_functions import unstack
 from xarr.host import is_weak
@@ -158,6 +158,7 @@ def _without_leading_ones(array: Array, rank: int) -> Array:
 
 
 def _check_casting(src: ArrayLike, dtype: DType, casting: Any) -> None:
+    check_casting("copyto", casting)
     kind = weak_kind(src)
     source = as_array(src).dtype if kind is None else np.dtype(kind)
     is_small = kind is int and dtype.kind in "iuf"  # its value decides

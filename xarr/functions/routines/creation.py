@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, canonical, promote, promote_weak
-from xarr.errors import InputError, ShapeError, ValueRangeError
+from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import Device, converted, filled
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions.creation_functions import asarray, linspace
@@ -19,7 +19,7 @@ from xarr.functions.manipulation_functions import atleast_1d
 from xarr.functions.routines._through_numpy import guarded, read
 from xarr.functions.statistical_functions import any as any_of
 from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, integer
+from xarr.lax.core import ArrayLike, check_callable, integer, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, common_backend, to_host
 from xarr.shapes import check_sizes, normalize_axis
@@ -99,7 +99,7 @@ def require(
     requirements: "C", "F", "A", "W", "O", "E" or their long names.  Raises ValueRangeError for another one, and
     for "C" with "F".  Source: NumPy, `require`.
     """
-    wanted = [name.upper() for name in requirements or ()]
+    wanted = [name.upper() for name in items("require", "requirements", requirements or ())]
     unknown = [name for name in wanted if name not in _FLAGS]
     if unknown:
         raise ValueRangeError(f"require: wanted requirements of {', '.join(_FLAGS)}, got {unknown[0]!r}")
@@ -215,6 +215,7 @@ def fromfunction(
         constants.owned(converted(constants.broadcasted_iota(np.int64, sizes, dimension), wanted))
         for dimension in range(len(sizes))
     ]
+    check_callable("fromfunction", "function", function)
     return function(*grids, **kwargs)
 
 
@@ -242,13 +243,13 @@ def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, off
     return asarray(guarded("frombuffer", lambda: np.frombuffer(buffer, wanted, count, offset)), device=None)
 
 
-def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str = "") -> Array:
     """A vector of the numbers in a text, with `sep` between them.
 
     Raises ParseError for what is no number.  Source: NumPy, `fromstring`, in its text mode.
     """
     if not sep:
-        raise InputError("fromstring: wanted the text between numbers as sep; frombuffer reads bytes")
+        raise ArgumentError("fromstring: wanted the text between numbers as sep; frombuffer reads bytes")
     found: Array = read("fromstring", np.fromstring, dtype, string, count=count, sep=sep)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.dtypes import EXTENDED_FLOAT
-from xarr.errors import InputError
+from xarr.errors import ArgumentError, InputError, ParseError
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
 from xarr.functions.routines._through_numpy import guarded, read
@@ -76,7 +76,7 @@ def _savez(
 ) -> None:
     taken = [f"arr_{number}" for number in range(len(args)) if f"arr_{number}" in kwds]
     if taken:
-        raise InputError(
+        raise ArgumentError(
             f"{name}: {taken[0]} is the name of a positional array and a keyword; rename the keyword"
         )
     arrays = {key: _encoded(value) for key, value in kwds.items()}
@@ -95,7 +95,7 @@ class SavedArrays(Mapping[str, "Array"]):
         return list(self._opened.files)
 
     def __getitem__(self, name: str) -> Array:
-        return _decoded(guarded("load", lambda: self._opened[name]))
+        return _decoded(_unpickled(lambda: self._opened[name]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._opened.files)
@@ -119,6 +119,26 @@ class SavedArrays(Mapping[str, "Array"]):
         self.close()
 
 
+def _unpickled(function: Callable[[], Any]) -> Any:
+    """What NumPy reads without unpickling anything."""
+    try:
+        return guarded("load", function)
+    except ParseError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        never = (
+            "xarr never unpickles, which could run any program. If you trust the file, "
+            "np.load(file, allow_pickle=True) reads it"
+        )
+        if "Object arrays" in str(error):
+            raise ArgumentError(
+                f"load: the file holds an array of Python objects, pickled; {never}"
+            ) from error
+        raise ParseError(
+            f"load: the file begins neither as npy nor as npz; {never} if it is a pickle"
+        ) from error
+
+
 def load(
     file: Any,
     mmap_mode: str | None = None,
@@ -131,9 +151,10 @@ def load(
     """The Array of an npy file, or the `SavedArrays` of an npz file.
 
     bfloat16 and float8 come back as what they were when `save` wrote them.  mmap_mode "r" and "c" read from
-    mapped memory; others would write into the file, which an Array does not.  Objects, which `allow_pickle`
-    would read, cannot be computed with.
-    Raises ParseError for another format or a damaged file, InputError for objects and mmap modes that write.
+    mapped memory; others would write into the file, which an Array does not.  Objects cannot be computed
+    with, and unpickling them would run what the file says: they are refused, whatever `allow_pickle` is.
+    Raises ParseError for another format or a damaged file, ArgumentError for objects, InputError for mmap modes
+    that write.
     Source: NumPy, `load`.
     """
     if mmap_mode not in (None, "r", "c"):
@@ -145,13 +166,13 @@ def load(
         return np.load(
             file,
             mmap_mode,  # type: ignore[arg-type]
-            allow_pickle,
+            False,
             fix_imports,
             encoding,  # type: ignore[arg-type]
             max_header_size=max_header_size,
         )
 
-    found = guarded("load", opened)
+    found = _unpickled(opened)
     return _decoded(found) if isinstance(found, np.ndarray) else SavedArrays(found)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy import geterr
 
-from xarr.errors import InputError
+from xarr.errors import ArgumentError, InputError
 
 __all__ = ["errstate", "geterr", "seterr"]
 
@@ -23,7 +23,7 @@ _QUIET: Final = (None, "ignore", "warn")
 def _check(name: str, given: dict[str, Any]) -> None:
     for kind, action in given.items():
         if action not in _QUIET:
-            raise InputError(
+            raise ArgumentError(
                 f"{name}: wanted 'ignore' or 'warn' for {kind}, got {action!r}: xarr computes without looking for "
                 "floating point errors; xarr.config.debug_nans and debug_overflow raise at the op that makes a NaN "
                 "or an infinity, and xarr.isfinite(x) finds them"

@@ -14,6 +14,7 @@ from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import converted
 from xarr.functions._core import DType, as_array, broadcasted
 from xarr.functions._rows import to_real_float
+from xarr.functions._ufuncs import pair_ufunc, ufunc
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def _wide(x: Array) -> Array:
     return x if x.dtype in _FORMATS else converted(x, np.dtype(np.float32))
 
 
+@pair_ufunc
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """(fraction, int32 exponent) with x = fraction * 2**exponent and 1/2 <= |fraction| < 1.
 
@@ -70,6 +72,7 @@ def _taken_apart(x: Array) -> tuple[Array, Array]:
     return fraction, lax.select(itself, lax.full_like(exponent, 0), exponent)
 
 
+@ufunc
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 * 2**x2, rounded once, for integers x2.
 
@@ -104,6 +107,7 @@ def _power_of_two(exponent: Array, dtype: DType) -> Array:
     return lax.bitcast_convert_type(lax.shift_left(field, lax.full_like(field, bits)), dtype)
 
 
+@pair_ufunc
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     """(fraction, whole), both with the sign of x, whose sum is x; 0 and infinity for infinities.
 
@@ -116,6 +120,7 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     return lax.select(lax.ne(array, array), array, fraction), whole
 
 
+@ufunc
 def spacing(x: ArrayLike, /) -> Array:
     """The distance to the next number away from 0, with the sign of x; NaN for infinities.
 

@@ -27,7 +27,7 @@ from xarr.functions.routines._values import is_known
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Map
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, integers, merged
+from xarr.lax.core import ArrayLike, check_callable, integers, items, merged
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.tracing import Computation, record, tuple_of
 from xarr.lazy import Handle, common_backend, to_host, wrap
@@ -51,6 +51,7 @@ def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **
     The dimensions of its result, the same for all vectors, stand where `axis` was.  See the module for what
     is recorded.  Raises AxisError, ShapeError if there is no vector.  Source: NumPy, `apply_along_axis`.
     """
+    check_callable("apply_along_axis", "func1d", func1d)
     array = as_array(arr)
     refuse_dynamic("apply_along_axis", array, "lax.map")
     place = normalize_axis(axis, len(array.shape))
@@ -93,6 +94,7 @@ def apply_over_axes(func: Function, a: ArrayLike, axes: int | Sequence[int]) -> 
     A result with a dimension less gets it back with size 1.  Raises ShapeError for any other result,
     AxisError.  Source: NumPy, `apply_over_axes`.
     """
+    check_callable("apply_over_axes", "func", func)
     array = as_array(a)
     rank = len(array.shape)
     numbers = axes if isinstance(axes, Sequence | np.ndarray) and np.ndim(axes) else (axes,)
@@ -139,7 +141,9 @@ class vectorize:
         cache: bool = False,
         signature: str | None = None,
     ) -> None:
-        self.otypes = None if otypes is None else [canonical(one) for one in otypes]
+        self.otypes = (
+            None if otypes is None else [canonical(one) for one in items("vectorize", "otypes", otypes)]
+        )
         self.excluded: frozenset[int | str] = frozenset(() if excluded is None else excluded)
         self.cache = cache
         self.signature = signature

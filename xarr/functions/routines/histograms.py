@@ -14,13 +14,13 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, default_float, promote
-from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions import statistical_functions as statistical
 from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import as_array, common_dtype, promoted
 from xarr.functions._searches import places_in
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._values import is_known, known
+from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lazy import Handle, evaluate, to_host
@@ -80,7 +80,7 @@ def _greatest(name: str, places: Array) -> int:
     """The largest, -1 for none.  ValueRangeError for a negative one."""
     if not places.size:
         return -1
-    known(name, places, "the number of results", "give length=, the number of values there may be")
+    looked_at(name, "the number of results", places, "give length=, the number of values there may be")
     # As unsigned numbers negative ones are the largest, so that one pass finds either.
     most = int(statistical.max(lax.bitcast_convert_type(places, np.dtype(np.uint64))))
     if most > np.iinfo(np.int64).max:
@@ -241,8 +241,8 @@ def _edges_by_rule(
         raise InputError(
             f"{name}: the rule {rule!r} looks at elements, not at weights; give a number of bins"
         )
-    found = known(
-        name, values, f"the number of bins by the rule {rule!r}", "give bins= as a number or as edges"
+    found = looked_at(
+        name, f"the number of bins by the rule {rule!r}", values, "give bins= as a number or as edges"
     )
     found = found.astype(np.float32) if values.dtype in EXTENDED_FLOAT else found
     try:
@@ -255,7 +255,7 @@ def _edges_by_rule(
 def _uniform_edges(name: str, values: Array, count: int, range: Range) -> tuple[Array, _Reach]:
     dtype = values.dtype
     if range is not None:
-        first, last = range
+        first, last = _pair(name, range)
         dtype = common_dtype(first, last, values)
     dtype = dtype if dtype in FLOAT else promote(dtype, default_float())
     if range is None and not is_known(values):
@@ -283,10 +283,19 @@ def _distance(first: Any, last: Any) -> Any:
     return int(last) - int(first) if is_whole else last - first
 
 
+def _pair(name: str, range: Any) -> tuple[Any, Any]:
+    """The two ends of a range; ArgumentError for another number of them."""
+    try:
+        first, last = range
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name}: wanted range=(first, last), got {range!r}") from None
+    return first, last
+
+
 def _outer_edges(name: str, values: Array, range: Range) -> tuple[Any, Any]:
     """The first and the last edge, in the types they come in, half an element apart from a single value."""
     if range is not None:
-        first, last = (to_host(end)[()] if isinstance(end, Handle) else end for end in range)
+        first, last = (to_host(end)[()] if isinstance(end, Handle) else end for end in _pair(name, range))
         if first > last:
             raise ValueRangeError(f"{name}: wanted range=(first, last) with first <= last, got {range}")
     elif not values.size:

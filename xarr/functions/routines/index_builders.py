@@ -18,9 +18,9 @@ from xarr.functions.manipulation_functions import concatenate, stack
 from xarr.functions.searching_functions import nonzero
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
-from xarr.indexing.items import places_of
+from xarr.indexing.items import item_of_integers
 from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, integer
+from xarr.lax.core import ArrayLike, check_callable, integer, integers, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, common_backend
 from xarr.shapes import check_sizes
@@ -87,7 +87,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = Fa
     With `sparse` a tuple of arrays instead, each of size 1 in every dimension but its own.
     Raises ShapeError for negative sizes.  Source: NumPy, `indices`.
     """
-    shape = check_sizes(tuple([integer("indices", "dimensions", size) for size in dimensions]))
+    shape = check_sizes(integers("indices", "dimensions", dimensions))
     wanted = canonical(dtype)
     if sparse:
         return tuple(
@@ -218,7 +218,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 def _diagonal(n: int, ndim: int, backend: AbstractBackend | None) -> tuple[Array, ...]:
     places = arange(n, device=backend)
-    return tuple([places.copy() for _ in range(ndim)])
+    return (places,) * ndim
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
@@ -235,12 +235,12 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The index of what `tril` keeps of an array of shape (n, m): on and below diagonal `k`.  Source: NumPy."""
-    return _triangle("tril_indices", n, k, m, lambda below: below, None)
+    return _triangle("tril_indices", n, k, m, np.tril_indices, None)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The index of what `triu` keeps of an array of shape (n, m): on and above diagonal `k`.  Source: NumPy."""
-    return _triangle("triu_indices", n, integer("triu_indices", "k", k) - 1, m, np.logical_not, None)
+    return _triangle("triu_indices", n, k, m, np.triu_indices, None)
 
 
 def _triangle(
@@ -248,12 +248,12 @@ def _triangle(
     n: int,
     k: int,
     m: int | None,
-    chosen: Callable[[Any], Any],
+    places: Callable[[int, int, int], tuple[Any, Any]],
     backend: AbstractBackend | None,
 ) -> tuple[Array, Array]:
     rows, columns = (integer(name, "a size", size) for size in (n, n if m is None else m))
-    found = np.nonzero(chosen(np.tri(rows, columns, integer(name, "k", k), dtype=bool)))
-    return asarray(found[0], device=backend), asarray(found[1], device=backend)
+    found = places(rows, integer(name, "k", k), columns)
+    return asarray(found[0], device=backend, copy=False), asarray(found[1], device=backend, copy=False)
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -262,7 +262,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     Source: NumPy, `tril_indices_from`.
     """
     name, matrix = "tril_indices_from", _matrix("tril_indices_from", arr)
-    return _triangle(name, matrix.shape[0], k, matrix.shape[1], lambda below: below, matrix._backend)
+    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.tril_indices, matrix._backend)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -271,8 +271,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     Source: NumPy, `triu_indices_from`.
     """
     name, matrix = "triu_indices_from", _matrix("triu_indices_from", arr)
-    below = integer(name, "k", k) - 1
-    return _triangle(name, matrix.shape[0], below, matrix.shape[1], np.logical_not, matrix._backend)
+    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.triu_indices, matrix._backend)
 
 
 def _matrix(name: str, arr: ArrayLike) -> Array:
@@ -285,6 +284,7 @@ def _matrix(name: str, arr: ArrayLike) -> Array:
 
 def mask_indices(n: int, mask_func: Callable[..., Array], k: Any = 0) -> tuple[Array, ...]:
     """Where mask_func(ones((n, n)), k) differs from 0, for example for `xarr.triu`.  Source: NumPy."""
+    check_callable("mask_indices", "mask_func", mask_func)
     return nonzero(mask_func(ones((n, n), dtype="int64", device=None), k))
 
 
@@ -295,7 +295,7 @@ def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negat
     """Integers in [0, size) as int64."""
     if as_array(given).dtype not in INTEGER:
         raise DTypeError(f"{name}: wanted integers, got {as_array(given).dtype}")
-    item = places_of(name, given, from_end=negative)
+    item = item_of_integers(name, given, from_end=negative)
     found = settled_places(item, axis, size, mode, None if item.array is None else item.array._backend)
     found = lax.convert_element_type(found, "int64")
     found = found if found.shape == item.shape else lax.reshape(found, item.shape)
@@ -338,7 +338,7 @@ def ravel_multi_index(
     """
     _check_order("ravel_multi_index", order)
     sizes = check_sizes(tuple(dims) if isinstance(dims, list | tuple) else (dims,))
-    given = list(multi_index)
+    given = items("ravel_multi_index", "multi_index", multi_index)
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
     if not len(given) == len(sizes) == len(modes):
         raise ShapeError(

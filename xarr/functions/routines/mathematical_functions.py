@@ -14,7 +14,8 @@ from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import converted, laid
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, promoted
 from xarr.functions._rows import common_real_float
-from xarr.functions.routines._values import known
+from xarr.functions._ufuncs import ufunc
+from xarr.functions.routines._values import looked_at
 from xarr.lax.core import ArrayLike, flag
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def sinc(x: ArrayLike) -> Array:
     return converted(lax.select(zero, one, lax.div(lax.sin(wide), divisor)), scaled.dtype)
 
 
+@ufunc
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 for a negative x1, x2 for 0, 1 for a positive one, NaN for NaN.  Source: NumPy, `heaviside`."""
     dtype = common_real_float("heaviside", x1, x2)
@@ -73,6 +75,7 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return lax.select(lax.ne(x, x), x, found)
 
 
+@ufunc
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.  Source: NumPy, `logaddexp2`."""
     dtype = common_real_float("logaddexp2", x1, x2)
@@ -84,6 +87,7 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return converted(lax.select(lax.ne(gap, gap), lax.add(x, y), rest), dtype)
 
 
+@ufunc
 def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 ** x2 in the default float or complex type, so that negative powers of integers are no integers.
 
@@ -94,6 +98,7 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return lax.pow(x, y)
 
 
+@ufunc
 def gcd(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The greatest common divisor of |x1| and |x2|, 0 for two zeros.
 
@@ -104,6 +109,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return converted(_divisor(_magnitude(x), _magnitude(y)), dtype)
 
 
+@ufunc
 def lcm(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The least common multiple of |x1| and |x2|, 0 if either is 0; it wraps.  Errors as `gcd`.
 
@@ -168,8 +174,8 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     limit = float(info(array.dtype).eps) * tol if tol > 1 else tol
     small = lax.lt(lax.abs(lax.imag(array)), float(limit))
     all_small = lax.reduce_and(small, range(len(array.shape)))
-    is_real = known(
-        "real_if_close", all_small, "the element type", "take xarr.real(x), or keep complex numbers"
+    is_real = looked_at(
+        "real_if_close", "the element type", all_small, "take xarr.real(x), or keep complex numbers"
     )
     return lax.real(array) if is_real else fresh(array)
 

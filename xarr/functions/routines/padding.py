@@ -13,7 +13,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, check_fits
-from xarr.errors import InputError, ShapeError, TracedValueError, ValueRangeError
+from xarr.errors import ArgumentError, ShapeError, TracedValueError, ValueRangeError
 from xarr.functions._arguments import converted, truth, with_size
 from xarr.functions._core import DType, as_array, fresh
 from xarr.functions.creation_functions import broadcast_array, linspace
@@ -25,7 +25,7 @@ from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, to_host
-from xarr.shapes import normalize_axis
+from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -99,12 +99,8 @@ def _keyword(mode: str, kwargs: dict[str, Any]) -> Any:
     for name in kwargs:
         if name != _KEYWORDS[mode]:
             takes = _KEYWORDS[mode] or "no keyword"
-            raise _KeywordError(f"pad: mode {mode!r} takes {takes}, got {name}")
+            raise ArgumentError(f"pad: mode {mode!r} takes {takes}, got {name}")
     return kwargs.get(_KEYWORDS[mode])
-
-
-class _KeywordError(InputError, ValueError):
-    """NumPy says ValueError where Python would say TypeError."""
 
 
 def _extension(mode: str, given: Any, rank: int) -> Callable[[Array, int, tuple[int, int]], Array]:
@@ -132,7 +128,7 @@ def _widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
         pad_width = [_pairs("pad_width", by_axis.get(axis, 0), 1)[0] for axis in range(rank)]
         pad_width = pad_width or 0
     if host_array(pad_width).dtype not in INTEGER:
-        raise InputError(f"pad: wanted ints for pad_width, got {pad_width!r}")
+        raise ArgumentError(f"pad: wanted ints for pad_width, got {pad_width!r}")
     found = [
         (integer("pad", "pad_width", a), integer("pad", "pad_width", b))
         for a, b in _pairs("pad_width", pad_width, rank)
@@ -201,6 +197,8 @@ def _filler(value: Any, dtype: DType) -> Any:
         return converted(as_array(value), dtype)
     if dtype in INTEGER and value.dtype.kind in "iu":
         check_fits(int(value), dtype)
+    if dtype in INTEGER and not np.isfinite(value):
+        raise ValueRangeError(f"pad: {value} does not fit an array of {dtype}, which holds integers")
     return np.asarray(value).astype(dtype)
 
 
@@ -275,44 +273,36 @@ def _spread(one: Array, axis: int, count: int) -> Array:
 def _by_own(array: Array, axis: int, width: tuple[int, int], mode: str) -> Array:
     """Runs of places that go up, down or stay become slices; of very many runs one gather is made."""
     size = array.shape[axis]
-    left, right = (
-        _sources(np.arange(-width[0], 0), size, mode),
-        _sources(np.arange(width[1]) + size, size, mode),
-    )
-    before, after = _runs(left), _runs(right)
-    if len(before) + len(after) > _MOST_RUNS:
-        return lax.take(array, np.concatenate([left, np.arange(size), right]), axis)
-    runs = [*before, (0, 1, size), *after]
-    return lax.concatenate([_run(array, axis, *run) for run in runs], axis)
-
-
-def _sources(places: np.ndarray[Any, Any], size: int, mode: str) -> np.ndarray[Any, Any]:
-    """Where the elements at `places` outside of 0 … size - 1 come from."""
     if mode == "edge" or size == 1:
-        return places.clip(0, size - 1)
+        runs = [(0, 0, width[0]), (0, 1, size), (size - 1, 0, width[1])]
+        return lax.concatenate([_run(array, axis, *run) for run in runs if run[2]], axis)
     period = {"wrap": size, "reflect": 2 * size - 2, "symmetric": 2 * size}[mode]
-    turned: np.ndarray[Any, Any] = places % period
-    return (
-        turned
-        if mode == "wrap"
-        else turned.clip(max=period - turned if mode == "reflect" else period - 1 - turned)
-    )
+    if sum(width) > _MOST_RUNS * size:
+        return lax.take(array, _sources(width, size, period, mode), axis)
+    before, after = _runs(-width[0], width[0], size, period), _runs(size, width[1], size, period)
+    return lax.concatenate([_run(array, axis, *run) for run in [*before, (0, 1, size), *after]], axis)
 
 
-def _runs(index: np.ndarray[Any, Any]) -> list[tuple[int, int, int]]:
-    """(first index, step, length) of the runs with a constant step of 1, -1 or 0."""
-    runs: list[tuple[int, int, int]] = []
-    steps = np.diff(index)
-    ends = [*np.flatnonzero(np.diff(steps)).tolist(), len(steps) - 1] if len(steps) else []
-    first = 0
-    for end in ends:
-        step = int(steps[end])
-        last = end + 1 if abs(step) <= 1 else end
-        if last >= first:
-            runs.append((int(index[first]), step if last > first else 0, last - first + 1))
-            first = last + 1
-    if first < len(index):
-        runs.append((int(index[first]), 0, 1))
+def _sources(width: tuple[int, int], size: int, period: int, mode: str) -> Array:
+    """Where each element of the padded axis comes from."""
+    (total,) = check_sizes(width[0] + size + width[1], name="pad: the padded size")
+    turned = lax.rem(lax.add(constants.iota(np.int64, total), -width[0] % period), period)
+    if mode == "wrap":
+        return turned
+    return lax.min(turned, lax.sub(period if mode == "reflect" else period - 1, turned))
+
+
+def _runs(place: int, count: int, size: int, period: int) -> list[tuple[int, int, int]]:
+    """(first index, step, length) of the runs up and down from which the `count` elements at `place` come."""
+    runs = []
+    while count:
+        turned = place % period
+        rises = turned < size
+        length = builtins.min((size if rises else period) - turned, count)
+        # The way down leaves both outermost elements out, or has them too.
+        first = turned if rises else period - turned - (1 if period == 2 * size else 0)
+        runs.append((first, 1 if rises else -1, length))
+        place, count = place + length, count - length
     return runs
 
 
@@ -359,7 +349,7 @@ def _turned(array: Array, axis: int, edge: int, start: int, count: int) -> Array
 
 def _by_function(array: Array, widths: list[tuple[int, int]], mode: Any, kwargs: dict[str, Any]) -> Array:
     if not callable(mode):
-        raise InputError(f"pad: wanted the name of a mode or a function, got {mode!r}")
+        raise ArgumentError(f"pad: wanted the name of a mode or a function, got {mode!r}")
     refuse_dynamic("pad with a function", array, 'mode "constant"')
     padded = _by_constants(array, widths, 0)
     try:

@@ -16,7 +16,7 @@ from xarr.functions.indexing_functions import along, compress
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import flattened, put as put_flat, repeated
-from xarr.indexing.items import places_of
+from xarr.indexing.items import item_of_integers
 from xarr.indexing.values import converted, fitted
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
@@ -71,7 +71,7 @@ def put_along_axis(
     """
     array, wanted = _given("put_along_axis", arr, inplace), Mode.of(mode)
     flat, dim = along("put_along_axis", array, as_array(indices), axis)
-    item = places_of("put_along_axis", indices)
+    item = item_of_integers("put_along_axis", indices)
     places = settled_places(item, dim, flat.shape[dim], wanted, array._backend)
     like = constants.full(with_size(flat.shape, dim, 1), False, bool)
     spread, _ = broadcasted("put_along_axis", places, like)

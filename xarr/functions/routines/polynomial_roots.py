@@ -14,7 +14,7 @@ from xarr.functions._core import DType, as_array
 from xarr.functions.creation_functions import eye
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._values import is_known, known
+from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lazy import to_host
@@ -91,7 +91,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         raise ShapeError(f"roots: wanted a vector of coefficients, got shape {array.shape}")
     array, at_zero = lax.reshape(array, (array.size,)), 0
     if flag("roots", "strip_zeros", strip_zeros):
-        places = np.flatnonzero(known("roots", array, "the degree", "give strip_zeros=False"))
+        places = np.flatnonzero(looked_at("roots", "the degree", array, "give strip_zeros=False"))
         if not places.size:
             return filled((0,), 0, default_float(), array._backend)
         at_zero = array.size - 1 - int(places[-1])

@@ -17,7 +17,7 @@ from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array, fresh, promoted
 from xarr.functions.routines._lines import along
-from xarr.functions.routines._values import known
+from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.correlations import convolve
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer
@@ -30,6 +30,8 @@ __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "po
 
 #: Coefficients up to which a polynomial is written out, instead of a loop.
 _WRITTEN_OUT: Final = 32
+#: Derivatives and integrals at once: about what Python's limit of recursion leaves NumPy.
+_MOST_TIMES: Final = 1000
 
 
 def _coefficients(name: str, p: ArrayLike) -> Array:
@@ -61,6 +63,8 @@ def _of_one_degree(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Arra
 
 
 def _led(p: Array, count: int) -> Array:
+    if p.size == count:
+        return p
     return lax.pad(p, constants.full((), 0, p.dtype), [(count - p.size, 0, 0)])
 
 
@@ -78,7 +82,9 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) ->
 
 def _trimmed(name: str, p: Array) -> Array:
     """From the first coefficient that differs from 0 on; a 0 if there is none."""
-    places = np.flatnonzero(known(name, p, "the number of leading zeros", "give trim_leading_zeros=False"))
+    places = np.flatnonzero(
+        looked_at(name, "the number of leading zeros", p, "give trim_leading_zeros=False")
+    )
     return p[int(places[0]) :] if places.size else filled((1,), 0, p.dtype, p._backend)
 
 
@@ -113,9 +119,18 @@ def _floating(p: Array) -> Array:
 
 
 def _without_small(rest: Array) -> Array:
-    values = known("polydiv", rest, "the degree of the remainder", "give trim_leading_zeros=False")
+    values = looked_at("polydiv", "the degree of the remainder", rest, "give trim_leading_zeros=False")
     places = np.flatnonzero(~(np.abs(values) <= 1e-8))
     return rest[min(int(places[0]) if places.size else rest.size, rest.size - 1) :]
+
+
+class _DeepError(ValueRangeError, RecursionError):
+    """NumPy says RecursionError."""
+
+
+def _refuse_many(name: str, times: int) -> None:
+    if times > _MOST_TIMES:
+        raise _DeepError(f"{name}: wanted m of at most {_MOST_TIMES}, as NumPy can, got {times}")
 
 
 def polyder(p: ArrayLike, m: int = 1) -> Array:
@@ -126,7 +141,10 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     found, times = _coefficients("polyder", p), integer("polyder", "m", m)
     if times < 0:
         raise ValueRangeError(f"polyder: wanted m >= 0, got {times}; polyint integrates")
-    for _ in range(min(times, found.size)):
+    if times >= found.size:
+        return found[:0]
+    _refuse_many("polyder", times)
+    for _ in range(times):
         powers = lax.rev(lax.add(constants.iota(np.int64, found.size - 1), 1), (0,))
         found = elementwise.multiply(found[:-1], powers)
     return fresh(found)
@@ -141,6 +159,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     found, times = _coefficients("polyint", p), integer("polyint", "m", m)
     if times < 0:
         raise ValueRangeError(f"polyint: wanted m >= 0, got {times}; polyder derives")
+    _refuse_many("polyint", times)
     added = filled((max(times, 1),), 0, default_float(), None) if k is None else _coefficients("polyint", k)
     if added.size == 1 and times > 1:
         added = along(added[0], (times,), 0)

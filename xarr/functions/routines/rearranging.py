@@ -15,7 +15,8 @@ from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, Sh
 from xarr.functions._arguments import converted, filled, truth, with_size
 from xarr.functions._core import as_array, broadcasted, fresh
 from xarr.functions.manipulation_functions import concatenate, ravel
-from xarr.functions.routines._dependent_shapes import INT64, Host, looked_at, refuse_traced
+from xarr.functions.routines._dependent_shapes import INT64, Host
+from xarr.functions.routines._values import looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
@@ -267,7 +268,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     """
     array = as_array(filt)
     rank = len(array.shape)
-    if trim.lower() not in ("f", "b", "fb", "bf"):
+    if str(trim).lower() not in ("f", "b", "fb", "bf"):
         raise ValueRangeError(f"trim_zeros: wanted a trim of 'f', 'b' or 'fb', got {trim!r}")
     axes = normalize_axes(axis, rank)
     if not axes:

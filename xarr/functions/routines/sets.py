@@ -18,8 +18,8 @@ from xarr.errors import ShapeError
 from xarr.functions._arguments import converted, filled, is_nan
 from xarr.functions._core import as_array, promoted
 from xarr.functions.manipulation_functions import concatenate, ravel
-from xarr.functions.routines._dependent_shapes import INT64, counted, places_of, refuse_traced
-from xarr.functions.routines._values import is_known
+from xarr.functions.routines._dependent_shapes import INT64, counted, places_where
+from xarr.functions.routines._values import is_known, refuse_traced
 from xarr.functions.sorting_functions import sort
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
@@ -118,7 +118,7 @@ def _chosen(
     """What `unique` returns for slices in order, of which each `first` is to be kept."""
     length = first.shape[0]
     # One more place than wanted, where the last of these ends.
-    ends, count = places_of(name, _WHAT, first, size if size is None else size + 1)
+    ends, count = places_where(name, _WHAT, first, size if size is None else size + 1)
     places = ends if size is None else lax.slice_in_dim(ends, 0, size)
     values = _taken(ordered, places, count, fill_value)
     number = lax.sub(lax.cumsum(lax.convert_element_type(first, INT64)), 1) if length else order
@@ -293,7 +293,7 @@ def intersect1d(
     if size is None and not with_indices and is_known(one, other):
         ordered = sort(concatenate([one, other] if is_unique else [unique(one), unique(other)]))
         equal = lax.bitwise_not(_differ(ordered, equal_nan=False))
-        return lax.take(ordered, places_of("intersect1d", _WHAT, equal, None)[0], 0)
+        return lax.take(ordered, places_where("intersect1d", _WHAT, equal, None)[0], 0)
     if not one.shape[0] + other.shape[0]:
         return _nothing(promoted("intersect1d", one, other)[0], size, fill_value, with_indices)
     both = _both(one, other)
@@ -302,7 +302,7 @@ def intersect1d(
     )
     # The first of the second vector behind the last of the first vector that it equals.
     meets = lax.bitwise_and(lax.bitwise_not(both.first), lax.bitwise_and(both.of_second, before))
-    places, count = places_of("intersect1d", _WHAT, meets, size)
+    places, count = places_where("intersect1d", _WHAT, meets, size)
     values = _taken(both.values, places, count, fill_value)
     if not with_indices:
         return values
@@ -348,10 +348,10 @@ def setdiff1d(
         at = lax.reshape(both.places, (length, 1))
         inside = lax.scatter(both.in_second, at, both.in_second, numbers, unique_indices=True)
         outside = lax.bitwise_not(lax.slice_in_dim(inside, 0, one.shape[0]))
-        places, count = places_of("setdiff1d", _WHAT, outside, size)
+        places, count = places_where("setdiff1d", _WHAT, outside, size)
         return _taken(one, places, count, fill_value)
     alone = lax.bitwise_and(both.first, lax.bitwise_not(both.in_second))
-    places, count = places_of("setdiff1d", _WHAT, alone, size)
+    places, count = places_where("setdiff1d", _WHAT, alone, size)
     # From the array itself, whose element type the result keeps.
     own = lax.clamp(np.int64(0), lax.take(both.places, places, 0), np.int64(one.shape[0] - 1))
     return _taken(lax.take(one, own, 0), constants.iota(INT64, own.shape[0]), count, fill_value)
@@ -369,7 +369,7 @@ def _difference(one: Array, other: Array) -> Array:
     differ = lax.concatenate([ends, _differ(ordered, equal_nan=False), ends], 0)
     starts, seconds, thirds = (lax.slice_in_dim(differ, k, size - 1 + k) for k in range(3))
     twice = lax.bitwise_and(starts, lax.bitwise_and(lax.bitwise_not(seconds), thirds))
-    found = lax.take(ordered, places_of("setdiff1d", _WHAT, twice, None)[0], 0)
+    found = lax.take(ordered, places_where("setdiff1d", _WHAT, twice, None)[0], 0)
     last = lax.slice_in_dim(one, one.shape[0] - 1, one.shape[0])
     has_nan = one.dtype in FLOAT | COMPLEX and bool(to_host(is_nan(last))[0])
     return concatenate([found, last]) if has_nan else found
@@ -403,5 +403,5 @@ def setxor1d(
         both = _both(one, other)
         values = both.values
         alone = lax.bitwise_and(both.first, lax.eq(both.of_second, both.in_second))
-    places, counts = places_of("setxor1d", _WHAT, alone, size)
+    places, counts = places_where("setxor1d", _WHAT, alone, size)
     return _taken(values, places, counts, fill_value)

@@ -1,0 +1,42 @@
+"""Scripts of the checkout that are no modules: loaded, or run as a user runs them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from tests.support.checkout import CHECKOUT
+
+
+def docs_script(name: str) -> ModuleType:
+    """`docs/<name>.py` as a module, for its functions."""
+    spec = importlib.util.spec_from_file_location(name, CHECKOUT / "docs" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    # Dataclasses look their module up while it is executed.
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[name]
+    return module
+
+
+def run_example(
+    name: str, *arguments: str, directory: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What `python examples/<name>.py` with `arguments` does, with the library under test and no XARR_* variable."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("XARR_")}
+    clean["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.run(
+        [sys.executable, str(CHECKOUT / "examples" / f"{name}.py"), *arguments],
+        cwd=directory,
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )

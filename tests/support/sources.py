@@ -1,0 +1,59 @@
+"""Which public functions do not name the source of their rule in their docstrings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+import xarr
+from xarr import fft, lax, linalg, random
+
+NAMESPACES: tuple[ModuleType, ...] = (xarr, lax, linalg, fft, random)
+
+_OWN = (
+    "config evaluate explain explain_broadcast explain_gather explain_index explain_scatter get_backend lower "
+    "make_explicit seed_rng set_backend unregister_custom_call use_backend "
+    "Array.backend Array.evaluate Array.is_evaluated Array.layout Array.to"
+)
+#: Functions and members of Array that no other library or specification has.
+OWN = frozenset(_OWN.split())
+
+
+def functions(namespace: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The public functions of `namespace`, without NumPy's own and what tells of absent names."""
+    for name in getattr(namespace, "__all__", dir(namespace)):
+        value = getattr(namespace, name)
+        home = str(getattr(value, "__module__", ""))
+        other = home.partition(".")[0] == "numpy" or home == "xarr.absent"
+        if callable(value) and not isinstance(value, type) and not name.startswith("_") and not other:
+            yield name, value
+
+
+def members(kind: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties of `kind`, as they stand in it."""
+    for name in dir(kind):
+        if not name.startswith("_"):
+            yield f"{kind.__name__}.{name}", inspect.getattr_static(kind, name)
+
+
+def names_source(value: Any) -> bool:
+    return "Source: " in (inspect.getdoc(value) or "")
+
+
+def _names(member: str, value: Any) -> tuple[str, str]:
+    """What a member is called, and what its function is called where it goes by several names."""
+    called = member.partition(".")[2]
+    return called, getattr(value, "__name__", called)
+
+
+def without_source(found: Iterable[tuple[str, Any]]) -> list[str]:
+    """Those neither of whose docstring, nor that of xarr's function of the same name, a source is in."""
+    return sorted(
+        name
+        for name, value in found
+        if name not in OWN
+        and not names_source(value)
+        and not ("." in name and any(names_source(getattr(xarr, each, None)) for each in _names(name, value)))
+    )

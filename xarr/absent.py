@@ -1,0 +1,79 @@
+"""What becomes of each name of NumPy's that needs a word: why it is absent, or how it differs.
+
+The words stand in `numpy_names.tsv` beside this file, from which `docs/make_coverage.py` writes the page too.
+They are read when a name is missing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final, NoReturn
+
+# Neither importlib.resources nor pathlib: they cost more to import than all of this package's functions.
+PATH: Final = os.path.join(os.path.dirname(__file__), "numpy_names.tsv")
+_STATES: Final = ("same", "differs", "absent")
+
+
+@lru_cache(maxsize=1)
+def remarks() -> dict[str, tuple[str, str]]:
+    """From each name (`linalg.solve`, `ndarray.sort`, `ufunc.at`) to its state and remark."""
+    with open(PATH, encoding="utf-8") as lines:
+        return parsed(lines.read().splitlines())
+
+
+def parsed(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """The table of these lines; ValueError for one without a name, a state and a remark, or a name twice."""
+    fields = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    for line in fields:
+        if len(line) != 3 or line[1] not in _STATES:
+            raise ValueError(f"numpy_names.tsv: wanted name, same/differs/absent and a remark, got {line}")
+    if len({name for name, _, _ in fields}) != len(fields):
+        raise ValueError("numpy_names.tsv: a name stands there twice")
+    return {name: (state, remark) for name, state, remark in fields}
+
+
+def missing(module: str, name: str) -> AttributeError:
+    """The error for a name that `module`, xarr or one below it, has not, with the reason if NumPy has it."""
+    text = f"module {module!r} has no attribute {name!r}"
+    if not name.startswith("_"):
+        path = f"{module}.{name}".removeprefix("xarr.")
+        state, remark = remarks().get(path, ("", ""))
+        if state == "absent":
+            text = f"{text}, which NumPy has: {remark}"
+    return AttributeError(text, name=name)
+
+
+class Absent:
+    """An attribute of NumPy's arrays that an Array has not, nor its class: asking for it gives the reason."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        reason = remarks()[f"ndarray.{self._name}"][1]
+        raise AttributeError(
+            f"an xarr Array has no attribute {self._name!r}: {reason}", name=self._name, obj=instance
+        )
+
+
+class AbsentAttributes:
+    """The attributes of NumPy's arrays that are about memory, which a value has not."""
+
+    __slots__ = ()
+
+    base = Absent()
+    byteswap = Absent()
+    ctypes = Absent()
+    data = Absent()
+    dump = Absent()
+    dumps = Absent()
+    flags = Absent()
+    getfield = Absent()
+    resize = Absent()
+    setfield = Absent()
+    setflags = Absent()
+    strides = Absent()
+    tofile = Absent()
+    view = Absent()

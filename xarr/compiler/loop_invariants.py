@@ -1,0 +1,86 @@
+"""What every step of a loop computes anew from what never changes, computed once and carried along instead."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.types import TensorType
+
+
+class Loosened(NamedTuple):
+    """A loop that carries more values, and the graph that computes these from what it carried before."""
+
+    loop: ops.While
+    initial: Graph
+
+
+#: What reads a part of its first operand.
+_PARTS: Final = (ops.DynamicSlice, ops.Gather)
+#: What a NumPy view does, which costs the same for each size.
+_VIEWS: Final = (ops.BroadcastInDim, ops.Reshape, ops.Slice, ops.Transpose)
+#: Elements from which an array is not made anew in each step of a loop that reads a part of it.
+LARGE: Final = 64
+
+
+def without_invariants(loop: ops.While, read_in_part: bool = False) -> Loosened | None:
+    """The loop with such computations of arrays in front of it; None if there are none.
+
+    read_in_part: only those large ones of which a step reads a part, but makes all of it.
+    """
+    body = loop.body
+    found = _invariants(body)
+    used = {operand for node in body.nodes if node not in found for operand in node.operands}
+    used.update(body.results)
+    for node in reversed(body.nodes):
+        if node in used and node in found and _repeats_one(node):
+            used.remove(node)
+            used.update(node.operands)
+    moved = [node for node in body.nodes if node in used and found.get(node)]
+    if read_in_part:
+        parts = {node.operands[0] for node in body.nodes if isinstance(node.op, _PARTS)}
+        is_made = (
+            node for node in moved if not isinstance(node.op, _VIEWS) and node.tensor_type.size >= LARGE
+        )
+        moved = [node for node in is_made if node in parts]
+    if not moved:
+        return None
+    new: dict[Node, Node] = {node: parameter(node.type) for node in moved}
+    extra = tuple(new.values())
+    for node in body.nodes:
+        operands = tuple(new.get(operand, operand) for operand in node.operands)
+        if node not in new and operands != node.operands:
+            new[node] = node.rebuilt(operands)
+    results = [*[new.get(node, node) for node in body.results], *extra]
+    cond = Graph((*loop.cond.parameters, *[parameter(node.type) for node in moved]), loop.cond.results)
+    changed = ops.While(cond, Graph((*body.parameters, *extra), results, body.name), loop.progress)
+    return Loosened(changed, Graph(body.parameters, moved))
+
+
+def _invariants(body: Graph) -> dict[Node, bool]:
+    """The nodes that no step changes, and that may be computed where there is no step: whether arrays have a part."""
+    pairs = zip(body.parameters, body.results, strict=True)
+    fixed = [old for old, new in pairs if old is new and isinstance(old.type, TensorType)]
+    known = {node: node.tensor_type.size > 1 for node in fixed}
+    found: dict[Node, bool] = {}
+    for node in body.nodes:
+        if not isinstance(node.type, TensorType) or node.type.dynamic or not _is_quiet(node.op):
+            continue
+        if all(operand in known for operand in node.operands):
+            parts = (known[operand] for operand in node.operands)
+            found[node] = known[node] = node.tensor_type.size > 1 or any(parts)
+    return found
+
+
+def _repeats_one(node: Node) -> bool:
+    """Whether an array is one element again and again, which steps may as well read there."""
+    return isinstance(node.op, ops.BroadcastInDim) and node.operands[0].tensor_type.size == 1
+
+
+def _is_quiet(op: Op) -> bool:
+    """Whether nobody sees that an operation ran: it does nothing else, raises nothing and comes to an end."""
+    if not op.is_pure or isinstance(op, ops.Check | ops.CustomCall | ops.While):
+        return False
+    return all(_is_quiet(node.op) for graph in op.graphs for node in graph.nodes)

@@ -1,0 +1,468 @@
+"""What the options of a call and the methods of a ufunc do; see `xarr.functions._ufuncs`.
+
+Element types are NumPy's own answer: `numpy.ufunc.resolve_dtypes` says what a ufunc computes in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from xarr import indexing, lax
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, promote
+from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.functions import _ufunc_folds as folds
+from xarr.functions._arguments import check_order, converted, laid, mask_for, masked, truth
+from xarr.functions._core import DType, as_array, promoted
+from xarr.functions._ufuncs import NOT_GIVEN, Axes, Options, OptionsOfProducts, UFunc
+from xarr.functions.manipulation_functions import moveaxis
+from xarr.indexing.dropped import warn_if_temporary
+from xarr.lax.core import ArrayLike, flag
+from xarr.lazy import Handle, weak_kind
+from xarr.shapes import normalize_axes
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from xarr.array import Array
+
+_CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
+#: For functions whose operands may change places: the reduction of numbers, and that of bools.
+_NATIVE: Final[dict[str, tuple[Callable[..., Array], Callable[..., Array]]]] = {
+    "add": (lax.reduce_sum, lax.reduce_or),
+    "multiply": (lax.reduce_prod, lax.reduce_and),
+    "maximum": (lax.reduce_max, lax.reduce_max),
+    "minimum": (lax.reduce_min, lax.reduce_min),
+    "bitwise_and": (lax.reduce_and, lax.reduce_and),
+    "bitwise_or": (lax.reduce_or, lax.reduce_or),
+    "bitwise_xor": (lax.reduce_xor, lax.reduce_xor),
+    "logical_and": (lax.reduce_and, lax.reduce_and),
+    "logical_or": (lax.reduce_or, lax.reduce_or),
+    "logical_xor": (lax.reduce_xor, lax.reduce_xor),
+}
+#: The same for `accumulate`.
+_RUNNING: Final[dict[str, tuple[Callable[..., Array], Callable[..., Array]]]] = {
+    "add": (lax.cumsum, lax.cummax),
+    "multiply": (lax.cumprod, lax.cummin),
+    "maximum": (lax.cummax, lax.cummax),
+    "minimum": (lax.cummin, lax.cummin),
+    "logical_and": (lax.cummin, lax.cummin),
+    "logical_or": (lax.cummax, lax.cummax),
+}
+#: The floats that are not NumPy's own.
+_NARROW: Final = FLOAT - {np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)}
+#: Those whose operands may change places, though NumPy knows no identity of them.
+_REORDERABLE: Final = frozenset({"maximum", "minimum", "fmax", "fmin"})
+
+
+# --- calls with options ---------------------------------------------------------------------------------
+
+
+def called(
+    function: Any, operands: Sequence[ArrayLike], out: object, options: Mapping[str, Any]
+) -> Array | tuple[Array, ...]:
+    """What the ufunc gives for operands under the `options` of a call.
+
+    Raises InputError for `out`, `where` and unknown ones, DTypeError for types that NumPy's casting rule or the
+    ufunc refuses, ValueRangeError for an unknown casting rule and for a Python int that the type cannot hold.
+    """
+    name = function.__name__
+    _refuse_unknown(name, options, Options.__annotations__)
+    refuse_out(name, out)
+    _refuse_where(name, options.get("where", True))
+    return _computed(function, operands, options)
+
+
+def _computed(
+    function: Any, operands: Sequence[ArrayLike], options: Mapping[str, Any]
+) -> Array | tuple[Array, ...]:
+    name = function.__name__
+    check_order(name, options.get("order"))
+    flag(name, "subok", options.get("subok", True))
+    casting = options.get("casting", "same_kind")
+    if casting not in _CASTINGS:
+        raise ValueRangeError(f"{name}: wanted casting as one of {', '.join(_CASTINGS)}, got {casting!r}")
+    signature = _types_asked_for(function, options)
+    if signature is None and casting == "same_kind":
+        return function(*operands)  # type: ignore[no-any-return]
+    kinds = [_kind(value) for value in operands]
+    types = _resolved(function, (*kinds, *[None] * function.nout), signature, casting)
+    found = function(*[_cast(name, value, dtype) for value, dtype in zip(operands, types, strict=False)])
+    results = found if isinstance(found, tuple) else (found,)
+    wanted = tuple(converted(*pair) for pair in zip(results, types[function.nin :], strict=True))
+    return wanted if isinstance(found, tuple) else wanted[0]
+
+
+def _refuse_unknown(name: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        raise InputError(
+            f"{name}: got an unexpected keyword argument {unknown[0]!r}; wanted {', '.join(known)} or none"
+        )
+
+
+def refuse_out(name: str, out: object) -> None:
+    """InputError for an `out=` that is not None, or a tuple of Nones."""
+    if any(one is not None for one in (out if isinstance(out, tuple) else (out,))):
+        raise InputError(
+            f"{name}: out= cannot be kept: xarr writes neither into its own arrays, which are values, nor into "
+            f"NumPy's; write y = xarr.{name}(…), n = n + x for n += x, or n += np.asarray(x) to write into an n of "
+            "NumPy's"
+        )
+
+
+def _refuse_where(name: str, where: Any) -> None:
+    if where is not True and not (isinstance(where, np.bool_) and where):
+        raise InputError(
+            f"{name}: where= says which elements of out= to write, and without it leaves the others without a "
+            f"value; write xarr.where(condition, xarr.{name}(…), other)"
+        )
+
+
+def _types_asked_for(function: UFunc, options: Mapping[str, Any]) -> Any:
+    """The `signature` for NumPy's resolve_dtypes; None for no wish."""
+    name, dtype = function.__name__, options.get("dtype")
+    if "signature" in options and "sig" in options:
+        raise InputError(f"{name}: signature= and sig= are one argument; wanted one of them")
+    signature = options.get("signature", options.get("sig"))
+    if dtype is None:
+        if signature is None or isinstance(signature, str):
+            return signature
+        return tuple([None if one is None else canonical(one) for one in signature])
+    if signature is not None:
+        raise InputError(f"{name}: wanted one of dtype= and signature=, got both")
+    return (*[None] * function.nin, *[canonical(dtype)] * function.nout)
+
+
+def _kind(value: ArrayLike) -> Any:
+    kind = weak_kind(value)
+    return as_array(value).dtype if kind is None else np.dtype(bool) if kind is bool else kind
+
+
+def _resolved(
+    function: UFunc, kinds: tuple[Any, ...], signature: Any, casting: str, reduction: bool = False
+) -> tuple[DType, ...]:
+    """The types that NumPy computes in and gives; DTypeError where it refuses."""
+    name = function.__name__
+    theirs = getattr(np, name, None)
+    if theirs is None:
+        raise DTypeError(
+            f"{name}: NumPy {np.__version__} has no {name} to ask for types; convert with astype"
+        )
+    wish = {} if signature is None else {"signature": signature}
+    narrow = () if isinstance(signature, str) else _NARROW.intersection(signature or ())
+    if len(narrow) == 1 and casting in ("same_kind", "unsafe") and not _is_complex(kinds):
+        # NumPy does not count the types of ml_dtypes among the floats, which all real numbers are cast to.
+        (dtype,) = narrow
+        kinds, wish = tuple([None if kind is None else dtype for kind in kinds]), {}
+    try:
+        found: tuple[DType, ...] = theirs.resolve_dtypes(kinds, casting=casting, reduction=reduction, **wish)
+    except (TypeError, ValueError) as error:
+        given = ", ".join(getattr(kind, "__name__", str(kind)) for kind in kinds if kind is not None)
+        raise DTypeError(
+            f"{name}: does not compute what is asked for from {given}: {error}; convert with astype first"
+        ) from error
+    if any(wanted not in (None, dtype) for wanted, dtype in zip(_listed(signature), found, strict=False)):
+        raise DTypeError(f"{name}: does not compute in {signature}, but in {found}")
+    return tuple([canonical(dtype) for dtype in found])
+
+
+def _listed(signature: Any) -> tuple[Any, ...]:
+    return signature if isinstance(signature, tuple) else ()
+
+
+def _is_complex(kinds: Iterable[Any]) -> bool:
+    return any(kind is complex or kind in COMPLEX for kind in kinds)
+
+
+def _cast(name: str, value: ArrayLike, dtype: DType) -> Array:
+    """`value` with elements of `dtype`, as by casting="unsafe"; ValueRangeError for a Python int out of range."""
+    if dtype in BOOL:
+        return truth(value)
+    loses = (
+        weak_kind(value) in ((float, complex) if dtype not in FLOAT else (complex,)) and dtype not in COMPLEX
+    )
+    return converted(as_array(value), dtype) if loses else promoted(name, value, dtype=dtype)[0]
+
+
+# --- core dimensions ------------------------------------------------------------------------------------
+
+
+def called_on_cores(
+    function: Any, operands: Sequence[ArrayLike], out: object, options: Mapping[str, Any]
+) -> Array:
+    """As `called`, for functions with core dimensions, which `axes` or `axis` move from the end.
+
+    Raises as `called`, AxisError, and InputError for `axis` and `keepdims` where there is not one core dimension.
+    """
+    name = function.__name__
+    known = [one for one in OptionsOfProducts.__annotations__ if one != "where"]
+    _refuse_unknown(name, options, dict.fromkeys(known))
+    refuse_out(name, out)
+    axes = _axes_of_cores(function, options)
+    if axes is None:
+        return _computed(function, operands, options)  # type: ignore[return-value]
+    *sources, target = axes
+    moved = [moveaxis(value, axis, _last(axis)) for value, axis in zip(operands, sources, strict=True)]
+    found = _computed(function, moved, options)
+    assert not isinstance(found, tuple)
+    if options.get("keepdims"):
+        return lax.expand_dims(found, (target[0] % (found.ndim + 1),))
+    return moveaxis(found, _last(target), target)
+
+
+def _axes_of_cores(function: UFunc, options: Mapping[str, Any]) -> list[tuple[int, ...]] | None:
+    """The core dimensions of each operand and of the result; None for the last ones."""
+    name, axes, axis = function.__name__, options.get("axes"), options.get("axis")
+    keepdims = flag(name, "keepdims", options.get("keepdims", False))
+    if function.signature != "(n),(n)->()" and (axis is not None or keepdims):
+        raise InputError(
+            f"{name}: axis= and keepdims= are for one core dimension, the core dimensions are "
+            f"{function.signature}; wanted axes=[(…), (…), (…)]"
+        )
+    if axes is None:
+        axis = -1 if axis is None else axis
+        return None if axis == -1 and not keepdims else [(axis,), (axis,), (axis,) if keepdims else ()]
+    if axis is not None:
+        raise InputError(f"{name}: wanted one of axes= and axis=, got both")
+    found = [one if isinstance(one, tuple) else (one,) for one in axes]
+    has_target = len(found) == function.nargs
+    if len(found) != function.nin and not has_target:
+        raise InputError(f"{name}: wanted axes for {function.nargs} arrays, got {axes!r}")
+    return found if has_target else [*found, found[0] if keepdims else ()]
+
+
+def _last(axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(range(-len(axes), 0))
+
+
+# --- methods --------------------------------------------------------------------------------------------
+
+
+def _refuse_method(function: UFunc, method: str, nout: int = 1) -> str:
+    """The method's name, for messages; InputError if the function is not of two operands with few results."""
+    name = f"{function.__name__}.{method}"
+    if function.signature is not None:
+        raise InputError(f"{name}: not for a function with core dimensions {function.signature}")
+    if function.nin != 2 or function.nout > nout:
+        raise InputError(
+            f"{name}: wanted a function of two operands with one result, got {function.nin} and {function.nout}"
+        )
+    return name
+
+
+def _types(function: UFunc, array: Array, dtype: DTypeLike | None) -> tuple[DType, DType]:
+    """What the elements become when they are first operand (which a result is too), and when they are second."""
+    signature = None if dtype is None else (canonical(dtype), None, None)
+    found = _resolved(function, (None, array.dtype, None), signature, "unsafe", reduction=True)
+    return found[0], found[1]
+
+
+def _type(name: str, function: UFunc, array: Array, dtype: DTypeLike | None) -> DType:
+    """The one type of both; DTypeError for two."""
+    first, second = _types(function, array, dtype)
+    if first != second:
+        raise DTypeError(f"{name}: wanted a function of operands of one type, got {first} and {second}")
+    return first
+
+
+def reduce(
+    function: Any,
+    array: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    out: object,
+    keepdims: bool,
+    initial: Any,
+    where: ArrayLike,
+) -> Array:
+    """As `UFunc.reduce`."""
+    name = _refuse_method(function, "reduce")
+    refuse_out(name, out)
+    x = as_array(array)
+    is_scalar = not x.shape and not isinstance(axis, tuple) and axis in (0, -1)
+    axes = () if is_scalar else normalize_axes(axis, x.ndim)
+    first, second = _types(function, x, dtype)
+    mask = mask_for(name, x, where)
+    start = _start(function, initial, first)
+    if start is None:
+        _refuse_nothing(name, x, axes, mask)
+    if _is_reorderable(function):
+        found = _reduced(function, converted(x, first), axes, mask, start, initial is not NOT_GIVEN)
+    else:
+        found = _from_the_left(function, x, axes, mask, start, (first, second))
+    return lax.expand_dims(found, axes) if flag(name, "keepdims", keepdims) and axes else found
+
+
+def _is_reorderable(function: UFunc) -> bool:
+    return function.identity is not None or function.__name__ in _REORDERABLE
+
+
+def _start(function: UFunc, initial: Any, dtype: DType) -> Array | None:
+    """What a reduction begins with, a scalar of `dtype`; None for its first element."""
+    if initial is NOT_GIVEN:
+        own = function.identity
+        return None if own is None else as_array(np.asarray(own).astype(dtype))
+    if initial is None:
+        return None
+    found = _cast(f"{function.__name__}.reduce", initial, dtype)
+    if found.shape:
+        raise ShapeError(f"{function.__name__}.reduce: initial must be a scalar, got shape {found.shape}")
+    return found
+
+
+def _refuse_nothing(name: str, x: Array, axes: tuple[int, ...], mask: Array | None) -> None:
+    nothing = 0 in x.shape and not math.prod(x.shape[axis] for axis in axes)
+    if mask is not None or nothing:
+        problem = (
+            "where= may leave no element" if mask is not None else f"no elements along {axes} of {x.shape}"
+        )
+        raise ShapeError(f"{name}: {problem}, and there is no identity to begin with; give initial=")
+
+
+def _reduced(
+    function: Any, x: Array, axes: tuple[int, ...], mask: Array | None, start: Array | None, given: bool
+) -> Array:
+    """A reduction in any order; `given` says that `start` is no identity that nothing else would need."""
+    if mask is not None and start is not None:
+        identity = _start(function, NOT_GIVEN, x.dtype)
+        x = masked(x, mask, start if identity is None else identity)
+    native = _NATIVE.get(function.__name__)
+    if native is not None:
+        found = native[x.dtype in BOOL](x, axes)
+        return function(laid(start, found.shape), found) if given and start is not None else found
+    rows = folds.leading(x, axes)
+    if start is not None:
+        rows = lax.concatenate([laid(start, (1, *rows.shape[1:])), rows], 0)
+    return folds.halved(function, rows)
+
+
+def _from_the_left(
+    function: Any,
+    x: Array,
+    axes: tuple[int, ...],
+    mask: Array | None,
+    start: Array | None,
+    dtypes: tuple[DType, DType],
+) -> Array:
+    if len(axes) > 1:
+        raise ShapeError(
+            f"{function.__name__}.reduce: its operands may not change places, so that several axes have no order; "
+            f"wanted one axis, got {axes}"
+        )
+    rows = folds.leading(x, axes)
+    holds = None if mask is None else folds.leading(mask, axes)
+    if start is None:
+        start, rows = folds.head(rows), folds.tail(rows)
+    first = converted(laid(start, rows.shape[1:]), dtypes[0])
+    return folds.last(function, first, converted(rows, dtypes[1]), holds)
+
+
+def accumulate(function: Any, array: ArrayLike, axis: Axes, dtype: DTypeLike | None, out: object) -> Array:
+    """As `UFunc.accumulate`."""
+    name = _refuse_method(function, "accumulate")
+    refuse_out(name, out)
+    x = as_array(array)
+    dim = _only_axis(name, x, axis)
+    element = _type(name, function, x, dtype)
+    x = converted(x, element)
+    running = _RUNNING.get(function.__name__)
+    if running is not None:
+        return running[element in BOOL](x, dim)
+    if not x.shape[dim]:
+        return x
+    if _is_reorderable(function):
+        return lax.associative_scan(function, x, axis=dim)  # type: ignore[no-any-return]
+    rows = folds.leading(x, (dim,))
+    return moveaxis(folds.each(function, folds.head(rows), folds.tail(rows)), 0, dim)
+
+
+def _only_axis(name: str, x: Array, axis: Axes) -> int:
+    if not x.shape:
+        raise ShapeError(f"{name}: wanted an array with dimensions, got a scalar")
+    axes = normalize_axes(axis, x.ndim)
+    if len(axes) != 1:
+        raise ShapeError(f"{name}: wanted one axis, got {axis!r} for an array of {x.ndim} dimensions")
+    return axes[0]
+
+
+def reduceat(
+    function: Any, array: ArrayLike, indices: ArrayLike, axis: Axes, dtype: DTypeLike | None, out: object
+) -> Array:
+    """As `UFunc.reduceat`."""
+    name = _refuse_method(function, "reduceat")
+    refuse_out(name, out)
+    x = as_array(array)
+    dim = _only_axis(name, x, axis)
+    rows = folds.leading(converted(x, _type(name, function, x, dtype)), (dim,))
+    starts = folds.starts_of(name, indices, x.shape[dim])
+    if not starts.size:
+        return moveaxis(lax.slice_in_dim(rows, 0, 0), 0, dim)
+    segments = folds.segments if _is_reorderable(function) else folds.segments_from_the_left
+    return moveaxis(segments(function, rows, starts), 0, dim)
+
+
+def outer(
+    function: Any, A: ArrayLike, B: ArrayLike, out: object, options: Mapping[str, Any]
+) -> Array | tuple[Array, ...]:
+    """As `UFunc.outer`."""
+    _refuse_method(function, "outer", nout=2)
+    first, second = as_array(A), as_array(B)
+    shape = (*first.shape, *second.shape)
+    rows = lax.broadcast_in_dim(first, shape, range(first.ndim))
+    columns = lax.broadcast_in_dim(second, shape, range(first.ndim, len(shape)))
+    return called(function, (rows, columns), out, options)
+
+
+def at(function: Any, a: Array, indices: Any, b: ArrayLike, caller: FrameType) -> None:
+    """As `UFunc.at`."""
+    name = f"{function.__name__}.at"
+    if function.signature is not None or function.nout != 1:
+        raise InputError(f"{name}: not for a function with core dimensions or with two results")
+    if (b is NOT_GIVEN) != (function.nin == 1):
+        wanted = "no second operand" if function.nin == 1 else "a second operand b"
+        raise InputError(f"{name}: {function.__name__} takes {function.nin} operands; wanted {wanted}")
+    _refuse_numpys(name, a)
+    if b is NOT_GIVEN:
+        found = indexing.apply(a, indices, lambda old: _fitted(name, function(old), a.dtype))
+    else:
+        found = _updated(function, a, indices, as_array(b))
+    a._show(found)
+    warn_if_temporary(a, caller)
+
+
+def _refuse_numpys(name: str, a: object) -> None:
+    if not isinstance(a, Handle):
+        raise InputError(
+            f"{name}: wanted an Array of xarr, which shows another value afterwards, got {type(a).__name__}; "
+            f"write np.{name}(n, i, np.asarray(v)) for an n of NumPy's, or x = xarr.asarray(n) first"
+        )
+
+
+def _fitted(name: str, result: Array, dtype: DType) -> Array:
+    if result.dtype in COMPLEX and dtype not in COMPLEX:
+        raise DTypeError(f"{name}: complex results do not fit an array of {dtype}; take the real part of b")
+    return converted(result, dtype)
+
+
+def _updated(function: Any, a: Array, indices: Any, b: Array) -> Array:
+    """`a` with f(a, b) at the indices, computed in the types of both and converted to that of `a` each time."""
+    if a.dtype == b.dtype:
+        return indexing.update(a, indices, b, function)
+    name, own, other = f"{function.__name__}.at", a.dtype, b.dtype
+    wide = promote(own, other)
+
+    def combine(old: Array, new: Array) -> Array:
+        result = function(converted(old, own), converted(new, other))
+        return converted(_fitted(name, result, own), wide)
+
+    found = indexing.update(converted(a, wide), indices, b, combine)
+    if wide == own:
+        return found
+    # What is not meant keeps its bits, which the wider type may not hold.
+    meant = indexing.update(lax.full_like(a, False, bool), indices, True)
+    return lax.select(meant, converted(found, own), a)
