@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, get_origin
 
 import numpy as np
 import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.support.checkout import CHECKOUT
 from xarr import lax
 from xarr.errors import BroadcastError, InputError, ShapeError, TracedValueError, ValueRangeError
 
@@ -57,6 +59,22 @@ def test_a_shape_may_be_an_array() -> None:
     sizes: Any = xarr.asarray([-1, 2])
     assert xarr.reshape(x, sizes).shape == x.reshape(sizes).shape == (3, 2)
     assert x.reshape(xarr.asarray(6)).shape == (6,)
+
+
+@pytest.mark.parametrize("package", ["", "lax", "linalg", "random"])
+def test_public_names_are_exported_to_type_checkers(package: str) -> None:
+    """PEP 484: what is imported is exported by `from m import x as x` alone, not under another name."""
+    text = (CHECKOUT / "xarr" / package / "__init__.py").read_text(encoding="utf-8")
+    imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    renamed = [
+        (one.name, one.asname) for node in imports for one in node.names if one.asname not in (None, one.name)
+    ]
+    assert [name for _, name in renamed if name and not name.startswith("_")] == []
+
+
+def test_annotations_that_run_may_have_parameters() -> None:
+    array: Any = xarr.ndarray
+    assert get_origin(array[Any, np.dtype[np.float64]]) is array
 
 
 # --- refusals, whose fixes work ------------------------------------------------------------------------

@@ -10,19 +10,17 @@ from xarr import (
 )
 from xarr.array import (
     Array as Array,
-    Array as ndarray,
 )
 from xarr.backend import (
-    get as get_backend,
+    get as _get_backend,
     set_backend as set_backend,
     use_backend as use_backend,
 )
 from xarr.config import (
-    current as config,
+    current as _config,
 )
 from xarr.dtypes import (
     bfloat16 as bfloat16,
-    bool_ as bool,
     bool_ as bool_,
     complex64 as complex64,
     complex128 as complex128,
@@ -324,6 +322,11 @@ if _typing.TYPE_CHECKING:
     )
     from xarr.transforms.jit import jit as jit
 
+# What an import gives another name is not exported to type checkers, what is assigned is.
+ndarray = Array
+get_backend = _get_backend
+config = _config
+bool = bool_
 newaxis = None
 euler_gamma = 0.5772156649015329
 __array_api_version__ = "2025.12"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index as as_int
-from typing import TYPE_CHECKING, cast
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from xarr.dtypes import INTEGER
 from xarr.errors import ShapeError, ValueRangeError
@@ -30,6 +31,9 @@ class IndexingMethods(Handle):
     """The part of Array that is about elements at given places."""
 
     __slots__ = ()
+
+    #: `ndarray[Any, dtype[float64]]` of annotations that run; type checkers know Array without parameters.
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
 
     def _array(self) -> Array:
         return cast("Array", self)
