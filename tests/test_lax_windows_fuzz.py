@@ -291,13 +291,13 @@ def check(cases: list[Case], expected: list[HostArray]) -> None:
 RANDOMS = st.integers(0, 2**32).map(Random)
 
 
-@settings(max_examples=11)
+@settings(max_examples=6)
 @given(st.lists(RANDOMS.map(reduction), min_size=50, max_size=50))
 def test_reduced_windows_as_jax(cases: list[Case]) -> None:
     check(cases, by_jax(cases))
 
 
-@settings(max_examples=11)
+@settings(max_examples=5)
 @given(st.lists(RANDOMS.map(choice), min_size=50, max_size=50))
 def test_choices_as_jax(cases: list[Case]) -> None:
     check(cases, by_jax(cases))

@@ -343,7 +343,7 @@ def test_choices_that_jax_refuses_are_refused() -> None:
     That takes no pairs of padding at all for none, which is refused here.
     """
     random, refusals = Random(6), 0
-    while refusals < 500:
+    while refusals < 250:
         spread = spoilt(random, form(random, dilates=False))
         spread = replace(spread, base=(1,) * len(spread.shape), holes=(1,) * len(spread.shape))
         source = np.zeros((1,) * len(spread.shape), np.float32)

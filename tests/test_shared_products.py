@@ -48,7 +48,7 @@ def product(left: Array, right: Array, numbers: Any) -> Any:
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(products(), st.sampled_from(DTYPES), st.integers(0, 2**32))
 def test_products_are_those_of_the_reference(shared: bool, case: Any, dtype: str, seed: int) -> None:
     left_shape, right_shape, numbers = case
