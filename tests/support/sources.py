@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import xarr
+from xarr.absent import Absent
 from xarr import fft, lax, linalg, random
 
 NAMESPACES: tuple[ModuleType, ...] = (xarr, lax, linalg, fft, random)
@@ -32,10 +33,11 @@ def functions(namespace: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of `kind`, as they stand in it."""
+    """The public methods and properties of `kind`, as they stand in it, without what tells of absent ones."""
     for name in dir(kind):
-        if not name.startswith("_"):
-            yield f"{kind.__name__}.{name}", inspect.getattr_static(kind, name)
+        value = inspect.getattr_static(kind, name)
+        if not name.startswith("_") and not isinstance(value, Absent):
+            yield f"{kind.__name__}.{name}", value
 
 
 def names_source(value: Any) -> bool:
