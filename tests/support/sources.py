@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import Any
 
 import xarr
-from xarr.absent import Absent
 from xarr import fft, lax, linalg, random
+from xarr.absent import Absent
 
 NAMESPACES: tuple[ModuleType, ...] = (xarr, lax, linalg, fft, random)
 
