@@ -35,7 +35,7 @@ VALUES = {
 
 
 def long_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_rows._Plan, "followed", lambda self, op, x1, x2: None)
+    monkeypatch.setattr(_rows._Plan, "followed", lambda *_: None)
 
 
 def of(x: Any) -> Any:
@@ -154,10 +154,10 @@ def test_every_node_of_a_planned_operation_names_the_line() -> None:
 def test_plans_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_rows, "_PLANS_KEPT", 4)
     function = _rows.binary("add", xarr.ir.ops.Add(), _rows.same, frozenset(), "x1 + x2.")
-    (plans,) = [cell.cell_contents for cell in function.__closure__ if isinstance(cell.cell_contents, dict)]
+    cells = [cell.cell_contents for cell in function.__closure__ if isinstance(cell.cell_contents, dict)]
     for size in range(1, 11):
         assert_same(np.asarray(function(of(np.ones(size)), 1.0)), np.full(size, 2.0))
-    assert 1 <= len(plans) <= 4
+    assert max(map(len, cells)) <= 4 and any(cells)
 
 
 def test_one_operand_twice_is_another_program_than_two() -> None:

@@ -46,7 +46,7 @@ def _read(array: Array, value: ArrayLike) -> Array:
     except RaggedError:
         raise
     except InputError:
-        return asarray(value, array.dtype)
+        return asarray(value, array.dtype, device=array._backend)
 
 
 def fitted(array: Array, value: ArrayLike, shape: Ints) -> Array:
