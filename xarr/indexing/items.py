@@ -134,7 +134,7 @@ def _known(given: slice) -> slice:
                 "a slice in a traced function needs bounds with known values, since its length is part of the "
                 "shape; from a start that is known later read lax.dynamic_slice(x, (start,), (size,)) or "
                 "x[start + xarr.arange(size)], and write lax.dynamic_update_slice(x, v, (start,)) or "
-                f"x.at[start + xarr.arange(size)].set(v){place}"
+                f"x.at[start + xarr.arange(size)].set(v); an argument of jit in static_argnames has a value{place}"
             )
     return given
 
