@@ -175,7 +175,7 @@ def test_the_environment_variable() -> None:
     assert run(code, XARR_BACKEND="reference").stdout.strip() == "reference"
     failed = run(code, XARR_BACKEND="warp")
     assert failed.returncode == 1
-    assert "BackendError: no backend called 'warp'" in failed.stderr
+    assert "BackendError: asarray: no backend called 'warp'" in failed.stderr
 
 
 def test_use_backend_refuses_before_the_block() -> None:
