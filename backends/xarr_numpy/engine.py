@@ -22,7 +22,7 @@ from xarr.compiler.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, map_graphs
+from xarr.ir.graph import Graph, Node, map_graphs, rewritten
 from xarr.ir.types import TensorType
 from xarr_numpy.ciphers import by_pairs, by_words, cipher_of
 
@@ -171,28 +171,21 @@ def _fused(graph: Graph, least: int, hot: bool) -> Graph:
 
 def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
     """The same in the graphs that loops, branches and calls run."""
-    replaced: dict[Node, Node] = {}
     inner = min(least, WORTH_COMPILING_IN_LOOP) if chosen() == "compiled" else least
-    for node in graph.nodes:
-        operands = tuple(replaced.get(operand, operand) for operand in node.operands)
-        op = node.op
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         native = _native(node, operands, least, inner, hot)
         if native is not None:
-            replaced[node] = native
-            continue
-        if isinstance(op, ops.While | ops.If | ops.Case | ops.Call) and cipher_of(node) is None:
-            fused = partial(_fused, least=inner, hot=hot)
-            if isinstance(op, ops.While):
-                replaced[node] = _loop_of_groups(op, node, operands, fused)
-                continue
-            op = map_graphs(op, fused)
-        if op is not node.op:
-            replaced[node] = node.rebuilt(operands, op)
-        elif any(a is not b for a, b in zip(operands, node.operands, strict=True)):
-            replaced[node] = node.rebuilt(operands)
-    if not replaced:
-        return graph
-    return Graph(graph.parameters, [replaced.get(node, node) for node in graph.results], graph.name)
+            return native
+        if not isinstance(node.op, ops.While | ops.If | ops.Case | ops.Call) or cipher_of(node) is not None:
+            return None
+        fused = partial(_fused, least=inner, hot=hot)
+        if isinstance(node.op, ops.While):
+            return _loop_of_groups(node.op, node, operands, fused)
+        op = map_graphs(node.op, fused)
+        return None if op is node.op else node.rebuilt(operands, op)
+
+    return rewritten(graph, rule)
 
 
 def loop_kernel(loop: ops.NativeWhile) -> Any:

@@ -14,7 +14,8 @@ import numpy as np
 
 from xarr.dtypes import UNSIGNED
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.constants import full
+from xarr.ir.graph import Graph, Node, parameter, rewritten
 from xarr.ir.ops.custom import CHECKED_INDICES
 
 _INT64: Final = np.dtype(np.int64)
@@ -61,17 +62,12 @@ def _bounds(call: Node) -> tuple[int, int]:
 
 
 def _body(body: Graph, calls: list[Node]) -> Graph:
-    new: dict[Node, Node] = {}
-    indices = []
-    for node in body.nodes:
-        operands = tuple(new.get(operand, operand) for operand in node.operands)
-        if node in calls:
-            indices.append(operands[0])
-            new[node] = _from_start(node, operands[0])
-        elif operands != node.operands:
-            new[node] = node.rebuilt(operands)
     parameters = (*body.parameters, *[parameter(call.type) for call in calls])
-    return Graph(parameters, [*[new.get(node, node) for node in body.results], *indices], body.name)
+    results = [*body.results, *[call.operands[0] for call in calls]]
+    return rewritten(
+        Graph(parameters, results, body.name),
+        lambda node, operands: _from_start(node, operands[0]) if node in calls else None,
+    )
 
 
 def _from_start(call: Node, index: Node) -> Node:
@@ -80,8 +76,8 @@ def _from_start(call: Node, index: Node) -> Node:
     if not least:
         return index
     shape = index.shape
-    is_negative = Node(ops.Compare("LT"), (index, _full(0, shape, index.dtype)))
-    shifted = Node(ops.Add(), (index, _full(size, shape, index.dtype)))
+    is_negative = Node(ops.Compare("LT"), (index, full(0, shape, index.dtype)))
+    shifted = Node(ops.Add(), (index, full(size, shape, index.dtype)))
     return Node(ops.Select(), (is_negative, shifted, index))
 
 
@@ -93,11 +89,6 @@ def _cond(cond: Graph, calls: list[Node]) -> Graph:
         if index.dtype != _INT64:  # what has no room there is negative then
             index = Node(ops.Convert(_INT64), (index,))
         for direction, bound in zip(("GE", "LT"), _bounds(call), strict=True):
-            fits = Node(ops.Compare(direction), (index, _full(bound, (), _INT64)))
+            fits = Node(ops.Compare(direction), (index, full(bound, (), _INT64)))
             going = Node(ops.And(), (going, fits))
     return Graph((*cond.parameters, *extra), [going], cond.name)
-
-
-def _full(value: int, shape: tuple[int, ...], dtype: np.dtype[np.int64]) -> Node:
-    constant = Node(ops.Constant.of(np.array(value, dtype)))
-    return Node(ops.BroadcastInDim(shape, ()), (constant,)) if shape else constant

@@ -20,7 +20,7 @@ from xarr.compiler.window_loops import put, several
 from xarr.compiler.windows import Gathered, Step, Tap, WindowNest, inside
 from xarr.dtypes import FLOAT
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.windows import Window, WindowDimension
 
 
@@ -80,19 +80,16 @@ def with_kernels_in_order(graph: Graph, is_wanted: Callable[[Node], bool]) -> Gr
 
     Only where neighbouring elements of the result belong to different features.
     """
-    new: dict[Node, Node] = {node: node for node in graph.parameters}
-    for node in graph.nodes:
-        operands = tuple(new[operand] for operand in node.operands)
-        if isinstance(node.op, ops.Convolution) and is_wanted(node) and _crosses_features(node):
-            output, *others = node.op.rhs_spec
-            turned = node.rebuilt((operands[1],), ops.Transpose((*others, output)))
-            places = range(len(others))
-            op = dataclasses.replace(node.op, rhs_spec=(len(others), *places))
-            new[node] = node.rebuilt((operands[0], turned), op)
-        else:
-            same = all(a is b for a, b in zip(operands, node.operands, strict=True))
-            new[node] = node if same else node.rebuilt(operands)
-    return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not (isinstance(node.op, ops.Convolution) and is_wanted(node) and _crosses_features(node)):
+            return None
+        output, *others = node.op.rhs_spec
+        turned = node.rebuilt((operands[1],), ops.Transpose((*others, output)))
+        op = dataclasses.replace(node.op, rhs_spec=(len(others), *range(len(others))))
+        return node.rebuilt((operands[0], turned), op)
+
+    return rewritten(graph, rule)
 
 
 def _crosses_features(node: Node) -> bool:

@@ -22,7 +22,6 @@ from xarr.compiler.live_arrays import (
     Live,
     binary,
     compacted,
-    constant,
     extended,
     filled,
     masked,
@@ -42,6 +41,7 @@ from xarr.compiler.live_arrays import (
 )
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, info
 from xarr.ir import ops
+from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops.dynamic_rules import dot_sources, regroupings

@@ -15,7 +15,6 @@ from xarr.compiler.live_arrays import (
     Live,
     along,
     binary,
-    constant,
     converted,
     cut,
     extended,
@@ -33,6 +32,7 @@ from xarr.compiler.live_arrays import (
     zero,
 )
 from xarr.ir import ops
+from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops.dynamic_rules import convolved_dimensions

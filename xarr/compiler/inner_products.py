@@ -15,7 +15,8 @@ import numpy as np
 from xarr.compiler.accumulators import monoids
 from xarr.ir import ops
 from xarr.ir.computations import combiner
-from xarr.ir.graph import Graph, Node
+from xarr.ir.constants import constant
+from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.ops.elementwise import Elementwise
 
 Ints: TypeAlias = tuple[int, ...]
@@ -34,18 +35,16 @@ def products_inside(graph: Graph) -> tuple[Graph, set[Ints]]:
         for operand in dict.fromkeys(node.operands):
             users.setdefault(operand, []).append(node)
     results = Counter(graph.results)
-    new: dict[Node, Node] = {}
     shapes: set[Ints] = set()
-    for node in graph.nodes:
-        operands = tuple(new.get(operand, operand) for operand in node.operands)
-        if _is_short(node) and _is_reduced(node, users, results):
-            new[node] = _apart(node, operands)
-            shapes.add(new[node].operands[0].shape)
-        elif operands != node.operands:
-            new[node] = node.rebuilt(operands)
-    if not shapes:
-        return graph, shapes
-    return Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name), shapes
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not (_is_short(node) and _is_reduced(node, users, results)):
+            return None
+        apart = _apart(node, operands)
+        shapes.add(apart.operands[0].shape)
+        return apart
+
+    return rewritten(graph, rule), shapes
 
 
 def _is_short(node: Node) -> bool:
@@ -101,7 +100,7 @@ def _apart(node: Node, operands: tuple[Node, ...]) -> Node:
         _repeated(lhs, (*op.lhs_batching_dimensions, *left, *op.lhs_contracting_dimensions), rows, shape),
         _repeated(rhs, (*op.rhs_batching_dimensions, *right, *op.rhs_contracting_dimensions), columns, shape),
     )
-    zero = Node(ops.Constant.of(np.array(0, node.dtype)))
+    zero = constant(0, node.dtype)
     return Node(ops.Reduce(tuple(ends), combiner(ops.Add(), node.dtype)), (Node(ops.Multiply(), wide), zero))
 
 

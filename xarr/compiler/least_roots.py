@@ -8,7 +8,8 @@ import numpy as np
 
 from xarr.compiler.accumulators import monoids
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.constants import constant
+from xarr.ir.graph import Graph, Node, rewritten
 
 
 def least_roots(graph: Graph) -> Graph:
@@ -19,16 +20,12 @@ def least_roots(graph: Graph) -> Graph:
     """
     users = Counter(operand for node in graph.nodes for operand in dict.fromkeys(node.operands))
     users.update(graph.results)
-    new: dict[Node, Node] = {}
-    for node in graph.nodes:
-        operands = tuple(new.get(operand, operand) for operand in node.operands)
-        if _is_least_root(node) and users[node.operands[0]] == 1:
-            new[node] = _least_root(node, operands)
-        elif operands != node.operands:
-            new[node] = node.rebuilt(operands)
-    return (
-        Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name) if new else graph
-    )
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        is_last = _is_least_root(node) and users[node.operands[0]] == 1
+        return _least_root(node, operands) if is_last else None
+
+    return rewritten(graph, rule)
 
 
 def _is_least_root(node: Node) -> bool:
@@ -42,7 +39,7 @@ def _is_least_root(node: Node) -> bool:
 
 def _least_root(node: Node, operands: tuple[Node, ...]) -> Node:
     root, initial = operands
-    infinity = Node(ops.Constant.of(np.array(np.inf, node.dtype)))
+    infinity = constant(np.inf, node.dtype)
     least = node.rebuilt((root.operands[0], infinity))
     found = root.rebuilt((least,))
     first = Node(ops.BroadcastInDim(node.shape, ()), (initial,)) if node.shape else initial

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.dtypes import UNSIGNED, info
+from xarr.ir.constants import constant
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import (
@@ -68,10 +69,6 @@ class Live:
 
 
 # --- scalars ------------------------------------------------------------------------------------------
-
-
-def constant(value: Any, dtype: DType) -> Node:
-    return Node(Constant.of(np.array(value, dtype)))
 
 
 def number(value: int) -> Node:

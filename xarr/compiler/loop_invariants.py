@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.graph import Graph, Node, parameter, rewritten
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 
@@ -47,15 +47,10 @@ def without_invariants(loop: ops.While, read_in_part: bool = False) -> Loosened 
         moved = [node for node in is_made if node in parts]
     if not moved:
         return None
-    new: dict[Node, Node] = {node: parameter(node.type) for node in moved}
-    extra = tuple(new.values())
-    for node in body.nodes:
-        operands = tuple(new.get(operand, operand) for operand in node.operands)
-        if node not in new and operands != node.operands:
-            new[node] = node.rebuilt(operands)
-    results = [*[new.get(node, node) for node in body.results], *extra]
+    held = {node: parameter(node.type) for node in moved}
+    wider = Graph((*body.parameters, *held.values()), [*body.results, *moved], body.name)
     cond = Graph((*loop.cond.parameters, *[parameter(node.type) for node in moved]), loop.cond.results)
-    changed = ops.While(cond, Graph((*body.parameters, *extra), results, body.name), loop.progress)
+    changed = ops.While(cond, rewritten(wider, lambda node, _: held.get(node)), loop.progress)
     return Loosened(changed, Graph(body.parameters, moved))
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from xarr.compiler.accumulators import monoids
 from xarr.ir import ops
 from xarr.ir.computations import combiner
-from xarr.ir.graph import Graph, Node
+from xarr.ir.constants import constant, full
+from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 
@@ -48,21 +49,11 @@ def one_hot_sums(graph: Graph, worth: Callable[[Ints], bool]) -> Graph:
 
     `worth` says whether a scatter of updates of this shape is compiled.
     """
-    new: dict[Node, Node] = {}
     sums: dict[_OneHot, _Sums] = {}
-    for node in graph.nodes:
-        operands = tuple(new.get(operand, operand) for operand in node.operands)
-        found = _rewritten(node, operands, sums, worth)
-        if found is not None:
-            new[node] = found
-        elif operands != node.operands:
-            new[node] = node.rebuilt(operands)
-    if not new:
-        return graph
-    return Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name)
+    return rewritten(graph, lambda node, operands: _scattered(node, operands, sums, worth))
 
 
-def _rewritten(
+def _scattered(
     node: Node, operands: tuple[Node, ...], sums: dict[_OneHot, _Sums], worth: Callable[[Ints], bool]
 ) -> Node | None:
     op = node.op
@@ -177,21 +168,21 @@ class _Sums:
         labels = _op(ops.Convert(_INT64), matrix.labels)
         inside = _op(
             ops.And(),
-            _op(ops.Compare("GE"), labels, _full(0, shape, _INT64)),
-            _op(ops.Compare("LT"), labels, _full(self.classes, shape, _INT64)),
+            _op(ops.Compare("GE"), labels, full(0, shape, _INT64)),
+            _op(ops.Compare("LT"), labels, full(self.classes, shape, _INT64)),
         )
-        none = _full(-1, shape, _INT64)
+        none = full(-1, shape, _INT64)
         #: The class of each row, -1 for none.
         self.labels = _op(ops.Select(), inside, labels, none)
         place = Node(ops.Iota(TensorType(shape, _INT64), 0))
-        block = _op(ops.ShiftRightLogical(), place, _full(self.block.bit_length() - 1, shape, _INT64))
-        start = _op(ops.Multiply(), block, _full(self.classes, shape, _INT64))
+        block = _op(ops.ShiftRightLogical(), place, full(self.block.bit_length() - 1, shape, _INT64))
+        start = _op(ops.Multiply(), block, full(self.classes, shape, _INT64))
         target = _op(ops.Select(), inside, _op(ops.Add(), start, labels), none)
         self.targets = _op(ops.Reshape((self.count, 1)), target)
 
     def counts(self, dtype: np.dtype[Any]) -> Node:
         """How many rows each class has."""
-        return self._added(_full(1, (self.count,), dtype))
+        return self._added(full(1, (self.count,), dtype))
 
     def of(self, rows: Node) -> Node:
         """The sums of the rows of each class, (classes, columns)."""
@@ -206,8 +197,8 @@ class _Sums:
                 Node(
                     ops.Reduce((0,), combiner(op, _INT32)),
                     (
-                        _op(ops.Select(), finite, _full(first, rows.shape, _INT32), labels),
-                        Node(ops.Constant.of(np.array(first, _INT32))),
+                        _op(ops.Select(), finite, full(first, rows.shape, _INT32), labels),
+                        constant(first, _INT32),
                     ),
                 ),
             )
@@ -216,24 +207,20 @@ class _Sums:
         own = Node(ops.Iota(TensorType(total.shape, _INT32), 0))
         alone = _op(ops.And(), _op(ops.Compare("EQ"), least, own), _op(ops.Compare("EQ"), greatest, own))
         keeps = _op(ops.Or(), _op(ops.Compare("GT"), least, greatest), alone)
-        return _op(ops.Select(), keeps, total, _full(np.nan, total.shape, total.dtype))
+        return _op(ops.Select(), keeps, total, full(np.nan, total.shape, total.dtype))
 
     def _added(self, rows: Node) -> Node:
         """The rows of each class added up."""
         rest = rows.shape[1:]
-        table = _full(0, (self.blocks * self.classes, *rest), rows.dtype)
+        table = full(0, (self.blocks * self.classes, *rest), rows.dtype)
         add = combiner(ops.Add(), rows.dtype)
         dims = tuple(range(1, 1 + len(rest)))
         scatter = ops.Scatter(dims, (0,), (), (), (0,), 1, add)
         tables = _op(
             ops.Reshape((self.blocks, self.classes, *rest)), Node(scatter, (table, self.targets, rows))
         )
-        return Node(ops.Reduce((0,), add), (tables, Node(ops.Constant.of(np.array(0, rows.dtype)))))
+        return Node(ops.Reduce((0,), add), (tables, constant(0, rows.dtype)))
 
 
 def _op(op: Op, *operands: Node) -> Node:
     return Node(op, operands)
-
-
-def _full(value: Any, shape: Ints, dtype: np.dtype[Any]) -> Node:
-    return Node(ops.BroadcastInDim(shape, ()), (Node(ops.Constant.of(np.array(value, dtype))),))

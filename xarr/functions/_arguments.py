@@ -49,7 +49,7 @@ def check_order(name: str, order: str | None) -> None:
 def check_casting(name: str, casting: str, dtypes: Iterable[DType] = (), to: DType | None = None) -> None:
     """ValueRangeError for an unknown rule of casting, DTypeError for one of `dtypes` that must not become `to`."""
     if casting not in CASTINGS:
-        raise ValueRangeError(f"{name}: wanted a casting of {', '.join(CASTINGS)}, got {casting!r}")
+        raise ValueRangeError(f"{name}: wanted casting as one of {', '.join(CASTINGS)}, got {casting!r}")
     for dtype in dtypes:
         if to is not None and not np.can_cast(dtype, to, casting):  # type: ignore[arg-type]
             raise DTypeError(f"{name}: {dtype} does not become {to} by the rule casting={casting!r}")

@@ -14,9 +14,9 @@ from numpy.typing import DTypeLike
 
 from xarr import indexing, lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, promote
-from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import _ufunc_folds as folds
-from xarr.functions._arguments import check_order, converted, laid, mask_for, masked, truth
+from xarr.functions._arguments import check_casting, check_order, converted, laid, mask_for, masked, truth
 from xarr.functions._core import DType, as_array, promoted
 from xarr.functions._ufuncs import NOT_GIVEN, Axes, Options, OptionsOfProducts, UFunc
 from xarr.functions.manipulation_functions import moveaxis
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from xarr.array import Array
 
-_CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
 #: For functions whose operands may change places: the reduction of numbers, and that of bools.
 _NATIVE: Final[dict[str, tuple[Callable[..., Array], Callable[..., Array]]]] = {
     "add": (lax.reduce_sum, lax.reduce_or),
@@ -84,8 +83,7 @@ def _computed(
     check_order(name, options.get("order"))
     flag(name, "subok", options.get("subok", True))
     casting = options.get("casting", "same_kind")
-    if casting not in _CASTINGS:
-        raise ValueRangeError(f"{name}: wanted casting as one of {', '.join(_CASTINGS)}, got {casting!r}")
+    check_casting(name, casting)
     signature = _types_asked_for(function, options)
     if signature is None and casting == "same_kind":
         return function(*operands)  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from xarr.dtypes import COMPLEX, FLOAT
+from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import (
@@ -22,7 +23,6 @@ from xarr.ir.ops import (
     And,
     Compare,
     Complex,
-    Constant,
     Exponential,
     Imag,
     LogPlusOne,
@@ -118,7 +118,7 @@ def _canonical(x: Node, constants: Constants) -> Node:
     if x.dtype not in FLOAT:
         return x
     if x.dtype not in constants:
-        zero, nan = (Node(Constant.of(np.array(value, x.dtype))) for value in (0.0, np.nan))
+        zero, nan = (constant(value, x.dtype) for value in (0.0, np.nan))
         constants[x.dtype] = zero, nan
     zero, nan = constants[x.dtype]
     if x.dtype != _WITHOUT_ZERO:
@@ -136,7 +136,7 @@ def log_add_exp(dtype: DType) -> Graph:
     a, b = scalars(dtype, dtype)
     larger, total = Node(Maximum(), (a, b)), Node(Add(), (a, b))
     if dtype in COMPLEX:
-        twice = Node(Multiply(), (larger, _constant(2, dtype)))
+        twice = Node(Multiply(), (larger, constant(2, dtype)))
         found = _log_one_plus_exp(larger, Node(Subtract(), (total, twice)))
         angle = _in_one_turn(Node(Imag(), (found,)))
         result = Node(Complex(), (Node(Real(), (found,)), angle))
@@ -154,14 +154,10 @@ def _log_one_plus_exp(base: Node, exponent: Node) -> Node:
 
 def _in_one_turn(angle: Node) -> Node:
     """The same angle in [-pi, pi)."""
-    half, turn, zero = (_constant(value, angle.dtype) for value in (np.pi, 2 * np.pi, 0))
+    half, turn, zero = (constant(value, angle.dtype) for value in (np.pi, 2 * np.pi, 0))
     rest = Node(Remainder(), (Node(Add(), (angle, half)), turn))
     below = Node(Compare("LT"), (rest, zero))
     return Node(Subtract(), (Node(Select(), (below, Node(Add(), (rest, turn)), rest)), half))
-
-
-def _constant(value: float, dtype: DType) -> Node:
-    return Node(Constant.of(np.array(value, dtype)))
 
 
 @lru_cache(maxsize=64)

@@ -349,6 +349,24 @@ def _restored(
     return Graph(nodes[: len(parameter_types)], [nodes[index] for index in results], name)
 
 
+def rewritten(graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node | None]) -> Graph:
+    """The graph with `rule(node, operands)` in place of each node for which that is one; itself if there is none.
+
+    `operands` are the node's in the new graph.
+    """
+    new: dict[Node, Node] = {}
+    for node in graph.nodes:
+        operands = tuple([new.get(operand, operand) for operand in node.operands])
+        found = rule(node, operands)
+        if found is not None:
+            new[node] = found
+        elif operands != node.operands:
+            new[node] = node.rebuilt(operands)
+    if not new:
+        return graph
+    return Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name)
+
+
 def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:
     """`op` with `change` applied to every computation that it carries; `op` itself if none became another."""
     if not op.graphs:

@@ -1,0 +1,21 @@
+"""Nodes for numbers that are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xarr.ir.graph import Node
+from xarr.ir.ops import BroadcastInDim, Constant
+
+
+def constant(value: Any, dtype: np.dtype[Any]) -> Node:
+    """A scalar."""
+    return Node(Constant.of(np.array(value, dtype)))
+
+
+def full(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Node:
+    """One number in each place of an array."""
+    scalar = constant(value, dtype)
+    return Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
