@@ -81,8 +81,7 @@ def width(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def combined(ufunc: np.ufunc, x: Array, axes: Ints) -> Array:
     """All elements along `axes`, each of which keeps size 1; narrow floats as float32."""
     dtype = width(x.dtype)
-    found: Array = ufunc.reduce(x.astype(dtype, copy=False), axis=axes, dtype=dtype, keepdims=True)
-    return found
+    return _folded(ufunc, x.astype(dtype, copy=False), axes, keepdims=True)
 
 
 def reduced(ufunc: np.ufunc, x: Array, initial: Array, axes: Ints) -> Array:
@@ -92,7 +91,14 @@ def reduced(ufunc: np.ufunc, x: Array, initial: Array, axes: Ints) -> Array:
 
 def joined(ufunc: np.ufunc, parts: Array, initial: Array, dtype: np.dtype[Any]) -> Array:
     """The result of a reduction from the partial ones along axis 0."""
-    return begun(ufunc, ufunc.reduce(parts, axis=0, dtype=parts.dtype), initial, dtype)
+    return begun(ufunc, _folded(ufunc, parts, (0,), keepdims=False), initial, dtype)
+
+
+def _folded(ufunc: np.ufunc, x: Array, axes: Ints, *, keepdims: bool) -> Array:
+    # NumPy's sums begin with 0.0, to which -0.0 is lost
+    start = {"initial": -0.0} if ufunc is np.add and x.dtype.kind in "fc" else {}
+    found: Array = ufunc.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims, **start)
+    return found
 
 
 def begun(ufunc: np.ufunc, total: Array, initial: Array, dtype: np.dtype[Any]) -> Array:
