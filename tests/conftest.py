@@ -5,7 +5,9 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -40,6 +42,22 @@ def unfused() -> Iterator[None]:
     """For tests of single operations or of their text: no fused loops, whichever engine the run is about."""
     with importlib.import_module("xarr.config").current(fusion="off"):
         yield
+
+
+#: Of each module's generators, by its name and theirs, as the module's import left them.
+_fresh: dict[str, dict[str, Any]] = {}
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers(request: pytest.FixtureRequest) -> None:
+    """A module's generator starts anew for each test: what a test draws does not depend on those before it."""
+    module = vars(request.module)
+    generators = {name: value for name, value in module.items() if isinstance(value, np.random.Generator)}
+    states = _fresh.setdefault(
+        request.module.__name__, {name: value.bit_generator.state for name, value in generators.items()}
+    )
+    for name, state in states.items():
+        generators[name].bit_generator.state = state
 
 
 @pytest.fixture(autouse=True)

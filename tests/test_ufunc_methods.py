@@ -30,7 +30,7 @@ HostArray = np.ndarray[Any, Any]
 
 UFUNCS = {
     name: found
-    for name in np.__all__
+    for name in sorted(np.__all__)
     if isinstance(found := getattr(np, name), np.ufunc) and name not in ("isnat",)
 }
 #: Without the Array API's other names for the same functions.
