@@ -95,9 +95,10 @@ def joined(ufunc: np.ufunc, parts: Array, initial: Array, dtype: np.dtype[Any]) 
 
 
 def _folded(ufunc: np.ufunc, x: Array, axes: Ints, *, keepdims: bool) -> Array:
-    # NumPy's sums begin with 0.0, to which -0.0 is lost
-    start = {"initial": -0.0} if ufunc is np.add and x.dtype.kind in "fc" else {}
-    found: Array = ufunc.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims, **start)
+    options: dict[str, Any] = {"axis": axes, "dtype": x.dtype, "keepdims": keepdims}
+    if ufunc is np.add and x.dtype.kind in "fc":
+        options["initial"] = -0.0  # NumPy's is 0.0, in which the sign is lost
+    found: Array = ufunc.reduce(x, **options)
     return found
 
 
