@@ -330,7 +330,7 @@ def test_numpy_scalars_are_not_read_as_arrays() -> None:
     for value in (np.float64(1.5), np.int64(257), np.float32(2)):
         text = builtin.DECLARATIONS + builtin.entry_text("entry", "phase", 2, 1)
         text += "define void @phase(ptr %b, i64 %f, i64 %n) { ret void }"
-        kernels.append(assembler.load(assembler.object_code(text), ["entry"]))
+        kernels.append(assembler.made(text, ["entry"]))
         entry = builtin.function(kernels[-1].addresses["entry"], kernels[-1])
         assert entry(X, X) is True
         assert entry(value, X) is False

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import xarr
 from tests.support.checkout import CHECKOUT
 from tests.support.graphs import graph, node, tensor
-from xarr import doctor
+from xarr import doctor, lax
 from xarr.compiler import object_cache
 from xarr.compiler.object_cache import ObjectCache, directory, key_of
 from xarr.config import current as config
@@ -158,13 +161,14 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- kernels -------------------------------------------------------------------------------------------------
 
 
-def compile_and_run() -> None:
+def compile_and_run() -> kernel.CompiledKernel:
     """Compile a kernel anew and see that it works."""
     doubled = graph(lambda x: node(ops.Add(), x, x), tensor(np.float32, 5))
     fused = kernel.fuse(doubled, lambda domain, cheap, costly: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
-    found = kernel.CompiledKernel(fusion).call(np.arange(5, dtype=np.float32))
-    assert found.tolist() == [0, 2, 4, 6, 8]
+    made = kernel.CompiledKernel(fusion)
+    assert made.call(np.arange(5, dtype=np.float32)).tolist() == [0, 2, 4, 6, 8]
+    return made
 
 
 @pytest.fixture
@@ -188,6 +192,28 @@ def test_a_kernel_is_compiled_once(compilations: list[str]) -> None:
     compile_and_run()
     assert len(compilations) == 1
     assert "1 kernels" in doctor.report()
+
+
+def test_a_program_shows_where_its_machine_code_comes_from(compilations: list[str]) -> None:
+    """By name, those of inner programs too; its source is the same each time."""
+
+    def function(x: xarr.Array) -> xarr.Array:
+        near = x * 2.125 + 0.375  # as no other test has it: its kernels are not in memory yet
+        return lax.cond(x[0] > 0, lambda: xarr.exp(near), lambda: near)
+
+    with config(fusion="compiled"):
+        made: Any = xarr.lower(function, "f32[1000]").stage("program")
+    *_, last = str(made).splitlines()
+    assert re.fullmatch(r"# (f\d k|k)\d: made by LLVM in \d+\.\d ms", last), last
+    assert str(made).startswith(made.text) and "LLVM" not in made.text
+    assert any(line.startswith("# f") for line in str(made).splitlines())
+    assert len(made.origins) == len(compilations)
+
+
+def test_code_from_the_cache_is_said_to_be_that(compilations: list[str]) -> None:
+    first, second = (compile_and_run().origin for _ in range(2))
+    assert re.fullmatch(r"made by LLVM in \d+\.\d ms", first)
+    assert re.fullmatch(r"read from the kernel cache in \d+\.\d ms", second)
 
 
 def test_off(compilations: list[str], tmp_path: Path) -> None:

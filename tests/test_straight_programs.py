@@ -222,7 +222,7 @@ def test_steps_that_take_long_together_are_run_from_python(monkeypatch: pytest.M
 def test_code_goes_with_its_function() -> None:
     text = "define ptr @entry(ptr %self, ptr %arguments, i64 %count) {\n  %x = load ptr, ptr %arguments\n"
     text += "  call void @Py_IncRef(ptr %x)\n  ret ptr %x\n}\ndeclare void @Py_IncRef(ptr)\n"
-    code = assembler.load(assembler.object_code(text), ["entry"])
+    code = assembler.made(text, ["entry"])
     same = builtin.function(code.addresses["entry"], code)
     gone = weakref.ref(code)
     del code

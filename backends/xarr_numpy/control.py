@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from textwrap import indent
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -209,7 +208,7 @@ def _fusion(emitter: Emitter, node: Node) -> str:
         (place,) = (place for place, new in updated_in_place(emitter.graph).items() if new is node)
         pairs = written_over(node, emitter.graph.parameters[place])
     name = emitter.constant(kernel.write_over if pairs else kernel.call, "k")
-    emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
+    emitter.show(name, kernel)
     # What is written over is named first: (result, operand).
     return f"{name}({f'{pairs}, ' if pairs else ''}{_names(emitter, node.operands)})"
 
@@ -246,7 +245,7 @@ def _native_while(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.NativeWhile)
     kernel = engine.loop_kernel(node.op)
     name = emitter.constant(kernel.call, "k")
-    emitter.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
+    emitter.show(name, kernel)
     free = tuple(operand for _, operand in emitter.reused.get(node, ()))
     arguments = f"{name}, {_wanted(emitter.graph, node)}, {free}"
     loop = f"native_loop({arguments}"

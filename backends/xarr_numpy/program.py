@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from textwrap import indent
 from types import CodeType
 from typing import Any, Final
 
@@ -33,12 +34,13 @@ from xarr_numpy.table import SCOPE, TABLE
 
 @dataclass(frozen=True)
 class NumpyProgram:
-    """The compiled function, its source, and which node each line computes."""
+    """The compiled function, its source, which node each line computes, and where its machine code comes from."""
 
     text: str
     function: Callable[..., tuple[Any, ...]]
     code: CodeType
     lines: dict[int, Node]
+    origins: tuple[str, ...] = ()
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         state = quiet()
@@ -51,7 +53,8 @@ class NumpyProgram:
             loud(state)
 
     def __str__(self) -> str:
-        return self.text
+        """The source, and how long its machine code took to make."""
+        return "".join([self.text, *[f"# {origin}\n" for origin in self.origins]])
 
     def _say_where(self, error: BaseException) -> None:
         trace = error.__traceback__
@@ -107,6 +110,7 @@ class Emitter:
         self.points: set[Node] = set()
         self.body: list[tuple[str, Node | None]] = []
         self.nested: list[str] = []
+        self.origins: list[str] = []
         self.scope: dict[str, Any] = {} if bar is None else {"bar": bar}
         self._count: Counter[str] = Counter()
         self._dtypes: dict[np.dtype[Any], str] = {}
@@ -136,7 +140,14 @@ class Emitter:
         inner = Emitter(graph, lanes or self.lanes, name, in_place, bar).run()
         self.scope[name] = inner.function
         self.nested.append(inner.text)
+        self.origins += [f"{name} {origin}" for origin in inner.origins]
         return name
+
+    def show(self, name: str, kernel: Any) -> None:
+        """Let the text of a kernel follow that of this program."""
+        self.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
+        if kernel.origin:
+            self.origins.append(f"{name}: {kernel.origin}")
 
     def loop(self, graph: Graph) -> str:
         """A name for the same of a computation of scalars that goes through whole arrays, one after the other.
@@ -204,8 +215,8 @@ class Emitter:
             self.body.append(("bar.step()", None))
 
     def _compiled(self) -> NumpyProgram:
-        head, indent = self._head(), "    " * self.depth
-        text = "\n".join([*head, *[f"{indent}{line}" for line, _ in self.body], *self._tail()]) + "\n"
+        head, margin = self._head(), "    " * self.depth
+        text = "\n".join([*head, *[f"{margin}{line}" for line, _ in self.body], *self._tail()]) + "\n"
         lines = {
             number: node for number, (_, node) in enumerate(self.body, len(head) + 1) if node is not None
         }
@@ -214,7 +225,7 @@ class Emitter:
         # Only what the program uses: programs are many, and the kernels too.
         self.scope.update({name: SCOPE[name] for name in _globals(function.__code__) if name in SCOPE})
         kind = SilentProgram if all(type(node.op) in _SILENT for node in self.graph.nodes) else NumpyProgram
-        return kind("\n".join([text, *self.nested]), function, function.__code__, lines)
+        return kind("\n".join([text, *self.nested]), function, function.__code__, lines, tuple(self.origins))
 
     def _head(self) -> list[str]:
         """The lines in front of the body."""

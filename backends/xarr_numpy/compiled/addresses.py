@@ -35,7 +35,7 @@ def _fill() -> Callable[..., bool] | None:
     """The same as a built-in function, which gives False where something has to be copied."""
     if not builtin.works():
         return None
-    code = assembler.load(assembler.object_code(_text()), ["fill"])
+    code = assembler.made(_text(), ["fill"])
     return builtin.function(code.addresses["fill"], code)
 
 

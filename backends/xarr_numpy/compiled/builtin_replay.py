@@ -247,7 +247,7 @@ def _makes_arrays(address: int) -> bool:
 @cache
 def _code() -> assembler.Code:
     """The machine code of all these built-in functions."""
-    return assembler.load(assembler.object_code(text()), ["replay"])
+    return assembler.made(text(), ["replay"])
 
 
 def text() -> str:

@@ -93,6 +93,11 @@ class CompiledKernel:
         else:
             self._load(names)
 
+    @property
+    def origin(self) -> str:
+        """Where the machine code comes from, and how long that took."""
+        return self._code.origin
+
     def part(self, steps: int) -> Part | None:
         """What is run at once; None if Python should look for interrupts meanwhile."""
         work = sum(phase.work for phase in self._phases)
@@ -102,7 +107,7 @@ class CompiledKernel:
         return Part(tuple(self._phases), tuple(scratch), work, self._code)
 
     def _load(self, names: list[str]) -> None:
-        self._code = assembler.load(assembler.object_code(self.text), names)
+        self._code = assembler.made(self.text, names)
         phases = self.program.phases
         addresses = [self._code.addresses[name] for name in names[: len(phases)]]
         self._phases = [_shared(*pair) for pair in zip(addresses, phases, strict=True)]

@@ -52,7 +52,7 @@ class LoopKernel:
         self._tiles = -(-loop.count // self._width)
         self._cost = loop.cost()
         names = ["scalars", "whole", *(["points"] if self._has_points else [])]
-        self._code = assembler.load(assembler.object_code(self.text), names)
+        self._code = assembler.made(self.text, names)
         addresses = self._code.addresses
         scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._scalars = scalars(addresses["scalars"])
@@ -63,6 +63,11 @@ class LoopKernel:
         self._pointers = ctypes.c_void_p * (2 * len(loop.carried) + 2)
         self._tables = _tables(loop)
         self._overwritten = overwritten(loop)
+
+    @property
+    def origin(self) -> str:
+        """Where the machine code comes from, and how long that took."""
+        return self._code.origin
 
     def call(
         self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any

@@ -220,14 +220,19 @@ class RepeatedKernel:
         assert scalars is not None, "the scalars were found to be a native loop"
         self._scalars = LoopKernel(scalars)
         text, names = emitter.emit(self.program)
-        self._code = assembler.load(
-            assembler.object_code(text + front_code.driver(self.program, names)), ["steps", "ranges", "seams"]
+        self._code = assembler.made(
+            text + front_code.driver(self.program, names), ["steps", "ranges", "seams"]
         )
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         steps = ctypes.CFUNCTYPE(None, pointer, pointer, integer)
         self._steps = steps(self._code.addresses["steps"])
         buffers = (*self.program.inputs, *self.program.outputs, *self.program.scratch)
         self._table = pointer * len(buffers)
+
+    @property
+    def origin(self) -> str:
+        """Where the machine code comes from, and how long that took."""
+        return f"{self._code.origin}, its scalars {self._scalars.origin}"
 
     def part(self, steps: int) -> None:
         """It is never one function: who takes the steps depends on how many there are."""

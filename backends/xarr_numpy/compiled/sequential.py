@@ -95,7 +95,7 @@ class _Function:
     """A function of machine code, which lives as long as this object."""
 
     def __init__(self, text: str, name: str) -> None:
-        self._code = assembler.load(assembler.object_code(text), [name])
+        self._code = assembler.made(text, [name])
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self.address = self._code.addresses[name]
         self._function = prototype(self.address)

@@ -145,7 +145,7 @@ def _start(function: int, argument: int) -> None:
 @cache
 def _functions() -> dict[str, int]:
     text = code.text(time.CLOCK_MONOTONIC, platform.machine())
-    found = assembler.load(assembler.object_code(text), ["share", "serve"])
+    found = assembler.made(text, ["share", "serve"])
     _keep(found)
     return found.addresses
 
