@@ -76,6 +76,8 @@ def reused(graph: Graph, given: Iterable[Node] = ()) -> dict[Node, tuple[tuple[i
             mixed.update(node.operands)
         elif len(set(node.operands)) < len(node.operands):
             mixed.update(each for each in node.operands if node.operands.count(each) > 1)
+        elif (shown := _carried_through(node)) is not None:
+            mixed.add(shown)
     own = {node for node in (*given, *graph.nodes) if node not in mixed and isinstance(node.type, TensorType)}
     own -= {node for node in graph.nodes if not _is_made_here(node)}
     found = {}
@@ -92,13 +94,23 @@ def _is_update(node: Node) -> bool:
     return isinstance(node.op, DynamicUpdateSlice) and bool(node.shape)
 
 
+def _carried_through(node: Node) -> Node | None:
+    """The operand of a native loop that a node shows, since no step changes it; None if a node shows something else."""
+    if not isinstance(node.op, GetTupleElement) or not isinstance(loop := node.operands[0].op, NativeWhile):
+        return None
+    place = node.op.index
+    return (
+        node.operands[0].operands[place] if loop.body.results[place] is loop.body.parameters[place] else None
+    )
+
+
 def _is_made_here(node: Node) -> bool:
     """Whether a node is a new array that a group, a native loop or an update makes."""
     if isinstance(node.op, GetTupleElement):
-        loop = node.operands[0].op
-        if isinstance(loop, NativeWhile):
-            return loop.body.results[node.op.index] is not loop.body.parameters[node.op.index]
-        return isinstance(loop, Fusion) and loop.describe is not None
+        made = node.operands[0].op
+        if isinstance(made, NativeWhile):
+            return _carried_through(node) is None
+        return isinstance(made, Fusion) and made.describe is not None
     return _is_update(node) or (isinstance(node.op, Fusion) and node.op.describe is not None)
 
 
