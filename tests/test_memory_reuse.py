@@ -284,6 +284,22 @@ def test_what_a_loop_carries_through_is_not_written_over(step: Callable[..., Any
             assert_same(one, other)
 
 
+def test_what_a_kept_tuple_holds_is_not_written_over() -> None:
+    def stacked(x: Any) -> tuple[Any, Any]:
+        last, rows = lax.scan(lambda carry, row: (carry - row, carry), x[0], x)
+        return x + rows, rows * 2 - last
+
+    x = np.linspace(0, 1, SIZE).reshape(200, 100)
+    with xarr.config(fusion="off"):
+        wanted = stacked(xarr.asarray(x))
+        xarr.evaluate(*wanted)
+    for number in (0, 1):
+        found = stacked(computed(x))
+        xarr.evaluate(found[number])  # the loop is kept for the other one
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
+
+
 def test_an_activation_is_written_over_its_product() -> None:
     plain, fused = stages(*(PROGRAMS["sorted"][0], *PROGRAMS["sorted"][1]))
     taken = [pairs for node, pairs in reused(fused).items()]

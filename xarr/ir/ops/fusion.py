@@ -80,6 +80,8 @@ def reused(graph: Graph, given: Iterable[Node] = ()) -> dict[Node, tuple[tuple[i
             mixed.add(shown)
     own = {node for node in (*given, *graph.nodes) if node not in mixed and isinstance(node.type, TensorType)}
     own -= {node for node in graph.nodes if not _is_made_here(node)}
+    # Who holds a tuple holds its arrays.
+    own -= {node for node in own if isinstance(node.op, GetTupleElement) and node.operands[0] in mixed}
     found = {}
     for node in graph.nodes:
         free = {k for k, each in enumerate(node.operands) if each in own and last[each] is node}
@@ -95,13 +97,12 @@ def _is_update(node: Node) -> bool:
 
 
 def _carried_through(node: Node) -> Node | None:
-    """The operand of a native loop that a node shows, since no step changes it; None if a node shows something else."""
+    """The operand of a native loop that a node shows, since no step changes it; None if it shows another array."""
     if not isinstance(node.op, GetTupleElement) or not isinstance(loop := node.operands[0].op, NativeWhile):
         return None
     place = node.op.index
-    return (
-        node.operands[0].operands[place] if loop.body.results[place] is loop.body.parameters[place] else None
-    )
+    is_same = loop.body.results[place] is loop.body.parameters[place]
+    return node.operands[0].operands[place] if is_same else None
 
 
 def _is_made_here(node: Node) -> bool:
