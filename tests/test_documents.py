@@ -138,3 +138,13 @@ def test_every_page_is_linked_from_the_readme() -> None:
     links = {(CHECKOUT / link).resolve() for link in links_of((CHECKOUT / "README.md").read_text("utf-8"))}
     pages = [path for path in DOCUMENTS if path.name not in ("README.md", "index.md", "contributing.md")]
     assert [path.name for path in pages if path.resolve() not in links] == []
+
+
+@pytest.mark.parametrize("folder", ["xarr/compiler", "backends/xarr_numpy", "backends/xarr_numpy/compiled"])
+def test_the_page_on_the_engine_says_where_each_module_is(folder: str) -> None:
+    text = (CHECKOUT / "docs" / "engine.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(rf"is in `{folder}/`:|needs llvmlite in `{folder}/`:", text)
+    table = text[text.index(listed) :].split("\n\n")[1]
+    modules = {path.stem for path in (CHECKOUT / folder).iterdir() if path.suffix == ".py"}
+    packages = {path.parent.name for path in (CHECKOUT / folder).glob("*/__init__.py")}
+    assert set(re.findall("`([a-z_]+)`", table)) == (modules | packages) - {"__init__", "compiled"}

@@ -259,6 +259,47 @@ def test_the_peak_is_never_above_that_of_numpy(name: str) -> None:
     assert peak(fused, inside, reused(fused)).total <= peak(plain, inside).total
 
 
+#: One that runs point by point, and one that repeats a group.
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
+    "points": lambda u, held: u * 0.5 + held,
+    "rows": lambda u, held: u.at[1:-1, 1:-1].set(u[:-2, 1:-1] + u[2:, 1:-1] + held[1:-1, 1:-1]),
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+@pytest.mark.parametrize("steps", [0, 3])
+def test_what_a_loop_carries_through_is_not_written_over(step: Callable[..., Any], steps: int) -> None:
+    def program(x: Any, count: Any) -> Any:
+        held = x * 2 + 1
+        u, same = lax.fori_loop(0, count, lambda i, s: (step(*s), s[1]), (x, held))
+        return held * 2 + u[0], same
+
+    x = np.linspace(0, 1, SIZE).reshape(100, 200)
+    with xarr.config(fusion="off"):
+        wanted = program(xarr.asarray(x), xarr.asarray(steps))
+        xarr.evaluate(*wanted)
+    for donated in ((), (0,)):
+        found = xarr.jit(program, donate_argnums=donated)(computed(x), computed(np.array(steps)))
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
+
+
+def test_what_a_kept_tuple_holds_is_not_written_over() -> None:
+    def stacked(x: Any) -> tuple[Any, Any]:
+        last, rows = lax.scan(lambda carry, row: (carry - row, carry), x[0], x)
+        return x + rows, rows * 2 - last
+
+    x = np.linspace(0, 1, SIZE).reshape(200, 100)
+    with xarr.config(fusion="off"):
+        wanted = stacked(xarr.asarray(x))
+        xarr.evaluate(*wanted)
+    for number in (0, 1):
+        found = stacked(computed(x))
+        xarr.evaluate(found[number])  # the loop is kept for the other one
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
+
+
 def test_an_activation_is_written_over_its_product() -> None:
     plain, fused = stages(*(PROGRAMS["sorted"][0], *PROGRAMS["sorted"][1]))
     taken = [pairs for node, pairs in reused(fused).items()]

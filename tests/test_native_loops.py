@@ -482,3 +482,16 @@ def test_a_table_keeps_what_no_step_writes(function: Callable[..., Any], rows: l
     x = np.full(1000, -1, np.int64)
     assert rows_written(function, x) == rows
     agree(function, x)
+
+
+def test_a_counter_may_have_a_dimension() -> None:
+    def rows(limit: Any, row: Any) -> Any:
+        def step(state: Any) -> Any:
+            number, most, table = state
+            start = (lax.reshape(number, ()), np.int64(0))
+            return number + 1, most, lax.dynamic_update_slice(table, (row * 2)[None], start)
+
+        begun = (xarr.zeros(1, dtype="int64"), limit, xarr.zeros((4, 3)))
+        return lax.while_loop(lambda state: lax.reshape(state[0] < state[1], ()), step, begun)[2]
+
+    agree(rows, np.array([4]), RNG.normal(size=3))

@@ -157,6 +157,15 @@ def test_small_groups_with_sums_repeat_too() -> None:
     )
 
 
+@pytest.mark.parametrize("steps", [0, 1])
+def test_what_is_written_over_the_result_leaves_what_the_loop_began_with(steps: int) -> None:
+    def program(x: Any, count: Any) -> Any:
+        begun = x * 2 + 1
+        return lax.fori_loop(0, count, lambda i, u: smooth(u), begun) * 2 + 1, begun
+
+    agree(program, RNG.normal(size=(200, 200)), steps)
+
+
 def test_a_loop_that_ends_by_its_arrays_goes_on_step_by_step() -> None:
     def function(u: Any) -> Any:
         return lax.while_loop(lambda s: xarr.sum(s[1]) > 3, lambda s: (s[0] + 1, smooth(s[1])), (0, u))

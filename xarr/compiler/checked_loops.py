@@ -64,9 +64,10 @@ def _bounds(call: Node) -> tuple[int, int]:
 def _body(body: Graph, calls: list[Node]) -> Graph:
     parameters = (*body.parameters, *[parameter(call.type) for call in calls])
     results = [*body.results, *[call.operands[0] for call in calls]]
+    checked = frozenset(calls)
     return rewritten(
         Graph(parameters, results, body.name),
-        lambda node, operands: _from_start(node, operands[0]) if node in calls else None,
+        lambda node, operands: _from_start(node, operands[0]) if node in checked else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Loop programs: what a group of fused operations becomes before it is C, LLVM IR or CUDA.
+"""Loop programs: what a group of fused operations becomes before it is LLVM IR.
 
 A `Kernel` runs its phases one after the other.  A phase is a `Loop`, which holds further loops, `Store`s
 and accumulators; the scalars in it are `Value`s (xarr.compiler.scalars), to which a loop program adds

@@ -28,6 +28,7 @@ import numpy as np
 
 from xarr.compiler.accumulators import monoids
 from xarr.compiler.elements import Lower, computes, register_dtype, strides
+from xarr.compiler.indexed import clamped
 from xarr.compiler.loops import constant_of
 from xarr.compiler.scalars import BOOL, INT64, DType, Value, Values, in_order
 from xarr.dtypes import COMPLEX
@@ -372,7 +373,7 @@ class _Reader:
             if self._varies(value):
                 raise _Unfit
             if whole > 1:
-                total = total + _clamped(value, whole - 1) * stride
+                total = total + clamped(value, whole - 1) * stride
         return total
 
     def _varies(self, value: Value) -> bool:
@@ -459,14 +460,6 @@ _MOVES: Final = (
 def _is_written(old: Node, new: Node) -> bool:
     """Whether a carried array is one of which each step writes a part."""
     return isinstance(new.op, ops.DynamicUpdateSlice) and new.operands[0] is old and bool(new.shape)
-
-
-def _clamped(start: Value, most: int) -> Value:
-    """A start that lies between 0 and `most`, as int64."""
-    if start.dtype.kind == "u" and start.dtype.itemsize == 8:
-        start = start.gt(most).select(start.constant(most), start)
-    wide = start.convert(INT64)
-    return wide.lt(0).select(0, wide.gt(most).select(most, wide))
 
 
 def _terms(node: Node) -> list[Node]:

@@ -35,6 +35,7 @@ import numpy as np
 from xarr.compiler import elements as one_element
 from xarr.compiler.accumulators import combination
 from xarr.compiler.axis_runs import axis_runs
+from xarr.compiler.block_phases import MOST_LOCAL
 from xarr.compiler.elements import (
     Elements,
     Index,
@@ -60,8 +61,6 @@ Ints: TypeAlias = tuple[int, ...]
 SHORTEST: Final = 64
 LONGEST: Final = 1024
 BLOCKS: Final = 16
-#: Bytes of values of a row that may be kept from one loop through it to the next.
-MOST_LOCAL: Final = 2**17
 #: Rows whose reductions keep processors busy.
 ROWS: Final = 16
 

@@ -106,14 +106,14 @@ class _Function(Registers):
     def _serial_loop(self, loop: Loop, begin: str, end: str) -> None:
         head, body, done = self.labels("head", "body", "done")
         # In a vector loop every lane gathers its own.
-        wide = [bool(self.base)] * len(loop.accumulators)
+        wide = bool(self.base)
         first = self._starts(loop.accumulators, wide)
         initial = self._registers_of([carry.initial for carry in loop.carries])
         before_label = self.label
         self.write(f"br label %{head}")
         self.begin(head)
         index = f"%{head}.i"
-        slots = self._phi_slots(loop.accumulators, wide, head)
+        slots = self._phi_slots(loop.accumulators, head)
         held = self._carried(loop, head)
         place = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {index}, {end}")
@@ -123,8 +123,8 @@ class _Function(Registers):
         self.block.names[loop.index] = index
         self._body(loop)
         following = [
-            self._combine(accumulator, slot, accumulator.terms, is_wide)
-            for accumulator, slot, is_wide in zip(loop.accumulators, slots, wide, strict=True)
+            self._combine(accumulator, slot, accumulator.terms, wide)
+            for accumulator, slot in zip(loop.accumulators, slots, strict=True)
         ]
         carried = self._registers_of([carry.following for carry in loop.carries])
         step = self.line(f"add nsw i64 {index}, 1")
@@ -141,9 +141,9 @@ class _Function(Registers):
         self.leave(outside)
         self.begin(done)
         self.block.names.update((carry.result, slot) for carry, slot in zip(loop.carries, held, strict=True))
-        for accumulator, slot, is_wide in zip(loop.accumulators, slots, wide, strict=True):
+        for accumulator, slot in zip(loop.accumulators, slots, strict=True):
             for result, register in zip(accumulator.results, slot, strict=True):
-                if is_wide:
+                if wide:
                     self.vectors.add(result)
                 self.block.names[result] = register
 
@@ -163,14 +163,15 @@ class _Function(Registers):
     def _kind(self, carry: Carry) -> str:
         return register_type(carry.argument.dtype, self.width if self.base else 1)
 
-    def _starts(self, accumulators: list[Accumulator], wide: list[bool]) -> list[list[str]]:
+    def _starts(self, accumulators: list[Accumulator], wide: bool) -> list[list[str]]:
         self.compute(value for accumulator in accumulators for value in accumulator.identities)
+        width = self.width if wide else 1
         return [
-            [self.block.operand(value, self.width if is_wide else 1) for value in accumulator.identities]
-            for accumulator, is_wide in zip(accumulators, wide, strict=True)
+            [self.block.operand(value, width) for value in accumulator.identities]
+            for accumulator in accumulators
         ]
 
-    def _phi_slots(self, accumulators: list[Accumulator], wide: list[bool], head: str) -> list[list[str]]:
+    def _phi_slots(self, accumulators: list[Accumulator], head: str) -> list[list[str]]:
         return [
             [f"%{head}.a{number}.{k}" for k in range(len(accumulator.results))]
             for number, accumulator in enumerate(accumulators)
@@ -179,7 +180,7 @@ class _Function(Registers):
     def _phis(
         self,
         accumulators: list[Accumulator],
-        wide: list[bool],
+        wide: bool,
         slots: list[list[str]],
         first: list[list[str]],
         before: str,
@@ -187,8 +188,8 @@ class _Function(Registers):
         last: str,
     ) -> list[str]:
         found = []
+        width = self.width if wide else 1
         for number, accumulator in enumerate(accumulators):
-            width = self.width if wide[number] else 1
             for k, value in enumerate(accumulator.results):
                 kind = register_type(value.dtype, width)
                 found.append(
@@ -233,7 +234,7 @@ class _Function(Registers):
         full = self.line(f"and i64 {count}, {-step}")
         middle = self.line(f"add nsw i64 {begin}, {full}")
         self.vectors.add(loop.index)
-        starts = self._starts(loop.accumulators, [True] * len(loop.accumulators))
+        starts = self._starts(loop.accumulators, True)
         held = [list(starts) for _ in range(copies)]
         rounded = any(
             value.dtype.kind == "f" and value.op in ("add", "mul")
@@ -451,9 +452,8 @@ class _Function(Registers):
         last = self.label
         self.write(f"br label %{head}")
         phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{last} ]"]
-        wide = [True] * count
         for copy, slot in enumerate(slots):
-            phis += self._phis(loop.accumulators, wide, slot, held[copy], before_label, following[copy], last)
+            phis += self._phis(loop.accumulators, True, slot, held[copy], before_label, following[copy], last)
         self.lines[place:place] = phis
         self.leave(outside)
         self.begin(done)
@@ -520,9 +520,8 @@ class _Function(Registers):
         last = self.label
         self.write(f"br label %{head}")
         phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {following_base}, %{last} ]"]
-        wide = [True] * len(loop.accumulators)
         for copy, slot in enumerate(slots):
-            phis += self._phis(loop.accumulators, wide, slot, held[copy], before_label, following[copy], last)
+            phis += self._phis(loop.accumulators, True, slot, held[copy], before_label, following[copy], last)
         self.lines[place:place] = phis
         self.leave(outside)
         self.begin(done)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from xarr.compiler.loops import constant_of
 from xarr.compiler.native_loops import NativeLoop, Write
 from xarr.compiler.scalars import INT64, Value, in_order
@@ -26,7 +28,8 @@ class Counted:
 
     def holds(self, operands: Sequence[Any]) -> bool:
         """Whether these carried values let the loop write every row."""
-        return int(operands[self.counter]) == 0 and int(operands[self.limit]) >= self.rows
+        counter, limit = (np.asarray(operands[place]).item() for place in (self.counter, self.limit))
+        return bool(counter == 0 and limit >= self.rows)
 
 
 def overwritten(loop: NativeLoop) -> dict[int, Counted]:

@@ -323,6 +323,7 @@ class _Tables:
     def __init__(self, kernel: RepeatedKernel, free: frozenset[int], operands: tuple[Any, ...]) -> None:
         self.found = kernel.found
         self.operands = operands
+        self.free = free
         self.given = {k: np.ascontiguousarray(operands[k]) for k in kernel.found.operands}
         self.pairs = {k: _pair(np.asarray(operands[k]), k in free) for k in kernel.found.results}
         self.scratch = [np.empty(buffer.size, buffer.dtype) for buffer in kernel.program.scratch]
@@ -350,8 +351,13 @@ class _Tables:
 
     def results(self, steps: int) -> dict[int, Any]:
         if not steps:
-            return {k: self.operands[k] for k in self.found.results}
+            return {k: self._as_it_came(k) for k in self.found.results}
         return {k: pair[(steps - 1) % 2] for k, pair in self.pairs.items()}
+
+    def _as_it_came(self, place: int) -> Any:
+        """What another group may write over, and so no view of what somebody else may need."""
+        operand = self.operands[place]
+        return operand if place in self.free else np.array(operand)
 
 
 def _pair(operand: Array, is_free: bool) -> list[Array]:

@@ -119,7 +119,6 @@ class _Text:
             values.argument(f"a{k}", register_dtype(dtype)) for k, dtype in enumerate(self.dtypes)
         ]
         self.results = computed(graph, self.arguments, values, lower)
-        self.result_dtypes = [node.dtype for node in graph.results]
         self.declarations: set[str] = set()
         self.functions: dict[str, str] = {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Final, Literal, Protocol
 
 import numpy as np
@@ -131,8 +132,7 @@ class _Reader:
         found.steps = [
             (phase, tuple([names.get(slot, slot) for slot in buffers])) for phase, buffers in found.steps
         ]
-        found.offsets = [sum(lengths[:k]) for k in range(len(lengths))]
-        found.nbytes = sum(lengths)
+        *found.offsets, found.nbytes = accumulate(lengths, initial=0)
 
     def _slots(self, node: Node) -> tuple[Slot, ...]:
         """Where the results of a node are."""

@@ -76,8 +76,12 @@ def reused(graph: Graph, given: Iterable[Node] = ()) -> dict[Node, tuple[tuple[i
             mixed.update(node.operands)
         elif len(set(node.operands)) < len(node.operands):
             mixed.update(each for each in node.operands if node.operands.count(each) > 1)
+        elif (shown := _carried_through(node)) is not None:
+            mixed.add(shown)
     own = {node for node in (*given, *graph.nodes) if node not in mixed and isinstance(node.type, TensorType)}
     own -= {node for node in graph.nodes if not _is_made_here(node)}
+    # Who holds a tuple holds its arrays.
+    own -= {node for node in own if isinstance(node.op, GetTupleElement) and node.operands[0] in mixed}
     found = {}
     for node in graph.nodes:
         free = {k for k, each in enumerate(node.operands) if each in own and last[each] is node}
@@ -92,13 +96,22 @@ def _is_update(node: Node) -> bool:
     return isinstance(node.op, DynamicUpdateSlice) and bool(node.shape)
 
 
+def _carried_through(node: Node) -> Node | None:
+    """The operand of a native loop that a node shows, since no step changes it; None if it shows another array."""
+    if not isinstance(node.op, GetTupleElement) or not isinstance(loop := node.operands[0].op, NativeWhile):
+        return None
+    place = node.op.index
+    is_same = loop.body.results[place] is loop.body.parameters[place]
+    return node.operands[0].operands[place] if is_same else None
+
+
 def _is_made_here(node: Node) -> bool:
     """Whether a node is a new array that a group, a native loop or an update makes."""
     if isinstance(node.op, GetTupleElement):
-        loop = node.operands[0].op
-        if isinstance(loop, NativeWhile):
-            return loop.body.results[node.op.index] is not loop.body.parameters[node.op.index]
-        return isinstance(loop, Fusion) and loop.describe is not None
+        made = node.operands[0].op
+        if isinstance(made, NativeWhile):
+            return _carried_through(node) is None
+        return isinstance(made, Fusion) and made.describe is not None
     return _is_update(node) or (isinstance(node.op, Fusion) and node.op.describe is not None)
 
 
