@@ -14,6 +14,7 @@ from xarr.backend import AbstractBackend, Program, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.host import scalar
 from xarr.ir.graph import Graph, Node, data
+from xarr.ir.memory_use import out_of_memory
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
 from xarr.transforms.donation import claim
@@ -133,8 +134,13 @@ class Traced:
 
 
 def explain(error: BaseException, graph: Graph) -> None:
-    """Add to an error of a program the line of the function that it comes from."""
+    """Add to an error of a program the line of the function that it comes from.
+
+    Raises TooLargeError for a MemoryError: what would need less.
+    """
     node = failed_node(error, graph)
+    if isinstance(error, MemoryError):
+        raise out_of_memory(error, node or (graph.results[0] if len(graph.results) == 1 else None)) from error
     if node is not None:
         error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
 
