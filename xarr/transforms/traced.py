@@ -19,7 +19,7 @@ from xarr.ir.types import TensorType
 from xarr.lazy import Handle
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Signature
-from xarr.transforms.weak import computed
+from xarr.transforms.weak import Definitions, computed, defined
 from xarr.tree import Structure
 
 
@@ -66,6 +66,7 @@ class Traced:
     signature: Signature
     graph: Graph
     numbers: tuple[Converted, ...]
+    definitions: Definitions
     captured: tuple[Node, ...]
     structure: Structure
     places: tuple[int, ...]
@@ -118,7 +119,7 @@ class Traced:
             if not _is_passed_again(leaves, place):
                 claim(leaves[place], owner)
         buffers = [_buffer(leaves[place], owner) for place in self.arrays]
-        names = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
+        names = defined(self.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
         buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
         for place in self.donation.leaves:
             if isinstance(leaves[place], Handle):
