@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -216,3 +218,16 @@ def test_a_constant_goes_anywhere() -> None:
     one = xarr.lax.full_like(xarr.asarray(1.0), 1)
     assert_same(xarr.asarray([2.0]).to("reference") + 1.0, np.array([3.0]))
     assert one.shape == ()
+
+
+def test_threads_that_load_a_backend_at_once_get_the_same_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=10)
+
+    def slow() -> Twin:
+        both.wait()
+        return Twin()
+
+    monkeypatch.setattr(backends, "_from_entry_point", lambda name: slow)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(backends.get, ["twin", "twin"])
+    assert first is second is backends.get("twin")

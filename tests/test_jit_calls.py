@@ -14,7 +14,8 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.support.jitting import twice
-from xarr import lax, lazy
+from xarr import backend as backends, lax, lazy
+from xarr.backend import Program
 from xarr.errors import (
     BackendError,
     ConfigError,
@@ -22,6 +23,7 @@ from xarr.errors import (
     EndlessCallError,
     InputError,
     RecompilationWarning,
+    TooLargeError,
     TracedValueError,
 )
 from xarr.ir.graph import data
@@ -492,3 +494,34 @@ def test_recursion_outside_of_jitted_functions_is_pythons_own_error() -> None:
     with pytest.raises(RecursionError) as caught:
         xarr.jit(own)(np.ones(2))
     assert not isinstance(caught.value, EndlessCallError)
+
+
+class _Greedy:
+    """A program that finds memory so many times."""
+
+    text = ""
+
+    def __init__(self, program: Program, times: int) -> None:
+        self.program = program
+        self.times = times
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.times -= 1
+        if self.times < 0:
+            raise MemoryError("720000 bytes")
+        return self.program(*arguments)
+
+
+@pytest.mark.parametrize("times", [0, 1])
+def test_a_result_for_which_there_is_no_memory_is_named(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = type(backends.default())
+    own = owner.compile
+    monkeypatch.setattr(owner, "compile", lambda self, graph: _Greedy(own(self, graph), times))
+    x = np.arange(300.0)
+    one, two = xarr.jit(lambda x: xarr.cos(x)), xarr.jit(lambda x: (xarr.cos(x), xarr.sin(x)))
+    for _ in range(times):
+        one(x), two(x)
+    with pytest.raises(TooLargeError, match=r"(?s)result f64\[300\] of 2.4 kB.*Built at .*xarr\.cos\(x\)"):
+        one(x)
+    with pytest.raises(TooLargeError, match="out of memory: 720000 bytes"):
+        two(x)

@@ -130,3 +130,31 @@ def test_numbers_in_loops_and_inner_functions() -> None:
 
     for result in twice(function, x, 0.25):
         assert_same(result, np.arange(3, dtype=np.float32) * np.float32(0.25 * 27))
+
+
+def test_numbers_of_many_steps() -> None:
+    def stepped(x: Any, t: Any, h: Any) -> Any:
+        for _ in range(300):
+            x, t = x + h, t + h
+        return x, t, x * (t - h)
+
+    x = xarr.asarray(np.arange(3, dtype=np.float32))
+    jitted = xarr.jit(stepped)
+    outer = xarr.jit(lambda x, t: jitted(x, t, t / 4))
+    for t in (0.5, 7, 0.1):
+        for result in twice(jitted, x, t, 0.125):
+            assert_same_tree(result, stepped(x, t, 0.125))
+        for result in twice(outer, x, t):
+            assert_same_tree(result, stepped(x, t, t / 4))
+
+
+def test_numbers_that_are_used_twice_in_each_of_many_steps() -> None:
+    def fibonacci(first: Any, second: Any) -> Any:
+        for _ in range(80):
+            first, second = second, first + second
+        return second, -second, abs(first - 2 * second)
+
+    jitted = xarr.jit(fibonacci)
+    for pair in ((1, 1), (2, 3.5), (0.1, 0.7), (1j, 2)):
+        for result in twice(jitted, *pair):
+            assert_same_tree(result, fibonacci(*pair))

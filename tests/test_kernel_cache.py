@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,23 @@ def test_a_spoiled_file_is_no_file_and_is_overwritten(name: str, tmp_path: Path)
     path = only_file(cache)
     path.write_bytes(SPOILED[name](path.read_bytes()))
     assert cache.get(KEY) is None
+    cache.put(KEY, b"code")
+    assert cache.get(KEY) == b"code"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+    cache.put(KEY, b"code")
+    path = only_file(cache)
+    path.unlink()
+    os.mkfifo(path)
+    writer = os.open(path, os.O_RDWR)
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            assert pool.submit(cache.get, KEY).result(timeout=5) is None
+        finally:
+            os.close(writer)
     cache.put(KEY, b"code")
     assert cache.get(KEY) == b"code"
 

@@ -168,7 +168,8 @@ def get(name: str) -> AbstractBackend:
         raise BackendError(f"wanted the name of a backend, got {type(name).__name__}")
     found = _loaded.get(name)
     if found is None:
-        found = _loaded[name] = _load(name)
+        # Threads that load it at the same time must get the same one: Arrays of two backends do not mix.
+        found = _loaded.setdefault(name, _load(name))
     return found
 
 

@@ -26,7 +26,7 @@ from xarr.config import current as config
 from xarr.errors import BackendError, InputError, TooLargeError, TracedValueError, ValueRangeError
 from xarr.host import is_weak, scalar_kind
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
-from xarr.ir.memory_use import nbytes, shown_bytes
+from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
@@ -377,12 +377,9 @@ def _too_large(
     """The error for a program that found no memory: it names the array and the line that built it."""
     node = failed_node(error, compiled.graph)
     if node is None and len(pending[2]) > 1:
-        return TooLargeError(f"out of memory: {error}")
-    here = pending[2][0] if node is None else _counterpart(node, compiled, pending, backend)
-    return TooLargeError(
-        f"{here.op.lax_name}: out of memory for the result {here.type.short()} of {shown_bytes(nbytes(here.type))} "
-        "and what computing it takes; compute it in parts, or ask only for what is needed of it: what is indexed or "
-        f"reduced at once need never be whole. Built at {here.source}"
+        return out_of_memory(error, None)
+    return out_of_memory(
+        error, pending[2][0] if node is None else _counterpart(node, compiled, pending, backend)
     )
 
 

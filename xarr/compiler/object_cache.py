@@ -103,6 +103,8 @@ class ObjectCache:
             return None
         path = self._file(key)
         try:
+            if not path.is_file():  # a pipe would be waited for, a device read for ever
+                return None
             content = path.read_bytes()
         except OSError:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from xarr.errors import TooLargeError
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.ops.movement import BroadcastInDim, Reshape, Reverse, Slice, Transpose
 from xarr.ir.types import Type
@@ -32,6 +33,17 @@ def shown_bytes(count: int) -> str:
 def nbytes(type: Type) -> int:
     """Bytes of the arrays of a type; sizes that are not known count with their bounds."""
     return sum(each.nbytes for each in element_types(type))
+
+
+def out_of_memory(error: MemoryError, node: Node | None) -> TooLargeError:
+    """The error for a program that found no memory: it names the array of `node` and the line that built it."""
+    if node is None:
+        return TooLargeError(f"out of memory: {error}")
+    return TooLargeError(
+        f"{node.op.lax_name}: out of memory for the result {node.type.short()} of {shown_bytes(nbytes(node.type))} "
+        "and what computing it takes; compute it in parts, or ask only for what is needed of it: what is indexed or "
+        f"reduced at once need never be whole. Built at {node.source}"
+    )
 
 
 #: For a node the results that take the memory of an operand, which nothing needs any more: (result, operand).

@@ -29,7 +29,12 @@ def by_backend(traced: Traced, call: Call) -> Replay | None:
     if not (is_flat and is_simple and taken and given and None not in given and set(taken) != {None}):
         return None
     numbers = [(each.text[1:], each.dtype) for each in traced.numbers if each.kind is float]
-    if compiled.hidden or traced.donation.leaves or not set(call.sources) <= {"Array", "number"}:
+    if (
+        compiled.hidden
+        or traced.definitions
+        or traced.donation.leaves
+        or not set(call.sources) <= {"Array", "number"}
+    ):
         return None
     if len(numbers) < len(traced.numbers) or not all(place.isdecimal() for place, _ in numbers):
         return None

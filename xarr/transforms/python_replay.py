@@ -126,6 +126,7 @@ class _Writer:
         self._arguments()
         self._leaves()
         self._unless("config['_global'] is not settings", "overrides() is not overridden")
+        self.lines += [f"{name} = {text}" for name, text in self.traced.definitions]
         for place, number in enumerate(self.traced.numbers):
             self._number(f"c{place}", number)
         self._donate()

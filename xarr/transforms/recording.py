@@ -20,7 +20,7 @@ from xarr.lax.tracing import results_of
 from xarr.lazy import Handle
 from xarr.transforms.signature import Argument, Call, Signature, Static
 from xarr.transforms.traced import Converted, Donation, Traced
-from xarr.transforms.weak import Number, Numbers, computed
+from xarr.transforms.weak import Number, Numbers, computed, defined
 
 
 def record(name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]) -> Traced:
@@ -90,8 +90,9 @@ def _recorded(
     parameters, used = _without_unused(graph, numbers)
     results = tuple(dict.fromkeys(graph.results))
     places = tuple([results.index(node) for node in graph.results])
+    definitions = numbers.definitions([each.text for each in used])
     return Traced(
-        *(signature, Graph(parameters, results, name), used, captured),
+        *(signature, Graph(parameters, results, name), used, definitions, captured),
         *(seen["structure"], places, seen["backend"], _donation(name, signature, donated)),
     )
 
@@ -169,7 +170,7 @@ def inlined(traced: Traced, call: Call) -> Any:
     leaves, graph = call.leaves, traced.graph
     # What another call of the same signature was made with says nothing about this one.
     backend = lazy.one_backend([call.signature.backend, traced.backend if traced.captured else None])
-    values = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
+    values = defined(traced.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
     operands = [_node(leaves[place], backend) for place in traced.arrays]
     operands += [_number(computed(each.text, values), each.dtype) for each in traced.numbers]
     operands += traced.captured

@@ -14,11 +14,12 @@ from xarr.backend import AbstractBackend, Program, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.host import scalar
 from xarr.ir.graph import Graph, Node, data
+from xarr.ir.memory_use import out_of_memory
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Signature
-from xarr.transforms.weak import computed
+from xarr.transforms.weak import Definitions, computed, defined
 from xarr.tree import Structure
 
 
@@ -65,6 +66,7 @@ class Traced:
     signature: Signature
     graph: Graph
     numbers: tuple[Converted, ...]
+    definitions: Definitions
     captured: tuple[Node, ...]
     structure: Structure
     places: tuple[int, ...]
@@ -117,7 +119,7 @@ class Traced:
             if not _is_passed_again(leaves, place):
                 claim(leaves[place], owner)
         buffers = [_buffer(leaves[place], owner) for place in self.arrays]
-        names = {f"x{place}": leaf for place, leaf in enumerate(leaves)}
+        names = defined(self.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
         buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
         for place in self.donation.leaves:
             if isinstance(leaves[place], Handle):
@@ -133,8 +135,13 @@ class Traced:
 
 
 def explain(error: BaseException, graph: Graph) -> None:
-    """Add to an error of a program the line of the function that it comes from."""
+    """Add to an error of a program the line of the function that it comes from.
+
+    Raises TooLargeError for a MemoryError: what would need less.
+    """
     node = failed_node(error, graph)
+    if isinstance(error, MemoryError):
+        raise out_of_memory(error, node or (graph.results[0] if len(graph.results) == 1 else None)) from error
     if node is not None:
         error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
 

@@ -9,7 +9,8 @@ that it gives way to.  Each call computes the expression and converts it exactly
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -32,15 +33,38 @@ _INT64: Final = np.dtype(np.int64)
 _SAMPLES: Final[dict[Kind, Any]] = {bool: True, int: 1, float: 1.0, complex: 1j}
 
 
+#: Names of expressions, and what they stand for: arguments, and the names before.
+Definitions = Sequence[tuple[str, str]]
+#: Longer expressions have names, since those that they are part of would grow without bound: in a loop over
+#: `a, b = b, a + b` as 2**n.  And Python reads no more than 200 parentheses inside of one another.
+_LONGEST: Final = 200
+
+
 class Numbers:
     """The parameters of one graph that stand for Python numbers, by expression and element type.
 
-    extra: where new ones are announced to the trace.
+    extra: where new ones are announced to the trace; names: those of long expressions, in the order in which they
+    can be computed.
     """
 
     def __init__(self, extra: list[Node]) -> None:
         self.extra = extra
         self.nodes: dict[tuple[str, Kind, DType], Node] = {}
+        self.names: dict[str, str] = {}
+
+    def short(self, text: str) -> str:
+        """The expression itself, or the name of a long one."""
+        return text if len(text) <= _LONGEST else self.names.setdefault(text, f"w{len(self.names)}")
+
+    def definitions(self, texts: Iterable[str]) -> Definitions:
+        """The names that these expressions need, in the order in which they can be computed."""
+        needed = {name for text in texts for name in _NAME.findall(text)}
+        found = []
+        for text, name in reversed(self.names.items()):
+            if name in needed:
+                needed.update(_NAME.findall(text))
+                found.append((name, text))
+        return found[::-1]
 
     def of(self, text: str, kind: Kind, dtype: DType) -> Node:
         found = self.nodes.get((text, kind, dtype))
@@ -48,6 +72,9 @@ class Numbers:
             found = self.nodes[text, kind, dtype] = parameter(TensorType((), dtype))
             self.extra.append(found)
         return found
+
+
+_NAME: Final = re.compile(r"\bw\d+\b")
 
 
 def _literal(value: Any) -> str:
@@ -142,6 +169,7 @@ class Number(Array):
     @classmethod
     def of(cls, text: str, kind: Kind, numbers: Numbers) -> Number:
         """The number that an expression of this kind computes."""
+        text = numbers.short(text)
         found = cls(numbers.of(text, kind, default_of(kind)), None)
         found._weak, found._text, found._numbers = kind, text, numbers
         return found
@@ -192,3 +220,10 @@ def computed(text: str, values: dict[str, Any]) -> Any:
     return eval(
         text, {"abs": abs, "complex": complex, "float": float, "round": round, "__builtins__": {}}, values
     )
+
+
+def defined(definitions: Definitions, values: dict[str, Any]) -> dict[str, Any]:
+    """These arguments, and the values of the expressions that have names."""
+    for name, text in definitions:
+        values[name] = computed(text, values)
+    return values
