@@ -29,6 +29,12 @@ RNG = np.random.default_rng(1)
 X = RNG.normal(size=1000).astype(np.float32)
 
 
+@pytest.fixture(autouse=True)
+def compiled_where_it_is_worth_it() -> None:
+    """As without a setting, in every thread: some of these loops run for hours over tiles."""
+    config.fusion = "auto"
+
+
 def running(x: xarr.Array, rate: xarr.Array) -> Any:
     def step(total: xarr.Array, value: xarr.Array) -> Any:
         total = total * rate + value
