@@ -11,6 +11,8 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
+from xarr.compiler.loops import Buffer
+from xarr.compiler.packing import _Copy
 from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
@@ -146,6 +148,26 @@ def test_a_sum_of_many_inside_is_accurate() -> None:
         x, y = xarr.asarray(a), xarr.asarray(b[:20])
         found = np.asarray(xarr.min(xarr.sum(xarr.abs(x[:, None] * y[None]), axis=-1), axis=1))
     np.testing.assert_allclose(found, exact, rtol=2e-6)
+
+
+def test_what_is_read_once_is_not_copied() -> None:
+    """The loops of a reduction that is no inner one are among those that are counted anyway."""
+    x = np.arange(5040, dtype=np.float32).reshape(2, 3, 4, 5, 6, 7)
+
+    def total(x: Any) -> Any:
+        return xarr.sum(xarr.permute_dims(x, (5, 3, 1, 0, 2, 4)), axis=(0, 2))
+
+    jitted = xarr.jit(total)
+    assert "scratch" not in str(jitted.lower(x).stage("program"))
+    assert_same(jitted(x), x.transpose(5, 3, 1, 0, 2, 4).sum((0, 2)), ulp=2)
+
+
+def test_rows_of_a_copy_are_kept_apart_only_where_they_would_meet_in_a_cache() -> None:
+    def stride(extent: int) -> int:
+        source = Buffer("in0", np.dtype(np.float32), 10**6, "in")
+        return _Copy(source, ((1, 3),), 7, extent, 0, False).stride
+
+    assert [stride(extent) for extent in (6, 17, 1000, 1024, 1030, 2048)] == [16, 32, 1008, 1088, 1104, 2112]
 
 
 def test_operands_that_are_not_repeated_are_read_in_order() -> None:

@@ -513,6 +513,7 @@ class Loops:
         loop = Loop(index_value(self.values, name), extent, vector)
         if isinstance(extent, int):
             self.nest.packing.extents[loop.index] = extent
+            self.nest.packing.inner.add(loop.index)
         return loop
 
 

@@ -56,8 +56,9 @@ class _Copy:
             return PANEL
         line = _LINE // self.source.dtype.itemsize
         found = -(-self.extent // line) * line
+        apart = found * self.source.dtype.itemsize
         # Rows that lie a multiple of 4096 bytes apart would push each other out of the cache.
-        return found + 4 * line if found * self.source.dtype.itemsize % _ALIAS < 4 * _LINE else found
+        return found + 4 * line if apart >= _ALIAS and apart % _ALIAS < 4 * _LINE else found
 
     @property
     def size(self) -> int:
@@ -71,11 +72,15 @@ class _Copy:
 
 @dataclass
 class Packing:
-    """The copies of one kernel; `turns` is how often its innermost loops run, those of inner reductions apart."""
+    """The copies of one kernel; `turns` is how often its innermost loops run, those of inner reductions apart.
+
+    inner: the indices of these.
+    """
 
     values: Values
     turns: int
     extents: dict[Value, int] = field(default_factory=dict)
+    inner: set[Value] = field(default_factory=set)
     copies: dict[_Copy, Buffer] = field(default_factory=dict)
 
     def packed(self, buffer: Buffer, place: Affine, lane: Lane) -> tuple[Buffer, Affine] | None:
@@ -98,7 +103,7 @@ class Packing:
             place.constant if columns == 1 else 0,
             lane.panel is not None,
         )
-        if not self._is_worth(found, prod(self.extents[v] for f, v in rows if f < step)):
+        if not self._is_worth(found, prod(self.extents[v] for f, v in rows if f < step and v in self.inner)):
             return None
         if found not in self.copies:
             name = f"packed{len(self.copies)}"
