@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
 from tests.xla import run_stablehlo
 from xarr import lax
 from xarr.backend import get
@@ -369,3 +371,28 @@ def test_places_of_extremes_need_no_row_of_numbers() -> None:
     with xarr.config(fusion="off"):
         assert "iota(" not in text(lambda x: lax.argmax(x, 0, np.int32))
         assert "iota(" in text(lambda x: (lax.argmax(x, 0, np.int32), lax.iota(np.int32, 7)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("engine", ["off", "tiles", "compiled", "reference"])
+def test_the_larger_zero_is_the_positive_one(engine: str, dtype: str) -> None:
+    """Of elements, partial results and the initial value; a NaN and other numbers win as ever."""
+    if engine == "compiled":
+        pytest.importorskip("llvmlite")
+    fusion = "off" if engine == "reference" else engine
+    zeros = np.where(RNG.random((40, 9)) < 0.15, 0.0, -0.0) * np.where(RNG.random((40, 1)) < 0.5, 1, -1)
+    zeros[0, 0], zeros[1, 3], zeros[2] = np.nan, -1, -0.0
+    with xarr.use_backend("reference" if engine == "reference" else "numpy"), xarr.config(fusion=fusion):
+        for x, start, axis in product((zeros, -zeros, zeros.T.copy()), (0.0, -0.0), (0, 1)):
+            operand, first = xarr.asarray(x, dtype=dtype), xarr.asarray(start, dtype=dtype)
+            for reduction, winner in ((lax.max, 0.0), (lax.min, -0.0)):
+                found = np.asarray(lax.reduce(operand, first, reduction, (axis,)))
+                assert_same(found, _extreme(x, start, axis, winner).astype(found.dtype))
+
+
+def _extreme(x: np.ndarray[Any, Any], start: float, axis: int, winner: float) -> np.ndarray[Any, Any]:
+    """The greatest elements where 0.0 is the `winner` among zeros, the least where -0.0 is."""
+    every = np.insert(x, 0, start, axis)
+    found: np.ndarray[Any, Any] = every.min(axis) if np.signbit(winner) else every.max(axis)
+    has_winner = ((every == 0) & (np.signbit(every) == np.signbit(winner))).any(axis)
+    return np.where(found == 0, np.where(has_winner, winner, -winner), found)

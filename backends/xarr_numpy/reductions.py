@@ -13,6 +13,7 @@ from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
 from xarr.ir.graph import Graph, Node, Parameter
 from xarr.ir.op import Op
+from xarr_numpy.extremes import settled
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
@@ -45,8 +46,10 @@ def reduce_ufunc(ufunc: np.ufunc, x: Array, initial: Any, axes: Ints) -> Any:
     dtype = x.dtype
     if dtype in EXTENDED_FLOAT or dtype == np.float16:
         wide = np.asarray(initial).astype(np.float32)
-        return ufunc.reduce(x.astype(np.float32), axis=axes, initial=wide[()]).astype(dtype)
-    return ufunc.reduce(x, axis=axes, dtype=dtype, initial=np.asarray(initial)[()])
+        return reduce_ufunc(ufunc, x.astype(np.float32), wide, axes).astype(dtype)
+    first = np.asarray(initial)[()]
+    found = ufunc.reduce(x, axis=axes, dtype=dtype, initial=first)
+    return settled(ufunc, found, lambda test: test(x).any(axis=axes) | test(first))
 
 
 def reduce_any(

@@ -12,6 +12,7 @@ import numpy as np
 
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr_numpy import kernels
+from xarr_numpy.extremes import settled
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -99,12 +100,13 @@ def _folded(ufunc: np.ufunc, x: Array, axes: Ints, *, keepdims: bool) -> Array:
     if ufunc is np.add and x.dtype.kind in "fc":
         options["initial"] = -0.0  # NumPy's is 0.0, in which the sign is lost
     found: Array = ufunc.reduce(x, **options)
-    return found
+    return settled(ufunc, found, lambda test: test(x).any(axis=axes, keepdims=keepdims))  # type: ignore[no-any-return]
 
 
 def begun(ufunc: np.ufunc, total: Array, initial: Array, dtype: np.dtype[Any]) -> Array:
-    found: Array = ufunc(initial.astype(total.dtype, copy=False), total)
-    return found.astype(dtype, copy=False)
+    first = initial.astype(total.dtype, copy=False)
+    found = settled(ufunc, ufunc(first, total), lambda test: test(first) | test(total))
+    return found.astype(dtype, copy=False)  # type: ignore[no-any-return]
 
 
 SCOPE: Final[dict[str, Any]] = {

@@ -18,6 +18,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.windows import Window
 from xarr_numpy.chains import Steps
+from xarr_numpy.extremes import settled
 from xarr_numpy.folding import Arrays, Monoid, element_ranges, fold
 from xarr_numpy.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
 from xarr_numpy.kernels import unsigned
@@ -118,25 +119,15 @@ def _extreme(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:
     if x.dtype in EXTENDED_FLOAT or x.dtype == np.float16:
         wide = _extreme(ufunc, x.astype(np.float32), np.float32(initial), window)
         return wide.astype(x.dtype)
-    found = _reduced(ufunc, x, initial, window)
-    return _settled(found, x, initial, window, ufunc is np.minimum) if x.dtype in FLOAT else found
 
+    def is_among(test: Callable[[Any], Any]) -> Any:
+        present, first = test(x), np.bool_(test(initial))
+        if not (first or present.any()):
+            return False
+        return _reduced(np.bitwise_or, present, first, window)
 
-def _settled(found: Array, x: Array, initial: Any, window: Window, negative: bool) -> Array:
-    """Extremes that are zero, with the sign that wins among zeros: NumPy leaves it to chance."""
-
-    def winning(values: Any) -> Any:
-        return (values == 0) & (np.signbit(values) == negative)
-
-    doubtful = found == 0
-    if not doubtful.any():
-        return found
-    doubtful &= np.signbit(found) != negative
-    present = winning(x)
-    if not present.any() and not winning(initial):
-        return found
-    present = _reduced(np.bitwise_or, present, np.bool_(winning(initial)), window)
-    return np.where(doubtful & present, found.dtype.type(-0.0 if negative else 0.0), found)
+    found: Array = settled(ufunc, _reduced(ufunc, x, initial, window), is_among)
+    return found
 
 
 def reduce_window_any(combine: Function, arrays: Arrays, initial: tuple[Any, ...], window: Window) -> Arrays:
