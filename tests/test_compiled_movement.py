@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any
@@ -101,3 +104,34 @@ def test_few_rows_are_cut_for_several_processors(shape: tuple[int, ...]) -> None
     outermost = re.search(r"parallel (?:vector )?for i0 < (\d+):", text)
     assert outermost and int(outermost[1]) >= 8
     assert_same_bits(lambda x, v: xarr.max(x * v[..., None], axis=-1), x, v)
+
+
+#: The last operand ends where the memory of the process does.
+AT_THE_END = """
+import ctypes, mmap
+import numpy as np
+import xarr
+from xarr.ir import ops
+from xarr_numpy import engine
+
+def joined(x, y):
+    found = xarr.concat((xarr.pad(x, ((1, 1), (0, 0), (1, 0)))[:, :, :6], y), axis=1)
+    return xarr.sin(found) * found
+
+shape, page = (9, 8, 6), mmap.PAGESIZE
+held = mmap.mmap(-1, 2 * page)
+place = ctypes.addressof(ctypes.c_char.from_buffer(held))
+assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(place + page), page, 0) == 0
+last = np.frombuffer(held, np.float32, 432, page - 4 * 432).reshape(shape)
+with xarr.config(fusion="compiled"):
+    fused = xarr.jit(joined).lower("f32[7,5,6]", "f32[9,8,6]").stage("fused")
+    (kernel,) = [engine.kernel(node.op) for node in fused.nodes if isinstance(node.op, ops.Fusion)]
+assert np.count_nonzero(kernel.call(np.ones((7, 5, 6), np.float32), last)) == 7 * 5 * 5
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pages are guarded by mprotect")
+def test_short_rows_read_under_a_condition_are_not_read_past_their_end() -> None:
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == 0

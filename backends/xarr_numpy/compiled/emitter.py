@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from xarr.compiler.loops import Accumulator, Carry, Kernel, Loop, Prefix, Search, Store
-from xarr.compiler.scalars import BOOL, Value
+from xarr.compiler.scalars import BOOL, Value, in_order
 from xarr_numpy.compiled.instructions import Block, register_type
 from xarr_numpy.compiled.registers import REGISTER, SHORT, UNROLL, Registers, order_of, roots_of
 
@@ -85,10 +85,19 @@ class _Function(Registers):
         self.vectors.add(loop.index)
         self.base[loop.index] = "0"
         if loop.extent != self.width:
-            self.mask = self._first_lanes("0", end)
+            self.mask = self._first_lanes("0", self._hidden(end) if _has_predicates(loop) else end)
         self._body(loop)
         self.leave(outside)
         self.base, self.mask = around_base, around_mask
+
+    def _hidden(self, number: str) -> str:
+        """A number that the code generator does not know.
+
+        LLVM 22 may read half a register where it knows that the lanes of this half are never wanted, and the mask
+        is one of those joined with a condition: it takes the mask for one that is not there.
+        """
+        nothing = self.line("ashr i64 %end, 63")  # ranges end at no negative number
+        return self.line(f"add i64 {number}, {nothing}")
 
     def _once_or_not(self, loop: Loop, end: str) -> None:
         """A loop that gathers nothing and whose extent is 1 or 0."""
@@ -552,3 +561,8 @@ def _compared_bits(condition: Value) -> int:
     while condition.dtype == BOOL and condition.operands:
         condition = condition.operands[0]
     return 8 * condition.dtype.itemsize
+
+
+def _has_predicates(loop: Loop) -> bool:
+    """Whether a loop reads elements under a condition."""
+    return any(value.op == "load" and value.attribute.masked for value in in_order(*loop.roots()))
