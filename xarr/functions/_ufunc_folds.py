@@ -59,7 +59,7 @@ def _steps(function: Any, first: Array, rows: Array, holds: Array | None, keeps:
 
 
 def _as_sum(function: Any, first: Array, rows: Array, holds: Array | None) -> Array | None:
-    """first - a, first - a - b … as running sums, which have the same bits; None for other functions."""
+    """first - a, first - a - b … as running sums of first, -a, -b …; None for other functions."""
     dtype = first.dtype
     if function.__name__ != "subtract" or (dtype in FLOAT and dtype.itemsize < 4):
         return None
