@@ -1,0 +1,156 @@
+"""Random programs of loops, updates and what surrounds them leave no array written over that is still needed.
+
+Some results are looked at before others, and arguments are donated or kept. All numbers are whole and stay small,
+so that sums are exact in any order and every engine gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr.config import current as config
+
+pytest.importorskip("llvmlite")
+
+#: So large that arrays take the memory of others.
+ROWS, COLUMNS = 90, 60
+
+Step = Callable[[Random, Any, list[Any]], list[Any]]
+
+
+def small(x: Any) -> Any:
+    return lax.rem(x, 64.0)
+
+
+def neighbours(x: Any, y: Any) -> Any:
+    inside = x[:-2, 1:-1] - x[2:, 1:-1] + y[1:-1, 1:-1]
+    return x.at[1:-1, 1:-1].set(small(inside))
+
+
+def element_wise(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    x, y, z = arrays
+    return [small(random.choice((x + y, x - y, xarr.maximum(x, y), x + y - z)))]
+
+
+def row_sums(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    x, y, _ = arrays
+    return [small(x - xarr.broadcast_to(xarr.sum(y, axis=1, keepdims=True), x.shape))]
+
+
+def update(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    x, y, z = arrays
+    rows = xarr.astype(xarr.abs(y[:, 0]), "int64")
+    return [
+        random.choice(
+            (
+                neighbours(x, y),
+                x.at[count, :].set(y[0]),
+                small(x.at[rows].add(z)),
+                lax.dynamic_update_slice(x, y[:20, :7], (count * 40, count)),
+            )
+        )
+    ]
+
+
+def turned(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    return [xarr.flip(arrays[0], axis=random.randrange(2))]
+
+
+def branch(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    return [lax.cond(count > 1, lambda x, y: x, lambda x, y: small(y + 1), *arrays[:2])]
+
+
+def scan(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    x, y, _ = arrays
+    last, rows = lax.scan(lambda carry, row: (small(carry - row), carry), x[0], y)
+    return [rows, small(y + xarr.broadcast_to(last, y.shape))]
+
+
+def points(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    """Carries that change places, of which one changes."""
+    order = random.choice(((0, 1, 2), (1, 0, 2), (0, 1, 1), (2, 1, 0), (0, 0, 2)))
+    place = random.randrange(3)
+
+    def step(i: Any, state: Any) -> Any:
+        following = [state[k] for k in order]
+        following[place] = small(following[place] + state[0] - state[1])
+        return tuple(following)
+
+    return list(lax.fori_loop(0, count, step, tuple(arrays)))
+
+
+def repeated(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    """Groups that run again and again, beside carries that do not change."""
+    steps: tuple[Callable[[Any, Any, Any, Any], tuple[Any, ...]], ...] = (
+        lambda i, x, y, z: (neighbours(x, x), y, z),
+        lambda i, x, y, z: (neighbours(x, y), y, z),
+        lambda i, x, y, z: (small(x - xarr.sum(y)), small(y + 1), z),
+        lambda i, x, y, z: (x.at[i, :].set(small(y[0] - i)), y, small(z - 2)),
+        lambda i, x, y, z: (x.at[i].set(y[i]), small(x + y), z),
+    )
+    step = random.choice(steps)
+    return list(lax.fori_loop(0, count, lambda i, state: step(i, *state), tuple(arrays)))
+
+
+STEPS: tuple[Step, ...] = (
+    element_wise,
+    row_sums,
+    update,
+    update,
+    turned,
+    branch,
+    scan,
+    points,
+    repeated,
+    repeated,
+)
+
+
+def program(seed: int) -> Callable[..., tuple[Any, ...]]:
+    def function(count: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        random = Random(seed)
+        found = [x, y]
+        for _ in range(random.randint(2, 6)):
+            near = found[-6:] if random.random() < 0.7 else found
+            found += random.choice(STEPS)(random, count, [random.choice(near) for _ in range(3)])
+        return tuple(random.sample(found[2:], min(len(found) - 2, random.randint(1, 5))))
+
+    return function
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32), st.sampled_from((0, 1, 3)))
+def test_every_result_is_that_of_separate_operations(seed: int, steps: int) -> None:
+    random, generator = Random(seed), np.random.default_rng(seed)
+    arrays = [generator.integers(-9, 9, (ROWS, COLUMNS)).astype(float) for _ in range(2)]
+
+    def results(function: Callable[..., tuple[Any, ...]], fusion: str, donated: bool = False) -> list[Any]:
+        with config(fusion=fusion):
+            arguments = [(xarr.asarray(x) * 1).evaluate() for x in arrays]
+            found = function(xarr.asarray(steps), *arguments)
+            order = random.sample(range(len(found)), len(found))
+            seen = {k: np.asarray(found[k]) for k in order}
+            for argument, x in zip(arguments, arrays, strict=True):
+                if not donated:
+                    assert_same(argument, x)
+        return [seen[k] for k in sorted(seen)]
+
+    function = program(seed)
+    wanted = results(xarr.jit(function), "off")
+    for found in (
+        results(function, "compiled"),
+        results(xarr.jit(function), "compiled"),
+        results(xarr.jit(function, donate_argnums=(1, 2)), "compiled", donated=True),
+        results(xarr.jit(function), "tiles"),
+    ):
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
