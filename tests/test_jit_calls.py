@@ -27,6 +27,8 @@ from xarr.errors import (
     TracedValueError,
 )
 from xarr.ir.graph import data
+from xarr.ir.memory_use import out_of_memory
+from xarr.ir.ops import Fusion
 from xarr.transforms.signature import exact
 
 # --- signatures ------------------------------------------------------------------------------------------
@@ -525,3 +527,12 @@ def test_a_result_for_which_there_is_no_memory_is_named(times: int, monkeypatch:
         one(x)
     with pytest.raises(TooLargeError, match="out of memory: 720000 bytes"):
         two(x)
+
+
+def test_errors_call_a_group_by_what_it_makes() -> None:
+    pytest.importorskip("llvmlite")
+    with xarr.config(fusion="compiled"):
+        fused: Any = xarr.lower(lambda x: (xarr.cos(x) + 1, x * 2), "f32[100]").stage("fused")
+    (group,) = {node for node in fused.nodes if isinstance(node.op, Fusion)}
+    assert group.op.called == "add and mul"
+    assert str(out_of_memory(MemoryError(), group)).startswith("add and mul: out of memory for the result")

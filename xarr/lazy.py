@@ -368,7 +368,7 @@ def _say_where(error: BaseException, compiled: Compiled, pending: Pending, backe
     node = failed_node(error, compiled.graph)
     if node is not None:
         here = _counterpart(node, compiled, pending, backend)
-        error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {here.source}")
+        error.add_note(f"while computing {node.op.called} -> {node.type}, built at {here.source}")
 
 
 def _too_large(

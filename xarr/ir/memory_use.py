@@ -40,7 +40,7 @@ def out_of_memory(error: MemoryError, node: Node | None) -> TooLargeError:
     if node is None:
         return TooLargeError(f"out of memory: {error}")
     return TooLargeError(
-        f"{node.op.lax_name}: out of memory for the result {node.type.short()} of {shown_bytes(nbytes(node.type))} "
+        f"{node.op.called}: out of memory for the result {node.type.short()} of {shown_bytes(nbytes(node.type))} "
         "and what computing it takes; compute it in parts, or ask only for what is needed of it: what is indexed or "
         f"reduced at once need never be whole. Built at {node.source}"
     )

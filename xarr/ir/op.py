@@ -42,6 +42,11 @@ class Op:
     is_leaf: ClassVar[bool] = False
 
     @property
+    def called(self) -> str:
+        """What messages about a node of the op call it."""
+        return self.lax_name
+
+    @property
     def is_pure(self) -> bool:
         """Whether two of them over the same operands may be merged into one."""
         return True

@@ -143,7 +143,7 @@ def explain(error: BaseException, graph: Graph) -> None:
     if isinstance(error, MemoryError):
         raise out_of_memory(error, node or (graph.results[0] if len(graph.results) == 1 else None)) from error
     if node is not None:
-        error.add_note(f"while computing {node.op.lax_name} -> {node.type}, built at {node.source}")
+        error.add_note(f"while computing {node.op.called} -> {node.type}, built at {node.source}")
 
 
 def _buffer(leaf: Any, owner: AbstractBackend) -> Any:

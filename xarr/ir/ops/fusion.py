@@ -32,6 +32,10 @@ class Fusion(Call):
     reduced: tuple[int, ...] = ()
     describe: Callable[[Fusion], str] | None = None
 
+    @property
+    def called(self) -> str:
+        return " and ".join(dict.fromkeys(node.op.called for node in self.computation.results))
+
     def remark(self, node: Node) -> str | None:
         return None if self.describe is None else f"fusion: {self.describe(self)}"
 
