@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import COMPLEX, FLOAT
+from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.indexing import Windows
-from xarr_numpy import engine
+from xarr_numpy import engine, extremes
 from xarr_numpy.chains import Steps, follow
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.rows import Rows
@@ -199,29 +199,15 @@ def scatter_ufunc(ufunc: np.ufunc, operand: Array, indices: Array, updates: Arra
         ufunc.at(result.reshape(-1), elements, new.reshape(-1))
     else:
         ufunc.at(result, targets, new)
-    if ufunc in (np.maximum, np.minimum) and operand.dtype in FLOAT:
-        settle_zeros(result, as_blocks(operand, size), targets, new, negative=ufunc is np.minimum)
-    return result.reshape(operand.shape)
 
+    def is_among(test: Callable[[Any], Any]) -> Array:
+        present: Array = test(as_blocks(operand, size))
+        places, *rest = np.nonzero(test(new))
+        present[(targets[places], *rest)] = True
+        return present
 
-def settle_zeros(result: Array, old: Array, targets: Array, new: Array, negative: bool) -> None:
-    """Give extremes that are zero the sign that wins among zeros, which NumPy leaves to chance.
-
-    -0.0 is less than 0.0: a least element is -0.0 (`negative`), a greatest is 0.0, if one of them was.
-    """
-
-    def winning(x: Array) -> Array:
-        found: Array = (x == 0) & (np.signbit(x) == negative)
-        return found
-
-    doubtful = (result == 0) & (np.signbit(result) != negative)
-    if not doubtful.any():
-        return
-    present = winning(old)
-    places, *rest = np.nonzero(winning(new))
-    present[(targets[places], *rest)] = True
-    zero = result.dtype.type(0)
-    result[doubtful & present] = -zero if negative else zero
+    settled: Array = extremes.settled(ufunc, result, is_among)
+    return settled.reshape(operand.shape)
 
 
 def scatter_any(
