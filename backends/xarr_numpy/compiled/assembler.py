@@ -79,16 +79,24 @@ def made(ir: str, names: Iterable[str]) -> Code:
     with _lock:
         Machine.host()  # LLVM's own loading is not the time of any code
     begin = time.perf_counter()
-    cache = object_cache.present()
-    key = "" if cache is None else object_cache.key_of(ir, target(), f"level {CODEGEN_LEVEL}")
-    kept = None if cache is None else cache.get(key)
-    content = assemble(ir) if kept is None else kept
-    if cache is not None and kept is None:
-        cache.put(key, content)
-    code = load(content, names)
-    source = "made by LLVM" if kept is None else "read from the kernel cache"
+    object_code, source = _object_code(ir)
+    code = load(object_code, names)
     code.origin = f"{source} in {1e3 * (time.perf_counter() - begin):.1f} ms"
     return code
+
+
+def _object_code(ir: str) -> tuple[bytes, str]:
+    """As `assemble` gives it, or as it did once before on such a processor; and which of them, for people."""
+    cache = object_cache.present()
+    if cache is None:
+        return assemble(ir), "made by LLVM"
+    key = object_cache.key_of(ir, target(), f"level {CODEGEN_LEVEL}")
+    found = cache.get(key)
+    if found is not None:
+        return found, "read from the kernel cache"
+    found = assemble(ir)
+    cache.put(key, found)
+    return found, "made by LLVM"
 
 
 def load(object_code: bytes, names: Iterable[str], machine: Machine | None = None) -> Code:
