@@ -10,6 +10,7 @@ import numpy as np
 
 from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
+from xarr.ir.constants import constant
 from xarr.ir.graph import Node
 from xarr.ir.ops.dynamic_sizes import SIZE
 from xarr.ir.types import TensorType
@@ -30,7 +31,7 @@ def get_dimension_size(operand: ArrayLike, dimension: int) -> Array:
     op = ops.GetDimensionSize(integer("get_dimension_size", "dimension", dimension))
     found = Node(op, (node,))
     if not node.tensor_type.dynamic or not node.tensor_type.dynamic[op.dimension]:
-        found = _constant(node.shape[op.dimension])
+        found = constant(node.shape[op.dimension], SIZE.dtype)
     return wrap(found, backend)
 
 
@@ -118,8 +119,4 @@ def _size_node(size: ArrayLike) -> tuple[Node, Any]:
         ) from None
     if not -(2**31) <= value < 2**31:
         raise ValueRangeError(f"set_dimension_size: sizes are int32, got {value}")
-    return _constant(value), None
-
-
-def _constant(value: int) -> Node:
-    return Node(ops.Constant.of(np.array(value, SIZE.dtype)))
+    return constant(value, SIZE.dtype), None

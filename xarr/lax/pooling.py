@@ -16,6 +16,7 @@ from xarr.dtypes import COMPLEX, FLOAT
 from xarr.errors import DTypeError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import combiner
+from xarr.ir.constants import constant
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.windows import Pairs, Window
@@ -106,7 +107,7 @@ class _Pool(NamedTuple):
 
     def reduction(self, op: Op, node: Node, neutral: Any) -> Node:
         ones = (1,) * len(self.sizes)
-        start = Node(ops.Constant.of(np.array(neutral, node.dtype)))
+        start = constant(neutral, node.dtype)
         graph = combiner(op, node.dtype)
         reduction = ops.ReduceWindow(self.sizes, self.strides, ones, ones, self.padding, graph)
         return Node(reduction, (node, start))

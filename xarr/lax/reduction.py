@@ -15,6 +15,7 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, canonical
 from xarr.errors import DTypeError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum, combiner
+from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
@@ -93,7 +94,7 @@ def _reduce_by(
     value = neutral(node.dtype)
     if isinstance(value, complex) and 0 in node.shape:
         value = complex(value.real)  # what XLA gives for no elements; no complex number is beyond it
-    start = Node(ops.Constant.of(np.array(value, node.dtype)))
+    start = constant(value, node.dtype)
     reduction = ops.Reduce(integers(name, "axes", axes), combiner(op, node.dtype))
     return wrap(Node(reduction, (node, start)), backend)
 
@@ -225,6 +226,6 @@ def _arg_extremum(name: str, direction: str, operand: ArrayLike, axis: int, inde
         )
     positions = Node(ops.Iota(TensorType(node.shape, indices), dim))
     neutral = (lowest if direction == "GT" else highest)(node.dtype)
-    starts = [Node(ops.Constant.of(np.array(v, t))) for v, t in ((neutral, node.dtype), (0, indices))]
+    starts = [constant(v, t) for v, t in ((neutral, node.dtype), (0, indices))]
     reduction = ops.Reduce((dim,), arg_extremum(direction, node.dtype, indices))
     return results_of(reduction, (node, positions, *starts), 2, backend)[1]

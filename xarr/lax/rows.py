@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr.errors import IndexingError, ShapeError
-from xarr.ir.graph import Node
-from xarr.ir.ops import Constant
+from xarr.ir.constants import constant
 from xarr.lax.core import ArrayLike, broadcast_node, integer, operands
 from xarr.lax.indexing import (
     GatherDimensionNumbers,
@@ -84,7 +83,7 @@ def _segment(
                 f"got {ids.tensor_type.short()}"
             )
         (count,) = check_sizes((integer(name, "num_segments", num_segments),))
-        start = Node(Constant.of(np.array(neutral(node.dtype), node.dtype)))
+        start = constant(neutral(node.dtype), node.dtype)
         empty = broadcast_node(start, (count, *node.shape[rank:]), ())
         numbers = ScatterDimensionNumbers(range(rank, len(node.shape)), (0,), (0,))
         return combine(

@@ -18,6 +18,7 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import combiner, log_add_exp
+from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.windows import Pairs, dilated, named_padding
@@ -208,7 +209,7 @@ def select_and_scatter_add(
     Source: XLA's SelectAndScatter, under its name in JAX.
     """
     (node, values), backend = operands("select_and_scatter", operand, source)
-    zero = Node(ops.Constant.of(np.zeros((), node.dtype)))
+    zero = constant(0, node.dtype)
     add = combiner(ops.Or() if node.dtype in BOOL else ops.Add(), node.dtype)
     nodes = (node, values, zero)
     return _scattered(nodes, backend, select, window_dimensions, window_strides, padding, add)
@@ -296,5 +297,5 @@ def _running(
     pair = (0, size - 1) if flag(name, "reverse", reverse) else (size - 1, 0)
     sizes = tuple(size if axis == dim else 1 for axis in range(rank))
     padding = tuple(pair if axis == dim else (0, 0) for axis in range(rank))
-    start = Node(ops.Constant.of(np.array(neutral, node.dtype)))
+    start = constant(neutral, node.dtype)
     return wrap(Node(ops.ReduceWindow(sizes, ones, ones, ones, padding, graph), (node, start)), backend)

@@ -6,6 +6,7 @@ import numpy as np
 
 from xarr.errors import ShapeError
 from xarr.ir import ops
+from xarr.ir.constants import constant
 from xarr.ir.graph import Node
 from xarr.ir.stablehlo.site import Ints, Site
 from xarr.ir.types import TensorType
@@ -34,7 +35,7 @@ def get_dimension_size(site: Site) -> Node:
     found = Node(ops.GetDimensionSize(dimension), (operand,))
     if dimension in operand.tensor_type.dynamic_dimensions:
         return found
-    return Node(ops.Constant.of(np.array(operand.shape[dimension], _INT32)))
+    return constant(operand.shape[dimension], _INT32)
 
 
 def set_dimension_size(site: Site) -> Node:
