@@ -68,6 +68,75 @@ def test_a_spoiled_file_is_no_file_and_is_overwritten(name: str, tmp_path: Path)
     assert cache.get(KEY) == b"code"
 
 
+needs_posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
+NOBODY = 65534
+
+
+def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a file or directory another user's: in truth where that is allowed, else it seems to be."""
+    if os.geteuid() == 0:
+        os.chown(path, NOBODY, NOBODY)
+        return
+    given = path.stat()
+    for name, original in (("fstat", os.fstat), ("stat", os.stat)):
+
+        def seen(
+            file: Any, *args: Any, original: Callable[..., os.stat_result] = original, **options: Any
+        ) -> os.stat_result:
+            status = original(file, *args, **options)
+            if not os.path.samestat(status, given):
+                return status
+            return os.stat_result((*status[:4], NOBODY, NOBODY, *status[6:10]))
+
+        monkeypatch.setattr(os, name, seen)
+
+
+def replace_by_link(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.rename(path.parent / "elsewhere")
+    path.symlink_to(path.parent / "elsewhere")
+
+
+def extend(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.truncate(path, 2**40)
+
+
+def grow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as it is asked for its size, the file is small."""
+    monkeypatch.setattr(object_cache, "MOST_OF_ONE", path.stat().st_size - 1)
+    original = os.fstat
+
+    def seen(file: int) -> os.stat_result:
+        status = original(file)
+        return os.stat_result((*status[:6], 1, *status[7:10]))
+
+    monkeypatch.setattr(os, "fstat", seen)
+
+
+FORBIDDEN: dict[str, Callable[[Path, pytest.MonkeyPatch], None]] = {
+    "of another user": give_away,
+    "writable by the group": lambda path, monkeypatch: path.chmod(0o620),
+    "writable by all": lambda path, monkeypatch: path.chmod(0o602),
+    "a link": replace_by_link,
+    "huge": extend,
+    "growing": grow,
+}
+
+
+@needs_posix
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_a_file_that_another_user_may_have_written_is_no_file_and_is_overwritten(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = ObjectCache(tmp_path)
+    cache.put(KEY, b"code")
+    with monkeypatch.context() as patches:
+        FORBIDDEN[name](only_file(cache), patches)
+        assert cache.get(KEY) is None
+        cache.put(KEY, b"code")
+    assert cache.get(KEY) == b"code"
+    assert cache._file(KEY).stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
 def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
     cache = ObjectCache(tmp_path)
@@ -118,16 +187,76 @@ def test_a_directory_that_cannot_be_made_is_none(tmp_path: Path) -> None:
     assert cache.state().startswith(f"not in use: {tmp_path / 'file' / 'kernels-1'}: ")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
-def test_machine_code_that_others_may_write_is_not_run(tmp_path: Path) -> None:
+@needs_posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o720, 0o702, None], ids=str)
+def test_machine_code_is_not_run_from_a_directory_of_others(
+    mode: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = ObjectCache(tmp_path)
     cache.put(KEY, b"code")
-    cache.path.chmod(0o777)
-    assert ObjectCache(tmp_path).get(KEY) is None
-    assert "chmod go-w" in ObjectCache(tmp_path).state()
+    if mode is None:
+        give_away(cache.path, monkeypatch)
+    else:
+        cache.path.chmod(mode)
+    refused = ObjectCache(tmp_path)
+    assert refused.get(KEY) is None
+    assert refused.state().endswith("kernels-1: other users may have put kernels there; remove it")
+    refused.put(KEY, b"other code")
+    assert b"other" not in only_file(cache).read_bytes()
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
+@needs_posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, None], ids=str)
+def test_machine_code_is_not_run_below_a_directory_of_others(
+    mode: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They can put another directory in its stead."""
+    above = tmp_path / "above"
+    cache = ObjectCache(above / "xarr")
+    cache.put(KEY, b"code")
+    if mode is None:
+        give_away(above, monkeypatch)
+    else:
+        above.chmod(mode)
+    (tmp_path / "link").symlink_to(above)
+    for path in (above / "xarr", tmp_path / "link" / "xarr"):
+        refused = ObjectCache(path)
+        assert refused.get(KEY) is None
+        assert f"other users may write to {above}; set XARR_CACHE_DIR" in refused.state()
+
+
+@needs_posix
+def test_only_the_owner_renames_in_a_sticky_directory(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp").chmod(0o1777)
+    cache = ObjectCache(tmp_path / "tmp" / "mine")
+    cache.put(KEY, b"code")
+    assert cache.get(KEY) == b"code"
+
+
+@needs_posix
+def test_what_is_made_is_closed_to_others_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        cache = ObjectCache(tmp_path / "new" / "xarr")
+        cache.put(KEY, b"code")
+    finally:
+        os.umask(before)
+    assert cache.get(KEY) == b"code"
+    for path in (tmp_path / "new", tmp_path / "new" / "xarr", cache.path):
+        assert path.stat().st_mode & 0o777 == 0o700
+
+
+def test_without_permissions_of_posix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "geteuid", raising=False)
+    for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
+        monkeypatch.delattr(os, flag, raising=False)
+    cache = ObjectCache(tmp_path)
+    cache.put(KEY, b"code")
+    assert cache.get(KEY) == b"code"
+
+
+@needs_posix
 def test_a_read_only_directory_still_gives_what_it_has(tmp_path: Path) -> None:
     ObjectCache(tmp_path).put(KEY, b"code")
     directory = tmp_path / "kernels-1"
@@ -144,6 +273,11 @@ def test_a_read_only_directory_still_gives_what_it_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("platform", "variables", "wanted"),
     [
+        ("linux", {"HOME": "", "XDG_CACHE_HOME": "/xdg"}, Path("/xdg/xarr")),
+        ("linux", {"HOME": ""}, None),
+        ("linux", {"HOME": "relative"}, None),
+        ("linux", {"HOME": "", "XDG_CACHE_HOME": "relative"}, None),
+        ("darwin", {"HOME": ""}, None),
         ("linux", {"XARR_CACHE_DIR": "/chosen", "XDG_CACHE_HOME": "/xdg"}, Path("/chosen")),
         ("linux", {"XDG_CACHE_HOME": "/xdg"}, Path("/xdg/xarr")),
         ("linux", {"XDG_CACHE_HOME": "relative"}, Path.home() / ".cache/xarr"),
@@ -153,7 +287,7 @@ def test_a_read_only_directory_still_gives_what_it_has(tmp_path: Path) -> None:
     ],
 )
 def test_where(
-    platform: str, variables: dict[str, str], wanted: Path, monkeypatch: pytest.MonkeyPatch
+    platform: str, variables: dict[str, str], wanted: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("XARR_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
@@ -169,6 +303,7 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.delenv("XARR_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(Path, "home", no_home)
     monkeypatch.setattr(sys, "platform", "linux")
     with config(kernel_cache="on"):
@@ -256,6 +391,44 @@ def test_a_corrupt_kernel_is_compiled_anew(compilations: list[str], tmp_path: Pa
     path.write_bytes(whole[:300] + bytes(20) + whole[320:])
     compile_and_run()
     assert len(compilations) == 2 and path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("code", [b"\x7fELF" + bytes(500), b"", b"half"], ids=["no object", "empty", "half"])
+def test_code_that_llvm_refuses_is_made_anew_once(
+    code: bytes, compilations: list[str], tmp_path: Path
+) -> None:
+    """Its checksum is right: whoever wrote it was at fault, and stays without consequences."""
+    compile_and_run()
+    cache = ObjectCache(tmp_path)
+    path = only_file(cache)
+    whole = path.read_bytes()
+    right = cache.get(path.stem)
+    assert right is not None
+    cache.put(path.stem, right[: len(right) // 2] if code == b"half" else code)
+    compile_and_run()
+    assert len(compilations) == 2 and path.read_bytes() == whole
+    compile_and_run()
+    assert len(compilations) == 2
+
+
+@needs_posix
+def test_a_kernel_that_another_user_planted_never_runs(
+    compilations: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the right key and checksum, and adds where the user's program multiplies by two."""
+    compile_and_run()
+    cache = ObjectCache(tmp_path)
+    path = only_file(cache)
+    mine = path.read_bytes()
+    (ir,) = compilations
+    assert "fadd" in ir
+    cache.put(path.stem, assembler.Machine.host().object_code(ir.replace("fadd", "fmul"), False))
+    planted = path.read_bytes()
+    with pytest.raises(AssertionError):
+        compile_and_run()  # of this user it would run
+    give_away(path, monkeypatch)
+    compile_and_run()
+    assert planted != mine and path.read_bytes() == mine
 
 
 def test_an_unusable_directory_costs_a_compilation(

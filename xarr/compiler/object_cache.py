@@ -2,20 +2,24 @@
 
 One file a kernel, in `$XARR_CACHE_DIR` or the platform's directory for caches.  A file holds its key, a
 checksum and the machine code; one that is cut off, damaged or not ours is as good as none.  Files are written
-under another name and then renamed, so that several processes may share the directory.  Machine code is
-read only from a directory of this user that nobody else can write to.
+under another name and then renamed, so that several processes may share the directory.
+
+The checksum is against accidents; against other users there are owners and permissions, as in OpenSSH's
+StrictModes: machine code is read only from a file, in a directory, both of this user and writable by nobody else,
+where nobody else can replace one of the directories above.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import operator
 import os
 import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -25,12 +29,18 @@ from xarr.config import current as config
 VERSION: Final = 1
 #: Bytes that the files may take together; then those not used for longest go.
 MOST: Final = 256 * 2**20
+#: Bytes that one file may take; a larger one is none of ours.
+MOST_OF_ONE: Final = 64 * 2**20
 #: Files written between two looks at how much there is.
 SELDOM: Final = 64
 
 _HEAD: Final = f"xarr kernel {VERSION}\n".encode()
 _SUFFIX: Final = ".kernel"
 _UNFINISHED: Final = ".unfinished"
+#: Neither follow a link nor wait for a pipe.  Windows has neither flag, but translates line ends unless told.
+_READ: Final = os.O_RDONLY | functools.reduce(
+    operator.or_, (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+)
 
 
 def present() -> ObjectCache | None:
@@ -47,7 +57,7 @@ def state() -> str:
     return "not in use: there is no home directory; set XARR_CACHE_DIR" if cache is None else cache.state()
 
 
-@lru_cache(8)
+@functools.lru_cache(8)
 def _cache(path: Path) -> ObjectCache:
     return ObjectCache(path)
 
@@ -65,12 +75,27 @@ def directory() -> Path | None:
 
 def _of_platform() -> Path:
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        return _absolute("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
+        return _home() / "Library" / "Caches"
     # The XDG Base Directory Specification has relative paths ignored.
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return base if base.is_absolute() else Path.home() / ".cache"
+    return _absolute("XDG_CACHE_HOME") or _home() / ".cache"
+
+
+def _home() -> Path:
+    """Raises RuntimeError for a user without a home.  Path.home() takes an empty HOME for the root directory."""
+    if "HOME" not in os.environ:
+        return Path.home()
+    home = _absolute("HOME")
+    if home is None:
+        raise RuntimeError("HOME is not an absolute path")
+    return home
+
+
+def _absolute(variable: str) -> Path | None:
+    """The path in an environment variable, if it is an absolute one."""
+    path = Path(os.environ.get(variable, ""))
+    return path if path.is_absolute() else None
 
 
 def key_of(*parts: str) -> str:
@@ -91,8 +116,9 @@ class ObjectCache:
         self.problem: str | None = None
         self._written = 0
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.problem = _not_ours(self.path)
+            _make_directories(self.path)
+            self.path = self.path.resolve(strict=True)  # no link above is looked at a second time
+            self.problem = _problem_of_directory(self.path)
         except OSError as error:
             self.problem = str(error)
         self._readable = self.problem is None
@@ -101,16 +127,11 @@ class ObjectCache:
         """What was put under `key`, if it is there unharmed."""
         if not self._readable:
             return None
-        path = self._file(key)
         try:
-            if not path.is_file():  # a pipe would be waited for, a device read for ever
-                return None
-            content = path.read_bytes()
+            content = _content(self._file(key))
         except OSError:
             return None
-        with suppress(OSError):
-            os.utime(path)
-        return _unpacked(key, content)
+        return None if content is None else _unpacked(key, content)
 
     def put(self, key: str, content: bytes) -> None:
         """Keep `content` under `key`; does nothing where the directory cannot be written to."""
@@ -153,8 +174,8 @@ class ObjectCache:
             for entry in entries:
                 if entry.name.endswith((_SUFFIX, _UNFINISHED)):
                     with suppress(FileNotFoundError):
-                        found = entry.stat()
-                        yield found.st_mtime, found.st_size, Path(entry.path)
+                        status = entry.stat(follow_symlinks=False)
+                        yield status.st_mtime, status.st_size, Path(entry.path)
 
     def _shrink(self) -> None:
         """Remove what was not used for longest while there is too much; then a quarter more, to have peace."""
@@ -169,15 +190,54 @@ class ObjectCache:
             total -= size
 
 
-def _not_ours(path: Path) -> str | None:
-    """Why no machine code should be run from a directory: whoever writes there runs it as this user."""
+def _make_directories(path: Path) -> None:
+    """As `mkdir -p`, but for this user alone: the user's umask may let others write."""
+    for each in (*reversed(path.parents), path):
+        if not each.exists():
+            with suppress(FileExistsError):  # made meanwhile by another process
+                each.mkdir(mode=0o700)
+    if not path.is_dir():
+        raise NotADirectoryError(f"{path} is not a directory")
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes of a file, whose last use is now; None if it is none of ours.  Raises OSError."""
+    handle = os.open(path, _READ)
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_OF_ONE or _others_may_write(status):
+            return None
+        content = file.read(MOST_OF_ONE + 1)  # it may have grown
+        with suppress(OSError):
+            os.utime(handle if os.utime in os.supports_fd else path)
+    return content if len(content) <= MOST_OF_ONE else None
+
+
+def _others_may_write(status: os.stat_result) -> bool:
+    """Whether a file or directory belongs to another user, or its permissions let others write."""
+    if not hasattr(os, "geteuid"):  # Windows: directories of a user are closed to others by inherited rules
+        return False
+    return status.st_uid != os.geteuid() or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def _others_may_replace(status: os.stat_result) -> bool:
+    """Whether other users than the system's may rename what a directory above the cache holds."""
     if not hasattr(os, "geteuid"):
-        return None
-    found = path.stat()
-    if found.st_uid != os.geteuid():
-        return "it belongs to another user"
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return "other users may write to it; chmod go-w makes it usable"
+        return False
+    # In a sticky directory, as /tmp is, only the owner of an entry renames it.
+    writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+    return bool(writable) or status.st_uid not in (0, os.geteuid())
+
+
+def _problem_of_directory(path: Path) -> str | None:
+    """Why no machine code should be run from a directory: whoever writes there runs it as this user."""
+    if _others_may_write(path.stat()):
+        return "other users may have put kernels there; remove it"
+    for above in path.parents:
+        if _others_may_replace(above.stat()):
+            return (
+                f"other users may write to {above}; set XARR_CACHE_DIR to a directory below one of your own"
+            )
     return None
 
 

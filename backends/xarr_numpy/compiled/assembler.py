@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.compiler import object_cache
@@ -79,24 +80,25 @@ def made(ir: str, names: Iterable[str]) -> Code:
     with _lock:
         Machine.host()  # LLVM's own loading is not the time of any code
     begin = time.perf_counter()
-    object_code, source = _object_code(ir)
-    code = load(object_code, names)
+    code, source = _cached(ir, names)
     code.origin = f"{source} in {1e3 * (time.perf_counter() - begin):.1f} ms"
     return code
 
 
-def _object_code(ir: str) -> tuple[bytes, str]:
-    """As `assemble` gives it, or as it did once before on such a processor; and which of them, for people."""
+def _cached(ir: str, names: Iterable[str]) -> tuple[Code, str]:
+    """As `made`, and where it comes from, for people."""
+    names = list(names)
     cache = object_cache.present()
     if cache is None:
-        return assemble(ir), "made by LLVM"
+        return load(assemble(ir), names), "made by LLVM"
     key = object_cache.key_of(ir, target(), f"level {CODEGEN_LEVEL}")
-    found = cache.get(key)
-    if found is not None:
-        return found, "read from the kernel cache"
-    found = assemble(ir)
-    cache.put(key, found)
-    return found, "made by LLVM"
+    object_code = cache.get(key)
+    if object_code is not None:
+        with suppress(BackendError):  # whole, but no object code of ours: made anew and overwritten
+            return load(object_code, names), "read from the kernel cache"
+    object_code = assemble(ir)
+    cache.put(key, object_code)
+    return load(object_code, names), "made by LLVM"
 
 
 def load(object_code: bytes, names: Iterable[str], machine: Machine | None = None) -> Code:
