@@ -143,7 +143,11 @@ def test_an_unknown_backend() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        pytest.param(lambda: xarr.evaluate([xarr.ones(2)]), "evaluate wants Arrays, got list", id="evaluate"),
+        pytest.param(
+            lambda: xarr.evaluate([xarr.ones(2), "a"]),
+            "evaluate wants Arrays, and pytrees of them, got str",
+            id="evaluate",
+        ),
         pytest.param(lambda: xarr.lower(3), "lower wants a function, got int", id="lower"),
         pytest.param(lambda: xarr.stablehlo.parse(b"module"), "the text of a module, got bytes", id="parse"),
         pytest.param(lambda: xarr.stablehlo.run(None), "the text of a module, got NoneType", id="run"),

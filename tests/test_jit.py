@@ -122,9 +122,9 @@ TREES = st.recursive(
 def test_pytrees_go_in_and_come_out(args: list[Any], kwargs: dict[str, Any]) -> None:
     @xarr.jit
     def function(*args: Any, **kwargs: Any) -> Any:
-        return tree.map_leaves(lambda leaf: leaf + leaf, (args, kwargs))
+        return tree.map(lambda leaf: leaf + leaf, (args, kwargs))
 
-    wanted = tree.map_leaves(lambda leaf: leaf + leaf, (tuple(args), kwargs))
+    wanted = tree.map(lambda leaf: leaf + leaf, (tuple(args), kwargs))
     for result in twice(function, *args, **kwargs):
         assert_same_tree(result, wanted)
     assert function.compilations == 1

@@ -77,13 +77,13 @@ def test_difference_says_where(wanted: Any, got: Any, words: str) -> None:
     assert tree.difference(first, first) is None
 
 
-def test_map_leaves_applies_a_function_to_corresponding_leaves() -> None:
-    assert tree.map_leaves(lambda a, b: a + b, {"a": (1, 2)}, {"a": (10, 20)}) == {"a": (11, 22)}
+def test_map_applies_a_function_to_corresponding_leaves() -> None:
+    assert tree.map(lambda a, b: a + b, {"a": (1, 2)}, {"a": (10, 20)}) == {"a": (11, 22)}
 
 
-def test_map_leaves_refuses_two_structures() -> None:
+def test_map_refuses_two_structures() -> None:
     with pytest.raises(InputError, match=r"wanted \(\*, \*\), got \[\*, \*\]"):
-        tree.map_leaves(max, (1, 2), [1, 2])
+        tree.map(max, (1, 2), [1, 2])
 
 
 def test_unflatten_refuses_a_wrong_number_of_leaves() -> None:

@@ -267,6 +267,7 @@ from xarr.functions.utility_functions import (
     isclose as isclose,
 )
 from xarr.lazy import (
+    block_until_ready as block_until_ready,
     evaluate as evaluate,
 )
 from xarr.lowering import (
@@ -396,6 +397,7 @@ _LATE_MODULES: _typing.Final = {
     "linalg": "",
     "random": "",
     "stablehlo": "",
+    "tree_util": "",
     "transforms.jit": "jit",
 }
 _LATE: _typing.Final = {

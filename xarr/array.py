@@ -126,6 +126,10 @@ class Array(AbsentAttributes, IndexingMethods):
         lazy.evaluate(self)
         return self
 
+    def block_until_ready(self) -> Array:
+        """The array itself, computed.  Source: jax.Array.block_until_ready."""
+        return self.evaluate()
+
     # --- looking at values ---------------------------------------------------------------------------
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from xarr import backend as backends
+from xarr import backend as backends, tree
 from xarr.backend import AbstractBackend, failed_node
 from xarr.checked import run_checked
 from xarr.compiler.pipeline import lower
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from xarr.array import Array
 
+Tree = TypeVar("Tree")
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _UNCHECKED_BYTES: Final = 2**20
@@ -233,8 +234,8 @@ def home(handle: Handle) -> AbstractBackend:
     return backends.default()
 
 
-def evaluate(*handles: Handle, progress: bool | str = False) -> None:
-    """Compute the values of `handles` now, all in one program for each backend.
+def evaluate(*handles: Any, progress: bool | str = False) -> None:
+    """Compute the values of `handles`, Arrays and pytrees of them, now, all in one program for each backend.
 
     progress: show on standard error how far the program is, under this label; the values are the same.
 
@@ -249,16 +250,23 @@ def evaluate(*handles: Handle, progress: bool | str = False) -> None:
         return
     label = "evaluate" if progress is True else progress or None
     pending: dict[AbstractBackend, list[Node]] = {}
-    given: tuple[object, ...] = handles
-    for handle in given:
+    for handle in tree.leaves(handles):
         if not isinstance(handle, Handle):
-            kind = type(handle).__name__
-            raise InputError(f"evaluate wants Arrays, got {kind}; of a list or tuple, evaluate(*values)")
+            raise InputError(f"evaluate wants Arrays, and pytrees of them, got {type(handle).__name__}")
         if handle._node.value is None:
             # One that belongs to no backend goes on belonging to none, whoever computes it.
             pending.setdefault(home(handle), []).append(handle._node)
     for owner, nodes in pending.items():
         _run(nodes, owner, label)
+
+
+def block_until_ready(x: Tree) -> Tree:
+    """`x`, a pytree, once the Arrays in it have been computed; other leaves are left alone.
+
+    Errors as `evaluate`.  Source: jax.block_until_ready.
+    """
+    evaluate(*[leaf for leaf in tree.leaves(x) if isinstance(leaf, Handle)])
+    return x
 
 
 def _computed(handle: Handle) -> Node:

@@ -1,180 +1,190 @@
-"""Pytrees: values held in nested tuples, lists, dicts, named tuples, dataclasses and None.
+"""The functions of jax.tree: what to do with values held in nested containers.
 
-Whatever is none of these is a leaf.  The keys of a dict and of a defaultdict are taken in sorted order, as
-in JAX, so that two dicts with the same keys have the same structure; those of an OrderedDict in its own.
+Containers are tuples, lists, dicts (OrderedDict and defaultdict too), named tuples, dataclasses, None, and the
+classes that were registered.  Whatever is none of these is a leaf, and everything is where `is_leaf` says so.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
-from typing import Any, Final
+import builtins
+import functools
+from collections.abc import Callable
+from typing import Any
 
 from xarr.errors import InputError
-from xarr.records import record
+from xarr.pytrees import (
+    LEAF as LEAF,
+    IsLeaf,
+    Structure as Structure,
+    children_of,
+    difference as difference,
+    flatten as flatten,
+    keystr as keystr,
+    register_dataclass as register_dataclass,
+    register_pytree_node as register_pytree_node,
+    register_pytree_node_class as register_pytree_node_class,
+    register_pytree_with_keys as register_pytree_with_keys,
+    register_pytree_with_keys_class as register_pytree_with_keys_class,
+    register_static as register_static,
+    static as static,
+    unflatten as unflatten,
+)
 
 
-@record
-class Structure:
-    """The nesting of a pytree without its leaves.
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of `tree`, depth first.  Source: jax.tree.leaves."""
+    return flatten(tree, is_leaf)[0]
 
-    `container` is the class of the node, None for a leaf; `keys` are what its children are called:
-    positions, dict keys or field names; `factory` is the default_factory of a defaultdict.
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> Structure:
+    """The structure of `tree`.  Source: jax.tree.structure."""
+    return flatten(tree, is_leaf)[1]
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """`f` of corresponding leaves of `tree` and `rest`, in the structure of `tree`.
+
+    The structure of `tree` must be a prefix of those of `rest`; what they have where it has a leaf goes to `f` whole.
+    Raises InputError, saying where, if it is none.  Source: jax.tree.map.
     """
-
-    container: type[Any] | None
-    keys: tuple[Any, ...] = ()
-    children: tuple[Structure, ...] = ()
-    factory: Any = None
-
-    @property
-    def count(self) -> int:
-        """The number of leaves."""
-        return 1 if self.container is None else sum(child.count for child in self.children)
-
-    def paths(self, prefix: str = "") -> Iterator[str]:
-        """How Python reaches each leaf from the value, as in `[0]['w'].bias`; "" for a lone leaf."""
-        if self.container is None:
-            yield prefix
-        for key, child in zip(self.keys, self.children, strict=True):
-            yield from child.paths(prefix + self.step(key))
-
-    def step(self, key: Any) -> str:
-        """How the child called `key` is reached."""
-        by_name = self.container is not None and (
-            is_dataclass(self.container) or _is_namedtuple(self.container)
-        )
-        return f".{key}" if by_name else f"[{key!r}]"
-
-    def __str__(self) -> str:
-        if self.container is None:
-            return "*"
-        if self.container is type(None):
-            return "None"
-        inner = [str(child) for child in self.children]
-        if self.container is tuple:
-            return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
-        if self.container is list:
-            return f"[{', '.join(inner)}]"
-        named = zip(self.keys, inner, strict=True)
-        if self.container in _MAPPINGS:
-            items = f"{{{', '.join(f'{key!r}: {child}' for key, child in named)}}}"
-            return items if self.container is dict else f"{self.container.__name__}({items})"
-        return f"{self.container.__name__}({', '.join(f'{key}={child}' for key, child in named)})"
+    values, treedef = flatten(tree, is_leaf)
+    columns = [values, *[treedef.flatten_up_to(each) for each in rest]]
+    return unflatten(treedef, [f(*row) for row in zip(*columns, strict=True)])
 
 
-LEAF = Structure(None)
-_MAPPINGS: Final = (dict, OrderedDict, defaultdict)
-#: Levels of nesting.  Structures are walked by recursion, of which Python allows about 1000 calls.
-_DEEPEST: Final = 200
+def reduce(function: Callable[[Any, Any], Any], tree: Any, *initializer: Any, is_leaf: IsLeaf = None) -> Any:
+    """`function(function(initializer, first leaf), second leaf)` and so on; without initializer, from the first leaf.
 
-
-def _is_namedtuple(container: type[Any]) -> bool:
-    return issubclass(container, tuple) and hasattr(container, "_fields")
-
-
-def _children(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-    """The keys and the children of a container, None for a leaf."""
-    kind = type(value)
-    if value is None:
-        return (), ()
-    if kind in (tuple, list):
-        return tuple(range(len(value))), tuple(value)
-    if _is_namedtuple(kind):
-        return kind._fields, tuple(value)
-    if kind in _MAPPINGS:
-        keys = tuple(value) if kind is OrderedDict else _sorted_keys(value)
-        return keys, tuple(value[key] for key in keys)
-    if is_dataclass(kind):
-        names = tuple(field.name for field in fields(kind) if field.init)
-        return names, tuple(getattr(value, name) for name in names)
-    return None
-
-
-def _sorted_keys(value: dict[Any, Any]) -> tuple[Any, ...]:
-    try:
-        return tuple(sorted(value))
-    except TypeError:
-        raise InputError(
-            f"the keys of a dict of arrays must have an order among themselves, got {list(value)}; "
-            "use keys of one type"
-        ) from None
-
-
-def flatten(value: Any) -> tuple[list[Any], Structure]:
-    """The leaves of `value`, depth first, and its structure.
-
-    Raises InputError for dict keys without an order, and for more than 200 levels of nesting.
+    Raises TypeError for no leaves without initializer, as functools.reduce does.  Source: jax.tree.reduce.
     """
-    leaves: list[Any] = []
-    return leaves, _flatten(value, leaves, 0)
+    return functools.reduce(function, leaves(tree, is_leaf), *initializer)
 
 
-def _flatten(value: Any, leaves: list[Any], depth: int) -> Structure:
-    found = _children(value)
+def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether every leaf is true.  Source: jax.tree.all."""
+    return builtins.all(leaves(tree, is_leaf))
+
+
+def transpose(outer_treedef: Structure, inner_treedef: Structure | None, pytree_to_transpose: Any) -> Any:
+    """A tree of the structure `outer_treedef` of trees of `inner_treedef`, the other way round.
+
+    inner_treedef: None for that of the first inner tree.  Raises InputError for a tree of another structure.
+    Source: jax.tree.transpose.
+    """
+    parts = outer_treedef.flatten_up_to(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = structure(parts[0]) if parts else LEAF
+    rows = []
+    for part in parts:
+        row, its = flatten(part)
+        if its != inner_treedef:
+            raise InputError(f"transpose: {difference(inner_treedef, its)}")
+        rows.append(row)
+    columns = zip(*rows, strict=True) if rows else ((),) * inner_treedef.count
+    return unflatten(inner_treedef, [unflatten(outer_treedef, column) for column in columns])
+
+
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """`full_tree` with each leaf of `prefix_tree` in the place of all the leaves below it.
+
+    Raises InputError unless the structure of the one is a prefix of the other's.  Source: jax.tree.broadcast.
+    """
+    values, prefix = flatten(prefix_tree, is_leaf)
+    found: list[Any] = []
+    for value, part in zip(values, prefix.flatten_up_to(full_tree), strict=True):
+        found += [value] * structure(part, is_leaf).count
+    return unflatten(structure(full_tree, is_leaf), found)
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[tuple[Any, ...], Any]], Structure]:
+    """Pairs of the path to a leaf and the leaf, and the structure; `keystr` writes a path.
+
+    is_leaf_takes_path: `is_leaf` is called with path and value.  Source: jax.tree.flatten_with_path.
+    """
+    if is_leaf is None or not is_leaf_takes_path:
+        values, treedef = flatten(tree, is_leaf)
+    else:
+        values = []
+        treedef = _flatten_by_path(tree, (), values, is_leaf)
+    return list(zip(treedef.key_paths(), values, strict=True)), treedef
+
+
+def _flatten_by_path(
+    value: Any, path: tuple[Any, ...], leaves: list[Any], is_leaf: Callable[..., bool]
+) -> Structure:
+    """`_flatten` with leaves decided by their path as well."""
+    found = None if is_leaf(path, value) else children_of(value)
     if found is None:
         leaves.append(value)
         return LEAF
-    if depth == _DEEPEST:
-        raise InputError(
-            f"a tree of arrays may nest {_DEEPEST} levels deep, this {type(value).__name__} lies deeper, or "
-            "holds itself; put the arrays into one flat list"
-        )
-    children = tuple(_flatten(child, leaves, depth + 1) for child in found[1])
-    return Structure(
-        type(value), found[0], children, value.default_factory if type(value) is defaultdict else None
-    )
+    outline = Structure(type(value), found[0])
+    pairs = zip(found[0], found[1], strict=True)
+    children = [_flatten_by_path(each, (*path, outline.entry(key)), leaves, is_leaf) for key, each in pairs]
+    return Structure(type(value), found[0], tuple(children), found[2])
 
 
-def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
-    """The value with this structure and these leaves.  InputError for a wrong number of leaves."""
-    if len(leaves) != structure.count:
-        raise InputError(f"{structure} has {structure.count} leaves, got {len(leaves)}")
-    return _build(structure, iter(leaves))
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[tuple[Any, ...], Any]]:
+    """Pairs of the path to a leaf and the leaf.  Source: jax.tree.leaves_with_path."""
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
-    container = structure.container
-    if container is None:
-        return next(leaves)
-    if container is type(None):
-        return None
-    children = [_build(child, leaves) for child in structure.children]
-    if container in (tuple, list):
-        return container(children)
-    named = dict(zip(structure.keys, children, strict=True))
-    if container is defaultdict:
-        return defaultdict(structure.factory, named)
-    build: Any = container
-    return build(named) if container in _MAPPINGS else build(**named)
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """`f(path, leaf, …)` of corresponding leaves, as `map` does it.  Source: jax.tree.map_with_path."""
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = zip(*[treedef.flatten_up_to(each) for each in rest], strict=True) if rest else [()] * len(pairs)
+    return unflatten(treedef, [f(*pair, *row) for pair, row in zip(pairs, others, strict=True)])
 
 
-def map_leaves(function: Callable[..., Any], value: Any, *others: Any) -> Any:
-    """`function` applied to corresponding leaves of values of one structure.  InputError if they differ."""
-    leaves, structure = flatten(value)
-    columns = [leaves]
-    for other in others:
-        below, its = flatten(other)
-        if its != structure:
-            raise InputError(f"wanted values of one structure: {difference(structure, its)}")
-        columns.append(below)
-    return unflatten(structure, [function(*row) for row in zip(*columns, strict=True)])
+def reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = ..., is_leaf: IsLeaf = None
+) -> Any:
+    """The leaves combined in pairs, and the results in pairs again, by an associative function.
+
+    identity: the result for no leaves, without which that is an InputError.  Source: jax.tree.reduce_associative.
+    """
+    values = leaves(tree, is_leaf)
+    if not values and identity is ...:
+        raise InputError("reduce_associative: a tree without leaves needs an identity")
+    while len(values) > 1:
+        pairs = [operation(*values[at : at + 2]) for at in range(0, len(values) - 1, 2)]
+        values = pairs + values[len(values) - len(values) % 2 :]
+    return values[0] if values else identity
 
 
-def difference(wanted: Structure, got: Structure, path: str = "") -> str | None:
-    """Where two structures first differ, in words; None where they are equal."""
-    if wanted == got:
-        return None
-    place = f"at {path}: " if path else ""
-    if wanted.container is not got.container or wanted.container is None:
-        return f"{place}wanted {wanted}, got {got}"
-    if wanted.keys != got.keys:
-        missing, extra = ([k for k in a.keys if k not in b.keys] for a, b in ((wanted, got), (got, wanted)))
-        if wanted.container in (tuple, list):
-            return f"{place}wanted {len(wanted.keys)} elements, got {len(got.keys)}: {wanted} and {got}"
-        return f"{place}wanted the keys {list(wanted.keys)}, missing {missing}, not wanted {extra}"
-    if wanted.factory is not got.factory:
-        return f"{place}wanted a default_factory {wanted.factory}, got {got.factory}"
-    pairs = zip(wanted.keys, wanted.children, got.children, strict=True)
-    return next(filter(None, (difference(a, b, path + wanted.step(key)) for key, a, b in pairs)))
+__all__ = [
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "keystr",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

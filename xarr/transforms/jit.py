@@ -257,7 +257,7 @@ class Jitted:
             if place in self._static:
                 statics.append(static(self.__name__, place, label, value))
             else:
-                others.append((place, label, tree.map_leaves(convert, value) if convert else value))
+                others.append((place, label, tree.map(convert, value) if convert else value))
         return call_of(self.__name__, statics, others)
 
     def _traced(self, call: Call) -> Traced:

@@ -34,7 +34,7 @@ from xarr.ir.types import TensorType
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Argument, Call, Static, exact
 from xarr.transforms.traced import Converted, Traced, explain
-from xarr.tree import Structure
+from xarr.tree import Structure, flatten, unflatten
 
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 #: Bytes above which a NumPy array is not copied into a program.
@@ -107,6 +107,8 @@ _SCOPE: Final[dict[str, Any]] = {
     "scalar": scalar,
     "array": np.array,
     "ndarray": np.ndarray,
+    "flatten": flatten,
+    "unflatten": unflatten,
 }
 
 
@@ -199,9 +201,21 @@ class _Writer:
         name = f"t{self.containers}"
         self.containers += 1
         self.lines.append(f"{name} = {value}")
+        if not structure.is_plain:
+            self._flatten(structure, name)
+            return
         self._unless(*self._nesting(structure, name))
         for child, step in zip(structure.children, _steps(structure, self._name), strict=True):
             self._unpack(child, f"{name}{step}")
+
+    def _flatten(self, structure: Structure, name: str) -> None:
+        """The leaves of a container that only the functions of its class can take apart."""
+        self._unless(f"type({name}) is not {self._name('C', structure.container)}")
+        own = [f"x{self.leaves + place}" for place in range(structure.count)]
+        self.lines.append(f"l{name}, s{name} = flatten({name})")
+        self._unless(f"s{name} != {self._name('U', structure)}")
+        self.lines += [f"{', '.join(own)}, = l{name}"] if own else []
+        self.leaves += structure.count
 
     def _nesting(self, structure: Structure, name: str) -> list[str]:
         container = structure.container
@@ -326,6 +340,9 @@ class _Writer:
             return next(names)
         if container is type(None):
             return "None"
+        if not structure.is_plain:
+            leaves = "".join([f"{next(names)}, " for _ in range(structure.count)])
+            return f"unflatten({self._name('U', structure)}, ({leaves.rstrip()}))"
         inner = [self._packed(child, names) for child in structure.children]
         if container is tuple:
             return f"({''.join(f'{each}, ' for each in inner).rstrip()})"

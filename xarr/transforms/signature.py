@@ -167,12 +167,24 @@ def call_of(name: str, statics: Sequence[Static], traced: Sequence[tuple[int | s
     sources: list[str] = []
     for place, label, value in traced:
         below, structure = tree.flatten(value)
+        _refuse_unhashable(name, label, structure)
         found = [_leaf(name, path, leaf) for path, leaf in zip(structure.paths(label), below, strict=True)]
         arguments.append(Argument(place, label, structure, tuple([kind for kind, _, _ in found])))
         leaves += [leaf for _, leaf, _ in found]
         sources += [source for _, _, source in found]
     backend = one_backend([leaf._backend for leaf in leaves if isinstance(leaf, Handle)])
     return Call(Signature(tuple(arguments), settings(), backend), tuple(leaves), tuple(sources))
+
+
+def _refuse_unhashable(name: str, label: str, structure: Structure) -> None:
+    """InputError for a structure whose static parts have no hash, so that no program is known by it."""
+    try:
+        hash(structure)
+    except TypeError as error:
+        raise InputError(
+            f"{name}: the static part of {label}, {structure}, must be hashable ({error}); let the flatten function of "
+            "its class return a tuple for a list as aux, and arrays among the children"
+        ) from None
 
 
 def _leaf(name: str, path: str, value: Any) -> tuple[LeafType, Any, str]:
