@@ -60,6 +60,24 @@ def test_sort_agrees_bit_for_bit() -> None:
             same_bits(lax.sort(operand, dimension), jax.lax.sort(operand, dimension))
 
 
+@pytest.mark.parametrize("rank", [32, 33, 64])
+@pytest.mark.parametrize("axis", [-2, -1])
+def test_as_many_dimensions_as_arrays_have(rank: int, axis: int) -> None:
+    """NumPy itself sorts at most 32."""
+    rows = np.array([[3, 1, 2], [-1, 5, 0]])
+    shape = (1,) * (rank - 2) + rows.shape
+    for dtype in (np.float32, np.int8, np.uint64, np.complex64, ml_dtypes.bfloat16):
+        found = lax.sort(rows.astype(dtype).reshape(shape), axis)
+        same_bits(found, np.sort(rows.astype(dtype), axis).reshape(shape))
+    order = np.argsort(rows, axis, kind="stable").reshape(shape)
+    same_bits(xarr.argsort(rows.reshape(shape), axis=axis), order)
+    keys, values = lax.sort((rows.reshape(shape), rows.reshape(shape) + 1), axis)
+    same_bits(keys, np.sort(rows, axis).reshape(shape))
+    same_bits(values, np.sort(rows, axis).reshape(shape) + 1)
+    empty = (*(1,) * (rank - 2), 0, 3)
+    assert lax.sort(np.zeros(empty), axis).shape == xarr.argsort(np.zeros(empty), axis=axis).shape == empty
+
+
 def test_sort_key_val_keeps_the_order_of_equal_keys() -> None:
     for keys in ARRAYS[:6]:
         values = np.arange(keys.size, dtype=np.int16).reshape(keys.shape)

@@ -11,6 +11,7 @@ import numpy as np
 from xarr.dtypes import EXTENDED_FLOAT, FLOAT
 from xarr_numpy import workers
 from xarr_numpy.memory import pool
+from xarr_numpy.stable import as_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +26,7 @@ def sort(x: Array, axis: int) -> Array:
     found = pool.empty(rows.shape, x.dtype)
     found[...] = rows
     if found.size < SHARED or workers.count() == 1:
-        found.sort(axis=-1)
+        as_rows(found).sort(axis=-1)
     else:
         _sort_together(found.reshape(-1, found.shape[-1]))
     if x.dtype in FLOAT:

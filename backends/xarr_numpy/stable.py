@@ -7,22 +7,31 @@ stable, gives the stable order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from math import prod
+from typing import Any, Final
 
 import numpy as np
+
+#: Beyond these NumPy refuses to sort: "this function only supports up to 32 dimensions".
+_MOST_DIMENSIONS: Final = 32
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
 
 
+def as_rows(x: Array) -> Array:
+    """An array as a matrix of its rows along the last axis if it has more dimensions than NumPy sorts."""
+    return x if x.ndim <= _MOST_DIMENSIONS else x.reshape(prod(x.shape[:-1]), x.shape[-1])
+
+
 def stable_order(columns: Sequence[Array]) -> Array:
     """Where the elements along the last axis stand that come first, second … by columns of integers."""
     order: Array | None = None
-    for column in reversed(columns):
+    for column in map(as_rows, reversed(columns)):
         found = _order(column if order is None else along(column, order))
         order = found if order is None else along(order, found)
     assert order is not None
-    return order
+    return order.reshape(columns[0].shape)
 
 
 def _order(column: Array) -> Array:
@@ -61,8 +70,10 @@ def _unpacked(numbers: Array, places: Array, bits: int) -> Array:
 
 
 def along(x: Array, order: Array) -> Array:
-    found: Array = np.take(x, order) if x.ndim == 1 else np.take_along_axis(x, order, -1)
-    return found
+    if x.ndim == 1:
+        return np.take(x, order)
+    found: Array = np.take_along_axis(as_rows(x), as_rows(order), -1)
+    return found.reshape(order.shape)
 
 
 def taken(arrays: Arrays, order: Array, axis: int) -> Arrays:
