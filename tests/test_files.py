@@ -118,11 +118,46 @@ def stream(text):
     return io.StringIO(text)
 
 
+def npy(shape):
+    """A file of 24 bytes of float64 whose header says that they have this shape."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}\n".encode()
+    return io.BytesIO(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(24))
+
+
+def test_damaged_files_end_in_an_error_of_xarr():
+    """Bytes changed, removed and inserted anywhere in archives and in single arrays."""
+    rng = np.random.default_rng(7)
+    files = [io.BytesIO() for _ in range(3)]
+    xarr.save(files[0], np.arange(10.0))
+    xarr.savez(files[1], a=np.arange(4), b=np.ones(3))
+    xarr.savez_compressed(files[2], a=np.arange(100), b=np.ones(3))
+    refused = 0
+    for file in files:
+        for _ in range(150):
+            raw = bytearray(file.getvalue())
+            begin, width = rng.integers(len(raw)), rng.integers(0, 8)
+            raw[begin : begin + width] = rng.bytes(rng.integers(0, 8))
+            try:
+                loaded = xarr.load(io.BytesIO(bytes(raw)))
+                for name in getattr(loaded, "files", []):
+                    loaded[name].tolist()
+            except (ParseError, InputError):
+                refused += 1
+    assert refused > 150
+
+
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
         ("xarr.load(io.BytesIO(b'nonsense'))", ParseError, "load"),
         ("xarr.load(io.BytesIO(b''))", ParseError, "load"),
+        ("xarr.load(npy('(3,'))", ParseError, "the file is damaged: .*EOF"),
+        (
+            "xarr.load(npy('(1000000000000,)}'))",
+            ParseError,
+            "7.28 TiB .*: the file says that it holds so much",
+        ),
+        ("xarr.load(io.BytesIO(b'PK\\3\\4' + bytes(60)))", ParseError, "the file is damaged: .*zip"),
         ("xarr.load('x.npy', mmap_mode='r+')", InputError, "never write to files"),
         ("xarr.load('/none/x.npy')", FileNotFoundError, "none"),
         ("xarr.savez(io.BytesIO(), 1, arr_0=2)", InputError, "rename the keyword"),

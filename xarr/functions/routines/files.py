@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Mapping
+from tokenize import TokenError
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
+from zipfile import BadZipFile
 
 import ml_dtypes
 import numpy as np
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["genfromtxt", "load", "loadtxt", "save", "savetxt", "savez", "savez_compressed"]
 
 _NARROW: Final = {str(dtype): dtype for dtype in EXTENDED_FLOAT}
+#: What Python's readers of headers and of zip files raise besides ValueError.
+_DAMAGED: Final = (*(BadZipFile, NotImplementedError, RecursionError, SyntaxError, TokenError, zlib.error),)
 _BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -123,6 +128,13 @@ def _unpickled(function: Callable[[], Any]) -> Any:
     """What NumPy reads without unpickling anything."""
     try:
         return guarded("load", function)
+    except MemoryError as error:
+        raise ParseError(
+            f"load: {error}: the file says that it holds so much; if it is not damaged, np.load(file, mmap_mode='r') "
+            "reads it in parts"
+        ) from error
+    except _DAMAGED as error:
+        raise ParseError(f"load: the file is damaged: {error}") from error
     except ParseError as error:
         if "allow_pickle" not in str(error):
             raise
