@@ -170,6 +170,16 @@ def test_elements(literal: str, dtype: str, expected: list[Any] | None) -> None:
         np.testing.assert_array_equal(values_of(text)[0], expected)
 
 
+def test_an_error_about_deep_lists_stays_short() -> None:
+    literal = f"dense<{'[' * 10**5}1.0{']' * 10**5}>"
+    text = main(
+        f"%0 = stablehlo.constant {literal} : tensor<f32>\nreturn %0 : tensor<f32>", "", "tensor<f32>"
+    )
+    with pytest.raises(ParseError, match=r"of shape \(\), got lists that nest 100000 deep") as caught:
+        stablehlo.parse(text)
+    assert len(str(caught.value)) < 1000
+
+
 def test_rounds_narrow_floats_once() -> None:
     # Just above the middle of two bfloat16: rounding to float32 first would land on the middle, then on even.
     text = main(

@@ -22,6 +22,8 @@ _DECIMAL: Final = re.compile(r"-?\d{1,40}")
 _BITS: Final = re.compile(r"0x[0-9A-Fa-f]{1,32}")
 _FLOAT: Final = re.compile(r"-?\d+\.\d*(?:[eE][-+]?\d+)?")
 _HEADER: Final = 4
+#: Sizes of a shape that an error lists.
+_MOST_LISTED: Final = 64
 
 
 class Elements:
@@ -80,7 +82,8 @@ def _from_list(literal: Literal, type: TensorType, text: Text) -> Elements:
     items, shape = _nested(literal, text)
     is_splat = shape is None
     if not is_splat and shape != type.shape and not (shape == () and not type.size):
-        raise text.error(f"expected elements of shape {type.shape}, got {shape}", literal.position)
+        got = shape if shape is None or len(shape) <= _MOST_LISTED else f"lists that nest {len(shape)} deep"
+        raise text.error(f"expected elements of shape {type.shape}, got {got}", literal.position)
     if is_splat and not type.size:
         return Elements(type, b"", False)
     try:
