@@ -489,6 +489,23 @@ def test_a_recursion_that_a_static_argument_ends() -> None:
     assert_same(jitted_counted(np.ones(2), 6), np.full(2, 64.0))
 
 
+def nested(depth: int) -> Any:
+    """Functions under jit that call one another, `depth` of them."""
+    if depth == 1:
+        return xarr.jit(lambda x: x + 1)
+    inner = nested(depth - 1)
+    return xarr.jit(lambda x: inner(x) + 1)
+
+
+def test_jit_inside_of_jit() -> None:
+    assert_same(nested(60)(np.ones(2)), np.full(2, 61.0))
+    with pytest.raises(
+        EndlessCallError, match=r"<lambda>: \d+ functions under jit call one another, .* Leave jit to"
+    ):
+        nested(200)(np.ones(2))
+    assert_same(nested(3)(np.ones(2)), np.full(2, 4.0))
+
+
 def test_recursion_outside_of_jitted_functions_is_pythons_own_error() -> None:
     def own(x: Any) -> Any:
         return own(x) + 1

@@ -28,16 +28,30 @@ def record(name: str, function: Callable[..., Any], signature: Signature, donate
 
     donated: the places of the arguments that are given away.  Raises InputError for a result that is no
     array, TracedValueError for an argument that is changed in place, EndlessCallError for a function that calls
-    itself until Python's recursion limit.
+    itself, and for functions that call one another, until Python's recursion limit.
     """
     key, deepest = id(function), _running.deepest
-    outside = _running.depths.get(key, 0)
+    outside, all_outside = _running.depths.get(key, 0), _running.depth
     _running.depths[key] = outside + 1
+    _running.depth = all_outside + 1
+    if not all_outside:
+        _running.deepest_of_all = 0
+    _running.deepest_of_all = max(_running.depth, _running.deepest_of_all)
     deepest[key] = max(outside + 1, deepest.get(key, 0))
     try:
         return _recorded(name, function, signature, donated)
     except RecursionError as error:
-        depth = deepest[key]
+        depth, of_all = deepest[key], _running.deepest_of_all
+        if (
+            not all_outside
+            and depth == 1
+            and of_all > _MANY_CALLS
+            and not isinstance(error, EndlessCallError)
+        ):
+            raise EndlessCallError(
+                f"{name}: {of_all} functions under jit call one another, which is as deep as Python goes. Leave jit "
+                f"to {name}: what it calls is compiled with it anyway, and takes fewer levels of Python so"
+            ) from None
         if outside or depth == 1 or isinstance(error, EndlessCallError):
             raise
         raise EndlessCallError(
@@ -46,9 +60,13 @@ def record(name: str, function: Callable[..., Any], signature: Signature, donate
             "the calls, or write the recursion as lax.while_loop or lax.fori_loop"
         ) from None
     finally:
-        _running.depths[key] = outside
+        _running.depths[key], _running.depth = outside, all_outside
         if not outside:
             del deepest[key], _running.depths[key]
+
+
+#: Calls inside of one another from which on they, and not what one function does, take up Python's stack.
+_MANY_CALLS: Final = 20
 
 
 class _Running(threading.local):
@@ -58,6 +76,9 @@ class _Running(threading.local):
         #: How many calls of each are inside of one another now, and were at most.
         self.depths: dict[int, int] = {}
         self.deepest: dict[int, int] = {}
+        #: The same of all functions together.
+        self.depth = 0
+        self.deepest_of_all = 0
 
 
 _running: Final = _Running()
