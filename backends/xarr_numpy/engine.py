@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from importlib import metadata
 from math import prod
 from typing import Any, Final
@@ -22,7 +22,7 @@ from xarr.compiler.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.types import TensorType
 from xarr_numpy.ciphers import by_pairs, by_words, cipher_of
 
@@ -101,7 +101,9 @@ def fuse(graph: Graph, hot: bool) -> Graph:
     else:
         # A call of a kernel costs no more than one of NumPy's functions.
         least = 1 if hot else WORTH_COMPILING
-    return _fused(graph, least, hot)
+    inner = min(least, WORTH_COMPILING_IN_LOOP) if engine == "compiled" else least
+    once = OncePerGraph[Graph](lambda graph, once: _fused(graph, inner, hot, once), _called)
+    return _fused(graph, least, hot, once)
 
 
 @cache
@@ -154,11 +156,12 @@ def sequential_module() -> Any:
     return _module("sequential")
 
 
-def _fused(graph: Graph, least: int, hot: bool) -> Graph:
+def _fused(graph: Graph, least: int, hot: bool, inner: OncePerGraph[Graph]) -> Graph:
+    """`inner` does the same to the graphs that loops, branches and calls run, for less work."""
     if chosen() == "compiled":
         graph = by_words(graph, least // COSTLY)
     graph = by_pairs(graph)
-    graph = _with_bodies(graph, least, hot)
+    graph = _with_bodies(graph, least, hot, inner)
     if not hot and not _may_hold(graph, least):
         return graph
 
@@ -169,23 +172,27 @@ def _fused(graph: Graph, least: int, hot: bool) -> Graph:
     return found
 
 
-def _with_bodies(graph: Graph, least: int, hot: bool) -> Graph:
+def _with_bodies(graph: Graph, least: int, hot: bool, inner: OncePerGraph[Graph]) -> Graph:
     """The same in the graphs that loops, branches and calls run."""
-    inner = min(least, WORTH_COMPILING_IN_LOOP) if chosen() == "compiled" else least
+    in_loop = min(least, WORTH_COMPILING_IN_LOOP) if chosen() == "compiled" else least
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        native = _native(node, operands, least, inner, hot)
+        native = _native(node, operands, least, in_loop, hot)
         if native is not None:
             return native
         if not isinstance(node.op, ops.While | ops.If | ops.Case | ops.Call) or cipher_of(node) is not None:
             return None
-        fused = partial(_fused, least=inner, hot=hot)
         if isinstance(node.op, ops.While):
-            return _loop_of_groups(node.op, node, operands, fused)
-        op = map_graphs(node.op, fused)
+            return _loop_of_groups(node.op, node, operands, inner)
+        op = map_graphs(node.op, inner)
         return None if op is node.op else node.rebuilt(operands, op)
 
     return rewritten(graph, rule)
+
+
+def _called(node: Node) -> tuple[Graph, ...]:
+    """The function that a node calls, if its operations are fused."""
+    return node.op.graphs if type(node.op) is ops.Call and cipher_of(node) is None else ()
 
 
 def loop_kernel(loop: ops.NativeWhile) -> Any:

@@ -112,6 +112,8 @@ class Emitter:
         self.nested: list[str] = []
         self.origins: list[str] = []
         self.scope: dict[str, Any] = {} if bar is None else {"bar": bar}
+        #: Name and function of each graph that ops carry, here and in the functions around: it is written once.
+        self._functions: dict[tuple[Any, ...], tuple[str, Any, Graph]] = {}
         self._count: Counter[str] = Counter()
         self._dtypes: dict[np.dtype[Any], str] = {}
         self._last_use = _last_uses(graph)
@@ -135,10 +137,19 @@ class Emitter:
         bar: ProgressBar | None = None,
     ) -> str:
         """A name for the program of a graph that an op carries; its source follows that of this program."""
+        lanes = lanes or self.lanes
+        key = (id(graph), lanes, in_place, id(bar))
+        shared = self._functions.get(key)
+        if shared is not None:
+            name, self.scope[name], _ = shared
+            return name
         prefix = "f" if self.name == "program" else f"{self.name}_"
         name = self.constant(None, prefix)
-        inner = Emitter(graph, lanes or self.lanes, name, in_place, bar).run()
+        emitter = Emitter(graph, lanes, name, in_place, bar)
+        emitter._functions = self._functions
+        inner = emitter.run()
         self.scope[name] = inner.function
+        self._functions[key] = name, inner.function, graph  # kept, so that its id is its own
         self.nested.append(inner.text)
         self.origins += [f"{name} {origin}" for origin in inner.origins]
         return name

@@ -8,7 +8,7 @@ from typing import Final
 from xarr.backend import failed_at
 from xarr.errors import BackendError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph, Node, OncePerGraph
 from xarr.ir.op import Op
 from xarr.progress import ProgressBar
 from xarr_reference import (
@@ -57,7 +57,11 @@ def run(graph: Graph, *arguments: Value, bar: ProgressBar | None = None) -> tupl
 
 def steps(graph: Graph) -> int:
     """How many steps `run` counts."""
-    called = (steps(inner) for node in graph for inner in node.op.graphs if isinstance(node.op, ops.Call))
+    return OncePerGraph(_steps)(graph)
+
+
+def _steps(graph: Graph, inner: OncePerGraph[int]) -> int:
+    called = (inner(each) for node in graph for each in node.op.graphs if isinstance(node.op, ops.Call))
     return len(graph.nodes) + sum(called)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from xarr.backend import AbstractBackend
 from xarr.errors import BackendError
-from xarr.ir.graph import Graph, Node, map_graphs
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs
 from xarr.ir.ops import GetTupleElement, Tuple
 
 
@@ -14,14 +16,21 @@ def decompose(graph: Graph, backend: AbstractBackend) -> Graph:
     Raises BackendError, naming op, backend and source line, for an op that the backend lacks and that is
     not defined in terms of others.
     """
-    found = _decomposed(graph, backend)
+    return OncePerGraph[Graph](partial(_whole, backend=backend))(graph)
+
+
+Inner = OncePerGraph[Graph]
+
+
+def _whole(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
+    found = _decomposed(graph, inner, backend)
     for node in found.nodes:
         if not backend.supports(type(node.op)):
             raise _refusal(node, backend)
     return found
 
 
-def _decomposed(graph: Graph, backend: AbstractBackend) -> Graph:
+def _decomposed(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
     """As `decompose`, but tuples stay, since what takes them apart may follow."""
     if _is_ready(graph, backend):
         return graph
@@ -31,28 +40,24 @@ def _decomposed(graph: Graph, backend: AbstractBackend) -> Graph:
         if isinstance(node.op, GetTupleElement) and isinstance(operands[0].op, Tuple):
             new[node] = operands[0].operands[node.op.index]
         else:
-            new[node] = _supported(node.rebuilt(operands), backend)
+            new[node] = _supported(node.rebuilt(operands), inner, backend)
     return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
 
 
 def _is_ready(graph: Graph, backend: AbstractBackend) -> bool:
-    return all(
-        backend.supports(type(node.op)) and all(_is_ready(inner, backend) for inner in node.op.graphs)
-        for node in graph.nodes
-    )
+    return all(backend.supports(type(node.op)) for each in graph.walk() for node in each.nodes)
 
 
-def _supported(node: Node, backend: AbstractBackend) -> Node:
+def _supported(node: Node, inner: Inner, backend: AbstractBackend) -> Node:
     if backend.supports(type(node.op)):
-        op = map_graphs(node.op, lambda graph: decompose(graph, backend))
+        op = map_graphs(node.op, inner)
         return node if op is node.op else node.rebuilt(node.operands, op)
     if isinstance(node.op, Tuple):
         return node
     parts = node.op.decompose(*node.operands)
     if parts is None:
         raise _refusal(node, backend)
-    inner = Graph(dict.fromkeys(node.operands), [parts])
-    return _decomposed(inner, backend).results[0]
+    return _decomposed(Graph(dict.fromkeys(node.operands), [parts]), inner, backend).results[0]
 
 
 def _refusal(node: Node, backend: AbstractBackend) -> BackendError:

@@ -14,7 +14,7 @@ from xarr.compiler.live_arrays import Live
 from xarr.compiler.simplify import simplify
 from xarr.errors import BackendError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, map_graphs, parameter
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter
 from xarr.ir.ops.dynamic_sizes import SIZE
 from xarr.ir.types import TensorType, TupleType, Type, is_dynamic
 
@@ -30,14 +30,17 @@ def make_static(graph: Graph) -> Graph:
         return graph
     parameters = [parameter(_boundary_type(node.type)) for node in graph.parameters]
     given = dict(zip(graph.parameters, parameters, strict=True))
-    found = _rewrite(graph, {old: _unpacked(new, old.type) for old, new in given.items()})
+    found = _rewrite(
+        graph, {old: _unpacked(new, old.type) for old, new in given.items()}, OncePerGraph(_flat_graph)
+    )
     return simplify(Graph(parameters, [_packed(value) for value in found], graph.name))
 
 
 def _has_sizes(graph: Graph) -> bool:
-    return any(map(is_dynamic, graph.parameter_types)) or any(
-        isinstance(node.op, _SIZES) or is_dynamic(node.type) or any(map(_has_sizes, node.op.graphs))
-        for node in graph.nodes
+    return any(
+        any(map(is_dynamic, each.parameter_types))
+        or any(isinstance(node.op, _SIZES) or is_dynamic(node.type) for node in each.nodes)
+        for each in graph.walk()
     )
 
 
@@ -81,14 +84,14 @@ def _in_order(array: Live) -> list[Node]:
 # --- inside ---------------------------------------------------------------------------------------------------
 
 
-def _rewrite(graph: Graph, values: dict[Node, Value]) -> list[Value]:
-    """The results of `graph` where its parameters have these values."""
+def _rewrite(graph: Graph, values: dict[Node, Value], flat: OncePerGraph[Graph]) -> list[Value]:
+    """The results of `graph` where its parameters have these values; `flat` is `_flat_graph` of those inside."""
     for node in graph.nodes:
-        values[node] = _rewritten(node, [values[operand] for operand in node.operands])
+        values[node] = _rewritten(node, [values[operand] for operand in node.operands], flat)
     return [values[node] for node in graph.results]
 
 
-def _rewritten(node: Node, operands: Sequence[Value]) -> Value:
+def _rewritten(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph]) -> Value:
     op = node.op
     if isinstance(op, ops.Tuple):
         return tuple(operands)
@@ -97,12 +100,12 @@ def _rewritten(node: Node, operands: Sequence[Value]) -> Value:
         assert isinstance(whole, tuple)
         return whole[op.index]
     if isinstance(op, _FLATTENED):
-        return _flattened(node, operands)
+        return _flattened(node, operands, flat)
     arrays = tuple([operand for operand in operands if isinstance(operand, Live)])
     if isinstance(op, _SIZES) or any(array.sizes for array in arrays):
         return _by_row(node, arrays)
     # A computation on scalars has no dynamic parameters, but may use dynamic arrays within.
-    found = node.rebuilt(tuple([array.buffer for array in arrays]), map_graphs(op, _flat_graph))
+    found = node.rebuilt(tuple([array.buffer for array in arrays]), map_graphs(op, flat))
     return _unpacked(found, node.type)
 
 
@@ -119,25 +122,25 @@ def _by_row(node: Node, arrays: tuple[Live, ...]) -> Value:
 _FLATTENED = (ops.Call, ops.Case, ops.If, ops.OptimizationBarrier, ops.While)
 
 
-def _flattened(node: Node, operands: Sequence[Value]) -> Value:
-    op = map_graphs(node.op, _flat_graph)
+def _flattened(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph]) -> Value:
+    op = map_graphs(node.op, flat)
     types = node.op.results(node)
     leading = isinstance(op, ops.If | ops.Case)
-    flat = [*_flat(operands[:1]), *_flat(operands[1:])] if leading else _flat(operands)
-    found = node.rebuilt(tuple(flat), op)
+    values = [*_flat(operands[:1]), *_flat(operands[1:])] if leading else _flat(operands)
+    found = node.rebuilt(tuple(values), op)
     count = sum(1 + len(_tensor.dynamic_dimensions) for type in types for _tensor in _tensors(type))
     parts = [found] if count == 1 else [_element(found, k) for k in range(count)]
-    values = _unflattened(types, parts)
-    return values[0] if not isinstance(node.type, TupleType) else tuple(values)
+    results = _unflattened(types, parts)
+    return results[0] if not isinstance(node.type, TupleType) else tuple(results)
 
 
-def _flat_graph(graph: Graph) -> Graph:
+def _flat_graph(graph: Graph, flat: OncePerGraph[Graph]) -> Graph:
     """`graph` with every parameter and result taken apart into arrays and then sizes."""
     if not _has_sizes(graph):
         return graph
     parameters = [parameter(type) for type in _flat_types(graph.parameter_types)]
     values = _unflattened(graph.parameter_types, parameters)
-    found = _rewrite(graph, dict(zip(graph.parameters, values, strict=True)))
+    found = _rewrite(graph, dict(zip(graph.parameters, values, strict=True)), flat)
     return Graph(parameters, _flat(found), graph.name)
 
 

@@ -76,6 +76,7 @@ def _repeats_one(node: Node) -> bool:
 
 def _is_quiet(op: Op) -> bool:
     """Whether nobody sees that an operation ran: it does nothing else, raises nothing and comes to an end."""
-    if not op.is_pure or isinstance(op, ops.Check | ops.CustomCall | ops.While):
-        return False
-    return all(_is_quiet(node.op) for graph in op.graphs for node in graph.nodes)
+    inner = [node.op for graph in op.graphs for each in graph.walk() for node in each.nodes]
+    return not any(
+        not each.is_pure or isinstance(each, ops.Check | ops.CustomCall | ops.While) for each in (op, *inner)
+    )

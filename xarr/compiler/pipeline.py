@@ -19,17 +19,26 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.ops import Reduce, ReduceWindow
 from xarr.ir.types import TensorType
 
+#: Operations that a program may run, calls counted as often as they are made: some hours of small ones.
+MOST_OPERATIONS: Final = 2**32
+
 Pass = Callable[[Graph, AbstractBackend, bool], Graph]
 
 
 def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
-    """The graph itself; TooLargeError for an array that `backend` cannot compute, whatever its memory."""
-    graphs = [graph]
-    while graphs:
-        for node in graphs.pop().nodes:
-            if isinstance(node.type, TensorType):
-                _check_size(node, node.type, backend)
-            graphs.extend(node.op.graphs)
+    """The graph itself; TooLargeError for an array that `backend` cannot compute, whatever its memory.
+
+    The same for calls that would never end.
+    """
+    if graph.operation_count > MOST_OPERATIONS:
+        raise TooLargeError(
+            f"{graph.name} runs {graph.operation_count:.3g} operations, since its functions call one another again and "
+            f"again; that would take days, and at most 2**{MOST_OPERATIONS.bit_length() - 1} are run: call in a loop "
+            "what repeats, which lax.fori_loop and stablehlo.while do"
+        )
+    for node in (node for each in graph.walk() for node in each.nodes):
+        if isinstance(node.type, TensorType):
+            _check_size(node, node.type, backend)
     for node in graph.results:  # before anything is compiled for them
         if isinstance(node.type, TensorType) and node.type.nbytes > (backend.max_memory or node.type.nbytes):
             raise _too_large(

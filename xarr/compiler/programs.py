@@ -30,11 +30,8 @@ class Compiled:
     def nbytes(self) -> int:
         """About how much memory it takes; literals count in full."""
         found = _BYTES_OF_PROGRAM
-        graphs = [self.graph]
-        while graphs:
-            for node in graphs.pop().nodes:
-                found += _BYTES_OF_NODE + (len(node.op.raw) if isinstance(node.op, Constant) else 0)
-                graphs.extend(node.op.graphs)
+        for node in (node for each in self.graph.walk() for node in each.nodes):
+            found += _BYTES_OF_NODE + (len(node.op.raw) if isinstance(node.op, Constant) else 0)
         return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xarr.ir.graph import Graph, Node, map_graphs
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs
 from xarr.ir.op import Op
 from xarr.ir.ops import (
     BroadcastInDim,
@@ -21,13 +21,17 @@ def simplify(graph: Graph) -> Graph:
     Optimization barriers are kept apart: two of them never merge, and nothing moves across one.
     Computations that ops carry are simplified too.
     """
+    return OncePerGraph(_simplified)(graph)
+
+
+def _simplified(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
     new: dict[Node, Node] = {node: node for node in graph.parameters}
     known: dict[object, Node] = {}
     for node in graph.nodes:
         operands = tuple([new[operand] for operand in node.operands])
         kept = _forwarded(node, operands)
         if kept is None:
-            op = map_graphs(node.op, simplify)
+            op = map_graphs(node.op, inner)
             key = (op, operands)
             kept = known.get(key) if _is_pure(op) else None
             if kept is None:
@@ -37,7 +41,7 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _is_pure(op: Op) -> bool:
-    return op.is_pure and all(_is_pure(node.op) for graph in op.graphs for node in graph.nodes)
+    return op.is_pure and all(graph.is_pure for graph in op.graphs)
 
 
 def _with_parts(node: Node, op: Op, operands: tuple[Node, ...]) -> Node:

@@ -7,13 +7,15 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import count
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from xarr.errors import InputError, ShapeError, XarrError
 from xarr.ir.op import DynamicOperands, Op, dynamic_type, infer_type, operation
 from xarr.ir.source import Source, caller
 from xarr.ir.stablehlo.printer import print_module
 from xarr.ir.types import TensorType, TupleType, Type
+
+T = TypeVar("T")
 
 
 @operation
@@ -268,7 +270,16 @@ class Graph:
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Graph) and self.key == other.key)
+        if self is other:
+            return True
+        if not isinstance(other, Graph):
+            return False
+        if self.key is not other.key:
+            if hash(self) != hash(other) or self.key != other.key:
+                return False
+            # One key for both: where graphs carry the same graphs again and again, each pair is compared once.
+            self.__dict__["key"] = other.key
+        return True
 
     def __hash__(self) -> int:
         return self._hash
@@ -282,6 +293,31 @@ class Graph:
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
+
+    @cached_property
+    def is_pure(self) -> bool:
+        """Whether no op has an effect besides its results, in the computations that ops carry neither."""
+        return all(node.op.is_pure and all(each.is_pure for each in node.op.graphs) for node in self.nodes)
+
+    @cached_property
+    def operation_count(self) -> int:
+        """How many operations run, those of a computation as often as an op carries it, each loop for one iteration."""
+        return sum(1 + sum(each.operation_count for each in node.op.graphs) for node in self.nodes)
+
+    def walk(self, graphs_of: Callable[[Node], tuple[Graph, ...]] | None = None) -> list[Graph]:
+        """This graph and those that its nodes carry, at any depth, each object once, outer ones first.
+
+        graphs_of: which of those a node carries; all if None.
+        """
+        found = [self]
+        seen = {id(self)}
+        for each in found:
+            for node in each.nodes:
+                for inner in node.op.graphs if graphs_of is None else graphs_of(node):
+                    if id(inner) not in seen:
+                        seen.add(id(inner))
+                        found.append(inner)
+        return found
 
     def with_name(self, name: str) -> Graph:
         return Graph(self.parameters, self.results, name)
@@ -317,6 +353,11 @@ class Graph:
         is what the op's rule says, and every element-wise op has operands of one shape (the rule says so):
         no node relies on implicit broadcasting.
         """
+        for graph in self.walk():
+            graph._verify_nodes()
+        return self
+
+    def _verify_nodes(self) -> None:
         parameters = set(self.parameters)
         for node in self.nodes:
             if isinstance(node.op, Parameter):
@@ -326,11 +367,8 @@ class Graph:
                 raise GraphError(
                     f"graph {self.name}: {node!r} has a type other than inferred, {inferred}", node
                 )
-            for graph in node.op.graphs:
-                graph.verify()
         if len(parameters) != len(self.parameters):
             raise GraphError(f"graph {self.name}: a parameter is listed twice", self.parameters[0])
-        return self
 
 
 def _restored(
@@ -365,6 +403,31 @@ def rewritten(graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node | None
     if not new:
         return graph
     return Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name)
+
+
+class OncePerGraph(Generic[T]):
+    """A function of graphs whose results are kept by graph object: many ops may carry one and the same graph.
+
+    `function(graph, once)` calls `once` for the graphs inside.  Those that `graphs_of` gives for a node have their
+    results before, so that calls may nest deeper than Python's stack is high.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Graph, OncePerGraph[T]], T],
+        graphs_of: Callable[[Node], tuple[Graph, ...]] | None = None,
+    ) -> None:
+        self._function = function
+        self._graphs_of = graphs_of
+        #: By identity; the graph is kept so that no other one gets its id.
+        self._results: dict[int, tuple[Graph, T]] = {}
+
+    def __call__(self, graph: Graph) -> T:
+        if id(graph) not in self._results:
+            for each in reversed(graph.walk(self._graphs_of)):  # but for odd orders the inner ones first
+                if id(each) not in self._results:
+                    self._results[id(each)] = each, self._function(each, self)
+        return self._results[id(graph)][1]
 
 
 def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:

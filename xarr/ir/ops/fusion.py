@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
-from xarr.ir.memory_use import nbytes, peak, shown_bytes
+from xarr.ir.graph import OncePerGraph
+from xarr.ir.memory_use import Peak, nbytes, peak, shown_bytes
 from xarr.ir.op import operation
 from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.control import Call, GetTupleElement, While
@@ -40,7 +41,7 @@ class Fusion(Call):
         return None if self.describe is None else f"fusion: {self.describe(self)}"
 
     def remark_on(self, graph: Graph) -> str:
-        found = peak(graph, inside, reused(graph))
+        found = OncePerGraph(_peak)(graph)
         most, arguments = shown_bytes(found.total), shown_bytes(found.arguments)
         return f"arrays: at most {most} at once, {arguments} of it arguments"
 
@@ -188,13 +189,21 @@ def _turning(loop: NativeWhile) -> int:
 
 def inside(node: Node) -> int:
     """Bytes of arrays that the computations of an op make and let go; groups make none."""
+    return _inside(node, OncePerGraph(_peak))
+
+
+def _peak(graph: Graph, inner: OncePerGraph[Peak]) -> Peak:
+    return peak(graph, partial(_inside, peaks=inner), reused(graph))
+
+
+def _inside(node: Node, peaks: OncePerGraph[Peak]) -> int:
     if isinstance(node.op, Fusion):
         return 0
     if isinstance(node.op, NativeWhile):
         return _turning(node.op)
     needs = []
     for graph in node.op.graphs:
-        found = peak(graph, inside, reused(graph))
+        found = peaks(graph)
         # A loop holds two states at once, of which its result is one; the result of others is theirs.
         shared = 0 if isinstance(node.op, While) else sum(map(nbytes, graph.result_types))
         needs.append(found.total - found.arguments - shared)

@@ -297,13 +297,8 @@ def _parts(expression: Node, leaves: Sequence[Node]) -> Iterator[Node]:
 
 def _remark_on(graph: Graph) -> str | None:
     """What the first op that has something to say about a whole program says about this one."""
-    inner = [graph]
-    for each in inner:
-        for node in each.nodes:
-            if (remark := node.op.remark_on(graph)) is not None:
-                return remark
-            inner.extend(node.op.graphs)
-    return None
+    remarks = (node.op.remark_on(graph) for each in graph.walk() for node in each.nodes)
+    return next((remark for remark in remarks if remark is not None), None)
 
 
 def _used_whole(graph: Graph) -> set[Node]:
