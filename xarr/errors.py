@@ -8,7 +8,7 @@ constraint where there is one, what was wanted, what was got, and a fix that wor
 import os
 import sys
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -74,8 +74,29 @@ class BroadcastError(ShapeError):
     """Shapes do not broadcast; the message lists every alignment that would work."""
 
 
-class AxisError(ShapeError, IndexError):
-    """An axis lies outside the rank of its array, or is named twice."""
+class AxisError(ShapeError, np.exceptions.AxisError):
+    """An axis lies outside the rank of its array, or is named twice; NumPy's AxisError too.
+
+    `axis` and `ndim` are the number that was given and the rank, None where the text alone says what is wrong.
+    Source: NumPy, `exceptions.AxisError`.
+    """
+
+    def __init__(self, axis: int | str, ndim: int | None = None, msg_prefix: str | None = None) -> None:
+        text = axis if isinstance(axis, str) else f"axis {axis} is out of range for an array of rank {ndim}"
+        self.args = (text if msg_prefix is None else f"{msg_prefix}: {text}",)
+        super().__init__(*self.args)
+        self.axis = None if isinstance(axis, str) else axis
+        self.ndim = ndim
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.args, {"axis": self.axis, "ndim": self.ndim}
+
+    def __setstate__(self, state: dict[str, Any] | None) -> None:
+        for name, value in (state or {}).items():
+            setattr(self, name, value)
 
 
 class DTypeError(XarrError, TypeError):

@@ -84,7 +84,9 @@ def normalize_axis(axis: SupportsIndex, rank: int, *, name: str = "axis") -> int
     if -rank <= number < rank:
         return number + rank if number < 0 else number
     legal = f"legal are {-rank} … {rank - 1}" if rank else "a scalar has no dimensions"
-    raise AxisError(f"{name} {number} is out of range for an array of rank {rank}; {legal}")
+    error = AxisError(f"{name} {number} is out of range for an array of rank {rank}; {legal}", rank)
+    error.axis = number
+    raise error
 
 
 def normalize_axes(axes: Sizes | None, rank: int, *, name: str = "axis") -> tuple[int, ...]:
