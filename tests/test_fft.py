@@ -212,7 +212,9 @@ def test_refusals_of_sizes_and_axes() -> None:
         fft.rfftfreq(4, 0.0)
     with pytest.raises(DTypeError, match="wanted frequencies of float32 or float64, got complex64"):
         fft.fftfreq(4, dtype=xarr.complex64)
-    assert_same(fft.fftn(np.ones((2, 2)), axes=()), np.ones((2, 2), complex))
+    with pytest.raises(IndexError, match="wanted at least one axis"):
+        fft.rfft2(np.ones((4, 4)), axes=())
+    assert_same(fft.fftn(np.ones((2, 2)), axes=()), np.fft.fftn(np.ones((2, 2)), axes=()))
 
 
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])

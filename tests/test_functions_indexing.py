@@ -11,7 +11,15 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.index_draws import counted
-from xarr.errors import DTypeError, IndexingError, InputError, ShapeError, TracedValueError, ValueRangeError
+from xarr.errors import (
+    BroadcastError,
+    DTypeError,
+    IndexingError,
+    InputError,
+    ShapeError,
+    TracedValueError,
+    ValueRangeError,
+)
 
 pytestmark = pytest.mark.implicit
 
@@ -191,17 +199,52 @@ def test_changes_that_are_refused() -> None:
     refused(IndexingError, "index 6 is out of bounds", lambda: xarr.put(a, 6, 1))
     refused(ValueRangeError, "wanted a mode", lambda: xarr.put(a, 0, 1, mode="nearest"))
     refused(ShapeError, "as many elements", lambda: xarr.place(a, [True], 1))
-    refused(ShapeError, "one value at least", lambda: xarr.putmask(a, a > 1, []))
-    refused(ShapeError, "wanted a matrix", lambda: xarr.fill_diagonal(xarr.zeros(3), 1))
+    refused(ShapeError, "one value at least", lambda: xarr.place(a, a > 1, []))
     refused(
-        ShapeError,
-        "wanted indices that broadcast",
-        lambda: xarr.put_along_axis(a[:1], np.zeros((3, 1), int), 0, 1),
+        TracedValueError, "give one value at least", lambda: xarr.jit(lambda x: xarr.place(x, x > 1, []))(a)
     )
+    refused(ShapeError, "wanted a matrix", lambda: xarr.fill_diagonal(xarr.zeros(3), 1))
+    refused(BroadcastError, "broadcast", lambda: xarr.put_along_axis(a, np.zeros((4, 1), int), 0, 1))
     refused(ShapeError, "fill: wanted a scalar", lambda: a.fill([1, 2, 3]))
     refused(ShapeError, "one value at least for 6 elements", lambda: a.flat.__setitem__(slice(None), []))
     refused(TracedValueError, "changes its argument", lambda: xarr.jit(lambda x: x.sort() or x)(a))
     assert_same(a, counted((2, 3)))
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize(
+    ("shape", "places", "axis"),
+    [
+        ((3, 4, 1), (1, 2, 5), 1),
+        ((1, 3), (3, 1), 1),
+        ((1, 3), (3, 2), -1),
+        ((3, 1, 1), (2, 4, 5), 0),
+        ((1, 2, 1), (3, 2, 2), 0),
+        ((1, 3), (0, 2), 1),
+    ],
+)
+def test_putting_along_an_axis_where_only_the_indices_are_broad(
+    shape: tuple[int, ...], places: tuple[int, ...], axis: int
+) -> None:
+    wanted = counted(shape)
+    indices = np.arange(np.prod(places, dtype=int)).reshape(places) % shape[axis]
+    for values in (20, counted(places) * 10):
+        found = xarr.asarray(counted(shape))
+        xarr.put_along_axis(found, xarr.asarray(indices), values, axis)
+        np.put_along_axis(wanted, indices, values, axis)
+        assert_same(found, wanted)
+        jitted = xarr.jit(lambda x, i, values=values: xarr.put_along_axis(x, i, values, axis, inplace=False))
+        assert_same(jitted(xarr.asarray(counted(shape)), xarr.asarray(indices)), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float32", "complex64"])
+def test_no_values_change_nothing(dtype: str) -> None:
+    x = xarr.asarray(np.ones((2, 2), dtype))
+    xarr.place(x, [[False] * 2] * 2, [])
+    xarr.putmask(x, x == 1, [])
+    xarr.fill_diagonal(x, [])
+    xarr.place(empty := xarr.zeros((0, 2), dtype), empty == 0, [])
+    assert_same(x, np.ones((2, 2), dtype))
 
 
 def test_reading_flat() -> None:
@@ -222,7 +265,13 @@ def test_grids() -> None:
         assert_same(xarr.mgrid[key], np.asarray(wanted))
         for one, other in zip(xarr.ogrid[key], np.ogrid[key], strict=True):
             assert_same(one if isinstance(one, xarr.Array) else np.asarray(one), np.asarray(other))
-    for key in (3, np.s_[0:], np.s_[0:2, 1]):
+    for key in (np.s_[:], np.s_[0:], np.s_[3:], [slice(0, 4, 1), slice(3, 20, 4)], [slice(0, 1, 3j)]):
+        assert_same(xarr.mgrid[key], np.asarray(np.mgrid[key]))
+    for one, other in zip(
+        xarr.ogrid[[slice(0, 4), slice(3, 9)]], np.ogrid[[slice(0, 4), slice(3, 9)]], strict=True
+    ):
+        assert_same(one, other)
+    for key in (3, np.s_[0:2, 1:], np.s_[0:2, 1]):
         refused(InputError, "wants slices with an end", lambda key=key: xarr.mgrid[key])
 
 

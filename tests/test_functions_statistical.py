@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.support.functions import SHAPES, XP, against_numpy, expression, same, sample
-from xarr.errors import AxisError, BroadcastError, DTypeError, InputError, ShapeError
+from xarr.errors import AxisError, BroadcastError, DTypeError, InputError, ShapeError, ValueRangeError
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-13, "complex64": 2e-5}
 SOME_DTYPES = ["bool", "int8", "uint64", "float16", "float32", "float64", "complex64"]
@@ -224,7 +224,9 @@ def test_weighted_average(text, shape, other):
         ("xp.sum(x, axis=0.5)", InputError, "integer"),
         ("xp.sum(x, out=x)", InputError, "out="),
         ("xp.sum(x, initial=[1, 2])", ShapeError, "scalar"),
-        ("xp.sum(xp.ones(2, 'int8'), initial=0.5)", DTypeError, "does not fit"),
+        ("xp.sum(xp.ones(2, 'int8'), initial=1j)", DTypeError, "does not fit"),
+        ("xp.max(xp.ones(2, 'int8'), initial=np.nan)", ValueRangeError, "does not fit"),
+        ("xp.max(xp.ones(2, 'int8'), initial=300.0)", ValueRangeError, "out of bounds"),
         ("xp.sum(x, where=np.ones(4, bool))", BroadcastError, "4"),
         pytest.param(
             "xp.sum(x, where=np.ones((5, 2, 3), bool))", ShapeError, "grow", marks=pytest.mark.implicit

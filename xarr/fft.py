@@ -201,8 +201,10 @@ def _one_by_one(
 def _complex(name: str, a: ArrayLike, plan: Plan, norm: str | None, out: object) -> Array:
     """fft, fft2, fftn and their inverses: the last axis first."""
     array = _operand(name, a, out, norm)
-    array = converted(array, complex_of(array.dtype))
     sizes, axes = plan(name, array)
+    if not axes:
+        return as_array(a)  # as it is, real numbers too
+    array = converted(array, complex_of(array.dtype))
     lengths = _lengths(name, array.shape, sizes, axes)
     kind = lax.FftType.IFFT if name.startswith("i") else lax.FftType.FFT
     return _one_by_one(array, kind, _groups(axes, lengths, norm), norm)
@@ -236,10 +238,14 @@ def _to_real(name: str, a: ArrayLike, plan: Plan, norm: str | None, out: object)
     return converted(found, _FLOAT16) if is_half and not leading else found
 
 
+class _NoAxisError(ShapeError, IndexError):
+    """NumPy says IndexError."""
+
+
 def _some(name: str, plan: Plan, array: Array) -> tuple[Ints | None, Ints]:
     sizes, axes = plan(name, array)
     if not axes:
-        raise ShapeError(f"fft.{name}: wanted at least one axis, got none of shape {array.shape}")
+        raise _NoAxisError(f"fft.{name}: wanted at least one axis, got none of shape {array.shape}")
     return sizes, axes
 
 

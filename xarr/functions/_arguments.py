@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
 from xarr.host import scalar
 from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
 from xarr.lax.core import ArrayLike, broadcast_node
-from xarr.lazy import from_host, to_host, wrap
+from xarr.lazy import Handle, from_host, to_host, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -39,11 +39,18 @@ def refuse_out(name: str, out: object) -> None:
 
 def check_order(name: str, order: str | None) -> None:
     """ArgumentError for a memory order that only memory could show."""
-    if order not in ("C", "K", "A", None):
+    if order is not None and str(order).upper() not in ("C", "K", "A"):
         raise ArgumentError(
             f"{name}: wanted order 'C', 'K' or 'A', got {order!r}; the order in memory is the "
             "backend's affair, and xarr.permute_dims is how to reorder dimensions"
         )
+
+
+def is_listed(value: object) -> bool:
+    """Whether an argument is a list or vector of ints and not one int."""
+    if isinstance(value, Handle):
+        return bool(value._node.shape)
+    return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, Sequence)
 
 
 def check_casting(name: str, casting: str, dtypes: Iterable[DType] = (), to: DType | None = None) -> None:
@@ -143,16 +150,25 @@ def masked(x: Array, mask: Array | None, other: Array) -> Array:
 
 
 def initial_value(name: str, initial: ArrayLike, dtype: DType) -> Array:
-    """`initial` as a scalar of `dtype`; DTypeError if it does not fit there."""
+    """`initial` as a scalar of `dtype`, without its fraction if that is an integer type, as in NumPy.
+
+    DTypeError for a complex one in a real type, ValueRangeError for a Python number beyond an integer type.
+    """
     value = as_array(initial)
     if value.shape:
         raise ShapeError(f"{name}: initial must be a scalar, got shape {value.shape}")
     if dtype in BOOL:
         return truth(value)
     probe = filled((), 0, dtype, None)
-    if common_dtype(probe, initial) != dtype:
+    if common_dtype(probe, initial) == dtype:
+        return promoted(name, initial, dtype=dtype)[0]
+    if value.dtype in COMPLEX:
         raise DTypeError(
-            f"{name}: initial {initial!r} does not fit an accumulator of {dtype}; give dtype= "
+            f"{name}: the complex initial {initial!r} does not fit an accumulator of {dtype}; give dtype= "
             "or convert the array"
         )
-    return promoted(name, initial, dtype=dtype)[0]
+    if dtype in INTEGER and isinstance(initial, float | np.floating):
+        if not np.isfinite(initial):
+            raise ValueRangeError(f"{name}: initial {initial!r} does not fit an accumulator of {dtype}")
+        return promoted(name, int(initial), dtype=dtype)[0]
+    return converted(value, dtype)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import INTEGER
+from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import DTypeError, ShapeError, TracedValueError
 from xarr.functions._core import fresh
 from xarr.lax import _constants as constants
@@ -38,7 +38,7 @@ def repeated_each(array: Array, repeats: Array, place: int, total: int | None) -
     """
     size = array.shape[place]
     refuse_dynamic("repeat", array, "lax.gather", (place,))
-    if repeats.dtype not in INTEGER:
+    if repeats.dtype not in INTEGER | BOOL:
         raise DTypeError(f"repeat: wanted integers for repeats, got {repeats.dtype}")
     if repeats.shape not in ((), (1,), (size,)):
         raise ShapeError(

@@ -62,7 +62,7 @@ from xarr.host import SCALARS, host_array, only_numbers, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, host_node, integer
+from xarr.lax.core import ArrayLike, host_node, integer, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic, with_sizes_of
 from xarr.lazy import Handle, from_host, wrap
 from xarr.shapes import check_sizes, normalize_axis
@@ -462,7 +462,7 @@ def _diagonal_number(shape: tuple[int, ...], k: int, backend: AbstractBackend | 
     rank, type = len(shape), TensorType(shape, INT64)
     rows, columns = (wrap(Node(Iota(type, axis)), backend) for axis in (rank - 2, rank - 1))
     # A diagonal outside the matrix is as good as the first one outside, whose number int64 can hold.
-    offset = max(-shape[-2], min(shape[-1], integer("a triangle", "k", k)))
+    offset = max(-shape[-2], min(shape[-1], whole("a triangle", "k", k)))
     return columns, lax.add(rows, offset)
 
 
@@ -490,7 +490,7 @@ def tri(
     N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *, device: Device = None
 ) -> Array:
     """An N by M matrix with ones at and below diagonal k.  Source: NumPy, `tri`."""
-    sizes = (integer("tri", "N", N), integer("tri", "M", N if M is None else M))
+    sizes = (whole("tri", "N", N), whole("tri", "M", N if M is None else M))
     shape = check_sizes([max(size, 0) for size in sizes])  # as NumPy does it, unlike in `eye`
     return converted(lax.le(*_diagonal_number(shape, k, backend_of(device))), canonical(dtype))
 
@@ -528,7 +528,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
     Raises ShapeError for any other rank than 1 and 2.  Source: NumPy, `diag`.
     """
-    array, offset = as_array(v), integer("diag", "k", k)
+    array, offset = as_array(v), whole("diag", "k", k)
     if len(array.shape) == 2:
         return _diagonal(array, offset)
     if len(array.shape) != 1:

@@ -17,6 +17,7 @@ from xarr.dtypes import (
     SIGNED,
     UNSIGNED,
     canonical,
+    default_of,
     info,
     promote,
     real_part_of,
@@ -25,6 +26,7 @@ from xarr.errors import ArgumentError, DTypeError, InputError, ValueRangeError
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import Device, check_casting, converted, filled, moved
 from xarr.functions._core import DType, as_array, common_dtype, fresh, is_weak
+from xarr.host import scalar_kind
 from xarr.lax.core import ArrayLike
 from xarr.shapes import check_sizes
 
@@ -43,7 +45,9 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Devi
 
 
 def _dtype_of(value: Any) -> DType:
-    """The element type of an array, or the one that a dtype names."""
+    """The element type of an array or Python number, or the one that a dtype names."""
+    if is_weak(value):
+        return default_of(scalar_kind(value))
     # Of NumPy's scalar classes `shape` and `dtype` are descriptors.
     is_array = not isinstance(value, type) and hasattr(value, "shape") and hasattr(value, "dtype")
     return canonical(value.dtype if is_array else value)
@@ -124,9 +128,10 @@ class _KindError(DTypeError, ValueError):
 
 
 def finfo(type: Any, /) -> FloatInfo:
-    """Limits of a float type, or of the parts of a complex one: bits, eps, max, min, smallest_normal, dtype.
+    """Limits of a float type, of the parts of a complex one, or of a value's type.
 
-    Raises DTypeError for any other.  Source: NumPy and Array API, `finfo`.
+    They are bits, eps, max, min, smallest_normal, dtype and the others of NumPy's.  Raises DTypeError for any other
+    type.  Source: NumPy and Array API, `finfo`.
     """
     dtype = _dtype_of(type)
     if dtype not in FLOAT | COMPLEX:
@@ -135,7 +140,10 @@ def finfo(type: Any, /) -> FloatInfo:
 
 
 def iinfo(type: Any, /) -> Any:
-    """Limits of an integer type: bits, max, min, dtype.  Raises DTypeError for any other.  Source: NumPy."""
+    """Limits of an integer type, or of a value's type: bits, max, min, dtype.
+
+    Raises DTypeError for any other.  Source: NumPy, `iinfo`.
+    """
     dtype = _dtype_of(type)
     if dtype not in INTEGER:
         raise _KindError(f"iinfo: wanted an integer type, got {dtype}; finfo knows floats")

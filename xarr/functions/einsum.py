@@ -10,10 +10,11 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError
-from xarr.functions._arguments import check_order, converted, refuse_out
+from xarr.functions._arguments import check_order, converted, is_listed, refuse_out
 from xarr.functions._core import DType, aligned, as_array, promoted
 from xarr.functions.diagonals import diagonal
 from xarr.functions.linear_algebra_functions import product
+from xarr.functions.routines._values import looked_at
 from xarr.lazy import Handle
 from xarr.records import record
 
@@ -46,7 +47,7 @@ def _taken_apart(name: str, operands: tuple[Any, ...]) -> tuple[list[list[Any]],
         return *_of_text(name, operands[0]), list(operands[1:])
     given = list(operands)
     output = _sublist(name, given.pop()) if len(given) % 2 else None
-    if not all(isinstance(each, Sequence) for each in given[1::2]):
+    if not all(is_listed(each) for each in given[1::2]):
         raise InputError(f"{name}: wanted a string, or operands each followed by a list of its subscripts")
     return [_sublist(name, each) for each in given[1::2]], output, given[::2]
 
@@ -69,10 +70,13 @@ def _letters(name: str, term: str, text: str) -> list[Any]:
 
 
 def _sublist(name: str, labels: Any) -> list[Any]:
-    if not isinstance(labels, Sequence) or isinstance(labels, str):
+    if not is_listed(labels) or isinstance(labels, str):
         raise ArgumentError(f"{name}: wanted a list of ints and Ellipsis as subscripts, got {labels!r}")
+    labels = looked_at(name, "subscripts", labels, "give them as a list of ints")
+    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
     for label in labels:
-        if label is not Ellipsis and not (isinstance(label, int | np.integer) and 0 <= label < 52):
+        is_number = isinstance(label, int | np.integer) and not isinstance(label, bool)
+        if label is not Ellipsis and not (is_number and 0 <= label < 52):
             raise ArgumentError(f"{name}: wanted ints from 0 to 51 and Ellipsis as subscripts, got {label!r}")
     if sum(label is Ellipsis for label in labels) > 1:
         raise ShapeError(f"{name}: wanted at most one Ellipsis in the subscripts {labels!r}")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import BOOL
+from xarr.dtypes import BOOL, INTEGER, info
 from xarr.errors import ShapeError
 from xarr.functions._arguments import laid, refuse_out, truth, with_size
-from xarr.functions._core import aligned, as_array, broadcasted, promoted
+from xarr.functions._core import DType, aligned, as_array, broadcasted, common_dtype, is_weak, promoted
 from xarr.functions.searching_functions import nonzero
 from xarr.indexing import taken
 from xarr.indexing.arrays import settled_places
@@ -87,10 +87,21 @@ def choose(
     many = choices if isinstance(choices, list | tuple) else list(as_array(choices))
     if not many:
         raise ShapeError("choose: wanted one choice at least, got none")
-    which, *arrays = broadcasted("choose", _numbers(a), *promoted("choose", *many))
+    dtype = common_dtype(*many)
+    which, *arrays = broadcasted(
+        "choose", _numbers(a), *promoted("choose", *[_wrapped(each, dtype) for each in many], dtype=dtype)
+    )
     stacked = lax.concatenate([lax.expand_dims(array, (0,)) for array in arrays], 0)
     chosen = _along(stacked, lax.expand_dims(which, (0,)), 0, Mode.of(mode), from_end=False)
     return lax.reshape(chosen, which.shape)
+
+
+def _wrapped(choice: ArrayLike, dtype: DType) -> ArrayLike:
+    """A choice; a Python int beyond the integer type of all choices is cut to its bits, as NumPy does it."""
+    if dtype not in INTEGER or not is_weak(choice) or not isinstance(choice, int):
+        return choice
+    limits = info(dtype)
+    return (choice - int(limits.min)) % 2 ** (8 * dtype.itemsize) + int(limits.min)
 
 
 def take_along_axis(

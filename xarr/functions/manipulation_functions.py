@@ -20,11 +20,11 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
 from xarr.errors import ArgumentError, DivisionByZeroError, DTypeError, InputError, ShapeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import check_casting, refuse_out
+from xarr.functions._arguments import check_casting, is_listed, refuse_out
 from xarr.functions._core import DType, as_array, fresh, promoted
 from xarr.functions._repeating import repeated_alike, repeated_each
 from xarr.functions.creation_functions import argument, broadcast_array
-from xarr.lax.core import ArrayLike, integer, integers
+from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
@@ -59,27 +59,22 @@ def _reversed(array: Array) -> Array:
     return lax.transpose(array, range(len(array.shape))[::-1])
 
 
-def _is_column_major(name: str, order: str) -> bool:
-    if order not in ("C", "F", "A", "K"):
+def _is_column_major(name: str, order: str | None) -> bool:
+    wanted = "C" if order is None else str(order).upper()
+    if wanted not in ("C", "F", "A", "K"):
         raise ArgumentError(f"{name}: wanted order 'C' (row-major) or 'F' (column-major), got {order!r}")
-    return order == "F"
-
-
-def _is_listed(value: object) -> bool:
-    """Whether an argument is a list or vector of ints and not one int."""
-    if isinstance(value, Handle):
-        return bool(value._node.shape)
-    return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, Sequence)
+    return wanted == "F"
 
 
 def _open_size(old: tuple[int, ...], new: Shape) -> tuple[int, ...]:
-    """`new` with its -1, if it has one, replaced by the size that is left."""
-    sizes = list(integers("reshape", "shape", new if _is_listed(new) else (new,)))
+    """`new` with its negative size, if it has one, replaced by the size that is left."""
+    sizes = list(integers("reshape", "shape", new if is_listed(new) else (new,)))
     count = prod(old)
-    if sizes.count(-1) > 1:
+    open_sizes = [axis for axis, size in enumerate(sizes) if size < 0]
+    if len(open_sizes) > 1:
         raise ShapeError(f"reshape: only one size may be -1, got {tuple(sizes)}")
-    if -1 in sizes:
-        place = sizes.index(-1)
+    if open_sizes:
+        (place,) = open_sizes
         rest = prod(sizes[:place] + sizes[place + 1 :])
         if rest <= 0 or count % rest:
             raise ShapeError(
@@ -232,7 +227,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     plane = normalize_axes(axes, len(array.shape), name="axes")
     if len(plane) != 2:
         raise ShapeError(f"rot90: wanted two axes, got {plane}")
-    turns = integer("rot90", "k", k) % 4
+    turns = whole("rot90", "k", k) % 4
     if turns in (0, 2):
         return lax.rev(array, plane if turns else ())
     return swapaxes(flip(array, plane[1]), *plane) if turns == 1 else flip(swapaxes(array, *plane), plane[1])
@@ -260,7 +255,7 @@ def roll(a: ArrayLike, shift: Axes, axis: Axes | None = None) -> Array:
 
 
 def _ints(name: str, argument: str, value: Axes) -> tuple[int, ...]:
-    return integers(name, argument, value if _is_listed(value) else (value,))
+    return integers(name, argument, value if is_listed(value) else (value,))
 
 
 def _repeated(values: tuple[int, ...], count: int) -> tuple[int, ...]:
@@ -343,8 +338,7 @@ def repeat(
     array, place = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
     is_traced = isinstance(repeats, Handle) and repeats._node.traced
     if total_repeat_length is None and not is_traced and np.size(repeats) == 1:
-        (count,) = integers("repeat", "repeats", np.ravel(np.asarray(repeats)))
-        return repeated_alike(array, count, place)
+        return repeated_alike(array, whole("repeat", "repeats", np.ravel(np.asarray(repeats))[0]), place)
     return repeated_each(array, as_array(repeats), place, total_repeat_length)
 
 
@@ -505,9 +499,9 @@ _MOST_PARTS: Final = 2**27
 
 
 def _cuts(name: str, indices_or_sections: Axes, size: int) -> tuple[int, ...]:
-    if _is_listed(indices_or_sections):
+    if is_listed(indices_or_sections):
         return integers(name, "indices_or_sections", indices_or_sections)
-    sections = integer(name, "indices_or_sections", indices_or_sections)
+    sections = whole(name, "indices_or_sections", indices_or_sections)
     if sections < 1:
         raise DivisionByZeroError(f"{name}: wanted at least one part, got {sections}")
     if sections > _MOST_PARTS:
@@ -524,7 +518,7 @@ def split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Arra
     array = as_array(ary)
     size = array.shape[normalize_axis(axis, len(array.shape))]
     if np.ndim(indices_or_sections) == 0:
-        sections = integer("split", "indices_or_sections", indices_or_sections)
+        sections = whole("split", "indices_or_sections", indices_or_sections)
         if sections > 0 and size % sections:
             raise ShapeError(
                 f"split: {size} elements along axis {axis} make no {sections} equal parts; array_split "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,15 +16,23 @@ from xarr.shapes import normalize_axis
 if TYPE_CHECKING:
     from xarr.array import Array
 
-_KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
+_KINDS: Final = ("quicksort", "mergesort", "heapsort", "stable")
+
+
+def _check_kind(name: str, kind: str) -> None:
+    """An error unless `kind` is NumPy's name of an algorithm, or the beginning of one: all mean one stable sort."""
+    if not isinstance(kind, str):
+        raise ArgumentError(f"{name}: wanted a text or None for kind, got {kind!r}")
+    if not kind or not any(known.startswith(kind.lower()) for known in _KINDS):
+        raise ValueRangeError(f"{name}: wanted a kind of None, {', '.join(map(repr, _KINDS))}, got {kind!r}")
 
 
 def _prepared(
     name: str, a: ArrayLike, axis: int | None, kind: str | None, order: object, descending: bool
 ) -> tuple[Array, int]:
     """The array, backwards if the sorted one is to be turned round, and the dimension to sort."""
-    if kind not in _KINDS:
-        raise ValueRangeError(f"{name}: wanted a kind of {', '.join(map(repr, _KINDS))}, got {kind!r}")
+    if kind is not None:
+        _check_kind(name, kind)
     if order is not None:
         raise ArgumentError(
             f"{name}: order= names fields of a structured array, and xarr has none; got {order!r}"

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, SIGNED, UNSIGNED, canonical, default_float, promote
-from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import (
     converted,
@@ -445,7 +445,7 @@ def _degrees(name: str, ddof: float, correction: float | None) -> float:
     if correction is None:
         return real_number(name, "ddof", ddof)
     if ddof != 0:
-        raise InputError(
+        raise ArgumentError(
             f"{name}: ddof and correction mean the same; wanted one of them, got {ddof} and {correction}"
         )
     return real_number(name, "correction", correction)
@@ -548,6 +548,7 @@ def _weights(weights: Array, shape: tuple[int, ...], axes: tuple[int, ...], by_a
     wanted = tuple(shape[axis] for axis in axes)
     if not by_axis or weights.shape != wanted:
         other = f" or, along axes {axes}, {wanted}" if by_axis else "; others need axis="
-        raise ShapeError(f"average: wanted weights of shape {shape}{other}, got {weights.shape}")
+        error = ShapeError if by_axis else SizeError  # NumPy says ValueError and TypeError
+        raise error(f"average: wanted weights of shape {shape}{other}, got {weights.shape}")
     order = sorted(range(len(axes)), key=axes.__getitem__)
     return lax.broadcast_in_dim(lax.transpose(weights, order), shape, sorted(axes))

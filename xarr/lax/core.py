@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from functools import lru_cache
@@ -174,6 +175,22 @@ def real_number(name: str, argument: str, value: Any) -> float:
         if isinstance(error, TracedValueError):
             raise
         raise InputError(f"{name}: wanted a number for {argument}, got {value!r}") from None
+
+
+def whole(name: str, argument: str, value: Any) -> int:
+    """An int from anything that equals one, such as 2.0 and True, as NumPy takes counts; ArgumentError for 2.5."""
+    try:
+        return operator.index(value)
+    except TracedValueError:
+        raise
+    except TypeError:
+        try:
+            number = math.nan if isinstance(value, str | bytes) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+    if not number.is_integer():
+        raise ArgumentError(f"{name}: wanted an int for {argument}, got {value!r}")
+    return int(number)
 
 
 def integer(name: str, argument: str, value: Any) -> int:

@@ -58,8 +58,10 @@ def piecewise(
 ) -> Array:
     """For each element what the function of the last condition that holds gives, in the element type of x.
 
-    condlist: conditions of the shape of x, or one.  funclist: for each condition a function, called as
-    f(x, *args, **kw), or a scalar; one more stands for where no condition holds, by default 0.
+    condlist: conditions of the shape of x, or one, which may be a bool for all elements.
+    funclist: for each condition a function, called as f(x, *args, **kw), or a scalar; one more stands for where no
+        condition holds, by default 0.
+
     The functions get all of x, and what they give where their condition does not hold is dropped: they must
     be element-wise.  Raises ShapeError for other counts or shapes.  Source: NumPy, `piecewise`.
     """
@@ -95,8 +97,8 @@ def _conditions(condlist: Any, rank: int) -> list[Array]:
 
 
 def _fitted(condition: Array, shape: tuple[int, ...]) -> Array:
-    """A condition in the shape of x; as a mask does, it may have the leading dimensions only."""
-    if condition.shape != shape[: len(condition.shape)] or (shape and not condition.shape):
+    """A condition in the shape of x; as a mask does, it may have the leading dimensions only, or none."""
+    if condition.shape != shape[: len(condition.shape)]:
         raise ShapeError(f"piecewise: wanted conditions of the shape {shape} of x, got {condition.shape}")
     return lax.broadcast_in_dim(condition, shape, range(len(condition.shape)))
 

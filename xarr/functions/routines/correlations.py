@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, default_float, promote
-from xarr.errors import DTypeError, ShapeError, ValueRangeError
+from xarr.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import conjugated, converted, filled, truth
 from xarr.functions._core import DType, as_array, promoted
 from xarr.functions.creation_functions import diag
@@ -121,12 +121,18 @@ def _rows(array: Array, rowvar: bool, first: bool) -> Array:
     return lax.transpose(array, (1, 0)) if turn else array
 
 
+class _WeightsShapeError(ShapeError, RuntimeError):
+    """NumPy says RuntimeError."""
+
+
 def _weights(name: str, weights: ArrayLike | None, count: int, *, whole: bool) -> Array | None:
     if weights is None:
         return None
     given = converted(as_array(weights), np.dtype(np.float64))
     if given.shape != (count,):
-        raise ShapeError(f"cov: wanted {name} for each of {count} observations, got shape {given.shape}")
+        raise _WeightsShapeError(
+            f"cov: wanted {name} for each of {count} observations, got shape {given.shape}"
+        )
     if is_known(given):
         values = to_host(given)
         if whole and (values != np.rint(values)).any():
@@ -169,6 +175,8 @@ _PADDINGS: Final[dict[str, Callable[[int], tuple[int, int]]]] = {
     "same": lambda n: (n // 2, n - n // 2 - 1),
     "valid": lambda n: (0, 0),
 }
+#: The modes by NumPy's numbers of them.
+_NUMBERED: Final = ("valid", "same", "full")
 
 
 #: Sequences are convolved by products of matrices for at least so many products of elements, by a kernel of at most
@@ -178,37 +186,48 @@ _LONGEST: Final = 8192
 _MOST: Final = 1 << 26
 
 
-def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> Array:
+def convolve(a: ArrayLike, v: ArrayLike, mode: str | int = "full") -> Array:
     """The sums of a[k] * v[n - k] for each n: of two sequences as the coefficients of a product of polynomials.
 
     mode: "full", all len(a) + len(v) - 1 of them; "same", the middle max(len(a), len(v)); "valid", those in which
-        all of the shorter sequence takes part.
+        all of the shorter sequence takes part; as numbers 2, 1 and 0.
     Bools give whether any product holds.  Raises ShapeError for no elements or several dimensions, ValueRangeError
     for another mode.  Source: NumPy, `convolve`.
     """
-    first, second = _sequences("convolve", a, v, mode)
+    chosen = _mode("convolve", mode)
+    first, second = _sequences("convolve", a, v)
     if second.size > first.size:
         first, second = second, first
-    return _slid(first, lax.rev(second, (0,)), mode)
+    return _slid(first, lax.rev(second, (0,)), chosen)
 
 
-def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> Array:
+def correlate(a: ArrayLike, v: ArrayLike, mode: str | int = "valid") -> Array:
     """The sums of a[n + k] * conj(v[k]) for each n.  Modes, types and errors as `convolve`.
 
     Source: NumPy, `correlate`.
     """
-    first, second = _sequences("correlate", a, v, mode)
+    chosen = _mode("correlate", mode)
+    first, second = _sequences("correlate", a, v)
     second = conjugated(second)
     if second.size > first.size:
-        return lax.rev(_slid(second, first, mode), (0,))
-    return _slid(first, second, mode)
+        return lax.rev(_slid(second, first, chosen), (0,))
+    return _slid(first, second, chosen)
 
 
-def _sequences(name: str, a: ArrayLike, v: ArrayLike, mode: str) -> tuple[Array, Array]:
-    if name == "correlate" and () in (as_array(a).shape, as_array(v).shape):
-        raise ShapeError("correlate: wanted two vectors, got a scalar; [x] is a vector of one element")
+def _mode(name: str, mode: str | int) -> str:
+    """One of `_PADDINGS` from its name, or from NumPy's number of it."""
+    if type(mode) is int and 0 <= mode < len(_NUMBERED):
+        return _NUMBERED[mode]
+    if not isinstance(mode, str):
+        raise ArgumentError(f"{name}: wanted a mode of {', '.join(map(repr, _PADDINGS))}, got {mode!r}")
     if mode not in _PADDINGS:
         raise ValueRangeError(f"{name}: wanted a mode of {', '.join(map(repr, _PADDINGS))}, got {mode!r}")
+    return mode
+
+
+def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    if name == "correlate" and () in (as_array(a).shape, as_array(v).shape):
+        raise ShapeError("correlate: wanted two vectors, got a scalar; [x] is a vector of one element")
     first, second = promoted(name, a, v)
     for array in (first, second):
         if len(array.shape) > 1 or not array.size:

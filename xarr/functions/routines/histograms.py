@@ -438,6 +438,12 @@ def _is_scalar(bins: Any) -> bool:
 def _columns(sample: ArrayLike) -> list[Array]:
     if isinstance(sample, list | tuple):
         columns = [as_array(column) for column in sample]
+        if columns and not any(column.shape for column in columns):  # numbers are points in one dimension
+            columns = [
+                lax.concatenate(
+                    [lax.reshape(column, (1,)) for column in promoted("histogramdd", *columns)], 0
+                )
+            ]
         if not columns or any(
             column.shape != columns[0].shape or len(column.shape) != 1 for column in columns
         ):

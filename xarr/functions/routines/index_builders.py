@@ -12,6 +12,7 @@ from xarr import lax
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.functions._arguments import is_listed
 from xarr.functions._core import as_array, broadcasted
 from xarr.functions.creation_functions import arange, asarray, linspace, ones, zeros
 from xarr.functions.manipulation_functions import concatenate, stack
@@ -20,7 +21,7 @@ from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
 from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, check_callable, integer, integers, items
+from xarr.lax.core import ArrayLike, check_callable, integer, integers, items, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, common_backend
 from xarr.shapes import check_sizes
@@ -105,10 +106,11 @@ class _Grid:
         self._sparse = sparse
 
     def __getitem__(self, key: Any) -> Any:
-        slices = key if isinstance(key, tuple) else (key,)
-        axes = [constants.owned(_range(each)) for each in slices]
-        if not isinstance(key, tuple):
-            return axes[0]
+        if not isinstance(key, tuple | list):
+            is_open = isinstance(key, slice) and key.stop is None
+            # As NumPy: one range without an end is `arange` of its start alone.
+            return constants.owned(_range(slice(0, key.start or 0, key.step) if is_open else key))
+        axes = [constants.owned(_range(each)) for each in key]
         if not axes:
             return () if self._sparse else zeros((0,), "int64", device=None)
         dtype = np.result_type(*[axis.dtype for axis in axes])
@@ -211,12 +213,12 @@ index_exp: Final = _Expression(as_tuple=True)
 # --- parts of a matrix -------------------------------------------------------------------------------------------
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The index of the diagonal of an array with `ndim` dimensions of size `n`.  Source: NumPy."""
-    return _diagonal(integer("diag_indices", "n", n), integer("diag_indices", "ndim", ndim), None)
+def diag_indices(n: float, ndim: int = 2) -> tuple[Array, ...]:
+    """The index of the diagonal of an array with `ndim` dimensions of size `n`: each is `arange(n)`.  Source: NumPy."""
+    return _diagonal(n, integer("diag_indices", "ndim", ndim), None)
 
 
-def _diagonal(n: int, ndim: int, backend: AbstractBackend | None) -> tuple[Array, ...]:
+def _diagonal(n: float, ndim: int, backend: AbstractBackend | None) -> tuple[Array, ...]:
     places = arange(n, device=backend)
     return (places,) * ndim
 
@@ -251,8 +253,8 @@ def _triangle(
     places: Callable[[int, int, int], tuple[Any, Any]],
     backend: AbstractBackend | None,
 ) -> tuple[Array, Array]:
-    rows, columns = (integer(name, "a size", size) for size in (n, n if m is None else m))
-    found = places(rows, integer(name, "k", k), columns)
+    rows, columns = (whole(name, "a size", size) for size in (n, n if m is None else m))
+    found = places(rows, whole(name, "k", k), columns)
     return asarray(found[0], device=backend, copy=False), asarray(found[1], device=backend, copy=False)
 
 
@@ -293,8 +295,11 @@ def mask_indices(n: int, mask_func: Callable[..., Array], k: Any = 0) -> tuple[A
 
 def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negative: bool = False) -> Array:
     """Integers in [0, size) as int64."""
-    if as_array(given).dtype not in INTEGER:
-        raise DTypeError(f"{name}: wanted integers, got {as_array(given).dtype}")
+    dtype = as_array(given).dtype
+    if dtype in BOOL:
+        given = lax.convert_element_type(as_array(given), "int64")
+    elif dtype not in INTEGER:
+        raise DTypeError(f"{name}: wanted integers, got {dtype}")
     item = item_of_integers(name, given, from_end=negative)
     found = settled_places(item, axis, size, mode, None if item.array is None else item.array._backend)
     found = lax.convert_element_type(found, "int64")
@@ -302,33 +307,42 @@ def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negat
     return lax.clamp(np.int64(0), found, np.int64(max(size - 1, 0))) if mode is Mode.CLIP else found
 
 
-def _check_order(name: str, order: str) -> None:
-    if order not in ("C", "F"):
+def _is_column_major(name: str, order: str | None) -> bool:
+    wanted = "C" if order is None else str(order).upper()
+    if wanted not in ("C", "F"):
         raise ValueRangeError(f"{name}: wanted order 'C' (last dimension fastest) or 'F', got {order!r}")
+    return wanted == "F"
 
 
-def _steps(shape: Ints, order: str) -> Ints:
+def _sizes(given: Any) -> Ints:
+    """The sizes of a shape: a vector or sequence of ints, or one int."""
+    return check_sizes(tuple(given) if is_listed(given) else (given,))
+
+
+def _steps(shape: Ints, column_major: bool) -> Ints:
     """How far apart in the flattened array neighbours along each dimension are."""
-    if order == "F":
+    if column_major:
         return tuple([prod(shape[:dim]) for dim in range(len(shape))])
     return tuple([prod(shape[dim + 1 :]) for dim in range(len(shape))])
 
 
-def unravel_index(indices: ArrayLike, shape: Any, order: str = "C") -> tuple[Array, ...]:
+def unravel_index(indices: ArrayLike, shape: Any, order: str | None = "C") -> tuple[Array, ...]:
     """Indices into a flattened array as indices into an array of `shape`, an int64 array for each dimension.
 
     order: "C", the last dimension runs fastest, or "F", the first.  Raises IndexingError (NumPy: ValueError)
     for what is not in [0, size), DTypeError for floats.  Source: NumPy, `unravel_index`.
     """
-    _check_order("unravel_index", order)
-    sizes = check_sizes(tuple(shape) if isinstance(shape, list | tuple) else (shape,))
+    steps = _steps(sizes := _sizes(shape), _is_column_major("unravel_index", order))
     flat = _places("unravel_index", indices, 0, prod(sizes), Mode.ERROR)
-    rows = zip(sizes, _steps(sizes, order), strict=True)
+    rows = zip(sizes, steps, strict=True)
     return tuple([lax.rem(lax.div(flat, max(step, 1)), max(size, 1)) for size, step in rows])
 
 
 def ravel_multi_index(
-    multi_index: Sequence[ArrayLike], dims: Any, mode: str | Sequence[str] = "raise", order: str = "C"
+    multi_index: Sequence[ArrayLike],
+    dims: Any,
+    mode: str | Sequence[str] | None = "raise",
+    order: str | None = "C",
 ) -> Array:
     """Indices into an array of shape `dims`, one array for each dimension, as indices into the flattened array.
 
@@ -336,10 +350,9 @@ def ravel_multi_index(
     Raises IndexingError (NumPy: ValueError), ShapeError for another number of arrays, BroadcastError, DTypeError.
     Source: NumPy, `ravel_multi_index`.
     """
-    _check_order("ravel_multi_index", order)
-    sizes = check_sizes(tuple(dims) if isinstance(dims, list | tuple) else (dims,))
+    steps = _steps(sizes := _sizes(dims), _is_column_major("ravel_multi_index", order))
     given = items("ravel_multi_index", "multi_index", multi_index)
-    modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
+    modes = [mode or "raise"] * len(sizes) if mode is None or isinstance(mode, str) else list(mode)
     if not len(given) == len(sizes) == len(modes):
         raise ShapeError(
             f"ravel_multi_index: wanted an array of integers for each of {len(sizes)} dimensions, got {len(given)}"
@@ -348,7 +361,7 @@ def ravel_multi_index(
     rows = enumerate(zip(given, sizes, modes, strict=True))
     places = [_places("ravel_multi_index", each, k, size, Mode.of(one)) for k, (each, size, one) in rows]
     spread = broadcasted("ravel_multi_index", *places)
-    terms = [lax.mul(each, step) for each, step in zip(spread, _steps(sizes, order), strict=True)]
+    terms = [lax.mul(each, step) for each, step in zip(spread, steps, strict=True)]
     total = terms[0]
     for term in terms[1:]:
         total = lax.add(total, term)

@@ -13,7 +13,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT
 from xarr.errors import InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, is_nan, refuse_out
+from xarr.functions._arguments import converted, filled, is_listed, is_nan, refuse_out
 from xarr.functions._core import as_array
 from xarr.functions.routines._lines import Axis, Lines
 from xarr.functions.routines._quantiles import Quantiles, weighted
@@ -157,7 +157,7 @@ def _partitioned(name: str, a: ArrayLike, kth: Any, axis: int | None, kind: str)
         raise ValueRangeError(f"{name}: wanted the kind 'introselect', got {kind!r}")
     size = array.size if axis is None else array.shape[normalize_axis(axis, array.ndim)]
     places = as_array(kth).tolist() if isinstance(kth, Handle | np.ndarray) else kth
-    for place in places if isinstance(places, list | tuple) else [places]:
+    for place in places if is_listed(places) else [places]:
         if not -size <= integer(name, "kth", place) < size and size:
             raise ValueRangeError(
                 f"{name}: wanted kth in [{-size}, {size - 1}], the places of axis {axis}, got {place}"

@@ -245,7 +245,11 @@ _STATISTICS: Final[dict[str, Callable[..., Array]]] = {
 def _by_statistic(array: Array, axis: int, width: tuple[int, int], mode: str, lengths: Pair) -> Array:
     size = array.shape[axis]
     counts = [size if length is None else builtins.min(length, size) for length in lengths]
-    if 0 in counts:
+    # A mean or median of nothing is NaN, which float arrays can be padded with; a side without padding needs none.
+    is_mean = mode in ("mean", "median")
+    nan_fits = is_mean and array.dtype in FLOAT | COMPLEX
+    asked = [count for count, wide in zip(counts, width, strict=True) if wide or not is_mean]
+    if 0 in asked and not nan_fits:
         raise ValueRangeError(f"pad: a stat_length of 0 leaves mode {mode!r} nothing to take from")
     starts = (0, size - counts[1])
     left, right = (

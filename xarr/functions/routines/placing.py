@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from xarr import indexing, lax
 from xarr.errors import InputError, ShapeError
 from xarr.functions._arguments import truth, with_size
 from xarr.functions._core import as_array, broadcasted
 from xarr.functions.indexing_functions import along, compress
+from xarr.functions.routines._values import refuse_traced
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import flattened, put as put_flat, repeated
@@ -20,7 +23,7 @@ from xarr.indexing.items import item_of_integers
 from xarr.indexing.values import converted, fitted
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
-from xarr.lazy import Handle
+from xarr.lazy import Handle, to_host
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -64,7 +67,7 @@ def put_along_axis(
 ) -> Array | None:
     """arr[i, indices[i, j, k], k] = values[i, j, k], for axis 1; of places named twice the last value stays.
 
-    indices: integers of the rank of `arr`, broadcast to its other dimensions.  values: broadcast to the indices.
+    indices: integers of the rank of `arr`; the other dimensions of both broadcast.  values: broadcast to the indices.
     With axis None `arr` is flattened for it.  mode: as in `x.at[…].set`.
 
     Raises IndexingError, AxisError, ShapeError, BroadcastError.  Source: NumPy, `put_along_axis`.
@@ -76,10 +79,11 @@ def put_along_axis(
     like = constants.full(with_size(flat.shape, dim, 1), False, bool)
     spread, _ = broadcasted("put_along_axis", places, like)
     if with_size(spread.shape, dim, 1) != like.shape:
-        raise ShapeError(
-            f"put_along_axis: wanted indices that broadcast to shape {array.shape} beside axis {axis}, got "
-            f"{item.shape}"
-        )
+        # Where the array has size 1 and the indices have not, its only place is written to for each.
+        grid = np.ogrid[tuple([slice(size) for size in flat.shape])]
+        index = tuple([places if axis == dim else other for axis, other in enumerate(grid)])
+        found = indexing.update(flat, index, values, mode=wanted)
+        return _done(array, lax.reshape(found, array.shape), inplace)
     new = fitted(flat, values, spread.shape)
     if not new.size or not flat.size:
         return _done(array, array.copy(), inplace)
@@ -98,11 +102,17 @@ def put_along_axis(
 def place(arr: Any, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array | None:
     """The elements where `mask` holds become those of `vals` in turn, which are repeated if they are too few.
 
-    mask: as many elements as `arr`.  Raises ShapeError for another number, or for no `vals`.
+    mask: as many elements as `arr`.  Raises ShapeError for another number, or for no `vals` where the mask
+    holds anywhere, which is computed then.
     Source: NumPy, `place`.
     """
     array = _given("place", arr, inplace)
-    chosen, new = _flat_mask("place", array, mask), _flat_values("place", array, vals)
+    chosen, new = _flat_mask("place", array, mask), _flat_values(array, vals)
+    if not new.size:
+        refuse_traced("place", "whether a mask holds anywhere", chosen, "give one value at least")
+        if to_host(chosen).any():
+            raise ShapeError("place: wanted one value at least for what the mask holds at, got none")
+        return _done(array, array.copy(), inplace)
     order = lax.sub(lax.cumsum(lax.convert_element_type(chosen, "int64")), 1)
     return _done(array, _selected(array, chosen, new, order), inplace)
 
@@ -110,11 +120,13 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -
 def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike, *, inplace: bool = True) -> Array | None:
     """a.flat[i] = values[i % size of values] for each i where `mask` holds.
 
-    mask: as many elements as `a`.  Raises ShapeError for another number, or for no values.
+    mask: as many elements as `a`.  No values change nothing.  Raises ShapeError for another number.
     Source: NumPy, `putmask`.
     """
     array = _given("putmask", a, inplace)
-    chosen, new = _flat_mask("putmask", array, mask), _flat_values("putmask", array, values)
+    chosen, new = _flat_mask("putmask", array, mask), _flat_values(array, values)
+    if not new.size:
+        return _done(array, array.copy(), inplace)
     return _done(array, _selected(array, chosen, new, constants.iota("int64", array.size)), inplace)
 
 
@@ -127,11 +139,8 @@ def _flat_mask(name: str, array: Array, mask: ArrayLike) -> Array:
     return flattened(found)
 
 
-def _flat_values(name: str, array: Array, values: ArrayLike) -> Array:
-    found = converted(array, values)
-    if not found.size:
-        raise ShapeError(f"{name}: wanted one value at least, got none")
-    return flattened(found)
+def _flat_values(array: Array, values: ArrayLike) -> Array:
+    return flattened(converted(array, values))
 
 
 def _selected(array: Array, chosen: Array, new: Array, order: Array) -> Array:
@@ -160,8 +169,8 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool =
         end = min(end, array.shape[1] ** 2)
     flat = flattened(array)
     count = len(range(0, end, step))
-    if count:
-        new = _flat_values("fill_diagonal", array, val)
+    new = _flat_values(array, val)
+    if count and new.size:
         flat = indexing.update(flat, slice(0, end, step), repeated(new, count))
     return _done(array, lax.reshape(flat, array.shape), inplace)
 

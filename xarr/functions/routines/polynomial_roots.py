@@ -16,7 +16,7 @@ from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, flag, integer
+from xarr.lax.core import ArrayLike, flag, whole
 from xarr.lazy import to_host
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def polyfit(
     Nothing warns of a low rank.  Raises ShapeError, ValueRangeError for a negative degree, or cov of too few points,
     DTypeError for narrow floats.  Source: NumPy, `polyfit`.
     """
-    count = integer("polyfit", "deg", deg) + 1
+    count = whole("polyfit", "deg", deg) + 1
     if count < 1:
         raise ValueRangeError(f"polyfit: wanted deg >= 0, got {deg}")
     places, values = (_floating(each) for each in (x, y))

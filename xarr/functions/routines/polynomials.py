@@ -14,13 +14,13 @@ from xarr import lax
 from xarr.dtypes import default_float, promote_weak
 from xarr.errors import ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
-from xarr.functions._arguments import converted, filled
-from xarr.functions._core import as_array, fresh, promoted
+from xarr.functions._arguments import converted, filled, laid
+from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.correlations import convolve
 from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, integer
+from xarr.lax.core import ArrayLike, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
     Source: NumPy, `polyder`.
     """
-    found, times = _coefficients("polyder", p), integer("polyder", "m", m)
+    found, times = _coefficients("polyder", p), whole("polyder", "m", m)
     if times < 0:
         raise ValueRangeError(f"polyder: wanted m >= 0, got {times}; polyint integrates")
     if times >= found.size:
@@ -156,7 +156,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     k: a number for all, or one for each integration.  Raises ShapeError, ValueRangeError for a negative m.
     Source: NumPy, `polyint`.
     """
-    found, times = _coefficients("polyint", p), integer("polyint", "m", m)
+    found, times = _coefficients("polyint", p), whole("polyint", "m", m)
     if times < 0:
         raise ValueRangeError(f"polyint: wanted m >= 0, got {times}; polyder derives")
     _refuse_many("polyint", times)
@@ -172,21 +172,37 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return fresh(found)
 
 
+def _several(coefficients: Array, places: Array) -> tuple[Array, Array]:
+    """The coefficients of several polynomials, and x, in the shape that they broadcast to."""
+    first, spread = broadcasted("polyval", coefficients[0], places)
+    count, rank = coefficients.shape[0], len(first.shape)
+    dimensions = (0, *range(1 + rank - len(coefficients.shape[1:]), 1 + rank))
+    return lax.broadcast_in_dim(coefficients, (count, *first.shape), dimensions), spread
+
+
 def polyval(p: ArrayLike, x: ArrayLike) -> Array:
-    """The values of a polynomial at x, by Horner's scheme.  Raises ShapeError.  Source: NumPy, `polyval`."""
-    coefficients, places = _coefficients("polyval", p), as_array(x)
-    if not coefficients.size:
+    """The values of a polynomial at x, by Horner's scheme.
+
+    p: coefficients, that of the highest power first; in further dimensions, which broadcast with those of x, those of
+        several polynomials.  Raises BroadcastError.  Source: NumPy, `polyval`.
+    """
+    coefficients, places = as_array(p), as_array(x)
+    if len(coefficients.shape) < 2:
+        coefficients = _coefficients("polyval", coefficients)
+    if not coefficients.shape[0]:
         return lax.full_like(places, 0)
     coefficients, places = promoted("polyval", coefficients, places)
+    if len(coefficients.shape) > 1:
+        coefficients, places = _several(coefficients, places)
 
     def step(found: Array, coefficient: Array) -> tuple[Array, tuple[()]]:
         product = elementwise.multiply(found, places)
-        return elementwise.add(product, along(coefficient, places.shape, 0)), ()
+        return elementwise.add(product, laid(coefficient, places.shape)), ()
 
-    found = along(coefficients[0], places.shape, 0)
-    if coefficients.size > _WRITTEN_OUT:
+    found = laid(coefficients[0], places.shape)
+    if coefficients.shape[0] > _WRITTEN_OUT:
         result: Array = lax.scan(step, found, coefficients[1:])[0]
         return result
-    for place in range(1, coefficients.size):
+    for place in range(1, coefficients.shape[0]):
         found, _ = step(found, coefficients[place])
     return fresh(found)

@@ -260,11 +260,12 @@ def _deleted_by_value(array: Array, obj: Any, axis: int) -> Array:
     return lax.take(array, lax.slice_in_dim(order, 0, size - count), axis)
 
 
-def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """`filt` without the slices of zeros at its front ("f"), its back ("b") or both ("fb"), along `axis` or all.
 
-    Nothing but the bounds of the nonzero elements is looked at.  Raises ValueRangeError for another `trim`,
-    AxisError; in a traced function TracedValueError.  Source: NumPy, `trim_zeros`.
+    A list or tuple of numbers gives one of the same kind.  Nothing but the bounds of the nonzero elements is looked
+    at.  Raises ValueRangeError for another `trim`, AxisError; in a traced function TracedValueError.
+    Source: NumPy, `trim_zeros`.
     """
     array = as_array(filt)
     rank = len(array.shape)
@@ -280,6 +281,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     bounds = [_bounds(to_host(any_of(mask, axis=rest) if rest else mask), trim.lower()) for rest in others]
     if any(bound is None for bound in bounds):
         bounds = [(0, 0)] * rank
+    if rank == 1 and isinstance(filt, list | tuple):
+        return filt[slice(*(bounds[0] or (0, 0)))]
     for dim in axes:
         low, high = bounds[dim] or (0, 0)
         array = lax.slice_in_dim(array, low, high, axis=dim)

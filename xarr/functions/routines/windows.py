@@ -5,19 +5,17 @@ Formulas, and the results for one sample and none, are those of NumPy's referenc
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from math import pi
 from typing import TYPE_CHECKING
 
-from xarr.errors import InputError
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import arange, ones, zeros
 from xarr.functions.elementwise_functions import cos, sqrt
 from xarr.functions.routines.mathematical_functions import i0
 from xarr.functions.searching_functions import where
 from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike
+from xarr.lax.core import ArrayLike, whole
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -26,7 +24,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def bartlett(M: int) -> Array:
-    """The triangular window of `M` samples that ends in zeros.  Raises InputError for a float M.
+    """The triangular window of `M` samples that ends in zeros.  Raises ArgumentError for a fractional M.
 
     Source: NumPy, `bartlett`.
     """
@@ -34,7 +32,7 @@ def bartlett(M: int) -> Array:
 
 
 def blackman(M: int) -> Array:
-    """Blackman's window of `M` samples: 0.42 + 0.5 cos + 0.08 cos.  Raises InputError for a float M.
+    """Blackman's window of `M` samples: 0.42 + 0.5 cos + 0.08 cos.  Raises ArgumentError for a fractional M.
 
     Source: NumPy, `blackman`.
     """
@@ -46,7 +44,7 @@ def blackman(M: int) -> Array:
 
 
 def hamming(M: int) -> Array:
-    """Hamming's window of `M` samples: 0.54 + 0.46 cos.  Raises InputError for a float M.
+    """Hamming's window of `M` samples: 0.54 + 0.46 cos.  Raises ArgumentError for a fractional M.
 
     Source: NumPy, `hamming`.
     """
@@ -54,7 +52,7 @@ def hamming(M: int) -> Array:
 
 
 def hanning(M: int) -> Array:
-    """Von Hann's window of `M` samples: 0.5 + 0.5 cos.  Raises InputError for a float M.
+    """Von Hann's window of `M` samples: 0.5 + 0.5 cos.  Raises ArgumentError for a fractional M.
 
     Source: NumPy, `hanning`.
     """
@@ -62,7 +60,7 @@ def hanning(M: int) -> Array:
 
 
 def kaiser(M: int, beta: ArrayLike) -> Array:
-    """Kaiser's window of `M` samples, narrower for a larger `beta`.  Raises InputError for a float M.
+    """Kaiser's window of `M` samples, narrower for a larger `beta`.  Raises ArgumentError for a fractional M.
 
     Source: NumPy, `kaiser`.
     """
@@ -76,10 +74,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
 def _window(name: str, M: int, samples: Callable[[Array, int], Array]) -> Array:
     """`samples` of the numbers 1 - M, 3 - M, … M - 1 and of M - 1."""
-    try:
-        count = operator.index(M)
-    except TypeError:
-        raise InputError(f"{name}: wanted an int for the number of samples M, got {M!r}") from None
+    count = whole(name, "the number of samples M", M)
     if count <= 1:
         return ones(1, device=None) if count == 1 else zeros(0, device=None)
     numbers = constants.free(arange(1 - count, count, 2, dtype="float64", device=None))
