@@ -136,7 +136,7 @@ def test_a_traced_value(look: Callable[[Any], Any]) -> None:
 
 
 def test_an_unknown_backend() -> None:
-    with pytest.raises(BackendError, match=r"no backend called 'warp'.*Available: "):
+    with pytest.raises(BackendError, match=r"no backend called 'warp'.*available: numpy"):
         xarr.set_backend("warp")
 
 
@@ -168,3 +168,39 @@ def test_a_ragged_list_is_a_value_error_as_in_numpy() -> None:
     for ragged in ([[1, 2], [3]], [[1, 2], xarr.ones(3)]):
         with pytest.raises(ValueError, match="a ragged list is no array"):
             xarr.asarray(ragged)
+
+
+ONE = np.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: xarr.concatenate(xarr.ones(3), xarr.ones(3)), r"one sequence: concatenate\(\(x, y\)\)"),
+        (lambda: xarr.concatenate(ONE, ONE), r"wanted an int for axis, got an array; .*concatenate"),
+        (lambda: xarr.stack(ONE, ONE), r"one sequence: stack\(\(x, y\)\)"),
+        (
+            lambda: xarr.sum(ONE, xarr.ones((2, 3))),
+            r"sum: axis must be an integer, got an array of shape \(3,\)",
+        ),
+        (lambda: xarr.argsort(ONE, ONE), r"axis must be an integer, got an array of shape \(3,\)"),
+        (lambda: xarr.sum(ONE, [xarr.ones((2, 3))]), r"an integer, got an array of shape \(2, 3\)"),
+        (lambda: xarr.sum(ONE, [xarr.asarray(0.5)]), "an integer, got"),
+    ],
+)
+def test_an_array_where_an_axis_is_wanted(call: Callable[[], object], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text"),
+    [
+        ("flaot32", r"'flaot32' is not a dtype; did you mean float32\? wanted one of bool, int8"),
+        ("zzz", "'zzz' is not a dtype; wanted one of bool, int8"),
+        (3, r"3 is not a dtype; for a shape of several sizes write one tuple, \(…, 3\); wanted one of"),
+    ],
+)
+def test_a_dtype_that_is_none(dtype: Any, text: str) -> None:
+    with pytest.raises(DTypeError, match=text):
+        xarr.zeros(2, dtype)

@@ -6,11 +6,14 @@ import io
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import xarr
+from tests.support.checkout import CHECKOUT
 from tests.test_strictness import run
 from xarr import interpreter, progress
 from xarr.__main__ import main
@@ -246,3 +249,25 @@ def test_closed_pipe_is_no_error(arguments: list[str]) -> None:
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"xarr {xarr.__version__}\n"
+
+
+@pytest.mark.parametrize(("program", "name"), [("/x/bin/xarr", "xarr"), ("/x/__main__.py", "python -m xarr")])
+def test_usage_names_what_was_started(
+    program: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [program])
+    with pytest.raises(SystemExit):
+        main(["nonsense"])
+    assert capsys.readouterr().err.startswith(f"usage: {name} ")
+
+
+def test_the_package_installs_the_command() -> None:
+    scripts = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    assert scripts == {"xarr": "xarr.__main__:main"}

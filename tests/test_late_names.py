@@ -5,6 +5,7 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -30,8 +31,61 @@ def test_the_table_has_all_that_a_module_of_routines_exports(module):
 def test_type_checkers_see_the_late_modules():
     tree = ast.parse(Path(xarr.__file__).read_text(encoding="utf-8"))
     guarded = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {inner.module for node in guarded for inner in node.body if isinstance(inner, ast.ImportFrom)}
-    assert {f"xarr.{module}" for module in MODULES} == seen
+    imports = [inner for node in guarded for inner in node.body if isinstance(inner, ast.ImportFrom)]
+    seen = {
+        f"xarr.{alias.name}" if inner.module == "xarr" else inner.module
+        for inner in imports
+        for alias in inner.names
+    }
+    assert {f"xarr.{module}" for module in {*xarr._LATE_MODULES, *xarr._PUBLIC_MODULES - {"lax"}}} == seen
+
+
+@pytest.mark.parametrize("name", sorted(xarr._PUBLIC_MODULES))
+def test_a_public_module_is_an_attribute(name):
+    code = f"import xarr; assert xarr.{name}.__name__ == 'xarr.{name}'"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_completion_shows_no_module_but_the_public_ones():
+    modules = {name for name in dir(xarr) if isinstance(getattr(xarr, name), ModuleType)}
+    assert modules == xarr._PUBLIC_MODULES
+    assert not [name for name in dir(xarr) if name.startswith("_") and not name.startswith("__")]
+
+
+@pytest.mark.parametrize("name", ["fft", "lax", "linalg", "random", "stablehlo"])
+def test_completion_shows_no_import_of_a_module(name):
+    shown = [each for each in dir(getattr(xarr, name)) if not each.startswith("_")]
+    foreign = {
+        "Any",
+        "Callable",
+        "Final",
+        "Sequence",
+        "TYPE_CHECKING",
+        "annotations",
+        "np",
+        "missing",
+        "wrap",
+    }
+    assert len(shown) > 3
+    assert not foreign.intersection(shown)
+    assert all(hasattr(getattr(xarr, name), each) for each in shown)
+
+
+def test_completion_of_an_array_shows_what_works():
+    x = xarr.ones((2, 3))
+    shown = dir(x)
+    assert {"mean", "T", "at", "__add__"} <= set(shown)
+    for name in shown:
+        getattr(x, name)
+    assert not [name for name in shown if name.startswith("_") and not name.startswith("__")]
+
+
+@pytest.mark.parametrize("name", ["numpy", "cpu", "detach", "unsqueeze"])
+def test_a_method_of_pytorch_says_what_to_write(name):
+    x = xarr.ones(2)
+    assert not hasattr(x, name)
+    with pytest.raises(AttributeError, match="it is PyTorch's; "):
+        getattr(x, name)
 
 
 def test_importing_xarr_loads_no_late_module():
@@ -43,3 +97,10 @@ def test_importing_xarr_loads_no_late_module():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'xarr' has no attribute 'hannning'"):
         xarr.hannning  # noqa: B018
+
+
+@pytest.mark.parametrize(("code", "meant"), [("xarr.zeroes", "zeros"), ("xarr.linalg.solv", "solve")])
+def test_python_suggests_the_name_that_was_meant(code, meant):
+    run = subprocess.run([sys.executable, "-c", f"import xarr; {code}"], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert f"Did you mean: '{meant}'?" in run.stderr

@@ -6,6 +6,7 @@ import dis
 import gc
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -352,3 +353,19 @@ def test_an_interrupt_anywhere_leaves_no_thread_on_memory_that_is_gone(
     finally:
         sys.settrace(before)
     assert place > 50
+
+
+def test_handles_end_quietly_after_the_modules_of_the_interpreter() -> None:
+    code = """
+import sys, numpy, xarr
+x = xarr.ones(10000) * 2
+numpy.asarray(x)
+y = x + 1
+for name, module in list(sys.modules.items()):
+    if name.split(".")[0] in ("xarr", "xarr_numpy", "weakref", "math"):
+        for key in [key for key in vars(module) if not key.startswith("__")]:
+            vars(module)[key] = None
+del x, y
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stderr == ""

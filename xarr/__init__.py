@@ -12,7 +12,7 @@ from xarr.array import (
     Array as Array,
 )
 from xarr.backend import (
-    get as _get_backend,
+    get_backend as get_backend,
     set_backend as set_backend,
     use_backend as use_backend,
 )
@@ -276,12 +276,24 @@ from xarr.lowering import (
 from xarr.make_explicit import (
     make_explicit as make_explicit,
 )
+from xarr.names import (
+    public_names as _public_names,
+)
 from xarr.shapes import (
     Layout as Layout,
     Shape as Shape,
 )
 
 if _typing.TYPE_CHECKING:
+    from xarr import (
+        errors as errors,
+        fft as fft,
+        linalg as linalg,
+        random as random,
+        stablehlo as stablehlo,
+        tree as tree,
+        tree_util as tree_util,
+    )
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.index import explain_index as explain_index
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
@@ -325,7 +337,6 @@ if _typing.TYPE_CHECKING:
 
 # What an import gives another name is not exported to type checkers, what is assigned is.
 ndarray = Array
-get_backend = _get_backend
 config = _config
 bool = bool_
 newaxis = None
@@ -405,13 +416,20 @@ _LATE: _typing.Final = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _LATE:
-        raise _absent.missing("xarr", name)
-    module = _importlib.import_module(f"xarr.{_LATE[name]}")
-    found = globals()[name] = module if name == _LATE[name] else getattr(module, name)
-    return found
+#: The modules below `xarr` that users reach as its attributes; all others are its own affair.
+_PUBLIC_MODULES: _typing.Final = frozenset(
+    {"errors", "lax", "tree", *(module for module, names in _LATE_MODULES.items() if not names)}
+)
+
+if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATE:
+            raise _absent.missing("xarr", name)
+        module = _importlib.import_module(f"xarr.{_LATE[name]}")
+        found = globals()[name] = module if name == _LATE[name] else getattr(module, name)
+        return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+    return _public_names(globals(), (*_LATE, *_PUBLIC_MODULES))

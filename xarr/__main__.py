@@ -1,5 +1,5 @@
-"""The command line: `python -m xarr explain "(5,1) - (5,)"`, `python -m xarr doctor`, and
-`python -m xarr run module.mlir --input x.npy --output y.npy`, which runs a StableHLO module.
+"""The command line: `xarr explain "(5,1) - (5,)"`, `xarr doctor`, and `xarr run module.mlir --input x.npy
+--output y.npy`, which runs a StableHLO module.  `python -m xarr` is the command where no script is on the path.
 """
 
 from __future__ import annotations
@@ -13,15 +13,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import stablehlo
+from xarr import __version__, stablehlo
 from xarr.doctor import report
 from xarr.errors import InputError, XarrError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_expression
 from xarr.lazy import evaluate
 
 
+def _program() -> str:
+    """The words that started this: `xarr`, or `python -m xarr`."""
+    return "xarr" if Path(sys.argv[0]).stem == "xarr" else "python -m xarr"
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m xarr", description=__doc__)
+    parser = argparse.ArgumentParser(prog=_program(), description=__doc__)
+    parser.add_argument("--version", action="version", version=f"xarr {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     explain = commands.add_parser("explain", help="explain how shapes broadcast, or why they do not")
     explain.add_argument("expression", help='for example "(5,1) - (5,)" or "f32[3,4] + f32[3]"')

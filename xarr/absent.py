@@ -7,6 +7,7 @@ They are read when a name is missing.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, NoReturn
@@ -42,24 +43,31 @@ def missing(module: str, name: str) -> AttributeError:
         state, remark = remarks().get(path, ("", ""))
         if state == "absent":
             text = f"{text}, which NumPy has: {remark}"
-    return AttributeError(text, name=name)
+    # With the module, Python adds "Did you mean" where it prints the error.
+    return AttributeError(text, name=name, obj=sys.modules.get(module))
 
 
 class Absent:
-    """An attribute of NumPy's arrays that an Array has not, nor its class: asking for it gives the reason."""
+    """An attribute that an Array has not, nor its class: asking for it gives the reason.
+
+    reason: for names of other libraries; that of NumPy's names is in the table.
+    """
+
+    def __init__(self, reason: str = "") -> None:
+        self._reason = reason
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     def __get__(self, instance: Any, owner: type) -> NoReturn:
-        reason = remarks()[f"ndarray.{self._name}"][1]
+        reason = self._reason or remarks()[f"ndarray.{self._name}"][1]
         raise AttributeError(
             f"an xarr Array has no attribute {self._name!r}: {reason}", name=self._name, obj=instance
         )
 
 
 class AbsentAttributes:
-    """The attributes of NumPy's arrays that are about memory, which a value has not."""
+    """The attributes of NumPy's arrays that are about memory, which a value has not, and some of PyTorch's tensors."""
 
     __slots__ = ()
 
@@ -77,3 +85,14 @@ class AbsentAttributes:
     strides = Absent()
     tofile = Absent()
     view = Absent()
+
+    cpu = Absent('it is PyTorch\'s; x.to("cpu") moves an Array')
+    cuda = Absent('it is PyTorch\'s; x.to("…") moves an Array to another backend')
+    detach = Absent("it is PyTorch's; an Array holds no gradients")
+    numpy = Absent("it is PyTorch's; numpy.asarray(x) is its value as a NumPy array")
+    permute = Absent("it is PyTorch's; x.transpose(…) or xarr.permute_dims(x, axes)")
+    unsqueeze = Absent("it is PyTorch's; x[:, None] or xarr.expand_dims(x, axis)")
+
+
+#: The names that an Array refuses with a reason.
+ABSENT: Final = frozenset(name for name, value in vars(AbsentAttributes).items() if isinstance(value, Absent))

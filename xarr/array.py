@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import backend as backends, display, indexing, lazy, numpy_protocols
-from xarr.absent import AbsentAttributes
+from xarr.absent import ABSENT, AbsentAttributes
 from xarr.dtypes import COMPLEX, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import (
@@ -56,6 +56,11 @@ class Array(AbsentAttributes, IndexingMethods):
     __slots__ = ()
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
+
+    def __dir__(self) -> list[str]:
+        """Names for completion: the public ones that work, without those that only say why they are absent."""
+        names = super().__dir__()
+        return [name for name in names if name not in ABSENT and (name[:1] != "_" or name[:2] == "__")]
 
     # --- what it is --------------------------------------------------------------------------------
 
@@ -267,8 +272,11 @@ class Array(AbsentAttributes, IndexingMethods):
         return lazy.wrap(self._node, self._backend)
 
     def to(self, backend: str) -> Array:
-        """The same values on another backend."""
-        return lazy.moved(self, backends.get(backend))
+        """Move the values to another backend, or to a device by its name, such as "cpu"; itself if they are there.
+
+        Raises BackendError for an unknown name, or a backend that cannot work on this machine (it says why).
+        """
+        return self if backend == self.device else lazy.moved(self, backend_of(backend))
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
         """The same values on a device, given by its name or that of a backend.

@@ -12,10 +12,11 @@ import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from xarr.config import current as config
 from xarr.errors import BackendError, UnknownBackendError
+from xarr.names import did_you_mean
 from xarr.records import record
 
 if TYPE_CHECKING:
@@ -101,6 +102,9 @@ class AbstractBackend(ABC):
     #: The most elements that one reduction goes through; None where it may take for ever.
     max_steps: ClassVar[int | None] = None
 
+    def __repr__(self) -> str:
+        return f"<backend {self.name} on {', '.join(self.devices())}>"
+
     @abstractmethod
     def supports(self, op: type[Op]) -> bool:
         """Whether the backend runs this op whole.  Ops it does not are decomposed, or refused."""
@@ -157,20 +161,33 @@ class AbstractBackend(ABC):
 
 
 _loaded: dict[str, AbstractBackend] = {}
+#: Names of devices that choose a backend.
+_ALIASES: Final = {"cpu": "numpy"}
+#: Other libraries' names for devices that no backend here computes on.
+_ACCELERATORS: Final = frozenset({"cupy", "cuda", "gpu", "rocm", "hip", "tpu", "mps", "metal", "xpu"})
 
 
 def get(name: str) -> AbstractBackend:
-    """The backend called `name`, loaded if need be.
+    """The backend called `name`, loaded if need be; "cpu" is numpy's.
 
     Raises BackendError if there is none, or if it cannot work on this machine (it says why).
     """
     if not isinstance(name, str):
         raise BackendError(f"wanted the name of a backend, got {type(name).__name__}")
-    found = _loaded.get(name)
-    if found is None:
+    name = _ALIASES.get(name, name)
+    loaded = _loaded.get(name)
+    if loaded is None:
         # Threads that load it at the same time must get the same one: Arrays of two backends do not mix.
-        found = _loaded.setdefault(name, _load(name))
-    return found
+        loaded = _loaded.setdefault(name, _load(name))
+    return loaded
+
+
+def get_backend(name: str | None = None) -> AbstractBackend:
+    """The backend called `name`; without a name, the one of new arrays.
+
+    Raises BackendError if there is none of that name, or if it cannot work on this machine (it says why).
+    """
+    return default() if name is None else get(name)
 
 
 def _load(name: str) -> AbstractBackend:
@@ -179,16 +196,26 @@ def _load(name: str) -> AbstractBackend:
     except ImportError as error:
         raise BackendError(f"backend {name!r} is there but cannot be imported: {error}") from error
     if factory is None:
-        raise UnknownBackendError(
-            f"no backend called {name!r}: there is neither a package xarr_{name} with a class Backend nor an "
-            f"entry point {name!r} in the group {ENTRY_POINTS}. Available: {', '.join(available())}"
-        )
+        raise UnknownBackendError(_unknown(name))
     found = factory()
     if not isinstance(found, AbstractBackend) or found.name != name:
         raise BackendError(
             f"what is registered as backend {name!r} is no AbstractBackend of that name, but {found!r}"
         )
     return found
+
+
+def _unknown(name: str) -> str:
+    """The text for a name that no backend has: what it was meant to be, or what is missing for it."""
+    installed = available()
+    there_are = f"available: {', '.join(installed)}"
+    if name.partition(":")[0].lower() in _ACCELERATORS:
+        return f"no backend called {name!r}: one for GPUs, on CuPy, is planned and not in this version; {there_are}"
+    hint = did_you_mean(name, (*installed, *_ALIASES))
+    return (
+        f"no backend called {name!r}{f'; {hint}' if hint else ''} ({there_are}; another one is a package "
+        f"xarr_<name> with a class Backend, or an entry point of the group {ENTRY_POINTS})"
+    )
 
 
 def _from_module(name: str) -> Any:
@@ -226,13 +253,12 @@ def default() -> AbstractBackend:
 
 def set_backend(name: str) -> None:
     """Make `name` the backend of arrays created from now on.  BackendError if it cannot be loaded."""
-    get(name)
-    config.backend = name
+    config.backend = get(name).name
 
 
 @contextmanager
 def use_backend(name: str) -> Iterator[AbstractBackend]:
     """`with use_backend("reference"):` makes it the backend of arrays created in the block."""
-    found = get(name)
-    with config(backend=name):
-        yield found
+    chosen = get(name)
+    with config(backend=chosen.name):
+        yield chosen

@@ -28,6 +28,7 @@ from contextvars import ContextVar
 from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 from xarr.errors import ConfigError, UnknownVariableWarning
+from xarr.names import did_you_mean
 from xarr.records import record
 
 #: How much implicit broadcasting is allowed.
@@ -113,10 +114,7 @@ def _check_names() -> None:
     known = [*(f"XARR_{name.upper()}" for name in _OPTIONS), *_OTHER_VARIABLES]
     for variable in sorted(os.environ):
         if variable.startswith("XARR_") and variable not in known:
-            import difflib  # here, because it is two milliseconds of every import of xarr
-
-            near = difflib.get_close_matches(variable, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            hint = did_you_mean(variable, known) or f"there are {', '.join(known)}"
             message = f"xarr reads no environment variable {variable}; {hint}"
             warnings.warn(message, UnknownVariableWarning, stacklevel=2)
 

@@ -16,8 +16,6 @@ from xarr.errors import BackendError
 _PACKAGES = ("xarr", "numpy", "ml_dtypes", "typing_extensions")
 _OPTIONAL = {
     "llvmlite": "compiled loops on the CPU: pip install 'xarr[jit]'",
-    "cupy": "arrays on NVIDIA GPUs: pip install 'xarr[cuda12]' or 'xarr[cuda13]'",
-    "mpi4py": "collectives between processes: pip install 'xarr[mpi]'",
     "matplotlib": "the pictures of the examples: pip install 'xarr[examples]'",
 }
 
@@ -82,7 +80,7 @@ def _gpu() -> Iterator[str]:
     driver = find_library("cuda")
     yield f"  CUDA driver        {driver or 'missing: without libcuda no NVIDIA GPU can be used'}"
     known = "cupy" in backends.available()
-    yield f"  cupy backend       {'installed' if known else 'not part of this installation'}"
+    yield f"  cupy backend       {'installed' if known else 'planned, not in this version'}"
 
 
 def _settings() -> Iterator[str]:

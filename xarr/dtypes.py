@@ -15,6 +15,7 @@ import numpy as np
 
 from xarr.config import current as config
 from xarr.errors import DTypeError, ValueRangeError
+from xarr.names import did_you_mean
 from xarr.records import record
 
 if TYPE_CHECKING:
@@ -129,7 +130,17 @@ def canonical(dtype: DTypeLike | None) -> np.dtype[Any]:
     except (TypeError, ValueError, SyntaxError) as error:
         if isinstance(error, DTypeError):
             raise
-        raise DTypeError(f"{dtype!r} is not a dtype; wanted one of {_names(TABLE)}") from error
+        raise DTypeError(f"{dtype!r} is not a dtype; {_meant(dtype)}wanted one of {_names(TABLE)}") from error
+
+
+def _meant(dtype: object) -> str:
+    """A guess at what a caller meant that gave `dtype` for an element type, with a space behind it; often ""."""
+    if isinstance(dtype, str):
+        hint = did_you_mean(dtype, [str(row.dtype) for row in TABLE])
+        return f"{hint} " if hint else ""
+    if isinstance(dtype, int) and not isinstance(dtype, bool):
+        return f"for a shape of several sizes write one tuple, (…, {dtype}); "
+    return ""
 
 
 @lru_cache(maxsize=256)

@@ -24,6 +24,7 @@ from xarr.functions.manipulation_functions import roll
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer, integers, real_number
 from xarr.lazy import wrap
+from xarr.names import public_names as _public_names
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -442,3 +443,7 @@ if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type chec
 
     def __getattr__(name: str) -> object:
         raise missing(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return _public_names(globals())

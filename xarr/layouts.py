@@ -27,6 +27,7 @@ from xarr.errors import (
     ParseError,
     ShapeError,
     SizeError,
+    TracedValueError,
     XarrError,
     counted,
 )
@@ -52,12 +53,14 @@ def integer_of(value: object, error: type[XarrError], wanted: str) -> int:
     if isinstance(value, SupportsIndex) and not isinstance(value, bool | np.bool_):
         try:
             number = int(operator.index(value))
-        except XarrError:
+        except TracedValueError:
             raise  # an array with no value yet says more about itself than we could
         except TypeError:
-            pass  # NumPy arrays have `__index__` whether or not it works
+            pass  # arrays have `__index__` whether or not it works
         else:
             return _printable(number, error, wanted)
+    if getattr(value, "ndim", 0):  # not its elements, which may be many
+        raise error(f"{wanted}, got an array of shape {getattr(value, 'shape', ())}")
     raise error(f"{wanted}, got {reprlib.repr(value)} of type {type(value).__name__}")
 
 

@@ -54,6 +54,8 @@ class _Orphans:
     """
 
     SMALL: Final = 1024
+    # Not by the module's name for it: that is gone when the interpreter ends, and handles end after it.
+    _reference = staticmethod(weakref.ref)
 
     def __init__(self) -> None:
         self.nbytes = 0
@@ -62,14 +64,14 @@ class _Orphans:
     def add(self, node: Node) -> None:
         size = node.type.nbytes
         if size > self.SMALL:
-            reference = weakref.ref(node, self._gone)
+            reference = self._reference(node, self._gone)
             if reference not in self._sizes:
                 self._sizes[reference] = size
                 self.nbytes += size
 
     def discard(self, node: Node) -> None:
         """An Array shows the value again."""
-        self._gone(weakref.ref(node))
+        self._gone(self._reference(node))
 
     def _gone(self, reference: weakref.ref[Node]) -> None:
         # Popped first: between reading nbytes and writing it back no other code may run.

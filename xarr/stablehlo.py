@@ -29,6 +29,7 @@ from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
 from xarr.lazy import Handle, common_backend, wrap
 from xarr.live_values import live_leaf
+from xarr.names import public_names as _public_names
 from xarr.shapes import Shape
 
 if TYPE_CHECKING:
@@ -209,3 +210,7 @@ def _folded(graph: Graph) -> np.ndarray[Any, Any]:
 
 
 __all__ = ["Module", "load", "parse", "run"]
+
+
+def __dir__() -> list[str]:
+    return _public_names(globals())

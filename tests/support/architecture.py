@@ -32,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "interpreter",
         "process_rng",
         "records",
+        "names",
         "absent",
     ),
     ("broadcasting",),

@@ -408,6 +408,7 @@ def concatenate(
     Raises ShapeError, AxisError, DTypeError.  Source: NumPy, `concatenate`; Array API, `concat`.
     """
     refuse_out("concatenate", out)
+    _refuse_arrays_apart("concatenate", axis)
     found = _several("concatenate", arrays)
     if axis is None:
         found, axis = [ravel(array) for array in found], 0
@@ -415,6 +416,14 @@ def concatenate(
 
 
 concat = concatenate
+
+
+def _refuse_arrays_apart(name: str, axis: object) -> None:
+    """Raise InputError if an array stands where the axis is wanted, as in `concatenate(x, y)`."""
+    if getattr(axis, "ndim", 0):
+        raise InputError(
+            f"{name}: wanted an int for axis, got an array; the arrays go into one sequence: {name}((x, y))"
+        )
 
 
 def stack(
@@ -430,6 +439,7 @@ def stack(
     Raises ShapeError, AxisError, DTypeError.  Source: NumPy and Array API, `stack`.
     """
     refuse_out("stack", out)
+    _refuse_arrays_apart("stack", axis)
     found = _several("stack", arrays)
     shapes = sorted({array.shape for array in found})
     if len(shapes) > 1:

@@ -231,4 +231,9 @@ from xarr.lax.windows import (
     select_and_scatter as select_and_scatter,
     select_and_scatter_add as select_and_scatter_add,
 )
+from xarr.names import public_names as _public_names
 from xarr.process_rng import seed_rng as seed_rng
+
+
+def __dir__() -> list[str]:
+    return _public_names(globals(), ("linalg",))

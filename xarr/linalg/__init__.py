@@ -45,6 +45,7 @@ from xarr.linalg.systems import (
     tensorinv as tensorinv,
     tensorsolve as tensorsolve,
 )
+from xarr.names import public_names as _public_names
 
 __all__ = [
     "LinAlgError",
@@ -85,3 +86,7 @@ if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type chec
 
     def __getattr__(name: str) -> object:
         raise missing(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return _public_names(globals())

@@ -8,9 +8,10 @@ A key is used once; `split` makes new ones of it.  Bits come from Threefry-2x32 
 with its default `jax_threefry_partitionable`.  Element types default to xarr's (float64, int64).
 """
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
-from xarr.absent import missing
+from xarr.absent import missing as _missing
+from xarr.names import public_names as _public_names
 from xarr.random.counts import (
     binomial as binomial,
     multinomial as multinomial,
@@ -68,7 +69,11 @@ from xarr.random.vectors import (
     wald as wald,
 )
 
-if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
 
     def __getattr__(name: str) -> object:
-        raise missing(__name__, name)
+        raise _missing(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return _public_names(globals())

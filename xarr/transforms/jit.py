@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from xarr import lazy, tree
 from xarr.array import Array
@@ -30,6 +30,9 @@ from xarr.transforms.traced import Traced
 from xarr.tree import Structure
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
 Places = frozenset[int | str]
 
 #: Signatures of one function that are kept; those not used for longest go first.
@@ -54,28 +57,28 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
     donate_argnames: str | Sequence[str] = (),
-) -> Callable[[Function], Jitted]: ...
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
 @overload
 def jit(
-    f: Function,
+    f: Callable[P, R],
     *,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
     donate_argnames: str | Sequence[str] = (),
-) -> Jitted: ...
+) -> Jitted[P, R]: ...
 
 
 def jit(
-    f: Function | None = None,
+    f: Callable[P, R] | None = None,
     *,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
     donate_argnames: str | Sequence[str] = (),
-) -> Jitted | Callable[[Function], Jitted]:
+) -> Jitted[P, R] | Callable[[Callable[P, R]], Jitted[P, R]]:
     """`f` as a function that is recorded once for each signature and runs as one compiled program.
 
     f: takes and returns pytrees (tuples, lists, dicts, dataclasses, None) of Arrays, NumPy arrays and Python
@@ -132,14 +135,14 @@ def _names(option: str, value: str | Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-class Jitted:
-    """A function that `jit` made.  Called as the function itself."""
+class Jitted(Generic[P, R]):
+    """A function that `jit` made.  Called as the function itself, with its parameters P and results R."""
 
-    __wrapped__: Function
+    __wrapped__: Callable[P, R]
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: Function, options: _Options = _Options()) -> None:
+    def __init__(self, function: Callable[P, R], options: _Options = _Options()) -> None:
         if not callable(function):
             raise InputError(f"jit: wanted a function, got {function!r}")
         # The attributes of a jitted function are its own.
@@ -162,19 +165,27 @@ class Jitted:
         self._pending: dict[Signature, threading.RLock] = {}
         self._compilations = 0
         self._latest: Signature | None = None
-        self._methods: dict[int, tuple[weakref.ref[Any], Jitted]] = {}
+        self._methods: dict[int, tuple[weakref.ref[Any], Jitted[..., Any]]] = {}
         #: The replay function that fitted last, and all that are kept, the newest first.
         self._replay: Replay = _never
         self._replays: tuple[Replay, ...] = ()
         self._text = ""
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result = self._replay(args, kwargs)
-        return self._missed(args, kwargs) if result is MISSED else result
+        return self._missed(args, kwargs) if result is MISSED else result  # type: ignore[no-any-return]
 
     def __reduce__(self) -> str:
         # As for a plain function: copies are the function itself, pickles its name.
         return self.__qualname__
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Jitted[P, R]: ...
+
+    @overload
+    def __get__(
+        self: Jitted[Concatenate[Any, Q], R], instance: object, owner: type[Any] | None = None
+    ) -> Jitted[Q, R]: ...
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         if instance is None:
@@ -359,7 +370,7 @@ class Jitted:
 
     # --- methods -----------------------------------------------------------------------------------
 
-    def _method_of(self, instance: Any) -> Jitted:
+    def _method_of(self, instance: Any) -> Jitted[..., Any]:
         """This function for one object as its first argument; it goes with the object."""
         key = id(instance)
         forget = functools.partial(_forget, weakref.ref(self), key)
@@ -401,20 +412,20 @@ def _never(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return MISSED
 
 
-def _forget(reference: weakref.ref[Jitted], key: int, _: object) -> None:
+def _forget(reference: weakref.ref[Jitted[..., Any]], key: int, _: object) -> None:
     jitted = reference()
     if jitted is not None:
         jitted._methods.pop(key, None)
 
 
-class _Method(Jitted):
+class _Method(Jitted[..., Any]):
     """A jitted method of an object that is no pytree.  The object is static, by identity.
 
     Its attributes are read when the method is recorded.  If one has been replaced since, or an Array in one, or
     in tuples, lists, dicts and dataclasses there, it is recorded anew.  Objects within are not looked into.
     """
 
-    def __init__(self, jitted: Jitted, instance: weakref.ref[Any]) -> None:
+    def __init__(self, jitted: Jitted[..., Any], instance: weakref.ref[Any]) -> None:
         self._instance = instance
         self._state: list[Any] = []
         function = jitted._function
@@ -497,7 +508,7 @@ def _stand_in(leaf: Any) -> Any:
 class _Bound:
     """A jitted method of a pytree, which is the first argument."""
 
-    def __init__(self, jitted: Jitted, instance: Any) -> None:
+    def __init__(self, jitted: Jitted[..., Any], instance: Any) -> None:
         self._jitted = jitted
         self._instance = instance
 

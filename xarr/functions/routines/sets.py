@@ -8,7 +8,7 @@ ones `size` must say how many elements to return, as in jax.numpy: the first one
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -33,6 +33,36 @@ if TYPE_CHECKING:
 __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
 
 _WHAT = "how many distinct elements there are"
+
+
+@overload
+def unique(
+    ar: ArrayLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array: ...
+
+
+@overload
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any: ...
 
 
 def unique(
