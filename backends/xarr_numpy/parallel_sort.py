@@ -10,6 +10,7 @@ import numpy as np
 
 from xarr.dtypes import EXTENDED_FLOAT, FLOAT
 from xarr_numpy import workers
+from xarr_numpy.kernels import total_order
 from xarr_numpy.memory import pool
 from xarr_numpy.stable import as_rows
 
@@ -23,15 +24,38 @@ def sort(x: Array, axis: int) -> Array:
     """A new array, sorted along `axis` and stable: -0 = +0, NaN last.  Not for bfloat16 and float8."""
     assert x.dtype not in EXTENDED_FLOAT, "NumPy does not know their order"
     rows = np.moveaxis(x, axis, -1)
-    found = pool.empty(rows.shape, x.dtype)
+    of_half = x.dtype == np.float16
+    found = _from_integers(_sorted(_integers(rows))) if of_half else _sorted(rows)
+    if x.dtype in FLOAT:
+        _restore_order(found, rows)
+    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
+
+
+def _sorted(rows: Array) -> Array:
+    """A copy whose rows are sorted; equal elements in any order, and NaNs with any bits."""
+    found = pool.empty(rows.shape, rows.dtype)
     found[...] = rows
     if found.size < SHARED or workers.count() == 1:
         as_rows(found).sort(axis=-1)
     else:
         _sort_together(found.reshape(-1, found.shape[-1]))
-    if x.dtype in FLOAT:
-        _restore_order(found, rows)
-    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
+    return found
+
+
+def _integers(rows: Array) -> Array:
+    """Integers in the order of float16 numbers, NaNs last.
+
+    On processors with AVX-512, NumPy 2.1 to 2.4 leaves thousands of float16 numbers unsorted where many are equal;
+    its sorts of integers of that size are right there, and no slower elsewhere.
+    """
+    keys = total_order(rows)
+    keys[np.isnan(rows)] = np.iinfo(keys.dtype).max
+    return keys
+
+
+def _from_integers(keys: Array) -> Array:
+    # What gives the order of bits gives the bits of the order.
+    return total_order(keys.view(np.float16)).view(np.float16)
 
 
 def _sort_together(rows: Array) -> None:
