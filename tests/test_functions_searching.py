@@ -30,12 +30,11 @@ PLACES = [
 @pytest.mark.parametrize("text", PLACES)
 @pytest.mark.parametrize("dtype", REAL)
 def test_places_and_order(text, dtype):
+    # Only a stable sort of NumPy's keeps equal zeros in their order and, with AVX-512, NaNs their bits.
+    rtol = 0 if "xp.sort" in text and "stable" not in text else None
     for shape in SHAPES[1:]:
-        values = sample(shape, dtype)
-        if dtype.startswith("float"):
-            values = np.abs(values)  # zeros of both signs are equal, and only a stable sort keeps their order
-        against_numpy(expression(text), values)
-        against_numpy(expression(text), few(shape, dtype))
+        against_numpy(expression(text), sample(shape, dtype), rtol=rtol)
+        against_numpy(expression(text), few(shape, dtype), rtol=rtol)
 
 
 def few(shape, dtype):

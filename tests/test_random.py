@@ -1,4 +1,4 @@
-"""Keys and distributions against jax.random: bits equal, floats within 2 ULP."""
+"""Keys and distributions against jax.random: bits equal, floats within 2 ULP, normals within 3."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax, random
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.ir.ops.special import _INVERSE32
 from xarr_numpy import engine
 
 jax.config.update("jax_enable_x64", True)
@@ -249,6 +250,8 @@ SAMPLERS: dict[str, Callable[[str], tuple[tuple[Any, ...], dict[str, Any]]]] = {
 }
 #: ULP that results may differ: 2, but more where cancellation or a power enlarges what differs before.
 BOUNDS = {"lognormal": 4, "pareto": 4, "weibull_min": 6, "cauchy": 8, "logistic": 4, "triangular": 4}
+#: Of many normals in float32, some differ by 3, which one by the processor: see test_normals_round_the_formula.
+MANY_NORMALS = {"float32": 3, "float64": 2}
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -272,7 +275,28 @@ def test_many_floats(name: str, dtype: str) -> None:
     got = np.asarray(getattr(random, name)(mine, *arguments, shape=(20_000,), dtype=dtype_of(dtype)))
     wanted = np.asarray(getattr(jax.random, name)(theirs, *arguments, shape=(20_000,), dtype=dtype_of(dtype)))
     unit = np.spacing(np.maximum(np.abs(wanted), 1))
-    assert float((np.abs(got - wanted) / unit).max()) <= (6 if name == "truncated_normal" else 2)
+    bound = {"truncated_normal": 6, "normal": MANY_NORMALS[dtype]}.get(name, 2)
+    assert float((np.abs(got - wanted) / unit).max()) <= bound
+
+
+def test_normals_round_the_formula() -> None:
+    """XLA's approximation of erf_inv in float32, in float64 but for x², which XLA rounds: a reference that no
+    processor changes.  Each of xarr and JAX is within 3 ULP of it, on either side."""
+    mine, theirs = both(3)
+    low = np.nextafter(np.float32(-1), np.float32(0))
+    u = np.asarray(random.uniform(mine, (200_000,), np.float32, low, np.float32(1)))
+    w, x = -np.log1p((u * -u).astype(np.float64)), u.astype(np.float64)
+    (end, middle, central), (_, root_middle, tails) = _INVERSE32
+    value = np.where(
+        w < end,
+        np.polyval(np.float32(central).astype(np.float64), w - middle),
+        np.polyval(np.float32(tails).astype(np.float64), np.sqrt(w) - root_middle),
+    )
+    wanted = value * x * np.float64(np.float32(np.sqrt(2)))
+    unit = np.spacing(np.maximum(np.abs(wanted), 1).astype(np.float32))
+    for got in (random.normal(mine, u.shape, np.float32), jax.random.normal(theirs, u.shape, np.float32)):
+        error = np.abs(np.asarray(got) - wanted) / unit
+        assert float(error.max()) <= 3
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -280,9 +304,10 @@ def test_many_floats(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_floats_of_every_shape(name: str, shape: tuple[int, ...], dtype: str) -> None:
     mine, theirs = both(8)
-    assert (
-        ulps(getattr(random, name)(mine, shape, dtype), getattr(jax.random, name)(theirs, shape, dtype)) <= 2
+    got, wanted = (
+        getattr(one, name)(key, shape, dtype) for one, key in ((random, mine), (jax.random, theirs))
     )
+    assert ulps(got, wanted) <= (MANY_NORMALS[dtype] if name == "normal" else 2)
 
 
 def test_normals_in_float64_err_in_their_tails_as_those_of_xla() -> None:
