@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import xarr
 from xarr import display
+from xarr.errors import counted
 
 
 def test_a_small_pending_array_shows_its_values() -> None:
@@ -75,3 +78,72 @@ def test_a_traced_array_shows_its_type() -> None:
 def test_other_backends_are_named() -> None:
     assert "backend=reference" in repr(xarr.ones(2).to("reference"))
     assert "reference" in xarr.ones(2).to("reference")._repr_html_()
+
+
+def test_a_notebook_shows_values_first_in_columns_and_folds_the_rest() -> None:
+    root = ElementTree.fromstring(xarr.asarray(np.eye(2))._repr_html_())
+    values, folded = list(root)
+    assert values.tag == "pre"
+    assert values.text == "Array([[1., 0.],\n       [0., 1.]], dtype=float64)"
+    assert "monospace" in values.attrib["style"]
+    assert folded.tag == "details"
+    assert "open" not in folded.attrib
+    summary, *rest = list(folded)
+    assert summary.text == "shape (2, 2), float64"
+    told = " ".join("".join(each.itertext()) for each in rest)
+    for word in ("4 elements", "32 bytes", "numpy", "{1,0}"):
+        assert word in told
+
+
+def test_a_notebook_shows_why_there_are_no_values() -> None:
+    large = xarr.zeros((5_000, 5_000)) + 1
+    values, _ = list(ElementTree.fromstring(large._repr_html_()))
+    assert values.text is not None
+    assert values.text.startswith("not computed: 3 ops over 75,000,000 elements; x.evaluate()")
+    assert not large.is_evaluated
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "words"),
+    [
+        (1, "element", "1 element"),
+        (0, "element", "0 elements"),
+        (10**12, "element", "1,000,000,000,000 elements"),
+        (1, "axis", "1 axis"),
+        (2, "axis", "2 axes"),
+        (2, "entry", "2 entries"),
+    ],
+)
+def test_numbers_of_things(number: int, noun: str, words: str) -> None:
+    assert counted(number, noun) == words
+
+
+def test_one_element_is_singular() -> None:
+    assert ">1 element, 8 bytes<" in xarr.ones(1)._repr_html_()
+    assert ">1 element, 1 byte<" in xarr.ones((), dtype="int8")._repr_html_()
+
+
+@pytest.mark.implicit
+def test_what_is_text_shows_itself_without_print() -> None:
+    x, v = xarr.ones((3, 4)), xarr.ones(4)
+    lowered = xarr.lower(lambda x, v: x + v, x, v)
+    shown: list[Any] = [
+        lowered,
+        lowered.stage("program"),
+        xarr.lower(lambda x: x + 1, "f32[2]").stage("fused"),
+        xarr.make_explicit(lambda x, v: x + v, x, v),
+        xarr.explain("(3,4) + (4,)"),
+        xarr.explain(lambda: x + v),
+        xarr.explain_index(x, 0),
+        xarr.explain_gather(lambda: x[xarr.asarray([0, 1])]),
+    ]
+    for each in shown:
+        lines: list[str] = []
+        if hasattr(each, "_repr_pretty_"):
+            each._repr_pretty_(SimpleNamespace(text=lines.append), False)
+        assert "".join(lines or [repr(each)]) == str(each)
+    backends = [xarr.lower(lambda x: x, "f32[2]"), xarr.make_explicit(lambda x: x), lowered.graph]
+    assert not any(" at 0x" in repr(each) for each in [*shown, *backends])
+    assert (
+        repr(lowered.graph) == "<graph <lambda>(tensor<3x4xf64>, tensor<4xf64>) -> tensor<3x4xf64>, 2 nodes>"
+    )

@@ -225,8 +225,8 @@ def test_without_implicit_broadcasting() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("ij", np.ones(2)), "operand 0 has 1 dimensions, its subscripts name 2"),
-        (("...ij", np.ones(1)), "operand 0 has 1 dimensions, its subscripts name 2"),
+        (("ij", np.ones(2)), "operand 0 has 1 dimension, its subscripts name 2"),
+        (("...ij", np.ones(1)), "operand 0 has 1 dimension, its subscripts name 2"),
         (("ij,jk", np.ones((2, 3))), "the subscripts are of 2 operands, got 1"),
         (("ij,jk", np.ones((2, 3)), np.ones((4, 2))), "'j' has size 3 before, and 4 in operand 1"),
         (("ij->ik", np.ones((2, 3))), "'k' of the result is none of an operand's"),

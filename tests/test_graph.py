@@ -207,7 +207,7 @@ def test_deep_graphs_need_no_recursion() -> None:
 
 
 def test_inline_wants_as_many_operands() -> None:
-    with pytest.raises(ShapeError, match="takes 1 arguments, got 2"):
+    with pytest.raises(ShapeError, match="takes 1 argument, got 2"):
         graph(lambda x: x, VECTOR).inline(parameter(VECTOR), parameter(VECTOR))
 
 

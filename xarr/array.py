@@ -12,7 +12,7 @@ import numpy as np
 from xarr import backend as backends, display, indexing, lazy, numpy_protocols
 from xarr.absent import ABSENT, AbsentAttributes
 from xarr.dtypes import COMPLEX, INTEGER, canonical
-from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.errors import DTypeError, InputError, ShapeError, XarrError
 from xarr.functions import (
     _dlpack,
     _ufunc_methods,
@@ -38,6 +38,7 @@ from xarr.lazy import Handle
 from xarr.live_values import live_leaf
 from xarr.operators import equality, in_place, is_operand, operator, reflected, repeating
 from xarr.shapes import Layout
+from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -311,11 +312,19 @@ class Array(AbsentAttributes, IndexingMethods):
 
     def __getitem__(self, index: Any) -> Array:
         refuse_dynamic("x[…]", self, "lax.slice, lax.dynamic_slice or lax.gather")
-        return indexing.read(self, index)
+        try:
+            return indexing.read(self, index)
+        except XarrError as error:
+            shorten(error)
+            raise
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
-        self._show(indexing.update(self, index, value))
+        try:
+            self._show(indexing.update(self, index, value))
+        except XarrError as error:
+            shorten(error)
+            raise
         warn_if_temporary(self, sys._getframe(1))
 
     @property

@@ -12,6 +12,7 @@
 | kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled loops are kept on disk, in `$XARR_CACHE_DIR` | on |
 | debug_nans | XARR_DEBUG_NANS | True, False: NotANumberError where an op makes a NaN of numbers | False |
 | debug_overflow | XARR_DEBUG_OVERFLOW | True, False: NumberOverflowError where an op makes an infinity | False |
+| traceback | XARR_TRACEBACK | short, full: whether errors leave out the frames within xarr | short |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
 
 Other variables whose names begin with XARR_ are most likely misspelled: UnknownVariableWarning says so at import.
@@ -92,6 +93,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "kernel_cache": _Option("on", _one_of("on", "off")),
     "debug_nans": _Option(False, _flag),
     "debug_overflow": _Option(False, _flag),
+    "traceback": _Option("short", _one_of("short", "full")),
     "verify_graphs": _Option(False, _flag),
 }
 
@@ -156,6 +158,7 @@ class Config:
     kernel_cache: str
     debug_nans: bool
     debug_overflow: bool
+    traceback: str
     verify_graphs: bool
 
     def __init__(self) -> None:

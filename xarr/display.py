@@ -73,33 +73,42 @@ class Pending:
 
     def __str__(self) -> str:
         more = "" if self.complete else "more than "
-        return f"not computed: {more}{counted(self.ops, 'op')} over {self.elements:,} elements"
+        return f"not computed: {more}{counted(self.ops, 'op')} over {counted(self.elements, 'element')}"
+
+
+#: Notebooks' own styles would let `<pre>` inherit a proportional font, in which columns do not line up.
+_MONOSPACED: Final = (
+    "font-size:13px;line-height:1.35;font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace"
+)
 
 
 def html(array: Array) -> str:
-    """Shape, element type, layout, backend, the graph so far, and the values where they cost little."""
+    """The values where they cost little, and under them, folded, shape, element type, size, backend, layout."""
     type = array._node.tensor_type
     pending = Pending.of(array)
     rows = {
-        "shape": str(array.shape),
-        "dtype": array.dtype.name,
-        "size": f"{array.size:,} elements, {array.nbytes:,} bytes",
+        "size": f"{counted(array.size, 'element')}, {counted(array.nbytes, 'byte')}",
         "backend": array.backend,
     }
     if array._node.traced:
-        rows["value"] = f"none yet: {type.short()} is traced"
-    elif pending.ops:
-        rows["graph"] = str(pending)
-    elif not type.dynamic:
-        rows["layout"] = str(array.layout)
-    table = "".join(f"<tr><th>{name}</th><td>{escape(told)}</td></tr>" for name, told in rows.items())
-    shown = array._node.traced or pending.is_large
-    values = "" if shown else f"<pre>{escape(text(array))}</pre>"
-    style = "text-align:left;padding:0 10px 0 0"
-    table = table.replace("<th>", f'<th style="{style}">').replace("<td>", '<td style="text-align:left">')
+        shown = f"no value yet: {type.short()} is traced"
+    elif pending.is_large:
+        shown = f"{pending}; x.evaluate() or print(x) computes it"
+    else:
+        shown = text(array)
+        if not type.dynamic:
+            rows["layout"] = str(array.layout)
+    cells = "".join(
+        f'<tr><th style="text-align:left;padding:0 10px 0 0">{name}</th>'
+        f'<td style="text-align:left">{escape(told)}</td></tr>'
+        for name, told in rows.items()
+    )
     return (
-        '<div class="xarr-array"><div style="display:flex;gap:24px;align-items:center">'
-        f'<table style="border-collapse:collapse">{table}</table>{shape_svg(array.shape)}</div>{values}</div>'
+        f'<div class="xarr-array"><pre style="{_MONOSPACED};white-space:pre;overflow-x:auto;margin:0">'
+        f'{escape(shown)}</pre><details style="font-size:90%;opacity:.8"><summary style="cursor:pointer">'
+        f"shape {escape(str(array.shape))}, {escape(array.dtype.name)}</summary>"
+        '<div style="display:flex;gap:24px;align-items:center">'
+        f'<table style="border-collapse:collapse">{cells}</table>{shape_svg(array.shape)}</div></details></div>'
     )
 
 

@@ -8,7 +8,7 @@ constraint where there is one, what was wanted, what was got, and a fix that wor
 import os
 import sys
 from types import FrameType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -28,9 +28,11 @@ _CALLED: Final = {"__call__": "self", "__array_function__": "func", "__array_ufu
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things in a message: `1 element`, `2 elements`, `2 entries`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"
+    """A number of things in a message: `1 element`, `2,000 elements`, `2 entries`, `3 axes`."""
+    plural = (
+        f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun[:-2]}es" if noun.endswith("is") else f"{noun}s"
+    )
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def _called() -> tuple[str, str]:
@@ -57,6 +59,9 @@ def _called() -> tuple[str, str]:
 
 class XarrError(Exception):
     """Base of all xarr errors; the text names the function that was called."""
+
+    #: How IPython shows the error; `xarr.tracebacks` says it.
+    _render_traceback_: ClassVar[Any]
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)

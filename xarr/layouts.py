@@ -31,6 +31,7 @@ from xarr.errors import (
     XarrError,
     counted,
 )
+from xarr.tracebacks import shorten
 
 Sizes: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 PaddingValue: TypeAlias = int | float | complex
@@ -102,7 +103,11 @@ def normalize_axes(axes: Sizes | None, rank: int, *, name: str = "axis") -> tupl
     if axes is None:
         return tuple(range(rank))
     given = items_of(axes)
-    numbers = tuple(normalize_axis(axis, rank, name=name) for axis in given)
+    try:
+        numbers = tuple(normalize_axis(axis, rank, name=name) for axis in given)
+    except XarrError as error:
+        shorten(error)
+        raise
     if len(set(numbers)) < len(numbers):
         twice = next(number for number in numbers if numbers.count(number) > 1)
         spellings = " and ".join(str(axis) for axis, n in zip(given, numbers, strict=True) if n == twice)

@@ -23,7 +23,14 @@ from xarr.checked import run_checked
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
 from xarr.config import current as config
-from xarr.errors import BackendError, InputError, TooLargeError, TracedValueError, ValueRangeError
+from xarr.errors import (
+    BackendError,
+    InputError,
+    TooLargeError,
+    TracedValueError,
+    ValueRangeError,
+    XarrError,
+)
 from xarr.host import is_weak, scalar_kind
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.memory_use import out_of_memory
@@ -33,6 +40,7 @@ from xarr.live_values import live_part, moved_value
 from xarr.pending import LONGEST, Pending, graph_of, key_of_few, order_of, parts_of, structure_of
 from xarr.progress import ProgressBar
 from xarr.records import record
+from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     import numpy as np
@@ -247,6 +255,14 @@ def evaluate(*handles: Any, progress: bool | str = False) -> None:
     """
     if type(progress) not in (bool, str):
         raise InputError(f"evaluate: wanted True, False or a label for progress, got {progress!r}")
+    try:
+        _evaluate(handles, progress)
+    except XarrError as error:
+        shorten(error)
+        raise
+
+
+def _evaluate(handles: tuple[object, ...], progress: bool | str) -> None:
     if progress is False and len(handles) == 1 and isinstance(handles[0], Handle):
         _computed(handles[0])
         return
@@ -283,7 +299,11 @@ def _computed(handle: Handle) -> Node:
 
 def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be."""
-    node = _computed(handle)
+    try:
+        node = _computed(handle)
+    except XarrError as error:
+        shorten(error)
+        raise
     if type(node.type) is TensorType and node.type.dynamic:
         return live_part(node.type, node.value, node.owner)
     view: np.ndarray[Any, Any] = node.owner.to_host(node.value).view()

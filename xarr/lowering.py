@@ -42,6 +42,8 @@ class Lowered:
     def __str__(self) -> str:
         return str(self.graph)
 
+    __repr__ = __str__
+
     def __reduce__(self) -> tuple[Any, ...]:
         """As its graph without source lines, the name of its backend, and the values that it closes over."""
         captured = tuple(wrap(node, self.backend) for node in self.captured)

@@ -20,7 +20,7 @@ import numpy as np
 from xarr import backend as backends, lax
 from xarr.config import current as config
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
-from xarr.errors import InputError
+from xarr.errors import InputError, counted
 from xarr.host import is_weak
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -57,7 +57,9 @@ class ExplicitProgram:
 
     def __call__(self, *arguments: ArrayLike) -> Any:
         if len(arguments) != len(self.numbers):
-            raise InputError(f"{self.name} takes {len(self.numbers)} arguments, got {len(arguments)}")
+            raise InputError(
+                f"{self.name} takes {counted(len(self.numbers), 'argument')}, got {len(arguments)}"
+            )
         for wanted, given in zip(self.numbers, arguments, strict=True):
             if wanted is not None and (type(given) is not type(wanted) or repr(given) != repr(wanted)):
                 raise InputError(
@@ -70,6 +72,8 @@ class ExplicitProgram:
     def __str__(self) -> str:
         return self.text
 
+    __repr__ = __str__
+
 
 @record
 class ExplicitFunction:
@@ -79,6 +83,10 @@ class ExplicitFunction:
 
     def __call__(self, *arguments: ArrayLike) -> ExplicitProgram:
         return _program(self.original, arguments)
+
+    def __repr__(self) -> str:
+        name = getattr(self.original, "__name__", "the function")
+        return f"<explicit program of {name}, made for the arguments of a call>"
 
 
 def make_explicit(function: Callable[..., Any], *arguments: Any) -> ExplicitProgram | ExplicitFunction:

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.errors import InputError
+from xarr.errors import InputError, XarrError
 from xarr.lazy import Handle, namespace
+from xarr.tracebacks import shorten
 
 #: Whether writing to one array shows in another: never, Arrays are values.
 _OF_MEMORY: Final = (np.may_share_memory, np.shares_memory)
@@ -30,7 +31,11 @@ def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappi
     if own is None:
         raise InputError(_refusal(called, method))
     wanted = own if method == "__call__" else getattr(own, method)
-    return wanted(*inputs, **options)
+    try:
+        return wanted(*inputs, **options)
+    except XarrError as error:
+        shorten(error)
+        raise
 
 
 def function(called: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
@@ -42,7 +47,11 @@ def function(called: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -
         raise InputError(_refusal(called, "__call__"))
     if called is np.broadcast_arrays and not all(map(_is_of_numbers, args)):
         return _with_objects(args)
-    return own(*args, **kwargs)
+    try:
+        return own(*args, **kwargs)
+    except XarrError as error:
+        shorten(error)
+        raise
 
 
 def _is_of_numbers(given: Any) -> bool:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.dtypes import INTEGER, PREDICATE
+from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
 from xarr.lazy import Handle
+from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -33,8 +35,12 @@ def is_operand(other: object) -> bool:
 
 def operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        if is_operand(other):
-            return function(self, other)
+        try:
+            if is_operand(other):
+                return function(self, other)
+        except XarrError as error:
+            shorten(error)
+            raise
         return NotImplemented  # type: ignore[no-any-return]
 
     return method
@@ -44,8 +50,12 @@ def equality(function: Callable[[Any, Any], Array], outcome: bool) -> Callable[[
     """None and texts differ from every number: as in NumPy, `outcome` for each element."""
 
     def method(self: Array, other: ArrayLike) -> Array:
-        if is_operand(other):
-            return function(self, other)
+        try:
+            if is_operand(other):
+                return function(self, other)
+        except XarrError as error:
+            shorten(error)
+            raise
         return (
             full_like(self, outcome, PREDICATE) if other is None or isinstance(other, str) else NotImplemented
         )
@@ -55,8 +65,12 @@ def equality(function: Callable[[Any, Any], Array], outcome: bool) -> Callable[[
 
 def reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        if is_operand(other):
-            return function(other, self)
+        try:
+            if is_operand(other):
+                return function(other, self)
+        except XarrError as error:
+            shorten(error)
+            raise
         return NotImplemented  # type: ignore[no-any-return]
 
     return method
@@ -64,8 +78,12 @@ def reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
 
 def in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
     def method(self: Array, other: ArrayLike) -> Array:
-        if is_operand(other):
-            return self._become(function(self, other))
+        try:
+            if is_operand(other):
+                return self._become(function(self, other))
+        except XarrError as error:
+            shorten(error)
+            raise
         return NotImplemented  # type: ignore[no-any-return]
 
     return method

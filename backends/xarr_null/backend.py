@@ -27,6 +27,8 @@ class NullProgram:
     def __str__(self) -> str:
         return self.text
 
+    __repr__ = __str__
+
     def __call__(self, *arguments: Any) -> NoReturn:
         raise BackendError(
             "backend 'null' compiles and never runs, so the value of this array does not exist; "

@@ -56,6 +56,8 @@ class NumpyProgram:
         """The source, and how long its machine code took to make."""
         return "".join([self.text, *[f"# {origin}\n" for origin in self.origins]])
 
+    __repr__ = __str__
+
     def _say_where(self, error: BaseException) -> None:
         trace = error.__traceback__
         while trace is not None:

@@ -31,6 +31,8 @@ class ReferenceProgram:
     def __str__(self) -> str:
         return self.text
 
+    __repr__ = __str__
+
     def __call__(self, *arguments: Value) -> tuple[Value, ...]:
         with np.errstate(all="ignore"):
             return tuple(map(_finished, run(self.graph, *arguments, bar=self.bar)))

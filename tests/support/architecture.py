@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "process_rng",
         "records",
         "names",
+        "tracebacks",
         "absent",
     ),
     ("broadcasting",),

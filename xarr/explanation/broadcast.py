@@ -101,6 +101,8 @@ class BroadcastExplanation(BroadcastFacts):
     def __str__(self) -> str:
         return self.text()
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         return self.html()
 

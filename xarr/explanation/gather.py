@@ -86,6 +86,8 @@ class WindowExplanation:
     def __str__(self) -> str:
         return self.text()
 
+    __repr__ = __str__
+
     def _repr_svg_(self) -> str | None:
         return self.svg() if len(self.windows.operand_shape) <= 2 else None
 

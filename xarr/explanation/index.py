@@ -90,6 +90,8 @@ class IndexExplanation:
     def __str__(self) -> str:
         return self.text()
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         return self.html()
 

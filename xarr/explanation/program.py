@@ -31,6 +31,8 @@ class Step:
         place = f"{self.source}\n\n" if self.source else ""
         return f"{place}{self.explanation.text()}"
 
+    __str__ = __repr__ = text
+
 
 @dataclass(frozen=True)
 class ProgramExplanation:
@@ -66,6 +68,8 @@ class ProgramExplanation:
 
     def __str__(self) -> str:
         return self.text()
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return self.html()

@@ -19,7 +19,7 @@ from xarr.backend import AbstractBackend
 from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.config import current as config
 from xarr.dtypes import default_of, promote, promote_weak, xla_name
-from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning
+from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning, XarrError
 from xarr.explanation.late import broadcast_error, explain_shapes
 from xarr.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
 from xarr.ir.graph import Node
@@ -28,6 +28,7 @@ from xarr.ir.source import Source, here, written_operands
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.lazy import Handle, common_backend, unowned, weak_kind, wrap
 from xarr.records import record
+from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -76,7 +77,11 @@ def as_array(value: ArrayLike) -> Array:
         return value if value._weak is None else wrap(value._node, value._backend)  # type: ignore[return-value]
     if is_weak(value):
         return wrap(scalar_node(value, default_of(scalar_kind(value))), None)
-    return wrap(host_node(host_array(value), None), None)
+    try:
+        return wrap(host_node(host_array(value), None), None)
+    except XarrError as error:
+        shorten(error)
+        raise
 
 
 def fresh(array: Array) -> Array:

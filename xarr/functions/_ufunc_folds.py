@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr import indexing, lax
 from xarr.dtypes import FLOAT, INTEGER
-from xarr.errors import IndexingError, ShapeError
+from xarr.errors import IndexingError, ShapeError, counted
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array
 from xarr.indexing.bounds import Mode
@@ -106,7 +106,7 @@ def starts_of(name: str, indices: Any, size: int) -> Array:
         wrong = host[(host < 0) | (host >= size)]
         if wrong.size:
             raise IndexingError(
-                f"{name}: index {wrong[0]} is out of bounds for {size} elements, 0 … {size - 1}"
+                f"{name}: index {wrong[0]} is out of bounds for {counted(size, 'element')}, 0 … {size - 1}"
             )
     starts = converted(array, np.dtype(np.int64))
     return lax.select(lax.lt(starts, 0), lax.full_like(starts, size), starts)

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypedDict, TypeVar, Unpa
 import numpy as np
 from numpy.typing import DTypeLike
 
+from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
+from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -77,7 +79,11 @@ def with_options(
     function: UFunc, operands: tuple[ArrayLike, ...], out: object, options: Any
 ) -> Array | tuple[Array, ...]:
     """What `function` gives for operands under options.  Raises as `xarr.functions._ufunc_methods.called`."""
-    found: Array | tuple[Array, ...] = _methods.called(function, operands, out, options)
+    try:
+        found: Array | tuple[Array, ...] = _methods.called(function, operands, out, options)
+    except XarrError as error:
+        shorten(error)
+        raise
     return found
 
 
@@ -273,9 +279,13 @@ def gufunc(
 
     def decorated(function: Callable[[ArrayLike, ArrayLike], Array]) -> Product:
         def called(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
-            if options or out is not None:
-                return _methods.called_on_cores(called, (x1, x2), out, options)
-            return function(x1, x2)
+            try:
+                if options or out is not None:
+                    return _methods.called_on_cores(called, (x1, x2), out, options)
+                return function(x1, x2)
+            except XarrError as error:
+                shorten(error)
+                raise
 
         called.__doc__ = function.__doc__
         made: Product = attach(called, 2, function.__name__, function.__module__, signature)
@@ -289,7 +299,11 @@ def _unary(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
     def called(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(called, (x,), out, options)  # type: ignore[arg-type]
-        return function(x)
+        try:
+            return function(x)
+        except XarrError as error:
+            shorten(error)
+            raise
 
     return called
 
@@ -298,6 +312,10 @@ def _binary(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]
     def called(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(called, (x1, x2), out, options)  # type: ignore[arg-type]
-        return function(x1, x2)
+        try:
+            return function(x1, x2)
+        except XarrError as error:
+            shorten(error)
+            raise
 
     return called

@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical
-from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError
+from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, counted
 from xarr.functions._arguments import check_order, converted, is_listed, refuse_out
 from xarr.functions._core import DType, aligned, as_array, promoted
 from xarr.functions.diagonals import diagonal
@@ -87,7 +87,7 @@ def _sublist(name: str, labels: Any) -> list[Any]:
 def _parsed(name: str, operands: tuple[Any, ...]) -> tuple[Expression, list[Any]]:
     terms, output, values = _taken_apart(name, operands)
     if len(terms) != len(values):
-        raise ShapeError(f"{name}: the subscripts are of {len(terms)} operands, got {len(values)}")
+        raise ShapeError(f"{name}: the subscripts are of {counted(len(terms), 'operand')}, got {len(values)}")
     arrays: list[Any] = [value if isinstance(value, Handle) else as_array(value) for value in values]
     inputs = tuple(
         _named(name, number, term, array.ndim)
@@ -102,13 +102,13 @@ def _named(name: str, number: int, term: list[Any], rank: int) -> Labels:
     if Ellipsis not in term:
         if len(term) != rank:
             raise ShapeError(
-                f"{name}: operand {number} has {rank} dimensions, its subscripts name {len(term)}"
+                f"{name}: operand {number} has {counted(rank, 'dimension')}, its subscripts name {len(term)}"
             )
         return tuple(term)
     more = rank - (len(term) - 1)
     if more < 0:
         raise ShapeError(
-            f"{name}: operand {number} has {rank} dimensions, its subscripts name {len(term) - 1}"
+            f"{name}: operand {number} has {counted(rank, 'dimension')}, its subscripts name {len(term) - 1}"
         )
     place = term.index(Ellipsis)
     return (*term[:place], *range(-more, 0), *term[place + 1 :])
@@ -129,7 +129,8 @@ def _result(name: str, inputs: tuple[Labels, ...], output: list[Any] | None, dot
         found = tuple(output)
         if dots:
             raise ShapeError(
-                f"{name}: the result must have '...' where the operands' ellipses stand for {len(dots)} dimensions"
+                f"{name}: the result must have '...' where the operands' ellipses stand for "
+                f"{counted(len(dots), 'dimension')}"
             )
     for label in found:
         if label not in every:

@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER, info
-from xarr.errors import ShapeError
+from xarr.errors import ShapeError, counted
 from xarr.functions._arguments import laid, refuse_out, truth, with_size
 from xarr.functions._core import DType, aligned, as_array, broadcasted, common_dtype, is_weak, promoted
 from xarr.functions.searching_functions import nonzero
@@ -132,8 +132,8 @@ def along(name: str, array: Array, indices: Array, axis: int | None) -> tuple[Ar
         array, axis = lax.reshape(array, (array.size,)), 0
     if array.ndim != indices.ndim:
         raise ShapeError(
-            f"{name}: wanted indices with {array.ndim} dimensions, as the array of shape {array.shape}, got shape "
-            f"{indices.shape}"
+            f"{name}: wanted indices with {counted(array.ndim, 'dimension')}, as the array of shape "
+            f"{array.shape}, got shape {indices.shape}"
         )
     return array, normalize_axis(axis, array.ndim)
 

@@ -15,7 +15,7 @@ import numpy as np
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, FLOAT, PREDICATE
-from xarr.errors import InputError, ShapeError
+from xarr.errors import InputError, ShapeError, counted
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import conjugated, converted, refuse_out
 from xarr.functions._core import aligned, promoted
@@ -172,7 +172,7 @@ def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tup
     for i, j in zip(left, right, strict=True):
         if a.shape[i] != b.shape[j]:
             raise ShapeError(
-                f"{name}: the contracted sizes differ: axis {i} of a {a.shape} has {a.shape[i]} elements, "
+                f"{name}: the contracted sizes differ: axis {i} of a {a.shape} has {counted(a.shape[i], 'element')}, "
                 f"axis {j} of b {b.shape} has {b.shape[j]}; {_possible_pairs(a.shape, b.shape)}"
             )
     return product(a, b, (left, right))

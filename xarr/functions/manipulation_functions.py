@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
-from xarr.errors import ArgumentError, DivisionByZeroError, DTypeError, InputError, ShapeError
+from xarr.errors import ArgumentError, DivisionByZeroError, DTypeError, InputError, ShapeError, counted
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import check_casting, is_listed, refuse_out
 from xarr.functions._core import DType, as_array, fresh, promoted
@@ -78,13 +78,15 @@ def _open_size(old: tuple[int, ...], new: Shape) -> tuple[int, ...]:
         rest = prod(sizes[:place] + sizes[place + 1 :])
         if rest <= 0 or count % rest:
             raise ShapeError(
-                f"reshape: the {count} elements of shape {old} cannot be divided among {tuple(sizes)}: "
+                f"reshape: the {counted(count, 'element')} of shape {old} cannot be divided among {tuple(sizes)}: "
                 f"wanted sizes whose product divides {count}"
             )
         sizes[place] = count // rest
     checked = check_sizes(sizes)
     if prod(checked) != count:
-        raise ShapeError(f"reshape: shape {old} has {count} elements, shape {checked} wants {prod(checked)}")
+        raise ShapeError(
+            f"reshape: shape {old} has {counted(count, 'element')}, shape {checked} wants {prod(checked):,}"
+        )
     return checked
 
 
@@ -151,7 +153,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     rank = len(array.shape)
     order = range(rank)[::-1] if axes is None else normalize_axes(axes, rank, name="axes")
     if len(order) != rank:
-        raise ShapeError(f"transpose: wanted {rank} axes for shape {array.shape}, got {tuple(order)}")
+        raise ShapeError(
+            f"transpose: wanted {counted(rank, 'axis')} for shape {array.shape}, got {tuple(order)}"
+        )
     return lax.transpose(array, order)
 
 
@@ -531,7 +535,7 @@ def split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Arra
         sections = whole("split", "indices_or_sections", indices_or_sections)
         if sections > 0 and size % sections:
             raise ShapeError(
-                f"split: {size} elements along axis {axis} make no {sections} equal parts; array_split "
+                f"split: {counted(size, 'element')} along axis {axis} make no {sections} equal parts; array_split "
                 "allows others"
             )
     return array_split(array, indices_or_sections, axis)

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, SIGNED, UNSIGNED, canonical, default_float, promote
-from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError
+from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, counted
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import (
     converted,
@@ -189,7 +189,7 @@ def _cumulative(
         array = lax.reshape(array, (1,))
     if axis is None and len(array.shape) > 1:
         raise ShapeError(
-            f"{name}: wanted an axis for an array of {len(array.shape)} dimensions, got none; give axis= as "
+            f"{name}: wanted an axis for an array of {counted(len(array.shape), 'dimension')}, got none; give axis= as "
             f"one of 0 … {len(array.shape) - 1}"
         )
     kind = name.removeprefix("cumulative_")

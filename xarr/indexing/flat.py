@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xarr import indexing, lax
-from xarr.errors import ShapeError
+from xarr.errors import ShapeError, counted
 from xarr.indexing.arrays import write_arrays
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
@@ -72,7 +72,9 @@ class Flat:
         flat, new = flattened(self._array), converted(self._array, value)
         wanted = indexing.read(flat, index)
         if wanted.size and not new.size:
-            raise ShapeError(f"x.flat: wanted one value at least for {wanted.size} elements, got none")
+            raise ShapeError(
+                f"x.flat: wanted one value at least for {counted(wanted.size, 'element')}, got none"
+            )
         spread = lax.reshape(repeated(new, wanted.size), wanted.shape) if wanted.size else wanted
         found = indexing.update(flat, index, spread)
         self._array._show(lax.reshape(found, self._array.shape))

@@ -13,7 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
-from xarr.errors import IndexingError, IndexTypeError, TracedValueError
+from xarr.errors import IndexingError, IndexTypeError, TracedValueError, counted
 from xarr.indexing.bounds import Mode, out_of_bounds
 from xarr.indexing.items import Item, Mask, Places, consumed
 from xarr.indexing.region import Region
@@ -198,7 +198,7 @@ def _check_mask(mask: Mask, shape: Ints, axis: int) -> None:
             f"wanted a boolean mask of shape {wanted} for dimensions {axis} to {axis + len(wanted) - 1} of an "
             f"array of shape {shape}, got {mask.shape}"
             if len(wanted) > 1
-            else f"wanted a boolean mask of {wanted[0]} elements for dimension {axis} of an array of shape "
+            else f"wanted a boolean mask of {counted(wanted[0], 'element')} for dimension {axis} of an array of shape "
             f"{shape}, got {mask.shape[0]}"
         )
 

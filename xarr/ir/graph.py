@@ -9,7 +9,7 @@ from itertools import count
 from types import CodeType
 from typing import Any, Final, Generic, TypeVar
 
-from xarr.errors import InputError, ShapeError, XarrError
+from xarr.errors import InputError, ShapeError, XarrError, counted
 from xarr.ir.op import DynamicOperands, Op, dynamic_type, infer_type, operation
 from xarr.ir.source import Source, caller
 from xarr.ir.stablehlo.printer import print_module
@@ -328,7 +328,9 @@ class Graph:
         Every node is a copy, so that computing the results leaves the graph as it is.
         """
         if len(operands) != len(self.parameters):
-            raise ShapeError(f"{self.name} takes {len(self.parameters)} arguments, got {len(operands)}")
+            raise ShapeError(
+                f"{self.name} takes {counted(len(self.parameters), 'argument')}, got {len(operands)}"
+            )
         new: dict[Node, Node] = dict(zip(self.parameters, operands, strict=True))
         for node in self.nodes:
             is_data = node.value is not None
@@ -345,6 +347,16 @@ class Graph:
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def __repr__(self) -> str:
+        parameters, results = (
+            ", ".join(str(node.type) for node in nodes) for nodes in (self.parameters, self.results)
+        )
+        return f"<graph {self.name}({parameters}) -> {results}, {counted(len(self.nodes), 'node')}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # Notebooks show what one wants to read; a repr within other text stays one line.
+        printer.text(str(self))
 
     def verify(self) -> Graph:
         """Check what the rest of the library relies on; returns the graph itself.

@@ -13,7 +13,7 @@ from dataclasses import Field, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
 
-from xarr.errors import DTypeError, ShapeError
+from xarr.errors import DTypeError, ShapeError, counted
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr.records import made, record
 
@@ -135,7 +135,7 @@ class Op:
         `infer_type` derives from it what an op makes of dynamic ones.
         """
         if count is not None and len(operands) != count:
-            self.fail("C0", f"wanted {count} operands, got {len(operands)}")
+            self.fail("C0", f"wanted {counted(count, 'operand')}, got {len(operands)}")
         for operand in operands:
             if type(operand) is not TensorType:
                 self.fail("C0", f"wanted arrays, got {', '.join(t.short() for t in operands)}")

@@ -13,7 +13,7 @@ import numpy as np
 from xarr import records, tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
-from xarr.errors import InputError, ShapeError, counted
+from xarr.errors import InputError, ShapeError, XarrError, counted
 from xarr.host import host_array, is_weak, scalar, scalar_kind
 from xarr.ir.computations import combiner
 from xarr.ir.graph import Graph, Node, parameter
@@ -22,6 +22,7 @@ from xarr.ir.ops import Constant, GetTupleElement
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import BINARY, host_node, merged, operands
 from xarr.lazy import Handle, trace, wrap
+from xarr.tracebacks import shorten
 from xarr.tree import LEAF, Structure
 
 if TYPE_CHECKING:
@@ -89,7 +90,11 @@ def record(
         seen["backend"] = found
         return results
 
-    graph, captured = trace(flat, types, backend, getattr(function, "__name__", role))
+    try:
+        graph, captured = trace(flat, types, backend, getattr(function, "__name__", role))
+    except XarrError as error:
+        shorten(error)
+        raise
     return Computation(graph, captured, **seen)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, default_of, info, real_part_of
-from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError, counted
 from xarr.functions.creation_functions import argument
 from xarr.host import is_weak
 from xarr.lax import _constants as constants
@@ -427,9 +427,11 @@ def choice(
     count = integer("choice", "a", a) if array is None else array.shape[along]
     draws = math.prod(sizes)
     if draws and count <= 0:
-        raise ValueRangeError(f"choice: wanted something to choose from, got {count} elements")
+        raise ValueRangeError(f"choice: wanted something to choose from, got {counted(count, 'element')}")
     if not replace and draws > count:
-        raise ValueRangeError(f"choice: wanted at most {count} elements without replacement, got {draws}")
+        raise ValueRangeError(
+            f"choice: wanted at most {counted(count, 'element')} without replacement, got {draws}"
+        )
     if p is None and not replace and draws:
         whole = permutation(data, count if array is None else array, along)
         kept = lax.slice_in_dim(whole, 0, draws, axis=along)

@@ -16,12 +16,13 @@ from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, Type
 from xarr import lazy, tree
 from xarr.array import Array
 from xarr.config import current as config
-from xarr.errors import InputError, RecompilationWarning
+from xarr.errors import InputError, RecompilationWarning, XarrError
 from xarr.functions._core import observers
 from xarr.ir.graph import parameter
 from xarr.ir.source import here
 from xarr.lowering import Lowered, argument_type
 from xarr.shapes import Shape
+from xarr.tracebacks import shorten
 from xarr.transforms.backend_replay import by_backend
 from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
 from xarr.transforms.recording import inlined, record
@@ -172,8 +173,12 @@ class Jitted(Generic[P, R]):
         self._text = ""
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        result = self._replay(args, kwargs)
-        return self._missed(args, kwargs) if result is MISSED else result  # type: ignore[no-any-return]
+        try:
+            result = self._replay(args, kwargs)
+            return self._missed(args, kwargs) if result is MISSED else result  # type: ignore[no-any-return]
+        except XarrError as error:
+            shorten(error)
+            raise
 
     def __reduce__(self) -> str:
         # As for a plain function: copies are the function itself, pickles its name.
@@ -442,8 +447,12 @@ class _Method(Jitted[..., Any]):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         self._refresh()
-        result = self._replay(args, kwargs)
-        return self._missed(args, kwargs) if result is MISSED else result
+        try:
+            result = self._replay(args, kwargs)
+            return self._missed(args, kwargs) if result is MISSED else result
+        except XarrError as error:
+            shorten(error)
+            raise
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         self._refresh()

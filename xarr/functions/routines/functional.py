@@ -18,7 +18,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import canonical
-from xarr.errors import InputError, ShapeError, TracedValueError
+from xarr.errors import InputError, ShapeError, TracedValueError, counted
 from xarr.functions._arguments import converted
 from xarr.functions._core import aligned, as_array, broadcasted
 from xarr.functions.creation_functions import argument
@@ -231,7 +231,7 @@ class vectorize:
         inner, outer = self._cores or ((), ())
         if len(given) != len(inner):
             raise InputError(
-                f"vectorize: signature {self.signature!r} wants {len(inner)} arguments, got {len(given)}"
+                f"vectorize: signature {self.signature!r} wants {counted(len(inner), 'argument')}, got {len(given)}"
             )
         arrays = [as_array(one) for one in given]
         for array in arrays:

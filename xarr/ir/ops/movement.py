@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
+from xarr.errors import counted
 from xarr.ir.op import Op, operation
 from xarr.ir.stablehlo.literals import ints
 from xarr.ir.types import TensorType, Type
@@ -81,7 +82,8 @@ class Reshape(Op):
         if prod(self.shape) != operand.size:
             self.fail(
                 "C1",
-                f"{operand.short()} has {operand.size} elements, shape {self.shape} wants {prod(self.shape)}",
+                f"{operand.short()} has {counted(operand.size, 'element')}, "
+                f"shape {self.shape} wants {prod(self.shape):,}",
             )
         return operand.with_shape(self.shape)
 

@@ -1,0 +1,275 @@
+"""What errors show of the stack: the user's lines, few frames of xarr's in a terminal, and none in a notebook."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from xarr import lax
+from xarr.errors import BroadcastError, DTypeError, InputError, TracedValueError, XarrError
+from xarr.tracebacks import shorten, without_own_frames
+
+HERE = __file__
+
+
+def error_of(call: Callable[[], Any]) -> XarrError:
+    with pytest.raises(XarrError) as caught:
+        call()
+    return caught.value
+
+
+def own_frames(error: BaseException) -> list[str]:
+    """The functions of xarr in a traceback."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return [
+        frame.f_code.co_name
+        for frame in frames
+        if str(frame.f_globals.get("__name__")).partition(".")[0].startswith("xarr")
+    ]
+
+
+def x() -> xarr.Array:
+    return xarr.asarray(np.arange(12.0).reshape(3, 4))
+
+
+def depends(a: Any) -> Any:
+    if a.sum() > 0:
+        return a
+    return -a
+
+
+def add_in_place(a: xarr.Array) -> None:
+    a += xarr.ones(3)
+
+
+CALLS: dict[str, tuple[Callable[[], Any], int]] = {
+    "an operator": (lambda: x() + xarr.ones(3), 0),
+    "reflected": (lambda: np.ones(3) + x(), 1),
+    "in place": (lambda: add_in_place(x()), 0),
+    "equality": (lambda: x() == xarr.ones(3), 0),
+    "matmul": (lambda: x() @ xarr.ones(3), 1),
+    "an index": (lambda: x()[3, 0], 0),
+    "an index array": (lambda: x()[xarr.asarray([5])], 0),
+    "an assignment": (lambda: x().__setitem__(0, xarr.ones(3)), 0),
+    "jit": (lambda: xarr.jit(depends)(x()), 0),
+    "jit of an array asked for": (lambda: xarr.jit(np.asarray)(x()), 0),
+    "a function of NumPy's": (lambda: np.sum(x(), axis=3), 1),
+    "a ufunc of NumPy's": (lambda: np.add(x(), np.ones(3)), 1),
+    "an option": (lambda: xarr.add(x(), 1.0, dtype="int8", casting="safe"), 1),
+    "at evaluation": (lambda: np.asarray(x()[xarr.asarray([5]) + 0]), 1),
+    "an axis": (lambda: x().sum(axis=2), 4),
+    "no number": (lambda: xarr.concatenate([x(), "a"]), 4),
+    "evaluate": (lambda: xarr.evaluate(x()[xarr.asarray([5]) + 0]), 0),
+}
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("name", CALLS)
+def test_few_frames_are_xarrs(name: str) -> None:
+    call, most = CALLS[name]
+    with xarr.config(traceback="short"):
+        short = error_of(call)
+    with xarr.config(traceback="full"):
+        full = error_of(call)
+    assert len(own_frames(short)) == most < len(own_frames(full))
+    assert str(short) == str(full)
+    assert type(short) is type(full)
+
+
+def test_lines_of_a_jitted_function_stay() -> None:
+    error = error_of(lambda: xarr.jit(depends)(x()))
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    assert files[-1] == HERE
+    assert names[-1] == "depends"
+    assert own_frames(error) == []
+
+
+def test_lines_of_a_loops_body_stay() -> None:
+    error = error_of(lambda: lax.fori_loop(0, 3, lambda i, a: depends(a), x()))
+    assert traceback.extract_tb(error.__traceback__)[-1].name == "depends"
+    assert "trace" not in own_frames(error)
+
+
+def test_an_error_of_the_users_is_left_alone() -> None:
+    def fails(a: Any) -> Any:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError) as caught:
+        xarr.jit(fails)(x())
+    assert len(own_frames(caught.value)) > 3
+
+
+def test_the_cause_stays() -> None:
+    def explained(a: Any) -> Any:
+        try:
+            return a + xarr.ones(3)
+        except BroadcastError as error:
+            raise InputError("not mine") from error
+
+    error = error_of(lambda: xarr.jit(explained)(x()))
+    assert str(error) == "not mine"
+    assert isinstance(error.__cause__, BroadcastError)
+    assert traceback.extract_tb(error.__cause__.__traceback__)[-1].name == "explained"
+
+
+def test_what_hides_its_cause_goes_on_hiding_it() -> None:
+    error = error_of(lambda: xarr.ones(3).astype("flaot32") + 1)
+    raised = DTypeError("one")
+    raised.__suppress_context__ = True
+    raised.__context__ = error
+    before = error.__traceback__
+    shorten(raised)
+    assert error.__traceback__ is before
+    assert raised.__context__ is error
+
+
+def test_frames_of_other_packages_stay() -> None:
+    try:
+        json.loads("{")
+    except ValueError as error:
+        kept = without_own_frames(error.__traceback__)
+        assert traceback.format_tb(kept) == traceback.format_tb(error.__traceback__)
+
+
+def test_a_module_called_alike_is_the_users() -> None:
+    scope: dict[str, Any] = {"__name__": "xarr_tools"}
+    exec("def fail():\n    raise ValueError", scope)
+    try:
+        scope["fail"]()
+    except ValueError as error:
+        kept = without_own_frames(error.__traceback__)
+        assert [frame.name for frame in traceback.extract_tb(kept)][-1] == "fail"
+
+
+# --- notebooks ----------------------------------------------------------------------------------------
+
+
+class Shell:
+    """What is used of IPython's shell."""
+
+    def __init__(self, has_kernel: bool) -> None:
+        self.execution_count = 1
+        self.published: list[dict[str, str]] = []
+        self.display_pub = SimpleNamespace(publish=self.published.append)
+        self.InteractiveTB = SimpleNamespace(structured_traceback=self.structured, tb_offset=0)
+        if has_kernel:
+            self.kernel = object()
+
+    @staticmethod
+    def structured(kind: Any, error: Any, trace: Any, tb_offset: int) -> list[str]:
+        return traceback.format_exception(kind, error, trace)
+
+
+def in_shell(monkeypatch: pytest.MonkeyPatch, has_kernel: bool) -> Shell:
+    shell, module = Shell(has_kernel), ModuleType("IPython")
+    monkeypatch.setattr(module, "get_ipython", lambda: shell, raising=False)
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    return shell
+
+
+def test_without_a_shell_the_lines_are_pythons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    error = error_of(lambda: x().sum(axis=7))
+    lines = error._render_traceback_()
+    assert all(isinstance(line, str) for line in lines)
+    text = "".join(lines)
+    assert text.startswith("Traceback (most recent call last)")
+    assert "x().sum(axis=7)" in text
+    assert "statistical_functions" not in text
+    assert "axis 7 is out of range" in text
+    with xarr.config(traceback="full"):
+        assert "statistical_functions" in "".join(error._render_traceback_())
+
+
+@pytest.mark.implicit
+def test_a_notebook_shows_the_picture_once_and_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = in_shell(monkeypatch, has_kernel=True)
+    error = error_of(lambda: x() + xarr.ones(3))
+    for _ in range(2):  # IPython asks for the lines to show them, and to store them
+        text = "".join(error._render_traceback_())
+        assert "does not broadcast" in text
+        assert "operators.py" not in text
+    assert len(shell.published) == 1
+    assert "<svg" in shell.published[0]["text/html"]
+    assert shell.published[0]["text/plain"] == str(error)
+    shell.execution_count += 1  # the same error raised in another cell
+    error._render_traceback_()
+    assert len(shell.published) == 2
+
+
+@pytest.mark.implicit
+def test_a_terminal_and_other_errors_show_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = in_shell(monkeypatch, has_kernel=False)
+    error_of(lambda: x() + xarr.ones(3))._render_traceback_()
+    assert not terminal.published
+    notebook = in_shell(monkeypatch, has_kernel=True)
+    error = error_of(lambda: xarr.jit(depends)(x()))
+    text = "".join(error._render_traceback_())
+    assert isinstance(error, TracedValueError)
+    assert "jit.py" not in text
+    assert not notebook.published
+
+
+CELLS = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+shell = InteractiveShell.instance()
+if sys.argv[1] == "kernel":
+    shell.kernel = object()
+shell.run_cell("import xarr; x = xarr.ones((3, 4)); v = xarr.ones(3)")
+found = []
+for cell in (
+    "x + v",
+    "@xarr.jit\\ndef f(a):\\n    if a.sum() > 0:\\n        return a\\n    return -a\\nf(x)",
+    "x[3]",
+    "xarr.config.traceback = 'full'; x[3]",
+):
+    with capture_output() as captured:
+        shell.run_cell(cell, store_history=True)
+    pictures = [output.data for output in captured.outputs]
+    found.append([captured.stdout, sum("<svg" in each.get("text/html", "") for each in pictures)])
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("where", ["kernel", "terminal"])
+def test_ipython_shows_no_frame_of_xarrs(where: str, tmp_path: Path) -> None:
+    pytest.importorskip("IPython")
+    script = tmp_path / "cells.py"
+    script.write_text(CELLS)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script), where],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr
+    (clash, pictures), (jitted, _), (index, _), (full, _) = json.loads(done.stdout.splitlines()[-1])
+    assert pictures == (1 if where == "kernel" else 0)
+    clash, jitted, index, full = (
+        re.sub(r"\x1b\[[0-9;]*m", "", text) for text in (clash, jitted, index, full)
+    )
+    for text, line in ((clash, "x + v"), (jitted, "if a.sum() > 0"), (index, "x[3]")):
+        assert line in text
+        assert "operators.py" not in text
+        assert "jit.py" not in text
+        assert "array.py" not in text
+    assert "what would work" in clash
+    assert "out of bounds" in index
+    assert "region.py" in full

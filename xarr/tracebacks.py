@@ -1,0 +1,107 @@
+"""Tracebacks without xarr's own frames, so that the last line shown is the user's.
+
+Operators, indices, jitted functions, ufuncs and whatever asks for values `shorten` an error that leaves them, which
+costs nothing as long as there is none; other functions leave their own few frames.  Notebooks ask an error itself how
+it is shown (`_render_traceback_`): there all of xarr's frames go, and an explained broadcast comes as a picture first.
+`config.traceback = "full"` keeps every frame.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any, Final
+
+from xarr.config import current as config
+from xarr.errors import XarrError
+
+#: Modules of the standard library that call back what they were given.
+_GLUE: Final = tuple(
+    os.path.join(os.path.dirname(os.__file__), name) for name in ("contextlib.py", "functools.py")
+)
+#: Names of files that xarr writes itself and never saves.
+_WRITTEN: Final = ("<xarr ", "<explicit program>")
+
+
+def shorten(error: BaseException) -> None:
+    """Take xarr's frames out of the traceback of `error` so far, and of the errors that caused it.
+
+    For the function that was called, before it raises `error` again: a bare `raise` adds no frame, so that the last
+    line shown is the user's.  The user's frames stay, those of a function that xarr has called too.
+    """
+    if config.traceback == "short":
+        for each in _chain(error):
+            each.__traceback__ = without_own_frames(each.__traceback__)
+
+
+def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without xarr's frames, those of its backends, and of what these have called."""
+    entries = []
+    while trace is not None:
+        entries.append(trace)
+        trace = trace.tb_next
+    kept, inside = [], False
+    for entry in entries:
+        inside = _is_own(entry.tb_frame) or (inside and entry.tb_frame.f_code.co_filename in _GLUE)
+        if not inside:
+            kept.append(entry)
+    found: TracebackType | None = None
+    for entry in reversed(kept):
+        found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return found
+
+
+def _is_own(frame: FrameType) -> bool:
+    root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    if root == "xarr" or frame.f_code.co_filename.startswith(_WRITTEN):
+        return True
+    return root.startswith("xarr_") and hasattr(sys.modules.get(root), "Backend")
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error of xarr's and what led to it, as far as Python shows that, each once."""
+    seen: set[int] = set()
+    while isinstance(error, XarrError) and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+# --- notebooks ----------------------------------------------------------------------------------------
+
+
+def rendered(error: XarrError) -> list[str]:
+    """The lines that IPython shows for an error; a picture goes before them where there is a page to show it."""
+    short = config.traceback == "short"
+    trace = without_own_frames(error.__traceback__) if short else error.__traceback__
+    shell = _shell()
+    if shell is None:
+        return traceback.format_exception(type(error), error, trace)
+    _publish_picture(error, shell)
+    if short:
+        shorten(error)
+    tb = shell.InteractiveTB
+    lines: list[str] = tb.structured_traceback(type(error), error, trace, tb_offset=tb.tb_offset)
+    return lines
+
+
+def _publish_picture(error: XarrError, shell: Any) -> None:
+    """Show the explanation of an error as a page does, once for a cell: IPython asks for the lines twice."""
+    explanation, cell = getattr(error, "explanation", None), shell.execution_count
+    # A terminal has no kernel, and no page.
+    if explanation is None or not hasattr(shell, "kernel") or vars(error).get("_shown_in") == cell:
+        return
+    vars(error)["_shown_in"] = cell
+    shell.display_pub.publish({"text/html": explanation.html(), "text/plain": explanation.text()})
+
+
+def _shell() -> Any:
+    """The IPython that runs this program, or None: who runs one has imported it."""
+    module = sys.modules.get("IPython")
+    return None if module is None else module.get_ipython()
+
+
+XarrError._render_traceback_ = rendered
