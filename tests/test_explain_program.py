@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xarr
-from xarr.errors import InputError, TracedValueError
+from xarr.errors import InputError, ParseError, TracedValueError
 from xarr.explanation.broadcast import BroadcastExplanation
 from xarr.explanation.program import ProgramExplanation
 
@@ -62,6 +62,24 @@ def test_several_broadcasts_in_order(image: xarr.Array, bias: xarr.Array) -> Non
     assert found.html().count("<table") >= 2
     with pytest.raises(InputError, match="shows one broadcast, the program makes 2"):
         found.svg()
+
+
+def test_the_page_shows_source_lines(image: xarr.Array, bias: xarr.Array) -> None:
+    found = explain(lambda: image < bias)
+    html = found.html()
+    assert "lambda: image &lt; bias" in html
+    assert html.index("lambda: image") < html.index("<svg")
+    assert f"{__file__}:" in html
+
+
+def test_operands_as_text() -> None:
+    found = xarr.explain_broadcast("f32[3,1]", "(4,)", op="-")
+    assert str(found).startswith("a - b    a: f32[3,1]   b: (4,)   ->  (3, 4)")
+    mixed = xarr.explain_broadcast("f64[3,1]", np.ones(4), (3, 4), op="where")
+    assert "b: f64[4]   c: (3, 4)" in str(mixed)
+    for text in ("f32[3", "q7[3]", "(3)", "(3,) + (3,)", ""):
+        with pytest.raises(ParseError):
+            xarr.explain_broadcast(text, (3,))
 
 
 def test_one_broadcast_has_a_picture(image: xarr.Array, bias: xarr.Array) -> None:

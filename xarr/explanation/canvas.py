@@ -8,6 +8,10 @@ CHARACTER = 0.62
 """Width of a monospaced character, in font sizes; the widest of the common fonts."""
 
 
+MONOSPACED = "font:13px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace"
+"""The style of text in columns; notebooks' own styles would let `<pre>` inherit another font."""
+
+
 def number(value: float) -> str:
     """The shortest text of a coordinate."""
     return f"{value:.1f}".removesuffix(".0")

@@ -43,6 +43,15 @@ def read_expression(text: str) -> Expression:
     return _Reader(text).expression()
 
 
+def read_operand(text: str) -> tuple[Shape, str | None]:
+    """The shape and the dtype name of one operand such as `f32[5,1]` or `(5,1)`; raises ParseError."""
+    reader = _Reader(text)
+    found = reader.operand()
+    if reader.at < len(reader.text):
+        raise reader.error("the end")
+    return found
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = "".join(c if c.isprintable() else " " for c in text)

@@ -28,15 +28,17 @@ _STYLE = (
     ".xarr-e code,.xarr-e pre{font:13px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
     ".xarr-e code{white-space:pre-wrap}"
     ".xarr-e pre{margin:4px 0 10px;padding:8px 10px;background:#f2f3f5;overflow-x:auto;color:inherit}"
-    ".xarr-e table{border-collapse:collapse;margin:8px 0}"
-    ".xarr-e td,.xarr-e th{border:1px solid #b9bcc2;padding:2px 10px;text-align:left;background:none}"
+    ".xarr-e table{border-collapse:collapse;margin:8px 0;color:inherit;font:inherit}"
+    ".xarr-e td,.xarr-e th{border:1px solid #b9bcc2;padding:2px 10px;text-align:left;color:inherit;background:none}"
     ".xarr-e .new{border:2px dashed #7a4d9e}.xarr-e .stretched{border:2px solid #333}"
-    ".xarr-e .clash{border:3px solid #d55e00;font-weight:700}.xarr-e .w{color:#a63d00;margin:6px 0}"
+    ".xarr-e .clash{border:3px solid #c8102e;background:#fbd9d9;font-weight:700}"
+    ".xarr-e .w{color:#a63d00;margin:6px 0}"
     ".xarr-e summary{cursor:pointer;font-weight:600}.xarr-e svg{display:block}"
     "@media(prefers-color-scheme:dark){.xarr-e{color:#ececec;background:#16181d}"
     ".xarr-e pre{background:#24272e}"
     ".xarr-e td,.xarr-e th{border-color:#555a63}.xarr-e .new{border-color:#c59be8}"
-    ".xarr-e .stretched{border-color:#ddd}.xarr-e .clash{border-color:#ff8a3d}.xarr-e .w{color:#ff9d5c}}"
+    ".xarr-e .stretched{border-color:#ddd}.xarr-e .clash{border-color:#ff6b6b;background:#571a20}"
+    ".xarr-e .w{color:#ff9d5c}}"
 )
 
 # Every fragment of the page is wired once, whichever script runs first, and only within itself: a page

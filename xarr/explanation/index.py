@@ -14,7 +14,7 @@ from xarr import lax
 from xarr.backend import default, use_backend
 from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
-from xarr.explanation.canvas import CHARACTER, Canvas
+from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.arrays import vectors_of
 from xarr.indexing.bounds import Mode
@@ -84,8 +84,7 @@ class IndexExplanation:
 
     def html(self) -> str:
         """A self-contained HTML fragment: the picture above the text."""
-        style = "font:13px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace"
-        return f'<div>{self.svg()}<pre style="{style}">{escape(self.text())}</pre></div>'
+        return f'<div>{self.svg()}<pre style="{MONOSPACED}">{escape(self.text())}</pre></div>'
 
     def __str__(self) -> str:
         return self.text()

@@ -12,6 +12,8 @@ import numpy as np
 from xarr.dtypes import xla_name
 from xarr.errors import BroadcastError, InputError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_expression, explain_shapes
+from xarr.explanation.canvas import MONOSPACED
+from xarr.explanation.expression import read_operand
 from xarr.functions._core import ImplicitBroadcast, as_array, watching
 from xarr.ir.graph import Node
 from xarr.ir.source import Source, operand_names
@@ -30,6 +32,11 @@ class Step:
     def text(self) -> str:
         place = f"{self.source}\n\n" if self.source else ""
         return f"{place}{self.explanation.text()}"
+
+    def html(self) -> str:
+        """A self-contained HTML fragment: the line, and under it the broadcast."""
+        place = f'<pre style="{MONOSPACED}">{escape(str(self.source))}</pre>\n' if self.source else ""
+        return place + self.explanation.html()
 
     __str__ = __repr__ = text
 
@@ -55,7 +62,7 @@ class ProgramExplanation:
         """A self-contained HTML fragment."""
         if not self.steps:
             return f"<p>{escape(self.text())}</p>"
-        return "\n".join(step.explanation.html() for step in self.steps)
+        return "\n".join(step.html() for step in self.steps)
 
     def svg(self) -> str:
         """The picture of the only broadcast; InputError if there is none, or more than one."""
@@ -110,26 +117,38 @@ def explain_broadcast(
 ) -> BroadcastExplanation:
     """Explain how `op` broadcasts its operands, or why it does not: text, page and picture in one object.
 
-    Operands are arrays, or shapes given as tuples of ints: `explain_broadcast(x, (5,), op="-")`.  Nothing
-    is evaluated; values that are there already and few are shown.  With `broadcast_dimensions` (two
-    operands) XLA's explicit rule is explained, else NumPy's.
+    Operands are arrays, or shapes given as tuples of ints or as text such as "f32[5,1]":
+    `explain_broadcast(x, (5,), op="-")`.  Nothing is evaluated; values that are there already and few are
+    shown.  With `broadcast_dimensions` (two operands) XLA's explicit rule is explained, else NumPy's.
 
-    Raises InputError or ShapeError for malformed arguments; shapes that do not fit are no error here.
+    Raises InputError, ParseError or ShapeError for malformed arguments; shapes that do not fit are no error here.
     """
-    arrays = [None if _is_shape(operand) else as_array(operand) for operand in operands]
+    known = [_shape_and_dtype(operand) for operand in operands]
+    arrays = [
+        as_array(operand) if pair is None else None for operand, pair in zip(operands, known, strict=True)
+    ]
     nodes = [array._node for array in arrays if array is not None]
+    pairs = [
+        (array.shape, xla_name(array.dtype)) if array is not None else pair
+        for array, pair in zip(arrays, known, strict=True)
+    ]
     return explain_shapes(
-        *(operand if a is None else a.shape for operand, a in zip(operands, arrays, strict=True)),
+        *(shape for shape, _ in filter(None, pairs)),
         op=op,
         names=names,
-        dtypes=[None if a is None else xla_name(a.dtype) for a in arrays],
+        dtypes=[dtype for _, dtype in filter(None, pairs)],
         values=_values(nodes) if len(nodes) == len(operands) else None,
         broadcast_dimensions=broadcast_dimensions,
     )
 
 
-def _is_shape(operand: object) -> bool:
-    return isinstance(operand, tuple) and all(isinstance(size, SupportsIndex) for size in operand)
+def _shape_and_dtype(operand: object) -> tuple[Sequence[SupportsIndex], str | None] | None:
+    """Those of an operand that is a shape; None of an array."""
+    if isinstance(operand, str):
+        return read_operand(operand)
+    if isinstance(operand, tuple) and all(isinstance(size, SupportsIndex) for size in operand):
+        return operand, None
+    return None
 
 
 def _note(found: list[Step], broadcast: ImplicitBroadcast) -> None:

@@ -22,6 +22,9 @@ from xarr.explanation.facts import BroadcastFacts, Operand
 _SHOWN = 6
 """How many alternatives a warning shows: all of them up to rank 4."""
 
+_MANY = 10**6
+"""Elements that are worth a word on memory even where their type is not known."""
+
 _LETTERS = "ijklmnpqrstuvw"
 
 
@@ -214,7 +217,7 @@ def reuse(facts: BroadcastFacts) -> str:
     if prod(alignment.result) == 0:
         return "the result is empty: nothing is read"
     times = [alignment.reuse(i) for i in range(len(facts.operands))]
-    often = [{1: "once", 2: "twice"}.get(n, f"{n} times") for n in times]
+    often = [{1: "once", 2: "twice"}.get(n, f"{n:,} times") for n in times]
     reads = [f"of {name} {said}" for name, said in zip(facts.names, often, strict=True)]
     reads[0] = f"of {facts.names[0]} is read {often[0]}"
     return f"each element {', '.join(reads)}"
@@ -225,9 +228,15 @@ def memory(facts: BroadcastFacts) -> str:
     assert facts.result is not None, "only aligned operands have a result"
     parts = []
     for operand in (*facts.operands, facts.result):
-        size = "" if operand.bytes is None else f" ({human_bytes(operand.bytes)})"
-        parts.append(f"{operand.name} {counted(operand.size, 'element')}{size}")
+        parts.append(f"{operand.name} {counted(operand.size, 'element')}{_bytes_of(operand)}")
     return ", ".join(parts)
+
+
+def _bytes_of(operand: Operand) -> str:
+    """Its bytes in parentheses; where the dtype is not known those of float64, if they are many."""
+    if operand.bytes is not None:
+        return f" ({human_bytes(operand.bytes)})"
+    return f" ({human_bytes(8 * operand.size)} at float64)" if operand.size >= _MANY else ""
 
 
 def warnings(facts: BroadcastFacts) -> tuple[Warn, ...]:
@@ -251,16 +260,20 @@ def warnings(facts: BroadcastFacts) -> tuple[Warn, ...]:
 
 
 def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
+    assert facts.result is not None, "an alignment has a result"
     sizes = [prod(shape) for shape in facts.shapes]
     total = prod(alignment.result)
+    size = _bytes_of(facts.result) if total >= _MANY else ""
     lines = [
-        f"the result is larger than every operand: {counted(total, 'element')}, "
-        f"the largest operand has {max(sizes)}"
+        f"the result is larger than every operand: {counted(total, 'element')}{size}, "
+        f"the largest operand has {max(sizes):,}"
     ]
     squeezed = {tuple(size for size in shape if size != 1) for shape in facts.shapes}
     pairs: tuple[Suggestion, ...] = ()
     if len(squeezed) == 1 and len(facts.operands) == 2:
-        lines.append(f"both operands have the same count of elements ({sizes[0]}); to pair them one to one:")
+        lines.append(
+            f"both operands have the same count of elements ({sizes[0]:,}); to pair them one to one:"
+        )
         first = facts.operands[0]
         names = [facts.terms[0], f"{facts.terms[1]}.reshape({first.shape})"]
         pairs = (Suggestion(facts.operator.applied(names), None, _labelled(facts, first.shape)),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -42,18 +42,19 @@ STYLE = (
     ".xarr-b g text{text-anchor:middle;font-size:11px}"
     ".xarr-b .c rect{fill:#8a8a8a;fill-opacity:.32;stroke:#333}"
     ".xarr-b .v rect{fill-opacity:.06;stroke:#8a8a8a;stroke-dasharray:3 3}"
-    ".xarr-b .x rect{fill:#fff0e6;stroke:#d55e00;stroke-width:2.5}"
+    ".xarr-b .x rect{fill:#fbd9d9;stroke:#c8102e;stroke-width:2.5}"
+    ".xarr-b .m rect{fill:#fbd9d9;stroke:#c8102e;stroke-width:1.6;stroke-dasharray:4 3}"
     ".xarr-b .lit rect{fill-opacity:.85;stroke-width:3}"
     ".xarr-b .s{fill:none;stroke:#333;stroke-width:1.6}.xarr-b .sh{fill:#333}"
     ".xarr-b .n{fill:none;stroke:#7a4d9e;stroke-width:2;stroke-dasharray:2 3}.xarr-b .nh{fill:#7a4d9e}"
-    ".xarr-b .k{fill:none;stroke:#d55e00;stroke-width:4}"
+    ".xarr-b .k{fill:none;stroke:#c8102e;stroke-width:4}"
     + "".join(f".xarr-b .o{i} rect{{fill:{colour}}}" for i, colour in enumerate(_COLOURS))
     + f".xarr-b .or rect{{fill:{_RESULT}}}"
     "@media(prefers-color-scheme:dark){.xarr-b .paper{fill:#16181d}.xarr-b text{fill:#ececec}"
     ".xarr-b .d,.xarr-b .v text{fill:#a9adb5}.xarr-b .w{fill:#ff9d5c}"
     ".xarr-b .c rect{fill-opacity:.5;stroke:#cfcfcf}.xarr-b .v rect{fill-opacity:.12;stroke:#7d828c}"
-    ".xarr-b .x rect{fill:#4a2410;stroke:#ff8a3d}.xarr-b .s{stroke:#ddd}.xarr-b .sh{fill:#ddd}"
-    ".xarr-b .n{stroke:#c59be8}.xarr-b .nh{fill:#c59be8}.xarr-b .k{stroke:#ff8a3d}}"
+    ".xarr-b .x rect,.xarr-b .m rect{fill:#571a20;stroke:#ff6b6b}.xarr-b .s{stroke:#ddd}.xarr-b .sh{fill:#ddd}"
+    ".xarr-b .n{stroke:#c59be8}.xarr-b .nh{fill:#c59be8}.xarr-b .k{stroke:#ff6b6b}}"
 )
 
 
@@ -80,6 +81,10 @@ class _Picture:
     def is_stored(self, index: Sequence[int]) -> bool:
         return not any(index[axis] for axis in (*self.new, *self.stretched))
 
+    def is_missing(self, index: Sequence[int]) -> bool:
+        """Whether another operand has an element here, and this one would have to."""
+        return any(index[axis] >= self.operand.shape[axis] for axis in self.clashing)
+
 
 def render_svg(facts: BroadcastFacts, words: bool = True) -> str:
     """The picture as a self-contained SVG document, light or dark as the reader's system is.
@@ -88,11 +93,11 @@ def render_svg(facts: BroadcastFacts, words: bool = True) -> str:
     """
     canvas = Canvas()
     pictures = _spread(facts) if facts.alignment is not None else _apart(facts)
-    y = _draw_row(canvas, facts, pictures)
+    y = _draw_stack(canvas, facts, pictures) if facts.clashing_axes else _draw_row(canvas, facts, pictures)
     if words and facts.has_table and (facts.alignment is None or facts.rank > 3):
         y = _draw_table(canvas, facts, y)
     y = _draw_words(canvas, facts, y) if words else y
-    if facts.alignment is not None:
+    if facts.has_table:
         _draw_legend(canvas, pictures, y)
     label = "; ".join((headline(facts), *problem_lines(facts)))
     return canvas.svg(" ".join(label.split()), STYLE)
@@ -115,14 +120,18 @@ def _spread(facts: BroadcastFacts) -> list[_Picture]:
 
 
 def _apart(facts: BroadcastFacts) -> list[_Picture]:
-    """Each operand in its own shape, with the axes that clash."""
+    """Each operand in its own shape, along an axis that clashes in the largest size that meets there."""
     found = []
     for i, operand in enumerate(facts.operands):
         own = tuple(range(len(operand.shape)))
         cells = facts.row(i)
         clashing = tuple(k for k, axis in enumerate(facts.dimensions(i)) if cells[axis].kind == "clash")
+        frame = tuple(
+            max(row[axis].size or 0 for row in facts.rows) if k in clashing else operand.shape[k]
+            for k, axis in enumerate(facts.dimensions(i))
+        )
         style = f"o{i % len(_COLOURS)}"
-        found.append(_Picture(operand, operand.shape, own, (), (), style, i, clashing))
+        found.append(_Picture(operand, frame, own, (), (), style, i, clashing))
     return found
 
 
@@ -133,6 +142,8 @@ def _fold(size: int, limit: int) -> Positions:
 
 def _cell_text(picture: _Picture, index: Sequence[int]) -> str:
     source = picture.source(index)
+    if picture.is_missing(index):
+        return ""
     if picture.operand.values is None:
         return ",".join(map(str, source)) or "()"
     return _value_text(picture.operand.values[source])
@@ -244,12 +255,40 @@ def _draw_picture(
         if arrow:
             canvas.arrow(x, y - 4, 22, 0, arrow)
         right = max(right, canvas.text(x + (28 if arrow else 0), y, caption, "d"))
-    top += 14
+    edge, bottom = _draw_grid(canvas, facts, picture, _grid(picture), x, top + 14)
+    return max(right, edge), bottom
+
+
+def _draw_stack(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture]) -> float:
+    """Operands that clash under each other, column under column, as their last axes meet."""
+    grids = [_grid(picture) for picture in pictures]
+    width = max((grid.width for grid in grids), default=CELL)
+    symbol = facts.operator.symbol if len(pictures) == 2 else None
+    x, y = MARGIN + 32, MARGIN
+    left = max(map(_arrow_room, pictures), default=0.0)
+    for i, (picture, grid) in enumerate(zip(pictures, grids, strict=True)):
+        name = elided(picture.operand.name, LABEL)
+        if symbol is not None and i:
+            canvas.text(MARGIN, y + 14, symbol, "o", 22)
+        end = canvas.text(x, y + 10, name, "t", 13)
+        canvas.text(end + 12, y + 10, elided(picture.operand.label, 2 * LABEL), "d")
+        for _, caption in _captions(picture):
+            y += 16
+            canvas.text(x, y + 10, caption, "d")
+        aligned = replace(grid, width=width)
+        _, y = _draw_grid(canvas, facts, picture, aligned, x + left - _arrow_room(picture), y + 28)
+        y += 18
+    return y + 8
+
+
+def _draw_grid(
+    canvas: Canvas, facts: BroadcastFacts, picture: _Picture, grid: _Grid, x: float, top: float
+) -> tuple[float, float]:
+    """The cells of an array; returns their right and bottom edges."""
     if 0 in picture.frame:
         word = "empty" if 0 in picture.operand.shape else "not read"
         canvas.box(x, top, 76, CELL, "v", word, f"{elided(picture.operand.label, 2 * LABEL)}: {word}")
-        return max(right, x + 76), top + CELL
-    grid = _grid(picture)
+        return x + 76, top + CELL
     rank = len(picture.frame)
     left = x + _arrow_room(picture)
     y = top
@@ -267,7 +306,7 @@ def _draw_picture(
         _draw_panel(canvas, facts, picture, grid, panel, left, y)
         y += grid.down + 8
     _draw_arrows(canvas, picture, grid, left, starts)
-    return max(right, left + grid.across), y - 8
+    return left + grid.across, y - 8
 
 
 def _arrow_room(picture: _Picture) -> float:
@@ -308,6 +347,10 @@ def _draw_cell(
     width: float,
 ) -> None:
     source = picture.source(index)
+    if picture.is_missing(index):
+        wanted = f"[{','.join(map(str, index))}]"
+        canvas.box(x, y, width, CELL, "m", "", f"{elided(picture.operand.name, LABEL)} has no {wanted}")
+        return
     stored = picture.is_stored(index)
     place = f"[{','.join(map(str, source))}]" if source else ""
     name = elided(picture.operand.name, LABEL)
@@ -420,6 +463,9 @@ def _draw_legend(canvas: Canvas, pictures: list[_Picture], y: float) -> None:
     x = MARGIN
     canvas.box(x, y - 4, 16, 16, "c")
     x = canvas.text(x + 22, y + 8, "stored", "d") + 20
+    if any(picture.clashing for picture in pictures):
+        canvas.box(x, y - 4, 16, 16, "m")
+        x = canvas.text(x + 22, y + 8, "missing: another operand has an element here", "d") + 20
     if any(picture.new or picture.stretched for picture in pictures):
         canvas.box(x, y - 4, 16, 16, "v")
         x = canvas.text(x + 22, y + 8, "read again, not stored", "d") + 20

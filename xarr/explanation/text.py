@@ -8,6 +8,7 @@ from xarr.explanation.facts import AxisCell, BroadcastFacts
 from xarr.explanation.spelling import (
     Suggestion,
     explicit_ops,
+    listed,
     loop_body,
     loop_variables,
     memory,
@@ -136,6 +137,11 @@ def problem_lines(facts: BroadcastFacts) -> list[str]:
             if row[axis].kind == "clash"
         ]
         lines.append(f"axis {axis}: {', '.join(clashing)}; wanted equal sizes, or 1")
+        empty = [name for name, row in zip(facts.names, facts.rows, strict=True) if row[axis].size == 0]
+        if empty:
+            lines.append(
+                f"({listed(empty)} {'is' if len(empty) == 1 else 'are'} empty: 0 fits 0 and 1 alone)"
+            )
     lengths = {len(shape) for shape in facts.shapes}
     return [*lines, "(shapes of different rank meet at their last axes)"] if len(lengths) > 1 else lines
 
