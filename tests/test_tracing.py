@@ -32,7 +32,7 @@ def test_looking_at_a_traced_value(look: Callable[[Any], Any]) -> None:
     with pytest.raises(TracedValueError) as caught:
         xarr.lower(function, xarr.asarray(1.0))
     text = str(caught.value)
-    assert "lax.cond" in text
+    assert ("xarr.debug.print" if look is str.format else "lax.cond") in text
     assert f"{__file__}:" in text
     assert isinstance(caught.value, TypeError)
 
@@ -160,7 +160,7 @@ def test_an_argument_of_a_function_that_has_ended_is_refused() -> None:
     xarr.lower(keep, xarr.asarray(1.0))
     with pytest.raises(TracedValueError, match="a traced function that has ended"):
         xarr.lower(lambda y: y + kept[0], xarr.asarray(1.0))
-    with pytest.raises(TracedValueError, match="no value yet"):
+    with pytest.raises(TracedValueError, match="after the function has ended that it was made in"):
         float(kept[0])
 
 

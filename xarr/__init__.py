@@ -271,6 +271,7 @@ from xarr.lazy import (
     evaluate as evaluate,
 )
 from xarr.lowering import (
+    ShapeDtypeStruct as ShapeDtypeStruct,
     lower as lower,
 )
 from xarr.make_explicit import (
@@ -286,6 +287,7 @@ from xarr.shapes import (
 
 if _typing.TYPE_CHECKING:
     from xarr import (
+        debug as debug,
         errors as errors,
         fft as fft,
         linalg as linalg,
@@ -333,7 +335,8 @@ if _typing.TYPE_CHECKING:
         unique_inverse as unique_inverse,
         unique_values as unique_values,
     )
-    from xarr.transforms.jit import jit as jit
+    from xarr.transforms.callbacks import effects_barrier as effects_barrier, pure_callback as pure_callback
+    from xarr.transforms.jit import eval_shape as eval_shape, jit as jit
 
 # What an import gives another name is not exported to type checkers, what is assigned is.
 ndarray = Array
@@ -350,6 +353,7 @@ _LATE_MODULES: _typing.Final = {
     "explanation.gather": "explain_gather explain_scatter",
     "explanation.index": "explain_index",
     "explanation.program": "explain explain_broadcast",
+    "debug": "",
     "fft": "",
     "functions.diagonals": "diagflat diagonal trace",
     "functions.einsum": "einsum einsum_path",
@@ -409,7 +413,8 @@ _LATE_MODULES: _typing.Final = {
     "random": "",
     "stablehlo": "",
     "tree_util": "",
-    "transforms.jit": "jit",
+    "transforms.callbacks": "effects_barrier pure_callback",
+    "transforms.jit": "eval_shape jit",
 }
 _LATE: _typing.Final = {
     name: module for module, names in _LATE_MODULES.items() for name in names.split() or [module]

@@ -12,7 +12,7 @@ import numpy as np
 from xarr import backend as backends, display, indexing, lazy, numpy_protocols
 from xarr.absent import ABSENT, AbsentAttributes
 from xarr.dtypes import COMPLEX, INTEGER, canonical
-from xarr.errors import DTypeError, InputError, ShapeError, XarrError
+from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
 from xarr.functions import (
     _dlpack,
     _ufunc_methods,
@@ -30,6 +30,7 @@ from xarr.indexing.dropped import warn_if_temporary
 from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
+from xarr.ir.source import here
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -219,6 +220,11 @@ class Array(AbsentAttributes, IndexingMethods):
             raise InputError(
                 f"the format {spec!r} wants an array without dimensions, got shape {self.shape}; "
                 "xarr.array2string(x, precision=3) writes the elements with 3 digits"
+            )
+        if spec and self._node.traced and lazy.is_tracing():
+            raise TracedValueError(
+                f"the format {spec!r} wants the value of a traced array, which it has when the function runs; "
+                f"xarr.debug.print('{{x:{spec}}}', x=x) prints it then\nIt was asked for at {here()}"
             )
         return format(self.item(), spec) if spec else str(self)
 

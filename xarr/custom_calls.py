@@ -62,14 +62,18 @@ def registered(name: str) -> Function:
 
 
 def run_custom_call(
-    name: str, attributes: Mapping[str, Any], declared: Sequence[Declared], operands: Sequence[Array]
+    target: str | Function,
+    attributes: Mapping[str, Any],
+    declared: Sequence[Declared],
+    operands: Sequence[Array],
 ) -> tuple[Array, ...]:
-    """The results of the function called `name`, as new arrays.
+    """The results of a function, or of the one that is registered under a name, as new arrays.
 
     Raises EvaluationError [R1] for another number of results than declared, [R2] for another shape or
     element type: a function must keep its promise.
     """
-    found = registered(name)(*[_read_only(operand) for operand in operands], **attributes)
+    function, name = _function_and_name(target)
+    found = function(*[_read_only(operand) for operand in operands], **attributes)
     results = _results(found, len(declared))
     if len(results) != len(declared):
         raise EvaluationError(
@@ -78,6 +82,12 @@ def run_custom_call(
     return tuple(
         [_checked(name, index, *pair) for index, pair in enumerate(zip(declared, results, strict=True))]
     )
+
+
+def _function_and_name(target: str | Function) -> tuple[Function, str]:
+    if isinstance(target, str):
+        return registered(target), target
+    return target, getattr(target, "__name__", repr(target))
 
 
 def _results(found: Any, count: int) -> tuple[Any, ...]:

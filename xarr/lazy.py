@@ -37,7 +37,7 @@ from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
-from xarr.pending import LONGEST, Pending, graph_of, key_of_few, order_of, parts_of, structure_of
+from xarr.pending import LONGEST, Pending, ended, graph_of, key_of_few, order_of, parts_of, structure_of
 from xarr.progress import ProgressBar
 from xarr.records import record
 from xarr.tracebacks import shorten
@@ -108,7 +108,7 @@ class Handle:
         if node.value is not None:
             _orphans.discard(node)
         if recording:
-            self._made_in = _innermost()
+            self._made_in = innermost()
         if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
             _bound_growth(self)
 
@@ -449,10 +449,15 @@ def _number(constant: Constant, backend: AbstractBackend) -> Any:
 
 @record(eq=False)
 class _Trace:
-    """A function that is being recorded, what stands for its arguments, and parameters made meanwhile."""
+    """A function that is being recorded, what stands for its arguments, and parameters made meanwhile.
+
+    effects: for the first side effect, the parameter for what it follows, and after that the token of each; None if
+    whoever records the function cannot have any.
+    """
 
     parameters: tuple[Node, ...]
     extra: list[Node]
+    effects: list[Node] | None = None
 
 
 #: The functions that are being recorded, the innermost last.
@@ -466,7 +471,8 @@ def is_tracing() -> bool:
     return bool(_traces.get())
 
 
-def _innermost() -> _Trace | None:
+def innermost() -> _Trace | None:
+    """The function that this thread or task is recording, the innermost of them."""
     traces = _traces.get()
     return traces[-1] if traces else None
 
@@ -484,7 +490,7 @@ def _tracing(trace: _Trace) -> Iterator[None]:
 
 def _refuse_change(handle: Handle, new: Node) -> None:
     """A handle changes only in the function that made it; no argument outlives the call of its function."""
-    trace = _innermost()
+    trace = innermost()
     if trace is not None and getattr(handle, "_made_in", None) is not trace:
         place = f"\nIt was made at {handle._node.source}" if handle._node.source else ""
         raise TracedValueError(
@@ -504,7 +510,11 @@ def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
     traced = [node for node in captured if node.traced]
     if not traced:
         return
-    known = {node for trace in _traces.get() for node in (*trace.parameters, *trace.extra)}
+    known = {
+        node
+        for trace in _traces.get()
+        for node in (*trace.parameters, *trace.extra, *(trace.effects or ())[:1])
+    }
     for node in postorder(traced, known.__contains__):
         if node not in known and node.traced and not node.operands:
             place = f"\nIt became an argument at {node.source}" if node.source else ""
@@ -520,10 +530,13 @@ def trace(
     backend: AbstractBackend | None = None,
     name: str = "main",
     extra: list[Node] | None = None,
+    effects: list[Node] | None = None,
 ) -> tuple[Graph, tuple[Node, ...]]:
     """Run `function` on parameters of `types` and return what it recorded as a graph.
 
     The function may append more parameters to `extra`; the graph has them after those of `types`.
+    effects: an empty list; if the function has side effects, it is filled, the graph has the token that they
+    follow as one more parameter after those, and the token of the last one as its last result.
 
     Arrays from outside that the function uses are returned as second element: they became the graph's
     last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
@@ -532,10 +545,13 @@ def trace(
     parameters = tuple(parameter(type) for type in types)
     start = next_serial()
     extra = [] if extra is None else extra
-    with _tracing(_Trace(parameters, extra)):
+    with _tracing(_Trace(parameters, extra, effects)):
         handles = function(*[wrap(node, backend) for node in parameters])
-    parameters = (*parameters, *extra)
     results = [handle._node for handle in handles]
+    parameters = (*parameters, *extra)
+    if effects:
+        parameters, results = (*parameters, effects[0]), [*results, effects[-1]]
+    ended.update(parameters)
     captured = _captures(results, parameters, start)
     _refuse_foreign(name, captured)
     inner = {node: parameter(node.type) for node in captured}

@@ -3,19 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler import pipeline
+from xarr.dtypes import canonical
+from xarr.effects import START
 from xarr.errors import InputError
 from xarr.functions._core import as_array, is_weak
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity
-from xarr.lazy import Handle, trace, wrap
+from xarr.lazy import Handle, buffer_of, evaluate, trace, wrap
 from xarr.records import record
-from xarr.shapes import Shape
+from xarr.shapes import Shape, Sizes, check_sizes
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+class ShapeDtypeStruct:
+    """The shape and the element type of an array, without its values; a leaf of pytrees, as arrays are.
+
+    Raises ShapeError for sizes that are none, DTypeError for another element type.  Source: jax.ShapeDtypeStruct.
+    """
+
+    # No dataclass, since a dataclass is a container.
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sizes, dtype: DTypeLike) -> None:
+        self.shape = check_sizes(shape, name="shape")
+        self.dtype = canonical(dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise InputError("an array without dimensions has no len()")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
+
+
+@record
+class Compiled:
+    """A program that a backend made, as a function of such arrays as it was made for.
+
+    `run` takes them; `text` is what runs.  Source: jax.stages.Compiled.
+    """
+
+    run: Callable[..., Any]
+    text: str
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.run(*args, **kwargs)
+
+    def as_text(self) -> str:
+        """The text of the program that runs."""
+        return self.text
 
 
 @record
@@ -39,6 +102,18 @@ class Lowered:
             return pipeline.compile_graph(self.graph, self.backend, self.hot)
         return pipeline.lower(self.graph, self.backend, name, self.hot)
 
+    def as_text(self) -> str:
+        """The graph as a StableHLO module.  Source: jax.stages.Lowered.as_text."""
+        return str(self.graph)
+
+    def compile(self) -> Compiled:
+        """The program, as a function of the arrays that the graph has as parameters: those of the arguments, in order.
+
+        It returns an Array, or a tuple of several.  Source: jax.stages.Lowered.compile.
+        """
+        program = pipeline.compile_graph(self.graph, self.backend, self.hot)
+        return Compiled(partial(_run, self, program), program.text)
+
     def __str__(self) -> str:
         return str(self.graph)
 
@@ -52,6 +127,24 @@ class Lowered:
 
 def _unpickled(graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bool) -> Lowered:
     return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot)
+
+
+def _run(lowered: Lowered, program: Program, *arguments: Any) -> Any:
+    """The results of a program for these arrays; InputError for others than it was made for."""
+    arrays = [as_array(argument) for argument in arguments]
+    captured = [wrap(node, lowered.backend) for node in lowered.captured]
+    graph, got = lowered.graph, [array._node.type for array in arrays]
+    wanted = graph.parameter_types[: len(graph.parameters) - len(captured)]
+    if tuple(got) != wanted:
+        raise InputError(
+            f"{graph.name} was compiled for ({', '.join(each.short() for each in wanted)}), "
+            f"got ({', '.join(each.short() for each in got)})"
+        )
+    evaluate(*arrays, *captured)
+    buffers = [buffer_of(array._node, lowered.backend) for array in (*arrays, *captured)]
+    pairs = zip(graph.result_types, program(*buffers), strict=True)
+    results = tuple([wrap(data(type, value, lowered.backend), lowered.backend) for type, value in pairs])
+    return results[0] if len(results) == 1 else results
 
 
 def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
@@ -74,14 +167,17 @@ def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
         both = [numbers[place] if place in numbers else next(given) for place in range(len(arguments))]
         return _results(function(*both))
 
-    graph, captured = trace(body, types, chosen, getattr(function, "__name__", "main"))
-    return Lowered(graph, chosen, captured)
+    effects: list[Node] = []
+    graph, captured = trace(body, types, chosen, getattr(function, "__name__", "main"), effects=effects)
+    return Lowered(graph, chosen, (START, *captured) if effects else captured)
 
 
 def argument_type(argument: Any) -> Type:
     """The type of a parameter that stands for `argument`."""
     if isinstance(argument, str):
         argument = Shape.parse(argument)
+    if isinstance(argument, ShapeDtypeStruct):
+        return TensorType(argument.shape, argument.dtype)
     if isinstance(argument, Shape):
         return TensorType(tuple(argument.dimensions), argument.dtype, tuple(argument.dynamic_dimensions))
     return as_array(argument)._node.type

@@ -306,6 +306,11 @@ def _while(op: ops.While, node: Node, operands: list[str], inner: list[str]) -> 
 
 
 def _custom_call(op: ops.CustomCall, node: Node, operands: list[str], inner: list[str]) -> str:
+    if op.function is not None:
+        raise InputError(
+            "make_explicit has no spelling for what debug.print, debug.callback and pure_callback call; call them "
+            "outside of the function"
+        )
     declared = [(type.shape, str(type.dtype)) for type in op.result_types if isinstance(type, TensorType)]
     types: Any = declared[0] if len(declared) == 1 else declared
     arguments = [repr(op.call_target_name), *operands, f"result_types={types}"]

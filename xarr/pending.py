@@ -6,6 +6,7 @@ Callers hold the lock of `xarr.lazy`, so that no value appears meanwhile.
 from __future__ import annotations
 
 from typing import Any, Final
+from weakref import WeakSet
 
 from xarr.backend import AbstractBackend
 from xarr.config import current as config
@@ -135,6 +136,10 @@ def _is_kept(node: Node) -> bool:
     return type(node.op) is not Tuple and not is_cipher(node.op)
 
 
+#: Arguments of functions that have been recorded: nobody will give them a value any more.
+ended: Final[WeakSet[Node]] = WeakSet()
+
+
 def _refuse_parameter(node: Node) -> None:
     """Refuse a node without operands and value that is an argument of a traced function, or was given away."""
     if isinstance(node.op, Donated):
@@ -148,12 +153,18 @@ def _refuse_parameter(node: Node) -> None:
         looked = here()
         place = f"\nIt was asked for at {looked}" if looked else ""
         place += f"\nIt became an argument at {node.source}" if node.source else ""
+        if node in ended:
+            raise TracedValueError(
+                "the value of a traced array was asked for after the function has ended that it was made in: it was "
+                "kept in an outer list or variable while that was recorded, and has no value; return it from the "
+                f"function, or hand it out at each call by xarr.debug.callback(kept.append, x){place}"
+            )
         raise TracedValueError(
             "the value of a traced array was asked for (by float, bool, int, list, np.asarray …), but inside "
             "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
             "control flow that depends on values, xarr.where to choose element by element, static_argnames of "
-            "xarr.jit for an argument that is a size, an axis or a flag, or look at the value "
-            f"outside{place}"
+            "xarr.jit for an argument that is a size, an axis or a flag, xarr.debug.print to show the value when the "
+            f"function runs, or look at it outside{place}"
         )
 
 

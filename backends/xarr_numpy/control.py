@@ -116,9 +116,9 @@ def owned(state: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
     return tuple([np.array(value) if place in places else value for place, value in enumerate(state)])
 
 
-def custom_call(name: str, attributes: Any, declared: Any, *operands: Any) -> tuple[Any, ...]:
-    """The results of a registered function."""
-    return run_custom_call(name, dict(attributes), declared, operands)
+def custom_call(target: Any, attributes: Any, declared: Any, *operands: Any) -> tuple[Any, ...]:
+    """The results of a function, or of the one registered under a name."""
+    return run_custom_call(target, dict(attributes), declared, operands)
 
 
 def branch(index: Any, functions: Sequence[Function]) -> Function:
@@ -297,7 +297,8 @@ def _custom_call(emitter: Emitter, node: Node) -> str:
     declared = emitter.constant(tuple((type.dtype, type.shape) for type in types))
     attributes = emitter.constant(op.attribute_items)
     operands = "".join(f", {emitter.full(operand)}" for operand in node.operands)
-    return _packed(node, f"custom_call({op.call_target_name!r}, {attributes}, {declared}{operands})")
+    target = repr(op.call_target_name) if op.function is None else emitter.constant(op.function)
+    return _packed(node, f"custom_call({target}, {attributes}, {declared}{operands})")
 
 
 def _if(emitter: Emitter, node: Node) -> str:

@@ -62,7 +62,9 @@ def custom_call(node: Node, *operands: Array) -> Value:
     op = node.op
     assert isinstance(op, ops.CustomCall)
     declared = [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
-    return packed(run_custom_call(op.call_target_name, dict(op.attribute_items), declared, operands))
+    return packed(
+        run_custom_call(op.function or op.call_target_name, dict(op.attribute_items), declared, operands)
+    )
 
 
 def if_(

@@ -40,7 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend", "compiler", "compiler.*"),
-    ("absent", "checked", "display", "lazy", "live_values", "numpy_protocols", "pending"),
+    ("absent", "checked", "display", "effects", "lazy", "live_values", "numpy_protocols", "pending"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing", "indexing.*"),
     ("indexing.methods", "operators", "array"),
@@ -60,6 +60,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "random.*",
     ),
     ("transforms", "transforms.*"),
+    ("debug",),
     ("__init__", "__main__"),
 )
 

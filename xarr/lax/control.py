@@ -25,6 +25,7 @@ from xarr.lax.tracing import (
     close,
     record,
     record_scalar,
+    results_and_effects,
     results_of,
     tuple_of,
 )
@@ -163,13 +164,20 @@ def _branches(
     leaves, structure = tree.flatten(tuple(arguments))
     nodes, backend = argument_nodes(name, leaves)
     types = [node.type for node in nodes]
-    found = [record(name, role, function, structure, types, backend) for role, function in roles]
+    found = [
+        record(name, role, function, structure, types, backend, effects=True) for role, function in roles
+    ]
     for each in found:
         backend = merged(name, backend, each.backend)
     agreed = _agreed(name, [role for role, _ in roles], found)
-    graphs, captured = close(*agreed)
-    results = results_of(
-        op(graphs), (selector, *nodes, *captured), found[0].structure.count, merged(name, owner, backend)
+    closed, captured = close(*agreed)
+    count = found[0].structure.count
+    results = results_and_effects(
+        op(tuple([each.effectful for each in closed])),
+        (selector, *nodes, *captured),
+        count,
+        merged(name, owner, backend),
+        None if closed[0].token is None else count,
     )
     return tree.unflatten(found[0].structure, results)
 
@@ -210,12 +218,15 @@ def call(function: Function, *operands: Any) -> Any:
     """`function(*operands)`, kept as one computation of its own in the graph.  Source: XLA's Call."""
     leaves, structure = tree.flatten(operands)
     nodes, backend = argument_nodes("call", leaves)
-    found = record("call", "function", function, structure, [node.type for node in nodes], backend)
-    results = results_of(
-        ops.Call(found.graph),
+    types = [node.type for node in nodes]
+    found = record("call", "function", function, structure, types, backend, effects=True)
+    count = found.structure.count
+    results = results_and_effects(
+        ops.Call(found.effectful),
         (*nodes, *found.captured),
-        found.structure.count,
+        count,
         merged("call", backend, found.backend),
+        None if found.token is None else count,
     )
     return tree.unflatten(found.structure, results)
 

@@ -15,11 +15,13 @@ import numpy as np
 from xarr import tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import INTEGER, PREDICATE
+from xarr.effects import add_effect, last_effect
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.host import is_weak, scalar
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
+from xarr.lax.control import call
 from xarr.lax.core import ArrayLike, broadcast_node, flag, integer, merged, operands, scalar_node
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
@@ -31,7 +33,7 @@ from xarr.lax.tracing import (
     check_arity,
     close,
     record,
-    results_of,
+    results_and_effects,
     tuple_of,
 )
 from xarr.lazy import wrap
@@ -75,17 +77,38 @@ def _while(
     leaves, structure = tree.flatten(init_val)
     nodes, backend = argument_nodes(name, leaves)
     types, arguments = tuple(node.type for node in nodes), tuple_of(structure)
-    cond = record(name, "cond_fun", cond_fun, arguments, types, backend)
+    cond = record(name, "cond_fun", cond_fun, arguments, types, backend, effects=True)
     _check_condition(name, cond)
-    body = record(name, "body_fun", body_fun, arguments, types, backend)
+    if cond.token is not None:
+        return _with_effects_in_condition(name, cond_fun, body_fun, init_val, progress)
+    body = record(name, "body_fun", body_fun, arguments, types, backend, effects=True)
     body = body.with_dtypes([node.dtype for node in nodes]) if body.structure == structure else body
     _check_carry(name, "body_fun", body, structure, types, leaves)
-    (cond_graph, body_graph), captured = close(cond, body)
-    extra = body_graph.parameters[len(nodes) :]
-    looped = Graph(body_graph.parameters, (*body_graph.results, *extra), body_graph.name)
+    (closed, step), captured = close(cond, body)
+    extra = step.graph.parameters[len(nodes) :]
+    if step.token is not None:  # What comes next follows the last side effect instead of the first.
+        extra = (step.token, *extra[1:])
+    looped = Graph(step.graph.parameters, (*step.graph.results, *extra), step.graph.name)
     owner = merged(name, backend, merged(name, cond.backend, body.backend))
-    loop = ops.While(cond_graph, looped, progress)
-    return tree.unflatten(structure, results_of(loop, (*nodes, *captured), len(nodes), owner))
+    loop = ops.While(closed.graph, looped, progress)
+    token = None if step.token is None else len(nodes)
+    results = results_and_effects(loop, (*nodes, *captured), len(nodes), owner, token)
+    return tree.unflatten(structure, results)
+
+
+def _with_effects_in_condition(
+    name: str, cond_fun: Function, body_fun: Function, init_val: Any, progress: ops.Progress | None
+) -> Any:
+    """The loop with its condition computed by the body, since a condition gives a bool and no token."""
+
+    def body(carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        value = body_fun(carry[0])
+        return value, cond_fun(value)
+
+    def cond(carry: tuple[Any, Any]) -> Any:
+        return carry[1]
+
+    return _while(name, cond, body, (init_val, call(cond_fun, init_val)), progress)[0]
 
 
 def _check_condition(name: str, cond: Computation) -> None:
@@ -221,7 +244,7 @@ def scan(
     backend = merged("scan", first, second)
     count = _length(nodes, structure, length)
     types = [*[node.type for node in carry_nodes], *[_element(node) for node in nodes]]
-    step = record("scan", "f", f, tuple_of(carry_structure, structure), types, backend)
+    step = record("scan", "f", f, tuple_of(carry_structure, structure), types, backend, effects=True)
     step = _checked_step(step, carry_structure, carry_nodes, carries)
     backend = merged("scan", backend, step.backend)
     for result in step.graph.results[len(carries) :]:
@@ -269,7 +292,7 @@ def _scanned(
             dynamic_index_in_dim(each, at, keepdims=False, allow_negative_indices=False)._node for each in xs
         ]
         carries = [carry._node for carry in state[0]]
-        found = [wrap(node, backend) for node in step.graph.inline(*carries, *slices, *step.captured)]
+        found = _inlined(step, (*carries, *slices), backend)
         rows = zip(state[1], found[len(carries) :], strict=True)
         return found[: len(carries)], [
             dynamic_update_index_in_dim(stack, y, at, 0, allow_negative_indices=False) for stack, y in rows
@@ -277,6 +300,15 @@ def _scanned(
 
     start, stop = (wrap(scalar_node(each, np.dtype(np.int64)), None) for each in (0, count))
     found: State = _counted("scan", start, stop, body, state, progress)
+    return found
+
+
+def _inlined(step: Computation, arguments: Sequence[Node], backend: AbstractBackend | None) -> list[Array]:
+    """The results of a computation as operations of the function that is recorded, with its side effects."""
+    captured = step.captured if step.token is None else (last_effect(), *step.captured[1:])
+    found = [wrap(node, backend) for node in step.effectful.inline(*arguments, *captured)]
+    if step.token is not None:
+        add_effect(found.pop())
     return found
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from xarr import records, tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of, promote_weak
+from xarr.effects import add_effect, last_effect
 from xarr.errors import InputError, ShapeError, XarrError, counted
 from xarr.host import host_array, is_weak, scalar, scalar_kind
 from xarr.ir.computations import combiner
@@ -36,7 +37,9 @@ class Computation:
     * `captured` - values from outside that the function uses, the last parameters of the graph,
     * `structure` - that of the result, whose leaves are the graph's results,
     * `weak` - for each leaf the Python scalar that the function returned there, or None,
-    * `backend` - where the values live that the function brought in.
+    * `backend` - where the values live that the function brought in,
+    * `token` - that of the function's last side effect, None if it has none.  It is no result of the graph; the
+      one that the first side effect follows is the first of the captured values.
     """
 
     graph: Graph
@@ -44,11 +47,18 @@ class Computation:
     structure: Structure
     weak: tuple[Any, ...]
     backend: AbstractBackend | None
+    token: Node | None = None
 
     @property
     def arity(self) -> int:
         """The number of parameters without those for captured values."""
         return len(self.graph.parameters) - len(self.captured)
+
+    @property
+    def effectful(self) -> Graph:
+        """The graph, with the token as its last result if there is one."""
+        token = () if self.token is None else (self.token,)
+        return Graph(self.graph.parameters, (*self.graph.results, *token), self.graph.name)
 
     def with_dtypes(self, dtypes: Sequence[np.dtype[Any] | None]) -> Computation:
         """Python scalars among the results as these element types, where those can hold their kind."""
@@ -68,10 +78,12 @@ def record(
     arguments: Structure,
     types: Sequence[Type],
     backend: AbstractBackend | None,
+    effects: bool = False,
 ) -> Computation:
     """Call `function` once, on leaves of these types in a tuple structure, and record what it does.
 
-    `name` and `role` are the lax function and its argument, for messages.  Raises InputError for what cannot
+    `name` and `role` are the lax function and its argument, for messages; `effects` says that the function may have
+    side effects, to be passed on by `results_and_effects`.  Raises InputError for what cannot
     be called or for a result that cannot become an array.
     """
     if not callable(function):
@@ -90,12 +102,16 @@ def record(
         seen["backend"] = found
         return results
 
+    tokens: list[Node] | None = [] if effects else None
     try:
-        graph, captured = trace(flat, types, backend, getattr(function, "__name__", role))
+        graph, captured = trace(flat, types, backend, getattr(function, "__name__", role), effects=tokens)
     except XarrError as error:
         shorten(error)
         raise
-    return Computation(graph, captured, **seen)
+    if not tokens:
+        return Computation(graph, captured, **seen)
+    alone = Graph(graph.parameters, graph.results[:-1], graph.name)
+    return Computation(alone, (last_effect(), *captured), **seen, token=graph.results[-1])
 
 
 def check_arity(name: str, role: str, function: Callable[..., Any], count: int) -> None:
@@ -172,17 +188,24 @@ def _refuse_tuple(name: str, node: Node) -> None:
         )
 
 
-def close(*computations: Computation) -> tuple[tuple[Graph, ...], tuple[Node, ...]]:
-    """The graphs with one common list of captured values after their own parameters, and that list."""
-    captured = tuple(dict.fromkeys(node for each in computations for node in each.captured))
-    return tuple(_closed(each, captured) for each in computations), captured
+def close(*computations: Computation) -> tuple[tuple[Computation, ...], tuple[Node, ...]]:
+    """The computations with one common list of captured values after their own parameters, and that list.
+
+    If one has side effects, the token that they follow comes first in the list, and all have a token: one without
+    side effects hands on what it gets.
+    """
+    first = [each.captured[0] for each in computations if each.token is not None]
+    captured = tuple(dict.fromkeys([*first, *[node for each in computations for node in each.captured]]))
+    return tuple([_closed(each, captured, bool(first)) for each in computations]), captured
 
 
-def _closed(computation: Computation, captured: tuple[Node, ...]) -> Graph:
+def _closed(computation: Computation, captured: tuple[Node, ...], has_effects: bool) -> Computation:
     graph, arity = computation.graph, computation.arity
     own = dict(zip(computation.captured, graph.parameters[arity:], strict=True))
     extra = [own.get(node) or parameter(node.type) for node in captured]
-    return Graph((*graph.parameters[:arity], *extra), graph.results, graph.name)
+    closed = Graph((*graph.parameters[:arity], *extra), graph.results, graph.name)
+    token = computation.token or (extra[0] if has_effects else None)
+    return replace(computation, graph=closed, captured=captured, token=token)
 
 
 def results_of(op: Op, nodes: Sequence[Node], count: int, backend: AbstractBackend | None) -> list[Array]:
@@ -191,6 +214,17 @@ def results_of(op: Op, nodes: Sequence[Node], count: int, backend: AbstractBacke
     if isinstance(node.type, TensorType):
         return [wrap(node, backend)][:count]
     return [wrap(Node(GetTupleElement(index), (node,)), backend) for index in range(count)]
+
+
+def results_and_effects(
+    op: Op, nodes: Sequence[Node], count: int, backend: AbstractBackend | None, token: int | None
+) -> list[Array]:
+    """The first `count` results of `op` over `nodes`; that number `token` is the token of its side effects."""
+    if token is None:
+        return results_of(op, nodes, count, backend)
+    results = results_of(op, nodes, token + 1, backend)
+    add_effect(results[token], results[:count])
+    return results[:count]
 
 
 def tuple_of(*structures: Structure) -> Structure:

@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from xarr import lazy, tree
-from xarr.array import Array
 from xarr.config import current as config
 from xarr.errors import InputError, RecompilationWarning, XarrError
 from xarr.functions._core import observers
 from xarr.ir.graph import parameter
 from xarr.ir.source import here
-from xarr.lowering import Lowered, argument_type
+from xarr.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.shapes import Shape
 from xarr.tracebacks import shorten
 from xarr.transforms.backend_replay import by_backend
+from xarr.transforms.object_state import attributes_of, is_seen, mark
 from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
 from xarr.transforms.recording import inlined, record
-from xarr.transforms.signature import Call, Signature, call_of, exact, static
+from xarr.transforms.signature import Call, Signature, call_of, static
+from xarr.transforms.stages import Stage
 from xarr.transforms.traced import Traced
-from xarr.tree import Structure
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -54,10 +54,12 @@ class CacheInfo(NamedTuple):
 def jit(
     f: None = None,
     *,
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Sequence[str] = (),
-    donate_argnums: int | Sequence[int] = (),
-    donate_argnames: str | Sequence[str] = (),
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
@@ -65,20 +67,24 @@ def jit(
 def jit(
     f: Callable[P, R],
     *,
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Sequence[str] = (),
-    donate_argnums: int | Sequence[int] = (),
-    donate_argnames: str | Sequence[str] = (),
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
 ) -> Jitted[P, R]: ...
 
 
 def jit(
     f: Callable[P, R] | None = None,
     *,
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Sequence[str] = (),
-    donate_argnums: int | Sequence[int] = (),
-    donate_argnames: str | Sequence[str] = (),
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
 ) -> Jitted[P, R] | Callable[[Callable[P, R]], Jitted[P, R]]:
     """`f` as a function that is recorded once for each signature and runs as one compiled program.
 
@@ -88,6 +94,7 @@ def jit(
     sizes, axes, flags, functions.  They must be hashable.
     donate_argnums, donate_argnames: arguments whose Arrays are given away with the call; looking at one
     afterwards is an error.
+    keep_unused, inline: accepted for JAX's sake; they change nothing.
 
     A signature is the nesting of the arguments, the shape and element type of each array, which leaves are
     Python numbers (their values may change from call to call, and they promote as outside), the static
@@ -122,15 +129,24 @@ class _Options:
     donate_argnames: tuple[str, ...] = ()
 
 
-def _numbers(option: str, value: int | Iterable[int]) -> tuple[int, ...]:
-    found = (value,) if isinstance(value, int) else tuple(value)
+def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
+    """`fun(*args, **kwargs)` with a ShapeDtypeStruct for each array of the result; nothing is computed.
+
+    args, kwargs: pytrees of arrays, ShapeDtypeStructs and shapes such as "f32[2,3]".  Raises as `jit` does.
+    Source: jax.eval_shape.
+    """
+    return Jitted(fun).eval_shape(*args, **kwargs)
+
+
+def _numbers(option: str, value: int | Iterable[int] | None) -> tuple[int, ...]:
+    found = (value,) if isinstance(value, int) else tuple(value or ())
     if not all(type(number) is int for number in found):
         raise InputError(f"jit: wanted an int or a sequence of ints for {option}, got {value!r}")
     return found
 
 
-def _names(option: str, value: str | Iterable[str]) -> tuple[str, ...]:
-    found = (value,) if isinstance(value, str) else tuple(value)
+def _names(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
+    found = (value,) if isinstance(value, str) else tuple(value or ())
     if not all(isinstance(name, str) for name in found):
         raise InputError(f"jit: wanted a name or a sequence of names for {option}, got {value!r}")
     return found
@@ -197,10 +213,10 @@ class Jitted(Generic[P, R]):
             return self
         known = self._methods.get(id(instance))
         if known is not None and known[0]() is instance:
-            return known[1]
+            return _Held(known[1], instance)
         if tree.flatten(instance)[1].container is not None:
             return _Bound(self, instance)
-        return self._method_of(instance)
+        return _Held(self._method_of(instance), instance)
 
     def __repr__(self) -> str:
         return f"<jitted {self.__name__}: {len(self._cache)} signatures, {self._compilations} compilations>"
@@ -233,13 +249,27 @@ class Jitted(Generic[P, R]):
         """The Python text that runs when the last call is repeated; empty before the first."""
         return self._text
 
+    def trace(self, *args: Any, **kwargs: Any) -> Stage:
+        """The function recorded for such arguments, with its graph and the types of its results; nothing is run.
+
+        Shapes such as "f32[2,3]" and ShapeDtypeStructs may stand for arrays.  Source: jax.stages.Wrapped.trace.
+        """
+        call = self._call(args, kwargs, _stand_in)
+        return Stage(self.__name__, self._traced(call), call.signature, self._call)
+
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The function for such arguments as a graph, for each stage up to the program; nothing is run.
 
-        Shapes such as "f32[2,3]" may stand for arrays.
+        Arguments as in `trace`.  Source: jax.stages.Wrapped.lower.
         """
-        traced = self._traced(self._call(args, kwargs, _stand_in))
-        return Lowered(traced.graph, traced.owner, traced.captured, hot=True)
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for such arguments with a ShapeDtypeStruct for each array; nothing is computed.
+
+        Arguments as in `trace`.  Source: jax.eval_shape.
+        """
+        return self.trace(*args, **kwargs).out_info
 
     # --- a call ------------------------------------------------------------------------------------
 
@@ -441,9 +471,8 @@ class _Method(Jitted[..., Any]):
 
         _, *rest = inspect.signature(function).parameters.values()
         bound.__signature__ = inspect.Signature(rest)  # type: ignore[attr-defined]
-        names = [place for place in jitted._static if isinstance(place, str)]
-        donated = [place for place in jitted._donated if isinstance(place, str)]
-        super().__init__(bound, _Options((), tuple(names), (), tuple(donated)))
+        options = [*_without_self(jitted._static, rest), *_without_self(jitted._donated, rest)]
+        super().__init__(bound, _Options(*options))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         self._refresh()
@@ -454,82 +483,70 @@ class _Method(Jitted[..., Any]):
             shorten(error)
             raise
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def trace(self, *args: Any, **kwargs: Any) -> Stage:
         self._refresh()
-        return super().lower(*args, **kwargs)
+        return super().trace(*args, **kwargs)
 
     def _refresh(self) -> None:
-        shown = _shown(self._instance())
-        if len(shown) != len(self._state) or not all(map(_is_seen, shown, self._state)):
+        shown = attributes_of(self._instance())
+        if len(shown) != len(self._state) or not all(map(is_seen, shown, self._state)):
             self.clear_cache()
-            self._state = [_mark(each) for each in shown]
+            self._state = [mark(each) for each in shown]
 
 
-_PLAIN: Final = frozenset((bool, int, float, complex, str, type(None)))
-
-
-def _shown(instance: Any) -> list[Any]:
-    """The attributes of an object: names, and what is found there; of an Array the node, as that can change."""
-    found: list[Any] = []
-    for name, value in getattr(instance, "__dict__", {}).items():
-        found.append(name)
-        if type(value) is Array:
-            found.append(value._node)
-        elif type(value) in _PLAIN:
-            found.append(value)
-        else:
-            try:
-                leaves, structure = tree.flatten(value)
-            except InputError:  # a dict whose keys have no order
-                leaves, structure = [value], tree.LEAF
-            found.append(structure)
-            found += [leaf._node if type(leaf) is Array else leaf for leaf in leaves]
-    return found
-
-
-def _mark(value: Any) -> Any:
-    """Something to know `value` by again which does not keep it, and so the object it belongs to, alive."""
-    if type(value) in _PLAIN or type(value) is Structure:
-        return value
-    try:
-        return weakref.ref(value)
-    except TypeError:
-        return value
-
-
-def _is_seen(value: Any, mark: Any) -> bool:
-    if value is mark or (type(mark) is weakref.ref and mark() is value):
-        return True
-    if type(value) is not type(mark):
-        return False
-    return (
-        bool(value == mark)
-        if type(value) is Structure
-        else type(value) in _PLAIN and exact(value) == exact(mark)
-    )
+def _without_self(places: Places, rest: Sequence[inspect.Parameter]) -> tuple[Any, Any]:
+    """Positions and names of the arguments after the first, which is static whether it is named or not."""
+    numbers = [place - 1 for place in places if isinstance(place, int) and place]
+    named = {each.name for each in rest if each.kind in _NAMED}
+    takes_all = _has(rest, inspect.Parameter.VAR_KEYWORD)
+    names = [place for place in places if isinstance(place, str) and (place in named or takes_all)]
+    return tuple(sorted(numbers)), tuple(sorted(names))
 
 
 def _stand_in(leaf: Any) -> Any:
     """An Array without a value for a shape."""
-    return lazy.wrap(parameter(argument_type(leaf)), None) if isinstance(leaf, str | Shape) else leaf
+    is_shape = isinstance(leaf, str | Shape | ShapeDtypeStruct)
+    return lazy.wrap(parameter(argument_type(leaf)), None) if is_shape else leaf
 
 
-class _Bound:
-    """A jitted method of a pytree, which is the first argument."""
+class _Held:
+    """A jitted method of an object that is no pytree, which lives as long as the method is in use."""
+
+    __slots__ = ("__self__", "_jitted")
 
     def __init__(self, jitted: Jitted[..., Any], instance: Any) -> None:
         self._jitted = jitted
-        self._instance = instance
+        self.__self__ = instance
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._jitted(self._instance, *args, **kwargs)
-
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """As `Jitted.lower`, for this object."""
-        return self._jitted.lower(self._instance, *args, **kwargs)
+        return self._jitted(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)
 
     def __repr__(self) -> str:
-        return f"{self._jitted!r} of {self._instance!r}"
+        return repr(self._jitted)
+
+
+class _Bound(_Held):
+    """A jitted method of a pytree, which is the first argument."""
+
+    __slots__ = ()
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._jitted(self.__self__, *args, **kwargs)
+
+    def trace(self, *args: Any, **kwargs: Any) -> Stage:
+        """As `Jitted.trace`, for this object."""
+        return self._jitted.trace(self.__self__, *args, **kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """As `Jitted.lower`, for this object."""
+        return self._jitted.lower(self.__self__, *args, **kwargs)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """As `Jitted.eval_shape`, for this object."""
+        return self._jitted.eval_shape(self.__self__, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"{self._jitted!r} of {self.__self__!r}"

@@ -9,6 +9,7 @@ from typing import Any, Final
 from xarr import lazy, tree
 from xarr.array import Array
 from xarr.backend import AbstractBackend
+from xarr.effects import START, add_effect, last_effect
 from xarr.errors import DTypeError, EndlessCallError, InputError, TracedValueError
 from xarr.functions._core import as_array
 from xarr.ir import ops
@@ -88,6 +89,7 @@ def _recorded(
     name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]
 ) -> Traced:
     extra: list[Node] = []
+    effects: list[Node] = []
     numbers = Numbers(extra)
     seen: dict[str, Any] = {}
 
@@ -107,14 +109,17 @@ def _recorded(
         return results
 
     types = [leaf for leaf in signature.types if not isinstance(leaf, type)]
-    graph, captured = lazy.trace(body, types, signature.backend, name, extra)
+    graph, captured = lazy.trace(body, types, signature.backend, name, extra, effects)
+    count = len(graph.results) - bool(effects)
+    captured = (START, *captured) if effects else captured
     parameters, used = _without_unused(graph, numbers)
     results = tuple(dict.fromkeys(graph.results))
-    places = tuple([results.index(node) for node in graph.results])
+    places = tuple([results.index(node) for node in graph.results[:count]])
     definitions = numbers.definitions([each.text for each in used])
     return Traced(
         *(signature, Graph(parameters, results, name), used, definitions, captured),
         *(seen["structure"], places, seen["backend"], _donation(name, signature, donated)),
+        has_effects=bool(effects),
     )
 
 
@@ -194,13 +199,15 @@ def inlined(traced: Traced, call: Call) -> Any:
     values = defined(traced.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
     operands = [_node(leaves[place], backend) for place in traced.arrays]
     operands += [_number(computed(each.text, values), each.dtype) for each in traced.numbers]
-    operands += traced.captured
+    operands += (last_effect(), *traced.captured[1:]) if traced.has_effects else traced.captured
     if not operands or _is_scalar(graph):
         found = [lazy.wrap(node, backend) for node in graph.inline(*operands)]
     elif graph.results:
         found = results_of(ops.Call(graph), operands, len(graph.results), backend)
     else:
         found = []
+    if traced.has_effects:
+        add_effect(found[-1])
     return tree.unflatten(traced.structure, [found[place] for place in traced.places])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.ir.op import Op, operation
@@ -20,7 +21,9 @@ CHECKED_INDICES: Final = "xarr.checked_indices"
 
 @operation
 class CustomCall(Op):
-    """The results of a registered function, of the types declared here.
+    """The results of a registered function, or of `function` itself, of the types declared here.
+
+    Text has the name alone, and whoever reads it needs a function that is registered under that.
 
     * C0: the operands are arrays.
     * R1, R2: the function returns results of these types (checked when it runs).
@@ -30,6 +33,7 @@ class CustomCall(Op):
     result_types: tuple[Type, ...]
     attribute_items: tuple[tuple[str, AttributeValue], ...] = ()
     has_side_effect: bool = False
+    function: Callable[..., Any] | None = None
     name = "stablehlo.custom_call"
     lax_name = "custom_call"
 

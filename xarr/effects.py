@@ -1,0 +1,53 @@
+"""Side effects in recorded functions: their order is in the graph, and none is lost because nobody looks.
+
+A side effect is an operation that takes the token of the one before it, and gives its own.  A function that has side
+effects gets the token that its first one follows as one more argument, and has that of its last one as one more
+result; so has a loop that carries it, or a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from xarr.dtypes import canonical
+from xarr.errors import InputError
+from xarr.host import scalar
+from xarr.ir.graph import Node, parameter
+from xarr.ir.ops import Constant
+from xarr.ir.types import TensorType
+from xarr.lazy import Handle, evaluate, innermost
+
+#: The type of a token.
+TOKEN: Final = TensorType((), canonical("int32"))
+#: What the first side effect follows.
+START: Final = Node(Constant.of(scalar(0, TOKEN.dtype)))
+
+
+def last_effect() -> Node:
+    """The token of the last side effect so far, which the next one must follow.
+
+    Raises InputError in a function that is recorded for something that runs it on scalars, in any order.
+    """
+    trace = innermost()
+    if trace is None:
+        return START
+    if trace.effects is None:
+        raise InputError(
+            "a function that computes with single elements, as that of reduce, sort, map_elements and vectorize, runs "
+            "as often and in such an order as the backend likes, without side effects; print or call back outside of "
+            "it, with its operands or its result"
+        )
+    if not trace.effects:
+        trace.effects.append(parameter(TOKEN))
+    return trace.effects[-1]
+
+
+def add_effect(token: Handle, results: Iterable[Handle] = ()) -> None:
+    """Let what gave `token` and the other `results` happen: now, or when the function runs that is recorded."""
+    trace = innermost()
+    if trace is None:
+        evaluate(*results, token)
+    else:
+        assert trace.effects
+        trace.effects.append(token._node)

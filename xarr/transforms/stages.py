@@ -1,0 +1,68 @@
+"""The stages of a jitted function, ahead of its first call: recorded, lowered, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xarr import tree
+from xarr.errors import InputError
+from xarr.ir.graph import Graph
+from xarr.lowering import Compiled, Lowered, ShapeDtypeStruct
+from xarr.records import record
+from xarr.transforms.signature import Call, Signature
+from xarr.transforms.traced import Traced
+
+
+@record
+class Stage:
+    """A function as it was recorded for one signature.  Source: jax.stages.Traced."""
+
+    fun_name: str
+    traced: Traced
+    signature: Signature
+    call: Callable[[tuple[Any, ...], dict[str, Any]], Call]
+
+    @property
+    def graph(self) -> Graph:
+        """What was recorded; it prints as StableHLO."""
+        return self.traced.graph
+
+    @property
+    def out_info(self) -> Any:
+        """The result with a ShapeDtypeStruct for each array."""
+        types = [self.graph.results[place].tensor_type for place in self.traced.places]
+        return tree.unflatten(
+            self.traced.structure, [ShapeDtypeStruct(type.shape, type.dtype) for type in types]
+        )
+
+    def lower(self) -> Lowered:
+        """The graph on its way to the backend."""
+        return _Lowered(self.graph, self.traced.owner, self.traced.captured, True, self)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for these arguments.  Raises InputError for another signature than the recorded one."""
+        call = self.call(args, kwargs)
+        wanted, got = self.signature.arguments, call.signature.arguments
+        if got != wanted:
+            changes = "; ".join(call.signature.changes(self.signature))
+            raise InputError(f"{self.fun_name} was compiled for {self.signature}: {changes}")
+        return self.traced.run(call.leaves)
+
+
+@record
+class _Lowered(Lowered):
+    """A jitted function on its way to a backend."""
+
+    origin: Stage | None = None
+
+    @property
+    def out_info(self) -> Any:
+        """The result with a ShapeDtypeStruct for each array."""
+        assert self.origin is not None
+        return self.origin.out_info
+
+    def compile(self) -> Compiled:
+        """The program as a function of the arguments that it was lowered for.  Source: jax.stages.Lowered.compile."""
+        assert self.origin is not None
+        return Compiled(self.origin.run, self.origin.traced.compiled().program.text)
