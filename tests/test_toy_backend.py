@@ -72,7 +72,7 @@ def test_it_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch, forgott
 
 
 def test_without_the_module_there_is_no_such_backend() -> None:
-    with pytest.raises(BackendError, match=r"no backend called 'toy'.* Available: .*numpy"):
+    with pytest.raises(BackendError, match=r"no backend called 'toy'.*available: .*numpy"):
         backends.get("toy")
 
 

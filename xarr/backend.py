@@ -10,23 +10,19 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from xarr.config import current as config
 from xarr.errors import BackendError, UnknownBackendError
 from xarr.names import did_you_mean
-from xarr.records import record
 
 if TYPE_CHECKING:
-    from contextvars import ContextVar
-
     import numpy as np
 
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
-    from xarr.ir.types import TensorType
     from xarr.progress import ProgressBar
 
 ENTRY_POINTS = "xarr.backends"
@@ -58,35 +54,6 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-@record
-class Recipe:
-    """What a call of a jitted function has to do beside its program, for a backend that can do it faster.
-
-    A function made of it takes the positional arguments as a tuple and the others as a dict.  It returns `missed`
-    unless there are `arguments` of the class `array`, whose `_node` has such a `type` and an `owner` and `value` of
-    the `backend`, which is their `_backend` too, or a Python float for None, and no others; the lists `empty` are
-    empty; `setting`, a dict, a key and a value, and `override`, a context variable and a value, are as they were,
-    by identity.
-    Each of the `results`, an op, a type and a place in the source, becomes a `leaf` with such `op`, `type` and
-    `_place`, the `value`, its `owner`, and 1 as `handles`, shown by an object of the class `array`; they are
-    returned in a tuple if `in_tuple`, else there is one.
-    The program takes the values, then `numbers`: which argument it is, and the float type that it becomes; one that
-    does not fit there is `missed`.
-    """
-
-    array: type[Any]
-    leaf: type[Any]
-    backend: AbstractBackend
-    missed: object
-    empty: tuple[list[Any], list[Any]]
-    setting: tuple[dict[str, Any], str, object]
-    override: tuple[ContextVar[Any], object]
-    arguments: tuple[TensorType | None, ...]
-    numbers: tuple[tuple[int, np.dtype[Any]], ...]
-    results: tuple[tuple[Op, TensorType, object], ...]
-    in_tuple: bool
 
 
 class AbstractBackend(ABC):
@@ -134,13 +101,6 @@ class AbstractBackend(ABC):
     def claim(self, buffer: Any) -> bool:
         """Let programs write over a buffer to which only the caller refers; False if others see its memory."""
         return False
-
-    def replay(self, graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
-        """A function that does what `recipe` says around the program of `graph`; None for "as ever, in Python".
-
-        The parameters are the arguments; result i of the recipe is result places[i] of the graph.
-        """
-        return None
 
     @abstractmethod
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from xarr.backend import AbstractBackend, Program, Recipe, read_only
+from xarr.backend import AbstractBackend, Program, read_only
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr.progress import ProgressBar
@@ -48,9 +48,6 @@ class NumpyBackend(AbstractBackend):
 
     def claim(self, buffer: np.ndarray[Any, Any]) -> bool:
         return memory.claim(buffer)
-
-    def replay(self, graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
-        return engine.replay(graph, places, recipe)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return read_only(array)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import metadata
 from math import prod
 from typing import Any, Final
 
-from xarr.backend import Recipe
 from xarr.compiler.checked_loops import CheckedLoop, without_checks
 from xarr.compiler.loop_invariants import without_invariants
 from xarr.compiler.native_loops import known_steps
@@ -45,9 +44,7 @@ _MODULES: Final = {
     "compiled": "xarr_numpy.compiled.kernel",
     "loops": "xarr_numpy.compiled.loop_kernel",
     "repeated": "xarr_numpy.compiled.repeated",
-    "replay": "xarr_numpy.compiled.builtin_replay",
     "sequential": "xarr_numpy.compiled.sequential",
-    "straight": "xarr_numpy.compiled.straight",
     "tiles": "xarr_numpy.tiles",
 }
 
@@ -122,25 +119,6 @@ def _kernel(fusion: ops.Fusion, engine: str) -> Any:
     if engine == "tiles":
         return _module(engine).TiledKernel(fusion)
     return _module("compiled").CompiledKernel(fusion)
-
-
-def replay(graph: Graph, places: Sequence[int], recipe: Recipe) -> Callable[..., Any] | None:
-    """A function that does what `recipe` says, for a graph that is made of compiled kernels of little work."""
-    if chosen() != "compiled":
-        return None
-    program = _module("straight").straight(graph, _runs)
-    found: Callable[..., Any] | None = program and _module("replay").function(recipe, program, places)
-    return found
-
-
-def _runs(node: Node) -> tuple[Any, int] | None:
-    """What runs a node as one function without Python, and the steps of a loop; None if nothing does."""
-    if isinstance(node.op, ops.Fusion):
-        return kernel(node.op), 1
-    if not isinstance(node.op, ops.NativeWhile) or node.op.progress is not None or node.op.checks:
-        return None
-    steps = known_steps(node)
-    return None if steps is None else (loop_kernel(node.op), steps)
 
 
 def sequential(computation: Graph, steps: int) -> bool:

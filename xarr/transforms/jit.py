@@ -22,7 +22,6 @@ from xarr.ir.source import here
 from xarr.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.shapes import Shape
 from xarr.tracebacks import shorten
-from xarr.transforms.backend_replay import by_backend
 from xarr.transforms.object_state import attributes_of, is_seen, mark
 from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
 from xarr.transforms.recording import inlined, record
@@ -288,11 +287,8 @@ class Jitted(Generic[P, R]):
             return inlined(traced, call)
         result = traced.run(call.leaves)
         if has_fast_path(call):
-            in_python, self._text = replay(traced, call)
-            faster = by_backend(traced, call)
-            found = (in_python,) if faster is None else (faster, in_python)
-            self._replay = found[0]
-            self._replays = (*found, *self._replays[: _REPLAYS_KEPT - len(found)])
+            self._replay, self._text = replay(traced, call)
+            self._replays = (self._replay, *self._replays[: _REPLAYS_KEPT - 1])
         return result
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Function | None = None) -> Call:

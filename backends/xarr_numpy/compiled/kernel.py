@@ -19,14 +19,15 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
-from xarr_numpy.compiled import addresses, assembler, builtin, costs, emitter, sharing, window_kernels
+from xarr_numpy.compiled import addresses, assembler, builtin, costs, emitter, window_kernels
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.sharing import Phase
-from xarr_numpy.compiled.straight import LONG, SOON, Part
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
 
+#: Nanoseconds of work from which on Python's lock is let go of meanwhile.
+SOON: Final = 5_000
 #: Bytes that groups may take at once, whatever the operations one by one do.
 LITTLE: Final = 2**20
 
@@ -97,14 +98,6 @@ class CompiledKernel:
     def origin(self) -> str:
         """Where the machine code comes from, and how long that took."""
         return self._code.origin
-
-    def part(self, steps: int) -> Part | None:
-        """What is run at once; None if Python should look for interrupts meanwhile."""
-        work = sum(phase.work for phase in self._phases)
-        if work >= (LONG if sharing.works() else sharing.WORTH_WAKING):
-            return None
-        scratch = [size * dtype.itemsize for size, dtype in self._scratch]
-        return Part(tuple(self._phases), tuple(scratch), work, self._code)
 
     def _load(self, names: list[str]) -> None:
         self._code = assembler.made(self.text, names)

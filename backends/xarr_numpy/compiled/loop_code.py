@@ -2,11 +2,9 @@
 
     i64 scalars(ptr buffers, i64 most, i64 write)     takes up to `most` steps; how many it took
     void points(ptr buffers, i64 begin, i64 end)      takes the steps of the points of these tiles
-    void whole(ptr given, i64 0, i64 most)            takes all steps, which are fewer than `most`
 
 `buffers` holds for each carried value where it lies before the steps, then for each where it lies after them,
-then the steps in memory from one point to the next (0 for what all points share), then the `Control`.  `given` holds
-the carried values and memory for those that change; it is for loops that are soon done.
+then the steps in memory from one point to the next (0 for what all points share), then the `Control`.
 """
 
 from __future__ import annotations
@@ -48,51 +46,7 @@ def emit(loop: NativeLoop) -> str:
     texts = [writer.text() for writer in writers]
     declared = sorted({line for writer in writers for line in writer.declarations})
     helpers = {name: text for writer in writers for name, text in writer.helpers.items()}
-    return "\n".join([*declared, *helpers.values(), *texts, _whole(loop)]) + "\n"
-
-
-def _whole(loop: NativeLoop) -> str:
-    """The function of the whole loop."""
-    count, changed = len(loop.carried), [k for k, each in enumerate(loop.carried) if not each.is_fixed]
-    lines = [
-        f"%buffers = alloca [{2 * count + 2} x ptr], align 8",
-        f"%steps = alloca [{count} x i64], align 8",
-        f"%control = alloca [{WANTED + count} x i64], align 8",
-    ]
-
-    def put(kind: str, register: str, array: str, place: int) -> None:
-        where = f"%{array.removeprefix('%')}.{place}"
-        lines.append(f"{where} = getelementptr {kind}, ptr {array}, i64 {place}")
-        lines.append(f"store {kind} {register}, ptr {where}, align 8")
-
-    for number in range(count + len(changed)):
-        lines.append(f"%given.{number} = getelementptr ptr, ptr %given, i64 {number}")
-        lines.append(f"%at.{number} = load ptr, ptr %given.{number}, align 8")
-    for place, carried in enumerate(loop.carried):
-        made = "null" if carried.is_fixed else f"%at.{count + changed.index(place)}"
-        put("ptr", f"%at.{place}", "%buffers", place)
-        put("ptr", made, "%buffers", count + place)
-        put("i64", "1", "%steps", place)
-        put("i64", "1", "%control", WANTED + place)
-        if carried.kind == "table" and not carried.is_fixed:
-            nbytes = carried.size * carried.dtype.itemsize
-            lines.append(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr {made}, ptr %at.{place}, i64 {nbytes}, i1 false)"
-            )
-    put("ptr", "%steps", "%buffers", 2 * count)
-    put("ptr", "%control", "%buffers", 2 * count + 1)
-    lines.append(f"%taken = call i64 @scalars(ptr %buffers, i64 %most, i64 {0 if loop.has_points() else 1})")
-    if loop.has_points():
-        for place, value in ((STEPS, "%taken"), (MORE, "0"), (LONGEST, "0")):
-            put("i64", value, "%control", place)
-        tiles = -(-loop.count // width_of(loop))
-        lines.append(f"call void @points(ptr %buffers, i64 0, i64 {tiles})")
-        lines.append(f"%longest = load i64, ptr %control.{LONGEST}, align 8")
-        taken = "%taken" if loop.alive is None else "%longest"
-        lines.append(f"%again = call i64 @scalars(ptr %buffers, i64 {taken}, i64 1)")
-    body = "\n".join(f"  {line}" for line in [*lines, "ret void"])
-    declared = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
-    return f"{declared}define void @whole(ptr %given, i64 %begin, i64 %most) nounwind {{\nentry:\n{body}\n}}"
+    return "\n".join([*declared, *helpers.values(), *texts]) + "\n"
 
 
 class _Writer(Lines):

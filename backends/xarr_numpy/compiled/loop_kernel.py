@@ -17,12 +17,11 @@ from xarr.compiler import native_loops
 from xarr.compiler.native_loops import Carried, NativeLoop, Row
 from xarr.compiler.scalars import in_order
 from xarr.ir import ops
-from xarr_numpy.compiled import assembler, costs, loop_code, sharing
+from xarr_numpy.compiled import assembler, costs, loop_code
 from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
 from xarr_numpy.compiled.overwritten import overwritten
 from xarr_numpy.compiled.sharing import Phase
-from xarr_numpy.compiled.straight import LONG, Part
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +50,7 @@ class LoopKernel:
         self._width = loop_code.width_of(loop)
         self._tiles = -(-loop.count // self._width)
         self._cost = loop.cost()
-        names = ["scalars", "whole", *(["points"] if self._has_points else [])]
+        names = ["scalars", *(["points"] if self._has_points else [])]
         self._code = assembler.made(self.text, names)
         addresses = self._code.addresses
         scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -88,15 +87,6 @@ class LoopKernel:
                 return run.results()
             run.go_on()
             most = _adapted(most, time.perf_counter() - started)
-
-    def part(self, steps: int) -> Part | None:
-        """So many steps as one function; None if the work is worth several threads, or long."""
-        made = tuple([place for place, each in enumerate(self.loop.carried) if not each.is_fixed])
-        work = max(1, steps) * self._step * max(1, self._tiles)
-        if work >= (sharing.WORTH_SHARING if self._has_points else LONG):
-            return None
-        whole = Phase(self._code.addresses["whole"], MOST_STEPS, 0.0)
-        return Part((whole,), (), work, self._code, made)
 
     def _chunk(self, run: _Run, most: int) -> int:
         """Take up to `most` steps; how many were taken."""

@@ -74,16 +74,11 @@ class Phase:
         while begin < self.extent:
             begin = share(pool.address, self.address, buffers, begin, self.extent, *plan, MOST_NANOSECONDS)
 
-    def plan(self) -> tuple[int, int, int] | None:
+    def _plan(self, number: int) -> tuple[int, int, int] | None:
         """What `share` is told: the least range, in how many parts what is left is cut, and whom to wake.
 
-        None if one thread runs all turns.
+        None if one thread of `number` runs all turns.
         """
-        if self.work < WORTH_SHARING or self.extent < 2 or not works():
-            return None
-        return self._plan(_present().threads)
-
-    def _plan(self, number: int) -> tuple[int, int, int] | None:
         is_soon_done = self.whole or self.work < MOST_NANOSECONDS
         if number < self.threads and (number > 1 or is_soon_done):
             return None
@@ -162,9 +157,6 @@ def works() -> bool:
 
 _pool: _Pool | None = None
 _making = threading.Lock()
-#: The address of the pool in use, for machine code; 0 if there is none, as in a process that was just forked.
-_cell: Final = ctypes.c_int64()
-_keep(_cell)
 
 
 def _present() -> _Pool:
@@ -173,18 +165,12 @@ def _present() -> _Pool:
         with _making:
             if _pool is None:
                 _pool = _Pool(workers.count())
-    _cell.value = _pool.address
     return _pool
-
-
-def entry() -> tuple[int, int]:
-    """For other machine code: the address of `share`, and of the address of the pool, 0 if there is none."""
-    return _functions()["share"], ctypes.addressof(_cell)
 
 
 def _forget() -> None:
     global _pool, _making
-    _pool, _making, _cell.value = None, threading.Lock(), 0
+    _pool, _making = None, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
