@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tree_util",
         "progress",
         "custom_calls",
+        "host_lapack",
         "interpreter",
         "process_rng",
         "records",

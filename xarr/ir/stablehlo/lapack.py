@@ -5,20 +5,23 @@ Source: JAX's lapack_kernels; the attributes are letters of LAPACK's, by their n
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
+from xarr import host_lapack
+from xarr.dtypes import COMPLEX, real_part_of
 from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops.formula import Term, filled, maximum, where
 from xarr.ir.stablehlo.site import Site
-from xarr.ir.types import TensorType
+from xarr.ir.types import TensorType, Type
 
 _INT32: Final = np.dtype(np.int32)
+_DTYPES: Final = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 Builder = Callable[[Site], Node | tuple[Node, ...]]
 _TRANSPOSES: Final = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
@@ -143,6 +146,109 @@ def _eig(site: Site) -> Op:
     return ops.Eig(left, right)
 
 
+# --- routines that no operation stands for ------------------------------------------------------------------
+
+
+def _on_host(
+    site: Site, function: Callable[..., Any], results: Sequence[Type], **attributes: bool | int
+) -> tuple[Node, ...]:
+    """A call of a function of `host_lapack` over all operands."""
+    op = ops.CustomCall(f"xarr.{function.__name__}", tuple(results), tuple(sorted(attributes.items())))
+    node = Node(op, site.operands)
+    if len(results) == 1:
+        return (node,)
+    return tuple([Node(ops.GetTupleElement(index), (node,)) for index in range(len(results))])
+
+
+def _matrices(site: Site, arity: int, square: bool = False) -> TensorType:
+    """The type of the first of `arity` operands, a stack of matrices."""
+    type = site.take(arity)[0].tensor_type
+    if type.rank < 2 or type.dtype not in _DTYPES or (square and type.shape[-1] != type.shape[-2]):
+        what = "square matrices" if square else "matrices"
+        site.fail(f"expected {what} of f32, f64, c64 or c128, got {type.short()}")
+    return type
+
+
+def _vectors(a: TensorType, size: int, dtype: np.dtype[Any] | None = None) -> TensorType:
+    """The type of a vector for each of a stack of matrices."""
+    return TensorType((*a.shape[:-2], size), dtype or a.dtype)
+
+
+def _infos(a: TensorType) -> TensorType:
+    return TensorType(a.shape[:-2], _INT32)
+
+
+def _expect(site: Site, index: int, type: TensorType) -> None:
+    found = site.operands[index].type
+    if found is not type:
+        site.fail(f"expected {type} as operand {index}, got {found}")
+
+
+def _gees(site: Site) -> tuple[Node, ...]:
+    a = _matrices(site, 1, square=True)
+    _letter(site, "mode", "VN")
+    _letter(site, "sort", "N")
+    values = [_vectors(a, a.shape[-1])] * (1 if a.dtype in COMPLEX else 2)
+    return _on_host(site, host_lapack.gees, [a, a, *values, _infos(a), _infos(a)])
+
+
+def _gehrd(site: Site) -> tuple[Node, ...]:
+    a = _matrices(site, 1, square=True)
+    config = site.record("mhlo.backend_config")
+    low, high = (site.as_integer(name, config.get(name)) for name in ("low", "high"))
+    if not 1 <= low <= max(high, 1) <= max(a.shape[-1], 1):
+        site.fail(f"expected 1 <= low <= high <= {a.shape[-1]}, got {low} and {high}")
+    taus = _vectors(a, max(a.shape[-1] - 1, 0))
+    return _on_host(site, host_lapack.gehrd, [a, taus, _infos(a)], low=low, high=high)
+
+
+def _geqp3(site: Site) -> tuple[Node, ...]:
+    a = _matrices(site, 2)
+    pivots = _vectors(a, a.shape[-1], _INT32)
+    _expect(site, 1, pivots)
+    return _on_host(site, host_lapack.geqp3, [a, pivots, _vectors(a, min(a.shape[-2:]))])
+
+
+def _gtsv(site: Site) -> tuple[Node, ...]:
+    *_, right = site.take(4)
+    b = right.tensor_type
+    if b.rank < 2 or b.dtype not in _DTYPES:
+        site.fail(f"expected right hand sides of f32, f64, c64 or c128 as matrices, got {b.short()}")
+    diagonal = _vectors(b, b.shape[-2])
+    for index in range(3):
+        _expect(site, index, diagonal)
+    return _on_host(site, host_lapack.gtsv, [diagonal, diagonal, diagonal, b, _infos(b)])
+
+
+def _ormqr(site: Site) -> tuple[Node, ...]:
+    a, c = _matrices(site, 3), site.operands[2].tensor_type
+    taus = site.operands[1].tensor_type
+    left, transpose = (_is_true(site, name) for name in ("left", "transpose"))
+    size = c.shape[-2 if left else -1] if c.rank >= 2 else None
+    fits = a.shape[:-2] == c.shape[:-2] and size == a.shape[-2] and c.dtype == a.dtype
+    if not fits or taus.shape[-1:] > (min(a.shape[-2:]),) or taus is not _vectors(a, taus.shape[-1]):
+        site.fail(
+            f"expected matrices, taus and factors that fit, got {a.short()}, {taus.short()}, {c.short()}"
+        )
+    return _on_host(site, host_lapack.ormqr, [c], left=left, transpose=transpose)
+
+
+def _sytrd(site: Site) -> tuple[Node, ...]:
+    a = _matrices(site, 1, square=True)
+    size, real = a.shape[-1], real_part_of(a.dtype)
+    lower = _letter(site, "uplo", "LU") == "L"
+    beside = max(size - 1, 0)
+    results = [a, _vectors(a, size, real), _vectors(a, beside, real), _vectors(a, beside), _infos(a)]
+    return _on_host(site, host_lapack.sytrd, results, lower=lower)
+
+
+def _is_true(site: Site, name: str) -> bool:
+    found = site.record("mhlo.backend_config").get(name)
+    if not isinstance(found, bool):
+        site.fail(f"expected true or false for {name} in mhlo.backend_config, got {found!r}")
+    return found
+
+
 _ROUTINES: Final[tuple[tuple[str, str, Builder], ...]] = (
     ("sdcz", "potrf", _potrf),
     ("sdcz", "trsm", _trsm),
@@ -151,9 +257,18 @@ _ROUTINES: Final[tuple[tuple[str, str, Builder], ...]] = (
     ("sd", "orgqr", _factors(lambda site: ops.HouseholderProduct(), 2)),
     ("cz", "ungqr", _factors(lambda site: ops.HouseholderProduct(), 2)),
     ("sdcz", "gesdd", _factors(_svd)),
+    ("sdcz", "gesvd", _factors(_svd)),
     ("sd", "syevd", _factors(_eigh)),
     ("cz", "heevd", _factors(_eigh)),
     ("sdcz", "geev", _factors(_eig)),
+    ("sdcz", "gees", _gees),
+    ("sdcz", "gehrd", _gehrd),
+    ("sdcz", "geqp3", _geqp3),
+    ("sdcz", "gtsv", _gtsv),
+    ("sd", "ormqr", _ormqr),
+    ("cz", "unmqr", _ormqr),
+    ("sd", "sytrd", _sytrd),
+    ("cz", "hetrd", _sytrd),
 )
 
 #: By the names of the functions; the letter before each is the element type: f32, f64, c64, c128.
