@@ -250,3 +250,26 @@ def test_indices_without_values_are_drawn_as_an_example() -> None:
 def test_what_holds_no_single_gather_is_refused(given: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         xarr.explain_gather(given)
+
+
+@pytest.mark.parametrize(
+    ("method", "line"),
+    [
+        ("add", "result[s0] += updates[b0]"),
+        ("subtract", "result[s0] -= updates[b0]"),
+        ("multiply", "result[s0] *= updates[b0]"),
+        ("set", "result[s0] = updates[b0]"),
+        ("max", "result[s0] = max(result[s0], updates[b0])"),
+        ("min", "result[s0] = min(result[s0], updates[b0])"),
+        ("power", "result[s0] = f(result[s0], updates[b0])"),
+    ],
+)
+def test_loops_of_updates_say_what_they_do(method: str, line: str) -> None:
+    x, i = xarr.arange(5.0), np.array([0, 0, 2])
+    updates = np.array([3.0, 2.0, 0.5])
+    change = getattr(x.at[xarr.asarray(i)], method)
+    shown = xarr.explain_scatter(lambda: change(xarr.asarray(updates)))
+    assert line in str(shown)
+    result = np.arange(5.0)
+    exec(shown.loops, {"scatter_indices": i, "updates": updates, "result": result, "f": pow})
+    assert_same(change(xarr.asarray(updates)), result)

@@ -88,7 +88,10 @@ def test_code_computes_the_result() -> None:
     [
         (0, "0  int  takes one of dimension 0 (size 3)"),
         (slice(None, None, -1), "::-1  slice  keeps 3 of dimension 0 (size 3), backwards"),
-        (np.ones((3, 4), bool), "bools (3, 4)  choose from dimensions 0, 1 (size 3 × 4)"),
+        (
+            np.ones((3, 4), bool),
+            "boolean mask of shape (3, 4): 12 True  chooses from dimensions 0, 1 (size 3 × 4)",
+        ),
         (True, "bool  takes everything or nothing"),
         ((0, 1, ...), "...  stands for no dimension"),
         (([0], 1), "an int counts as an array where there is one"),
@@ -128,3 +131,15 @@ def test_refusals() -> None:
         xarr.explain_index("abc", 0)
     with pytest.raises(TracedValueError, match=r"x\.shape"):
         xarr.lower(lambda x: xarr.explain_index(x, 0), xarr.zeros(3))
+
+
+def test_masks_are_called_masks_and_counted() -> None:
+    x = xarr.arange(12).reshape(3, 4)
+    for mask in (x % 2 == 0, np.arange(12).reshape(3, 4) % 2 == 0):
+        text = str(xarr.explain_index(x, mask))
+        assert "boolean mask of shape (3, 4): 6 True  chooses from dimensions 0, 1 (size 3 × 4)" in text
+        assert "the mask stands for 2 index arrays of shape (6,), one for each of its dimensions" in text
+        assert "index arrays: bool" not in text
+    rows = str(xarr.explain_index(x, ([True, False, True], [0, 1])))
+    assert "boolean mask of shape (3,): 2 True" in rows
+    assert "index arrays: [True, False, True], [0, 1] broadcast to (2,)" in rows

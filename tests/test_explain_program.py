@@ -141,7 +141,7 @@ def test_setitem_is_a_broadcast_too(image: xarr.Array, bias: xarr.Array) -> None
         image[:] = bias
 
     found = explain(write)
-    assert [step.explanation.op for step in found.steps] == ["setitem"]
+    assert [step.explanation.operator.name for step in found.steps] == ["setitem"]
 
 
 def test_broadcasts_of_other_threads_are_not_listed(image: xarr.Array, bias: xarr.Array) -> None:

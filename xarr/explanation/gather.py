@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, SupportsIndex
+from typing import Any, Final, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,12 +33,14 @@ class WindowExplanation:
 
     `str(e)` or `e.text()`, which lists the windows of known indices; `e.loops` is Python that computes it
     element by element; `e.svg()` draws operands of rank 2 or less, and notebooks show that.
+    `combine` is how a scatter combines an element with an update, as a format string.
     """
 
     op: str
     indices_shape: Ints
     windows: Windows
     starts: Any = field(default=None, compare=False, repr=False)
+    combine: str = "{0} = f({0}, {1})"
 
     @property
     def is_gather(self) -> bool:
@@ -56,7 +58,7 @@ class WindowExplanation:
 
     @property
     def loops(self) -> str:
-        """The loop nest: Python over `operand`, the indices, `result` or `updates`; a scatter calls `f`."""
+        """The loop nest: Python over `operand`, the indices, `result` or `updates`, and `f` if it is not known."""
         return "\n".join(_loops(self)) + "\n"
 
     def text(self) -> str:
@@ -217,7 +219,30 @@ def _explain_node(name: str, node: Node) -> WindowExplanation:
     starts = node.operands[at]
     values = None if starts.traced else np.asarray(to_host(wrap(starts, None)))
     vectors = _vectors(name, windows, types[at].shape, values)
-    return WindowExplanation(name.removeprefix("explain_"), types[at].shape, windows, vectors)
+    explained = WindowExplanation(name.removeprefix("explain_"), types[at].shape, windows, vectors)
+    return replace(explained, combine=_combination(op)) if isinstance(op, Scatter) else explained
+
+
+#: How Python writes what a scatter does with an element and its update, by the function of `xarr.lax`.
+_COMBINATIONS: Final = {
+    "add": "{0} += {1}",
+    "sub": "{0} -= {1}",
+    "mul": "{0} *= {1}",
+    "max": "{0} = max({0}, {1})",
+    "min": "{0} = min({0}, {1})",
+}
+
+
+def _combination(op: Scatter) -> str:
+    """How one array's elements are combined with updates, where it is one operation; else by `f`."""
+    graph = op.update_computation
+    if len(graph.results) == 1:
+        result = graph.results[0]
+        if result is graph.parameters[1]:
+            return "{0} = {1}"
+        if tuple(result.operands) == tuple(graph.parameters):
+            return _COMBINATIONS.get(result.op.lax_name, WindowExplanation.combine)
+    return WindowExplanation.combine
 
 
 def _values(given: Any) -> Any:
@@ -423,7 +448,7 @@ def _assignment(found: WindowExplanation, batch: list[str], inner: list[str]) ->
     windowed = _index([placed[dim] for dim in range(len(placed))])
     place = _index(element)
     if not found.is_gather:
-        return f"result{place} = f(result{place}, updates{windowed})"
+        return found.combine.format(f"result{place}", f"updates{windowed}")
     return f"result{windowed} = {'0' if 0 in windows.sizes else f'operand{place}'}"
 
 

@@ -18,7 +18,7 @@ from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.arrays import vectors_of
 from xarr.indexing.bounds import Mode
-from xarr.indexing.items import Item, Places, consumed, expanded, items_of
+from xarr.indexing.items import Item, Mask, Places, consumed, expanded, items_of
 from xarr.indexing.layout import Layout, Token, layout_of
 from xarr.indexing.region import Region
 from xarr.lax import _constants as constants
@@ -40,6 +40,11 @@ class ItemFacts:
     kind: str
     dimensions: Ints
     effect: str
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is one of the arrays of the index, which broadcast among themselves."""
+        return self.kind.startswith(("integers", "bool"))
 
 
 @dataclass(frozen=True)
@@ -109,10 +114,11 @@ def explain_index(x: Any, index: Any) -> IndexExplanation:
     items = items_of(index)
     whole = expanded(items, shape)
     place = layout_of(whole, shape, Mode.ERROR)
-    facts = tuple(_item_facts(written, items, whole, k, shape) for k, written in enumerate(given))
     batch, separated = None, False
     if isinstance(place, Layout):
         batch, separated = vectors_of("explain_index", array, place, Mode.ERROR).batch, place.separated
+    # After that, since masks have their values now.
+    facts = tuple(_item_facts(written, items, whole, k, shape) for k, written in enumerate(given))
     axes = tuple(_axes(items, whole, place, batch))
     owner = common_backend(one for one in (array, *given) if isinstance(one, Handle)) or default()
     with use_backend(owner.name):
@@ -160,6 +166,9 @@ def _item_facts(
         last = first + sum(map(consumed, whole)) - sum(map(consumed, items))
     dimensions = tuple(range(first, last))
     kind, effect = _kind_and_effect(item, dimensions, shape)
+    if isinstance(item, Mask) and item.shape:
+        values = _known(written)
+        kind += "" if values is None else f": {int(np.count_nonzero(values)):,} True"
     return ItemFacts(_written(written), kind, dimensions, effect)
 
 
@@ -179,7 +188,7 @@ def _kind_and_effect(item: Item, dimensions: Ints, shape: Ints) -> tuple[str, st
         return f"integers {item.shape}", f"index {about}"
     if not item.shape:
         return "bool", "takes everything or nothing: a dimension of size 1 or 0"
-    return f"bools {item.shape}", f"choose from {about}, as the indices where they hold"
+    return f"boolean mask of shape {item.shape}", f"chooses from {about} where it is True"
 
 
 def _about(dimensions: Ints, shape: Ints) -> str:
@@ -293,9 +302,11 @@ def _lines(found: IndexExplanation) -> Iterator[str]:
 
 
 def _batch_lines(found: IndexExplanation) -> Iterator[str]:
-    arrays = [
-        item for item in found.items if item.kind.partition(" ")[0] in ("integers", "bools", "bool", "int")
-    ]
+    arrays = [item for item in found.items if item.is_array or item.kind == "int"]
+    if len(arrays) == 1 and len(arrays[0].dimensions) > 1:
+        count = len(arrays[0].dimensions)
+        yield f"the mask stands for {count} index arrays of shape {found.batch}, one for each of its dimensions"
+        return
     names = ", ".join(item.written for item in arrays)
     yield f"index arrays: {names} broadcast to {found.batch}"
     if any(item.kind == "int" for item in arrays):
@@ -335,17 +346,14 @@ def _drawn(found: IndexExplanation) -> str:
 
 def _sources_of(found: IndexExplanation, axis: AxisFacts) -> list[int]:
     if axis.from_batch:
-        return [
-            k for k, item in enumerate(found.items) if item.kind.split()[0] in ("integers", "bools", "bool")
-        ]
+        return [k for k, item in enumerate(found.items) if item.is_array]
     return [] if axis.source is None else [axis.source]
 
 
 def _style(found: IndexExplanation, source: int | None) -> str:
     if source is None:
         return "v"
-    is_array = found.items[source].kind.split()[0] in ("integers", "bools", "bool")
-    return "c or" if is_array else f"c o{source % _COLOURS}"
+    return "c or" if found.items[source].is_array else f"c o{source % _COLOURS}"
 
 
 def _style_of(found: IndexExplanation, dim: int) -> str:

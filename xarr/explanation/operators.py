@@ -6,6 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Final
+
+#: How a value is written into an array: the first operand is the value.
+ASSIGNMENT: Final = "{1} = {0}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +17,7 @@ class Operator:
     """`lax` is the function of `xarr.lax` that computes the same for every dtype; None if there is none.
 
     Division, remainder, power and right shift have a NumPy meaning that no single XLA op shares.
+    `template` is how the op is written where that is no symbol and no call: `x[{}, :, {}]`, `{1} = {0}`.
     """
 
     name: str
@@ -20,9 +25,12 @@ class Operator:
     lax: str | None = None
     is_comparison: bool = False
     keeps_dtype: bool = False
+    template: str | None = None
 
     def applied(self, arguments: Sequence[str]) -> str:
         """`a - b` if the op has a symbol, `a - b - c` for more operands, else `name(a, b, …)`."""
+        if self.template is not None:
+            return self.template.format(*arguments)
         if self.symbol is not None and (len(arguments) == 2 or (self.chains and len(arguments) > 2)):
             return f" {self.symbol} ".join(arguments)
         return f"{self.name}({', '.join(arguments)})"
@@ -36,6 +44,11 @@ class Operator:
         if self.chains and len(arguments) > 2:
             return reduce(lambda left, right: f"lax.{self.lax}({left}, {right})", arguments)
         return self.applied(arguments)
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it assigns its result itself."""
+        return self.template == ASSIGNMENT
 
     @property
     def arity(self) -> int:
@@ -95,7 +108,13 @@ BY_SYMBOL = {operator.symbol: operator for operator in _OPERATORS if operator.sy
 
 
 def operator_named(op: str) -> Operator:
-    """The operator for a symbol, a NumPy name or an `xarr.lax` name; any other name is written as a call."""
+    """The operator for a symbol, a NumPy name, an `xarr.lax` name, or `setitem:` or `getitem:` and a template.
+
+    Any other name is written as a call.
+    """
+    name, _, template = op.partition(":")
+    if template and name in ("setitem", "getitem"):
+        return Operator(name, template=template)
     return BY_SYMBOL.get(op) or _BY_NAME.get(op) or Operator(op)
 
 

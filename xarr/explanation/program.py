@@ -16,7 +16,7 @@ from xarr.explanation.canvas import MONOSPACED
 from xarr.explanation.expression import read_operand
 from xarr.functions._core import ImplicitBroadcast, as_array, watching
 from xarr.ir.graph import Node
-from xarr.ir.source import Source, operand_names
+from xarr.ir.source import Source, operation_at
 
 _VALUES_SHOWN = 64
 """Values of operands up to this size are shown in the pictures, if they have been computed already."""
@@ -155,9 +155,9 @@ def _note(found: list[Step], broadcast: ImplicitBroadcast) -> None:
     shapes = broadcast.alignment.operands
     if all(not shape or shape == broadcast.alignment.result for shape in shapes):
         return
-    names = operand_names(broadcast.source, len(shapes)) if broadcast.source else None
+    op, names = operation_at(broadcast.source, broadcast.op, len(shapes))
     explanation = explain_shapes(
-        *shapes, op=broadcast.op, names=names, dtypes=broadcast.dtypes, values=_values(broadcast.nodes)
+        *shapes, op=op, names=names, dtypes=broadcast.dtypes, values=_values(broadcast.nodes)
     )
     found.append(Step(explanation, broadcast.source))
 

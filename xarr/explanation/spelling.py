@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -77,10 +78,11 @@ def listed(words: Sequence[str]) -> str:
 
 def loop_variables(facts: BroadcastFacts) -> tuple[str, ...]:
     """One name per result axis: i, j, k … while they last and no operand has the name, else i0, i1 …."""
-    letters = [letter for letter in _LETTERS if letter not in facts.names]
+    used = set(re.findall(r"\w+", " ".join(facts.names)))
+    letters = [letter for letter in _LETTERS if letter not in used]
     if facts.rank <= len(letters):
         return tuple(letters[: facts.rank])
-    free = (f"i{n}" for n in count() if f"i{n}" not in facts.names)
+    free = (f"i{n}" for n in count() if f"i{n}" not in used)
     return tuple(islice(free, facts.rank))
 
 
@@ -100,6 +102,8 @@ def loop_body(facts: BroadcastFacts, indices: Sequence[str], separator: str = ",
     assert result is not None, "only aligned operands have a loop"
     target = result.name + (f"[{separator.join(indices)}]" if indices else "")
     reads = [indexed(facts, i, indices, separator) for i in range(len(facts.operands))]
+    if facts.operator.is_statement:
+        return facts.operator.applied(reads)
     return f"{target} = {facts.operator.applied(reads)}"
 
 
@@ -137,7 +141,7 @@ def explicit_ops(facts: BroadcastFacts) -> tuple[str, ...]:
         call = f"lax.broadcast_in_dim({facts.terms[i]}, {alignment.result}, {alignment.dimensions[i]})"
         lines.append(f"{arguments[-1]} = {call}")
     call = facts.operator.applied_explicitly(arguments, facts.same_dtype)
-    return (*lines, f"{result.name} = {call}")
+    return (*lines, call if facts.operator.is_statement else f"{result.name} = {call}")
 
 
 def _temporary(facts: BroadcastFacts, operand: int, taken: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from xarr.explanation.late import broadcast_error, explain_shapes
 from xarr.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
-from xarr.ir.source import Source, here, written_operands
+from xarr.ir.source import Source, here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.lazy import Handle, common_backend, unowned, weak_kind, wrap
 from xarr.records import record
@@ -164,9 +164,8 @@ def aligned(
     """NumPy's alignment of the shapes if it exists and `config.broadcasting` allows it."""
     alignment = align_numpy(*shapes)
     if isinstance(alignment, Misfit):
-        raise broadcast_error(
-            name, shapes, names=written_operands(len(shapes)), dtypes=[xla_name(d) for d in dtypes]
-        )
+        op, names = written_operation(name, len(shapes))
+        raise broadcast_error(op, shapes, names=names, dtypes=[xla_name(d) for d in dtypes])
     mode = config.broadcasting
     if mode != "numpy":
         _keep_discipline(name, alignment, dtypes, mode)
@@ -179,14 +178,14 @@ def aligned(
 
 def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...], mode: Any) -> None:
     """Refuse, or under "warn" announce, what the mode does not allow."""
-    names = written_operands(len(alignment.operands))
+    op, names = written_operation(name, len(alignment.operands))
     refused = refusal(alignment, "explicit" if mode == "warn" else mode, names)
     if refused is None:
         return
     shown = [xla_name(dtype) for dtype in dtypes]
     if mode != "warn":
-        raise broadcast_error(name, alignment.operands, names, shown, problem=refused)
-    text = explain_shapes(*alignment.operands, op=name, names=names, dtypes=shown).text()
+        raise broadcast_error(op, alignment.operands, names, shown, problem=refused)
+    text = explain_shapes(*alignment.operands, op=op, names=names, dtypes=shown).text()
     category = (
         OuterBroadcastWarning
         if alignment.is_outer

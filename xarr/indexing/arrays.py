@@ -99,7 +99,9 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     if not batch:
         return Vectors((), tuple(found))
     fillers = [broadcast_node(scalar_node(0, np.dtype(np.int64)), (count,), ()) for count in counts]
-    whole = iter(broadcasted(name, *[a for a in found if a.shape], *[wrap(node, None) for node in fillers]))
+    whole = iter(
+        broadcasted("getitem", *[a for a in found if a.shape], *[wrap(node, None) for node in fillers])
+    )
     return Vectors(batch, tuple([next(whole) if each.shape else _spread(each, batch) for each in found]))
 
 

@@ -71,19 +71,27 @@ def operand_names(source: Source, count: int) -> tuple[str, ...] | None:
     Knows binary operators, comparisons, augmented assignments and calls; None for anything else, and
     where the source line cannot be read.
     """
-    line, column, end_column = source.position
-    written = linecache.getline(source.filename, line)
-    if not written.strip() or column is None or end_column is None:
-        return None
-    segment = written.encode()[column:end_column].decode(errors="ignore").strip()
-    try:
-        parsed = ast.parse(segment).body
-    except SyntaxError:
-        return None
+    parsed = _parsed_at(source)
     found = _operands(parsed[0]) if len(parsed) == 1 else []
     names = tuple(ast.unparse(operand) for operand in found)
     short = all(len(name) <= _LONGEST_NAME for name in names)
     return names if len(names) == count == len(set(names)) and short else None
+
+
+def _parsed_at(source: Source) -> list[ast.stmt]:
+    """The expression at `source`; nothing if it cannot be read."""
+    line, column, end_column = source.position
+    written = linecache.getline(source.filename, line)
+    if not written.strip() or column is None or end_column is None:
+        return []
+    return _parsed(written.encode()[column:end_column].decode(errors="ignore"))
+
+
+def _parsed(text: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(text.strip()).body
+    except SyntaxError:
+        return []
 
 
 def _operands(statement: ast.stmt) -> list[ast.expr]:
@@ -99,6 +107,70 @@ def _operands(statement: ast.stmt) -> list[ast.expr]:
         case ast.Call(args=arguments):
             return arguments
     return []
+
+
+def operation_at(source: Source | None, name: str, count: int) -> tuple[str, tuple[str, ...] | None]:
+    """How the operation `name` is written at `source`, and its `count` operands as far as they can be read.
+
+    Of an index that is `setitem:` or `getitem:` and the user's text with a `{}` for each operand: it has no name
+    that could be called.  Of a `setitem` the operands are the value and what it is written to.
+    """
+    if name == "setitem":
+        return _update_at(source) or ("setitem:{1} = {0}", ("value", "x[...]"))
+    if name == "getitem":
+        return _index_at(source, count) or (f"getitem:x[{', '.join(['{}'] * count)}]", None)
+    return name, operand_names(source, count) if source else None
+
+
+def _update_at(source: Source | None) -> tuple[str, tuple[str, ...]] | None:
+    """`x[i] = v` and `x.at[i].set(v)`."""
+    if source is None:
+        return None
+    match _parsed_at(source):
+        case [
+            ast.Expr(
+                ast.Call(ast.Attribute(ast.Subscript(ast.Attribute(array, "at"), index)) as method, [value])
+            )
+        ]:
+            place = _short(ast.Subscript(array, index, ast.Load()), "x[...]")
+            return f"setitem:{_escaped(method)}({{0}})", (_short(value, "value"), place)
+    # The position of an assignment to x[i] is that of x[i] alone.
+    match _parsed(linecache.getline(source.filename, source.line)):
+        case [ast.Assign([ast.Subscript() as target], value)]:
+            return "setitem:{1} = {0}", (_short(value, "value"), _short(target, "x[...]"))
+    return None
+
+
+def _index_at(source: Source | None, count: int) -> tuple[str, tuple[str, ...]] | None:
+    """`x[i, :, j]`, whose operands are the arrays, and `x[f(…)]` with several of them."""
+    parsed = _parsed_at(source) if source else []
+    match parsed:
+        case [ast.Expr(value=ast.Subscript(value=array, slice=index))]:
+            items = index.elts if isinstance(index, ast.Tuple) else [index]
+        case _:
+            return None
+    if len(items) == 1 and count > 1:
+        names = tuple(f"{_short(items[0], 'index')}[{number}]" for number in range(count))
+        return f"getitem:{_escaped(array)}[{', '.join(['{}'] * count)}]", names
+    names = tuple(_short(item, f"index_{k}") for k, item in enumerate(items) if not _is_basic(item))
+    if not len(names) == len(set(names)) == count:
+        return None
+    shown = ", ".join(_escaped(item) if _is_basic(item) else "{}" for item in items)
+    return f"getitem:{_escaped(array)}[{shown}]", names
+
+
+def _is_basic(item: ast.expr) -> bool:
+    return isinstance(item, ast.Slice | ast.Constant | ast.UnaryOp)
+
+
+def _short(expression: ast.expr, otherwise: str) -> str:
+    name = ast.unparse(expression)
+    return name if len(name) <= _LONGEST_NAME else otherwise
+
+
+def _escaped(expression: ast.expr) -> str:
+    """The text of an expression in a format string."""
+    return ast.unparse(expression).replace("{", "{{").replace("}", "}}")
 
 
 def caller() -> tuple[CodeType, int] | None:
@@ -119,6 +191,11 @@ def here() -> Source | None:
     """The user's line that is running."""
     place = caller()
     return Source(*place) if place else None
+
+
+def written_operation(name: str, count: int) -> tuple[str, tuple[str, ...] | None]:
+    """`operation_at` of the running expression."""
+    return operation_at(here(), name, count)
 
 
 def written_operands(count: int) -> tuple[str, ...] | None:
