@@ -93,7 +93,7 @@ def row(name: str) -> Row | None:
     """The row of a name; None if nobody has said what becomes of it."""
     told = remarks().get(name)
     if told is not None:
-        return Row(name, *told) if in_xarr(name) == (told[0] != "absent") else None
+        return Row(name, *told) if in_xarr(name) == (told[0] in ("same", "differs")) else None
     if not in_xarr(name) or name not in records():
         return None
     record = records()[name]
@@ -109,7 +109,7 @@ def undecided() -> list[str]:
 def stale() -> list[str]:
     """Lines of `xarr/numpy_names.tsv` about names that NumPy has not."""
     known = {name for names in numpy_names().values() for name in names}
-    return sorted(remarks().keys() - known)
+    return sorted({name for name, (state, _) in remarks().items() if state != "removed"} - known)
 
 
 def _sections() -> Iterator[str]:
@@ -125,10 +125,18 @@ def _sections() -> Iterator[str]:
         yield from (f"| `{one.name}` | {one.state} | {one.remark} |\n" for one in rows if one.remark)
 
 
+def _removed() -> Iterator[str]:
+    """What NumPy had once, and what replaced it."""
+    rows = [(name, remark) for name, (state, remark) in remarks().items() if state == "removed"]
+    yield "\n## Names that NumPy has removed\n\nAn AttributeError says what replaces them.\n"
+    yield "\n| name | instead |\n| --- | --- |\n"
+    yield from (f"| `{name}` | {remark} |\n" for name, remark in rows)
+
+
 def page() -> str:
     """The text of `docs/coverage.md`."""
     version = ".".join(np.__version__.split(".")[:2])
-    return _HEAD.format(version=version) + "".join(_sections())
+    return _HEAD.format(version=version) + "".join([*_sections(), *_removed()])
 
 
 if __name__ == "__main__":

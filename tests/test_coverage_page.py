@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
+import warnings
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+import xarr
 from tests.support.scripts import docs_script
 from xarr import absent
 
@@ -72,6 +75,49 @@ def test_an_absent_name_says_what_the_page_says(coverage: ModuleType, name: str)
         getattr(module, last)
     said = str(caught.value).removeprefix(f"module '{path}' has no attribute '{last}', which NumPy has: ")
     assert f"| `{name}` | absent | {said} |" in coverage.PAGE.read_text(encoding="utf-8")
+
+
+REMOVED = [name for name, (state, _) in absent.remarks().items() if state == "removed"]
+
+
+@pytest.mark.parametrize("name", [name for name in REMOVED if not name.startswith("ndarray.")])
+def test_a_name_that_numpy_removed_says_what_replaces_it(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        assert not hasattr(np, name)
+    reason = absent.remarks()[name][1]
+    with pytest.raises(AttributeError, match=rf"'{name}', which NumPy has removed: {re.escape(reason)}$"):
+        getattr(xarr, name)
+    for replacement in re.findall(r"`xarr\.(\w+)", reason):
+        assert hasattr(xarr, replacement)
+
+
+@pytest.mark.parametrize("name", [name for name in REMOVED if name.startswith("ndarray.")])
+def test_a_method_that_numpy_removed_says_what_replaces_it(name: str) -> None:
+    method = name.removeprefix("ndarray.")
+    assert not hasattr(np.ndarray, method)
+    with pytest.raises(AttributeError, match=re.escape(absent.remarks()[name][1])):
+        getattr(xarr.ones(2), method)
+
+
+def test_every_name_that_numpy_2_removed_is_listed() -> None:
+    expired = pytest.importorskip("numpy._expired_attrs_2_0").__expired_attributes__
+    former = getattr(np, "__former_attrs__", {})
+    assert {*expired, *former} - {*REMOVED} == set()
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("from xarr import ma", "'ma' from 'xarr', which NumPy has: no masked arrays"),
+        ("from xarr import trapz", "'trapz' from 'xarr', which NumPy has removed: `xarr.trapezoid`"),
+        ("from xarr import ones, matrix", "'matrix' from 'xarr', which NumPy has: no subclasses"),
+        ("from xarr import nonsense", "cannot import name 'nonsense'"),
+    ],
+)
+def test_an_import_of_an_absent_name_gives_the_reason(statement: str, reason: str) -> None:
+    with pytest.raises(ImportError, match=reason):
+        exec(statement, {})
 
 
 @pytest.mark.parametrize("path", ["xarr", "xarr.linalg", "xarr.fft", "xarr.random"])

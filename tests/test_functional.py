@@ -164,7 +164,7 @@ def test_piecewise_and_select_in_a_traced_function():
         ("xarr.piecewise(x, [x[:2] > 1], [1])", ShapeError, "conditions of the shape"),
         ("xarr.piecewise(x, [x > 1], [lambda v: v[0]])", ShapeError, "a scalar or the shape"),
         ("xarr.piecewise(xarr.zeros(2, 'int8'), [[True, False]], [300])", ValueRangeError, "out of bounds"),
-        ("xarr.copyto(x, 1)", InputError, "np.copyto"),
+        ("xarr.copyto(x, 1)", InputError, "numpy.copyto"),
         ("xarr.copyto(xarr.ones(3), 1j)", DTypeError, "complex"),
         ("xarr.copyto(xarr.ones(3, int), 1.5)", DTypeError, "casting='same_kind'"),
         ("xarr.copyto(xarr.ones(3), xarr.ones((2, 3)))", BroadcastError, "of dst"),

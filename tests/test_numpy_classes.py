@@ -11,7 +11,7 @@ import pytest
 
 import xarr
 from tests.support.functions import expression
-from xarr.errors import AxisError
+from xarr.errors import AxisError, DTypeError
 
 CALLS = [
     "xp.sum(x, axis=5)",
@@ -50,3 +50,39 @@ def test_an_axis_error_is_copied_with_its_attributes(through: Any) -> None:
     other = through(caught.value)
     assert type(other) is AxisError
     assert (str(other), other.axis, other.ndim) == (str(caught.value), 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "reason"),
+    [
+        ([("a", float)], r"no records: keep one array for each field, as in \{'a': xarr.zeros\(n\)\}$"),
+        ("f4, i4, f4, i8", r"'f0': xarr.zeros\(n\), 'f1': xarr.zeros\(n\), 'f2': xarr.zeros\(n\), …\}"),
+        (str, "no strings: keep them in a list"),
+        ("S3", "no strings: keep them in a list"),
+        ("datetime64[D]", r"no dates: count days, e\.g\. xarr\.asarray\("),
+        ("timedelta64[s]", r"no durations: count seconds, e\.g\. xarr\.asarray\("),
+        (object, "no Python objects"),
+        (np.longdouble, "no extended precision: float64 is widest"),
+        (np.clongdouble, "no extended precision: complex128 is widest"),
+        ("V4", "wanted one of bool, int8"),
+        ("flaot32", r"'flaot32' is not a dtype; did you mean float32\? wanted one of bool"),
+    ],
+    ids=str,
+)
+def test_an_element_type_of_numpys_alone_says_what_to_do(dtype: Any, reason: str) -> None:
+    for call in (
+        lambda: xarr.zeros(3, dtype=dtype),
+        lambda: xarr.arange("2016-07", "2016-08", dtype=dtype),
+        lambda: xarr.ones(2).astype(dtype),
+    ):
+        with pytest.raises(DTypeError, match=reason):
+            call()
+
+
+def test_what_is_advised_for_dates_durations_and_strings_works() -> None:
+    dates = np.array(["2016-07-01", "2016-07-03"], "datetime64")
+    assert (dates[0] + (xarr.asarray(dates.astype("datetime64[D]").astype(int))[1] - 16983).item()) == dates[
+        1
+    ]
+    assert xarr.asarray((dates - dates[0]) / np.timedelta64(1, "s")).tolist() == [0, 172800]
+    assert xarr.asarray(np.unique(["b", "a", "b"], return_inverse=True)[1]).tolist() == [1, 0, 1]

@@ -78,7 +78,7 @@ def test_powers_have_two_arguments() -> None:
 
 def test_adding_to_a_numpy_array_in_place() -> None:
     n = np.zeros(3)
-    with pytest.raises(InputError, match=r"n \+= np\.asarray\(x\)"):
+    with pytest.raises(InputError, match=r"n \+= numpy\.asarray\(x\)"):
         n += X
     n += np.asarray(X)
     assert n.tolist() == [0, 1, 2]

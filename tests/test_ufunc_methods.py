@@ -386,7 +386,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[XarrError], str]] = {
     "at-numpy": (
         lambda: xarr.add.at(np.ones(2), 0, 1),  # type: ignore[arg-type]
         InputError,
-        r"write np\.add\.at\(n, i, np\.asarray\(v\)\)",
+        r"write numpy\.add\.at\(n, i, numpy\.asarray\(v\)\)",
     ),
     "at-numpy-protocol": (lambda: np.add.at(np.ones(2), [0], X), InputError, r"wanted an Array of xarr"),
     "at-number": (lambda: xarr.add.at(xarr.ones(2), 0), InputError, "wanted a second operand b"),

@@ -14,7 +14,8 @@ from typing import Any, Final, NoReturn
 
 # Neither importlib.resources nor pathlib: they cost more to import than all of this package's functions.
 PATH: Final = os.path.join(os.path.dirname(__file__), "numpy_names.tsv")
-_STATES: Final = ("same", "differs", "absent")
+_REASONS: Final = {"absent": "which NumPy has", "removed": "which NumPy has removed"}
+_STATES: Final = ("same", "differs", "absent", "removed")
 
 
 @lru_cache(maxsize=1)
@@ -29,22 +30,30 @@ def parsed(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
     fields = [line.split("\t") for line in lines if line and not line.startswith("#")]
     for line in fields:
         if len(line) != 3 or line[1] not in _STATES:
-            raise ValueError(f"numpy_names.tsv: wanted name, same/differs/absent and a remark, got {line}")
+            raise ValueError(f"numpy_names.tsv: wanted name, {'/'.join(_STATES)} and a remark, got {line}")
     if len({name for name, _, _ in fields}) != len(fields):
         raise ValueError("numpy_names.tsv: a name stands there twice")
     return {name: (state, remark) for name, state, remark in fields}
 
 
-def missing(module: str, name: str) -> AttributeError:
-    """The error for a name that `module`, xarr or one below it, has not, with the reason if NumPy has it."""
+def missing(module: str, name: str) -> AttributeError | ImportError:
+    """The error for a name that `module`, xarr or one below it, has not, with the reason if NumPy has or had it.
+
+    To be raised by the module's `__getattr__`.  `from module import name` gets the reason as an ImportError, as of
+    an AttributeError Python would drop the text.
+    """
     text = f"module {module!r} has no attribute {name!r}"
-    if not name.startswith("_"):
-        path = f"{module}.{name}".removeprefix("xarr.")
-        state, remark = remarks().get(path, ("", ""))
-        if state == "absent":
-            text = f"{text}, which NumPy has: {remark}"
     # With the module, Python adds "Did you mean" where it prints the error.
-    return AttributeError(text, name=name, obj=sys.modules.get(module))
+    owner = sys.modules.get(module)
+    if name.startswith("_"):
+        return AttributeError(text, name=name, obj=owner)
+    state, remark = remarks().get(f"{module}.{name}".removeprefix("xarr."), ("", ""))
+    if state not in _REASONS:
+        return AttributeError(text, name=name, obj=owner)
+    reason = f"{_REASONS[state]}: {remark}"
+    if sys._getframe(2).f_code.co_name == "_handle_fromlist":
+        return ImportError(f"cannot import name {name!r} from {module!r}, {reason}", name=module)
+    return AttributeError(f"{text}, {reason}", name=name, obj=owner)
 
 
 class Absent:
@@ -67,7 +76,10 @@ class Absent:
 
 
 class AbsentAttributes:
-    """The attributes of NumPy's arrays that are about memory, which a value has not, and some of PyTorch's tensors."""
+    """The attributes of NumPy's arrays that are about memory, which a value has not, or that NumPy has removed.
+
+    And some of PyTorch's tensors.
+    """
 
     __slots__ = ()
 
@@ -79,11 +91,15 @@ class AbsentAttributes:
     dumps = Absent()
     flags = Absent()
     getfield = Absent()
+    itemset = Absent()
+    newbyteorder = Absent()
+    ptp = Absent()
     resize = Absent()
     setfield = Absent()
     setflags = Absent()
     strides = Absent()
     tofile = Absent()
+    tostring = Absent()
     view = Absent()
 
     cpu = Absent('it is PyTorch\'s; x.to("cpu") moves an Array')

@@ -111,11 +111,37 @@ def element_type(dtype: np.dtype[Any]) -> ElementType:
     """The table row of `dtype`; DTypeError if xarr has no such element type."""
     row = _BY_DTYPE.get(dtype)
     if row is None:
-        raise DTypeError(
-            f"dtype {dtype} is not an element type of xarr; wanted one of {_names(TABLE)}"
-            + ("; strings and objects have no place in an array of numbers" if dtype.kind in "OSUT" else "")
-        )
+        remedy = _instead(dtype) or f"; wanted one of {_names(TABLE)}"
+        raise DTypeError(f"dtype {dtype} is not an element type of xarr{remedy}")
     return row
+
+
+def _instead(dtype: np.dtype[Any]) -> str:
+    """What to do about an element type that NumPy has and xarr has not."""
+    if dtype.names is not None:
+        fields = ", ".join(f"{name!r}: xarr.zeros(n)" for name in dtype.names[:3])
+        more = ", …" if len(dtype.names) > 3 else ""
+        return f", which has no records: keep one array for each field, as in {{{fields}{more}}}"
+    if dtype.kind in "SUT":
+        return (
+            ", which has no strings: keep them in a list, and their numbers in an array, e.g. "
+            "xarr.asarray(numpy.unique(strings, return_inverse=True)[1])"
+        )
+    if dtype.kind == "M":
+        return (
+            ', which has no dates: count days, e.g. xarr.asarray(dates.astype("datetime64[D]").astype(int))'
+        )
+    if dtype.kind == "m":
+        return ', which has no durations: count seconds, e.g. xarr.asarray(durations / numpy.timedelta64(1, "s"))'
+    if dtype.kind == "O":
+        return ", which has no Python objects: keep them in a list, and what is computed with in arrays of numbers"
+    if dtype.kind in "fc":
+        return (
+            ", which has no extended precision: "
+            + ("complex128" if dtype.kind == "c" else "float64")
+            + " is widest"
+        )
+    return ""
 
 
 def canonical(dtype: DTypeLike | None) -> np.dtype[Any]:
@@ -130,7 +156,13 @@ def canonical(dtype: DTypeLike | None) -> np.dtype[Any]:
     except (TypeError, ValueError, SyntaxError) as error:
         if isinstance(error, DTypeError):
             raise
-        raise DTypeError(f"{dtype!r} is not a dtype; {_meant(dtype)}wanted one of {_names(TABLE)}") from error
+        try:
+            found = np.dtype(dtype)  # what has no hash, such as a list of fields, does not reach the cache
+        except (TypeError, ValueError, SyntaxError):
+            raise DTypeError(
+                f"{dtype!r} is not a dtype; {_meant(dtype)}wanted one of {_names(TABLE)}"
+            ) from error
+        return element_type(found.newbyteorder("=")).dtype
 
 
 def _meant(dtype: object) -> str:

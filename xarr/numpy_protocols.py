@@ -96,4 +96,4 @@ def _refusal(called: Callable[..., Any], method: str) -> str:
         module = getattr(called, "__module__", None) or ""
         is_numpys = module.partition(".")[0] == "numpy"
         shown = f"{module.replace('numpy', 'np', 1)}.{name}" if is_numpys else f"the function {name}"
-    return f"{shown} does not take xarr arrays; give it np.asarray(x) for a result of NumPy's"
+    return f"{shown} does not take xarr arrays; give it numpy.asarray(x) for a result of NumPy's"

@@ -108,7 +108,7 @@ def refuse_out(name: str, out: object) -> None:
     if any(one is not None for one in (out if isinstance(out, tuple) else (out,))):
         raise InputError(
             f"{name}: out= cannot be kept: xarr writes neither into its own arrays, which are values, nor into "
-            f"NumPy's; write y = xarr.{name}(…), n = n + x for n += x, or n += np.asarray(x) to write into an n of "
+            f"NumPy's; write y = xarr.{name}(…), n = n + x for n += x, or n += numpy.asarray(x) to write into an n of "
             "NumPy's"
         )
 
@@ -437,7 +437,7 @@ def _refuse_numpys(name: str, a: object) -> None:
     if not isinstance(a, Handle):
         raise InputError(
             f"{name}: wanted an Array of xarr, which shows another value afterwards, got {type(a).__name__}; "
-            f"write np.{name}(n, i, np.asarray(v)) for an n of NumPy's, or x = xarr.asarray(n) first"
+            f"write numpy.{name}(n, i, numpy.asarray(v)) for an n of NumPy's, or x = xarr.asarray(n) first"
         )
 
 

@@ -401,10 +401,11 @@ def arange(
     may be a keyword.  Raises ValueRangeError for step 0, a length that is NaN, or values that the element type
     cannot hold; DTypeError for complex numbers.  Source: NumPy, `arange`.
     """
+    wanted = None if dtype is None else canonical(dtype)
     first, last = range_ends(start_or_stop, stop, start)
     delta = 1 if step is None else range_number("step", step)
     found = default_float() if any(isinstance(v, float) for v in (first, last, delta)) else INT64
-    element = found if dtype is None else canonical(dtype)
+    element = found if wanted is None else wanted
     size = range_length(first, last, delta)
     backend = backend_of(device)
     if dtype is None and isinstance(first, int) and isinstance(delta, int) and size > 1:

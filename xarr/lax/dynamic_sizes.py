@@ -87,7 +87,7 @@ def refuse_dynamic(
     if dimensions is None or not set(type.dynamic_dimensions).isdisjoint(dimensions):
         raise ShapeError(
             f"{what} of a dynamic array {type.short()} would see the bound, not the live size; use {instead}, or "
-            "np.asarray(x), which is the live part"
+            "numpy.asarray(x), which is the live part"
         )
 
 

@@ -131,7 +131,7 @@ def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLik
     """
     if not isinstance(dst, Handle):
         raise InputError(
-            f"copyto: wanted an xarr Array to change, got {type(dst).__name__}; np.copyto writes into arrays of "
+            f"copyto: wanted an xarr Array to change, got {type(dst).__name__}; numpy.copyto writes into arrays of "
             "NumPy's"
         )
     array = as_array(dst)

@@ -140,7 +140,7 @@ def _unpickled(function: Callable[[], Any]) -> Any:
             raise
         never = (
             "xarr never unpickles, which could run any program. If you trust the file, "
-            "np.load(file, allow_pickle=True) reads it"
+            "numpy.load(file, allow_pickle=True) reads it"
         )
         if "Object arrays" in str(error):
             raise ArgumentError(

@@ -274,7 +274,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     axes = normalize_axes(axis, rank)
     if not axes:
         return fresh(array)
-    refuse_dynamic("trim_zeros", array, "np.trim_zeros")
+    refuse_dynamic("trim_zeros", array, "numpy.trim_zeros")
     refuse_traced("trim_zeros", "values", array, "trim outside, or mask by xarr.where(x != 0, x, 0)")
     mask = truth(array)
     others = [tuple(other for other in range(rank) if other != dim) for dim in range(rank)]
