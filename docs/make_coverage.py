@@ -68,11 +68,23 @@ class Row:
     remark: str
 
 
+def _public(module: Any) -> list[str]:
+    """The names that a module of NumPy's offers."""
+    return getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+
+
 def numpy_names() -> dict[str, list[str]]:
     """The public names of NumPy by the part of it that they stand in."""
-    parts: dict[str, Any] = {"": np, "linalg.": np.linalg, "fft.": np.fft, "random.": np.random}
+    parts: dict[str, Any] = {
+        "": np,
+        "linalg.": np.linalg,
+        "fft.": np.fft,
+        "random.": np.random,
+        "emath.": np.emath,
+        "lib.stride_tricks.": np.lib.stride_tricks,
+    }
     found = {
-        prefix: [prefix + name for name in sorted(module.__all__) if not name.startswith("__")]
+        prefix: [prefix + name for name in sorted(_public(module)) if not name.startswith("__")]
         for prefix, module in parts.items()
     }
     for kind in (np.ndarray, np.ufunc):

@@ -288,8 +288,10 @@ from xarr.shapes import (
 if _typing.TYPE_CHECKING:
     from xarr import (
         debug as debug,
+        emath as emath,
         errors as errors,
         fft as fft,
+        lib as lib,
         linalg as linalg,
         random as random,
         stablehlo as stablehlo,
@@ -370,7 +372,7 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.files": "genfromtxt load loadtxt save savetxt savez savez_compressed",
     "functions.routines.float_errors": "errstate geterr seterr",
     "functions.routines.floating_point": "frexp ldexp modf spacing",
-    "functions.routines.functional": "apply_along_axis apply_over_axes vectorize",
+    "functions.routines.functional": "apply_along_axis apply_over_axes ndenumerate ndindex vectorize",
     "functions.routines.histograms": (
         "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
     ),
@@ -409,6 +411,8 @@ _LATE_MODULES: _typing.Final = {
     ),
     "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
     "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
+    "emath": "",
+    "lib": "",
     "linalg": "",
     "random": "",
     "stablehlo": "",

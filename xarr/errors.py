@@ -21,6 +21,8 @@ _SURFACE: Final = {
     "indexing": "",
     "linalg": "linalg.",
     "fft": "fft.",
+    "emath": "emath.",
+    "lib": "",
     "random": "random.",
 }
 #: Methods that Python or NumPy calls for a function, and which argument that is.

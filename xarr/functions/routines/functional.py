@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy import ndindex
 
 from xarr import lax
 from xarr.dtypes import canonical
@@ -30,16 +31,38 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, check_callable, integers, items, merged
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.tracing import Computation, record, tuple_of
-from xarr.lazy import Handle, common_backend, to_host, wrap
+from xarr.lazy import Handle, common_backend, evaluate, to_host, wrap
 from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
-__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
+__all__ = ["apply_along_axis", "apply_over_axes", "ndenumerate", "ndindex", "vectorize"]
 
 Function = Callable[..., Any]
+
+
+class ndenumerate:
+    """An iterator over pairs of an index, a tuple of ints, and the element there, an Array without dimensions.
+
+    Each element is a step of Python's: expressions of whole arrays take a small part of the time.
+    Source: NumPy, `ndenumerate`.
+    """
+
+    def __init__(self, arr: ArrayLike) -> None:
+        self._array = as_array(arr)
+        refuse_dynamic("ndenumerate", self._array, "lax.fori_loop")
+        if not self._array._node.traced:
+            evaluate(self._array)
+        self._indices = ndindex(self._array.shape)
+
+    def __next__(self) -> tuple[tuple[int, ...], Array]:
+        index = next(self._indices)
+        return index, self._array[index]
+
+    def __iter__(self) -> ndenumerate:
+        return self
 
 
 # --- along and over axes --------------------------------------------------------------------------

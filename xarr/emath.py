@@ -1,0 +1,118 @@
+"""Roots, logarithms and inverse functions that are complex where real numbers have no real value.
+
+Whether a result is complex depends on the values, which are computed for it; in a traced function, which has none,
+give complex numbers to the functions of `xarr` itself.  NumPy has this module as `lib.scimath` too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr.absent import missing
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
+from xarr.functions import elementwise_functions as elementwise
+from xarr.functions._arguments import converted
+from xarr.functions.creation_functions import argument
+from xarr.functions.routines._values import looked_at
+from xarr.lax.core import ArrayLike
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["arccos", "arcsin", "arctanh", "log", "log2", "log10", "logn", "power", "sqrt"]
+
+#: NumPy's choice of what becomes complex64: float16 is not in it.
+_TO_COMPLEX64: Final = frozenset(map(np.dtype, ("int8", "uint8", "int16", "uint16", "float32")))
+
+
+def _is_real(name: str, x: Array, outside: Callable[[Any], Any]) -> bool:
+    """Whether no element of `x` is one for which `outside` holds: the function of it is real."""
+    if x.dtype in COMPLEX:
+        return False
+    values = looked_at(f"emath.{name}", "values", x, f"write xarr.{name}(x.astype(complex))")
+    return not bool(np.any(outside(values)))
+
+
+def _complex(x: Array) -> Array:
+    if x.dtype in COMPLEX:
+        return x
+    is_narrow = x.dtype in _TO_COMPLEX64 | EXTENDED_FLOAT
+    return converted(x, np.dtype(np.complex64 if is_narrow else np.complex128))
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def _below_zero(values: Any) -> Any:
+    return values < 0
+
+
+def _beyond_one(values: Any) -> Any:
+    return np.abs(values) > 1
+
+
+def _of(name: str, x: ArrayLike, outside: Callable[[Any], Any]) -> Array:
+    array = argument(x)
+    function: Callable[[Array], Array] = getattr(elementwise, name)
+    return function(array if _is_real(name, array, outside) else _complex(array))
+
+
+def sqrt(x: ArrayLike) -> Array:
+    """The square root, complex if any element is below 0.  Source: NumPy, `emath.sqrt`."""
+    return _of("sqrt", x, _below_zero)
+
+
+def log(x: ArrayLike) -> Array:
+    """The natural logarithm, complex if any element is below 0.  Source: NumPy, `emath.log`."""
+    return _of("log", x, _below_zero)
+
+
+def log2(x: ArrayLike) -> Array:
+    """The logarithm to base 2, complex if any element is below 0.  Source: NumPy, `emath.log2`."""
+    return _of("log2", x, _below_zero)
+
+
+def log10(x: ArrayLike) -> Array:
+    """The logarithm to base 10, complex if any element is below 0.  Source: NumPy, `emath.log10`."""
+    return _of("log10", x, _below_zero)
+
+
+def logn(n: ArrayLike, x: ArrayLike) -> Array:
+    """The logarithm of x to base n, complex if any element of either is below 0.  Source: NumPy, `emath.logn`."""
+    return elementwise.divide(log(x), log(n))
+
+
+def power(x: ArrayLike, p: ArrayLike) -> Array:
+    """x to the power p, complex if any element of x is below 0; integers of p below 0 are taken as floats.
+
+    Source: NumPy, `emath.power`.
+    """
+    base, exponent = argument(x), argument(p)
+    if not _is_real("power", base, _below_zero):
+        base = _complex(base)
+    if exponent.dtype not in FLOAT | COMPLEX | BOOL and not _is_real("power", exponent, _below_zero):
+        exponent = converted(exponent, np.dtype(np.float64))
+    return elementwise.power(base, exponent)
+
+
+def arccos(x: ArrayLike) -> Array:
+    """The inverse cosine, complex if any element is beyond [-1, 1].  Source: NumPy, `emath.arccos`."""
+    return _of("arccos", x, _beyond_one)
+
+
+def arcsin(x: ArrayLike) -> Array:
+    """The inverse sine, complex if any element is beyond [-1, 1].  Source: NumPy, `emath.arcsin`."""
+    return _of("arcsin", x, _beyond_one)
+
+
+def arctanh(x: ArrayLike) -> Array:
+    """The inverse hyperbolic tangent, complex if any element is beyond [-1, 1].  Source: NumPy, `emath.arctanh`."""
+    return _of("arctanh", x, _beyond_one)
+
+
+def __getattr__(name: str) -> object:
+    raise missing(__name__, name)

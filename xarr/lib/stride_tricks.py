@@ -1,0 +1,112 @@
+"""Windows of an array as further dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xarr import lax
+from xarr.absent import missing
+from xarr.errors import ArgumentError, ShapeError
+from xarr.functions._arguments import filled, is_listed
+from xarr.functions._core import as_array, fresh
+from xarr.lax import _constants as constants
+from xarr.lax.core import ArrayLike, flag, integers
+from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.shapes import normalize_axis
+
+if TYPE_CHECKING:
+    from xarr.array import Array
+
+__all__ = ["sliding_window_view"]
+
+
+def sliding_window_view(
+    x: ArrayLike,
+    window_shape: int | Sequence[int],
+    axis: int | Sequence[int] | None = None,
+    *,
+    subok: bool = False,
+    writeable: bool = False,
+) -> Array:
+    """All windows of `window_shape` in `x`, their dimensions last: result[i, k] = x[i + k] for a vector.
+
+    x: array of any type.  window_shape: a size for each of `axis`, by default for each dimension of x; a dimension
+        of n elements becomes one of n - size + 1 windows.  An axis that is named twice is slid over twice.
+
+    The result is an array of its own (a gather, which a reduction over the windows does not lay into memory), so
+    `writeable=True` is refused.  Raises ShapeError for a window that is larger than its dimension or another number
+    of sizes than axes, AxisError.  Source: NumPy, `lib.stride_tricks.sliding_window_view`.
+    """
+    if flag("sliding_window_view", "writeable", writeable):
+        raise ArgumentError(
+            "sliding_window_view: wanted writeable=False, as windows are no views: what is written to them would "
+            "not show in x; x.at[i + k].add(v) changes what windows share"
+        )
+    array = as_array(x)
+    refuse_dynamic("sliding_window_view", array, "lax.reduce_window")
+    sizes = integers(
+        "sliding_window_view", "window_shape", window_shape if is_listed(window_shape) else (window_shape,)
+    )
+    axes = _axes(array, axis, len(sizes))
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"sliding_window_view: wanted sizes of 0 or more for window_shape, got {sizes}")
+    rank, slid, order = len(array.shape), array, list[int]()
+    while len(order) < len(axes):  # once, unless an axis is named twice
+        left = [place for place in range(len(axes)) if place not in order]
+        now = [place for place in left if axes[place] not in [axes[one] for one in left if one < place]]
+        slid = _slid(slid, {axes[place]: sizes[place] for place in now})
+        order += now
+    lasts = [rank + order.index(place) for place in range(len(axes))]
+    return fresh(lax.transpose(slid, (*range(rank), *lasts)))
+
+
+def _slid(array: Array, sizes: dict[int, int]) -> Array:
+    """The windows of these sizes along each axis, their dimensions last, in the order of `sizes`."""
+    for axis, size in sizes.items():
+        if size > array.shape[axis]:
+            raise ShapeError(
+                f"sliding_window_view: wanted windows of at most {array.shape[axis]} elements along axis {axis}, "
+                f"got {size}"
+            )
+    starts = tuple([array.shape[axis] - size + 1 for axis, size in sizes.items()])
+    shape = [array.shape[axis] - sizes.get(axis, 1) + 1 for axis in range(len(array.shape))]
+    if 0 in (*shape, *sizes.values()):
+        return filled((*shape, *sizes.values()), 0, array.dtype, array._backend)
+    if not sizes:
+        return array
+    count, rank = len(sizes), len(array.shape)
+    grid = [constants.broadcasted_iota(np.int64, (*starts, 1), dim) for dim in range(count)]
+    axes = tuple(sizes)
+    found = lax.gather(
+        array,
+        lax.concatenate(grid, count),
+        lax.GatherDimensionNumbers(tuple(range(count, count + rank)), (), axes),
+        [sizes.get(axis, size) for axis, size in enumerate(array.shape)],
+    )
+    # Its dimensions are the places of windows, then those of a window, which are whole for all other axes.
+    places = [axes.index(axis) if axis in sizes else count + axis for axis in range(rank)]
+    return lax.transpose(found, (*places, *[count + axis for axis in axes]))
+
+
+def _axes(array: Array, axis: int | Sequence[int] | None, count: int) -> tuple[int, ...]:
+    rank = len(array.shape)
+    if axis is None:
+        if count != rank:
+            raise ShapeError(
+                f"sliding_window_view: wanted {rank} sizes in window_shape, one for each dimension of x, or axis=, "
+                f"got {count}"
+            )
+        return tuple(range(rank))
+    given = integers("sliding_window_view", "axis", axis if is_listed(axis) else (axis,))
+    if len(given) != count:
+        raise ShapeError(
+            f"sliding_window_view: wanted a size in window_shape for each axis, got {count} sizes for {len(given)} axes"
+        )
+    return tuple([normalize_axis(one, rank) for one in given])
+
+
+def __getattr__(name: str) -> object:
+    raise missing(__name__, name)
