@@ -59,6 +59,6 @@ def test_many_signatures_do_not_keep_their_code() -> None:
     alive = len({id(each()) for each in codes if each() is not None})
     del jitted
     with config(fusion="compiled"):
-        engine._kernel.cache_clear()
+        engine.kernel.cache_clear()
     gc.collect()
     assert len({id(each()) for each in codes if each() is not None}) <= alive - 3

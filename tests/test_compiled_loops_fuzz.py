@@ -150,7 +150,6 @@ def test_every_result_is_that_of_separate_operations(seed: int, steps: int) -> N
         results(function, "compiled"),
         results(xarr.jit(function), "compiled"),
         results(xarr.jit(function, donate_argnums=(1, 2)), "compiled", donated=True),
-        results(xarr.jit(function), "tiles"),
     ):
         for one, other in zip(found, wanted, strict=True):
             assert_same(one, other)

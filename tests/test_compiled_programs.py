@@ -1,4 +1,4 @@
-"""Groups of operations as compiled loops or on tiles: the results of one NumPy call for each operation."""
+"""Groups of operations as compiled loops: the results of one NumPy call for each operation."""
 
 from __future__ import annotations
 
@@ -82,10 +82,6 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
 }
 
 
-#: How many groups of tiles those are whose moving operations tiles do without.
-TILED = {"concatenation": 2, "padding": 2, "row minima of distances": 2}
-
-
 def kernels(graph: Graph) -> int:
     return sum(isinstance(node.op, ops.Fusion) for node in graph.nodes)
 
@@ -96,13 +92,9 @@ def operands_of(shapes: list[tuple[int, ...]], dtype: str) -> list[Array]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("engine", ["compiled", "tiles"])
-def test_fused_agrees_with_numpy(engine: str, name: str, dtype: str) -> None:
-    if engine == "compiled":
-        pytest.importorskip("llvmlite")
+def test_fused_agrees_with_numpy(name: str, dtype: str) -> None:
+    pytest.importorskip("llvmlite")
     function, shapes, count = PROGRAMS[name]
-    if engine == "tiles":
-        count = TILED.get(name, count)
     arrays = [
         xarr.asarray(array, dtype=dtype)
         for array in operands_of(shapes, "float64" if dtype == "bfloat16" else dtype)
@@ -110,7 +102,7 @@ def test_fused_agrees_with_numpy(engine: str, name: str, dtype: str) -> None:
     with xarr.config(fusion="off"):
         wanted = function(*arrays)
         xarr.evaluate(*(wanted if isinstance(wanted, tuple) else (wanted,)))
-    with xarr.config(fusion=engine):
+    with xarr.config(fusion="compiled"):
         found = function(*arrays)
         xarr.evaluate(*(found if isinstance(found, tuple) else (found,)))
         if dtype in ("float32", "float64"):

@@ -299,14 +299,6 @@ def test_wide_and_trivial_windows_are_left_to_numpy(sizes: Ints) -> None:
     assert_same(*both(function, x))
 
 
-def test_windows_run_on_tiles_too() -> None:
-    x = values(1, POOL.shape, "float32")
-    function = lambda x: lax.reduce_window(x, np.float32(0), lax.max, POOL.sizes, POOL.strides, POOL.padding)  # noqa: E731
-    _, wanted = both(function, x)
-    with xarr.config(fusion="tiles"):
-        assert_same(function(xarr.asarray(x)), wanted)
-
-
 def test_bits_do_not_depend_on_the_number_of_threads() -> None:
     x = values(1, (4, 65, 66, 8), "float32")
     function = lambda x: lax.reduce_window(x, np.float32(0), lax.add, (1, 3, 3, 1), (1, 1, 1, 1), "SAME")  # noqa: E731

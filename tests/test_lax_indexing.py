@@ -269,7 +269,7 @@ def test_many_duplicates(targets: int, width: int) -> None:
         assert_same(mixed, mixes)
 
 
-ENGINES = ["off", "tiles", *["compiled"] * engine.available()]
+ENGINES = ["off", *["compiled"] * engine.available()]
 
 
 def half_and_more(element: Any, update: Any) -> Any:

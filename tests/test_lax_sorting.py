@@ -203,7 +203,7 @@ def test_known_comparators_become_numpy_sorts_and_survive_simplification() -> No
 
 # --- what comparators order by ---------------------------------------------------------------------
 
-ENGINES = ["off", "tiles", *["compiled"] * engine.available()]
+ENGINES = ["off", *["compiled"] * engine.available()]
 
 
 def first_then_second(a: Any, b: Any, c: Any, d: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Random graphs give the same on every path: op by op, as compiled loops, over tiles, and on the reference backend."""
+"""Random graphs give the same on every path: op by op, as compiled loops, and on the reference backend."""
 
 from __future__ import annotations
 
@@ -42,13 +42,6 @@ def test_compiled_loops_agree_with_separate_operations(seed: int) -> None:
 @settings(max_examples=15)
 def test_compiled_loops_agree_on_large_arrays(seed: int) -> None:
     agree_with_compiled(sample(Random(seed)))
-
-
-@given(seeds)
-@settings(max_examples=15)
-def test_tiles_agree_with_separate_operations(seed: int) -> None:
-    found = sample(Random(seed), most=400_000)
-    check(results(found, "tiles"), results(found), found.bounds)
 
 
 @given(st.randoms(use_true_random=False))

@@ -44,7 +44,7 @@ def doubling(levels: int, type: str = "tensor<2xi32>", term: str = "one") -> str
 }}"""
 
 
-@pytest.fixture(params=["compiled", "tiles", "off"])
+@pytest.fixture(params=["compiled", "off"])
 def engine(request: pytest.FixtureRequest) -> None:
     if request.param == "compiled":
         pytest.importorskip("llvmlite")

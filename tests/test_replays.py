@@ -284,7 +284,7 @@ LONG_X = RNG.normal(size=1000).astype(np.float32)
 
 @pytest.fixture(autouse=True)
 def compiled_where_it_is_worth_it() -> None:
-    """As without a setting, in every thread: some of these loops run for hours over tiles."""
+    """As without a setting, in every thread: some of these loops run for hours one NumPy call at a time."""
     config.fusion = "auto"
 
 

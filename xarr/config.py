@@ -8,7 +8,7 @@
 | max_depth | XARR_MAX_DEPTH | ops in a chain before it is evaluated on its own | 10000 |
 | max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
 | jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
-| fusion | XARR_FUSION | auto, compiled, tiles, off: whether groups of ops run as one, and by which engine | auto |
+| fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
 | kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled loops are kept on disk, in `$XARR_CACHE_DIR` | on |
 | debug_nans | XARR_DEBUG_NANS | True, False: NotANumberError where an op makes a NaN of numbers | False |
 | debug_overflow | XARR_DEBUG_OVERFLOW | True, False: NumberOverflowError where an op makes an infinity | False |
@@ -89,7 +89,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "max_depth": _Option(10_000, _positive),
     "max_pending_bytes": _Option(64 * 2**20, _positive),
     "jit_warn_compilations": _Option(20, _positive),
-    "fusion": _Option("auto", _one_of("auto", "compiled", "tiles", "off")),
+    "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
     "kernel_cache": _Option("on", _one_of("on", "off")),
     "debug_nans": _Option(False, _flag),
     "debug_overflow": _Option(False, _flag),

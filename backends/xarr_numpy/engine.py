@@ -1,4 +1,4 @@
-"""Which parts of a graph run as one, and by which engine: compiled loops, or tiles where nothing compiles.
+"""Which parts of a graph run as one: compiled loops where llvmlite is installed, else one NumPy call an operation.
 
 The answer depends on the graph and on `config.fusion` alone, never on how often something ran before, so
 that a program gives the same bits each time.
@@ -29,8 +29,6 @@ from xarr_numpy.ciphers import by_pairs, by_words, cipher_of
 WORTH_COMPILING: Final = 2**22
 #: The same for the body of a loop, which runs several times.
 WORTH_COMPILING_IN_LOOP: Final = 2**16
-#: The same for tiles, in loops too.  There is nothing to compile, but below it arrays lie in a cache anyhow.
-WORTH_TILING: Final = 2**22
 #: Updates or comparisons, one after the other, that take NumPy longer than the compiler takes.
 WORTH_COMPILING_STEPS: Final = 2**14
 #: Element operations that a transcendental function counts for.
@@ -45,7 +43,6 @@ _MODULES: Final = {
     "loops": "xarr_numpy.compiled.loop_kernel",
     "repeated": "xarr_numpy.compiled.repeated",
     "sequential": "xarr_numpy.compiled.sequential",
-    "tiles": "xarr_numpy.tiles",
 }
 
 
@@ -56,7 +53,7 @@ def available() -> bool:
 
 
 def chosen() -> str:
-    """The engine in use: "compiled", "tiles" or "off".
+    """The engine in use: "compiled" or "off".
 
     Raises BackendError if `config.fusion` wants the compiler and it is not installed.
     """
@@ -64,10 +61,10 @@ def chosen() -> str:
     if mode == "compiled" and not available():
         raise BackendError(
             "config.fusion is 'compiled', which wants llvmlite, and that is not installed: pip install 'xarr[jit]', "
-            "or choose 'tiles' or 'auto', which do without"
+            "or choose 'off' or 'auto', which do without"
         )
     if mode == "auto":
-        return "compiled" if available() else "tiles"
+        return "compiled" if available() else "off"
     return mode
 
 
@@ -77,28 +74,20 @@ def description() -> str:
     if config.fusion == "off":
         return f"none{asked}: one NumPy call for each operation"
     if available():
-        found = f"llvmlite {metadata.version('llvmlite')}"
-        return (
-            f"compiled loops ({found}){asked}"
-            if chosen() == "compiled"
-            else f"tiles{asked} ({found} is there)"
-        )
-    return f"tiles{asked}: llvmlite is not installed; for compiled loops pip install 'xarr[jit]'"
+        return f"compiled loops (llvmlite {metadata.version('llvmlite')}){asked}"
+    return (
+        f"none{asked}: one NumPy call for each operation, as llvmlite is not installed; "
+        "for compiled loops pip install 'xarr[jit]'"
+    )
 
 
 def fuse(graph: Graph, hot: bool) -> Graph:
     """`graph` with groups that run as one."""
-    engine = chosen()
-    if engine == "off":
-        return graph
-    if config.fusion != "auto":
-        least = 1
-    elif engine == "tiles":
-        least = WORTH_TILING
-    else:
-        # A call of a kernel costs no more than one of NumPy's functions.
-        least = 1 if hot else WORTH_COMPILING
-    inner = min(least, WORTH_COMPILING_IN_LOOP) if engine == "compiled" else least
+    if chosen() == "off":
+        return graph if config.fusion == "off" else by_pairs(graph)
+    # Under jit a call of a kernel costs no more than one of NumPy's functions.
+    least = 1 if hot or config.fusion != "auto" else WORTH_COMPILING
+    inner = min(least, WORTH_COMPILING_IN_LOOP)
     once = OncePerGraph[Graph](lambda graph, once: _fused(graph, inner, hot, once), _called)
     return _fused(graph, least, hot, once)
 
@@ -109,15 +98,9 @@ def _module(name: str) -> Any:
     return importlib.import_module(_MODULES[name])
 
 
-def kernel(fusion: ops.Fusion) -> Any:
-    """A group as a function of arrays, by the engine in use."""
-    return _kernel(fusion, chosen())
-
-
 @lru_cache(KEPT)
-def _kernel(fusion: ops.Fusion, engine: str) -> Any:
-    if engine == "tiles":
-        return _module(engine).TiledKernel(fusion)
+def kernel(fusion: ops.Fusion) -> Any:
+    """A group as a function of arrays."""
     return _module("compiled").CompiledKernel(fusion)
 
 
@@ -136,9 +119,7 @@ def sequential_module() -> Any:
 
 def _fused(graph: Graph, least: int, hot: bool, inner: OncePerGraph[Graph]) -> Graph:
     """`inner` does the same to the graphs that loops, branches and calls run, for less work."""
-    if chosen() == "compiled":
-        graph = by_words(graph, least // COSTLY)
-    graph = by_pairs(graph)
+    graph = by_pairs(by_words(graph, least // COSTLY))
     graph = _with_bodies(graph, least, hot, inner)
     if not hot and not _may_hold(graph, least):
         return graph
@@ -146,13 +127,13 @@ def _fused(graph: Graph, least: int, hot: bool, inner: OncePerGraph[Graph]) -> G
     def worth(domain: tuple[int, ...], cheap: int, costly: int) -> bool:
         return prod(domain) * (cheap + COSTLY * costly) >= least
 
-    found: Graph = _module(chosen()).fuse(graph, worth)
+    found: Graph = _module("compiled").fuse(graph, worth)
     return found
 
 
 def _with_bodies(graph: Graph, least: int, hot: bool, inner: OncePerGraph[Graph]) -> Graph:
     """The same in the graphs that loops, branches and calls run."""
-    in_loop = min(least, WORTH_COMPILING_IN_LOOP) if chosen() == "compiled" else least
+    in_loop = min(least, WORTH_COMPILING_IN_LOOP)
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         native = _native(node, operands, least, in_loop, hot)
@@ -241,21 +222,20 @@ def _loop_of_groups(
     wider = _Wider(loop) if loosened is None else _Wider(*loosened)
     op = map_graphs(wider.loop, fused)
     assert isinstance(op, ops.While)
-    if chosen() == "compiled":
-        checked = _without_checks(wider.loop, wider.initial or Graph(loop.body.parameters, ()))
-        for each in filter(None, (wider, checked)):
-            grouped = op if each is wider else map_graphs(each.loop, fused)
-            assert isinstance(grouped, ops.While)
-            found = _repeating(each.loop, grouped)
-            if found is not None:
-                return each.node(node, operands, each.native(found, found.remark_text))
+    checked = _without_checks(wider.loop, wider.initial or Graph(loop.body.parameters, ()))
+    for each in filter(None, (wider, checked)):
+        grouped = op if each is wider else map_graphs(each.loop, fused)
+        assert isinstance(grouped, ops.While)
+        found = _repeating(each.loop, grouped)
+        if found is not None:
+            return each.node(node, operands, each.native(found, found.remark_text))
     return wider.node(node, operands, op)
 
 
 def _repeating(loop: ops.While, fused: ops.While) -> ops.NativeWhile | None:
     """A loop whose fused body is one group, but for its scalars, as a native loop over that."""
     body = fused.body
-    if chosen() != "compiled" or body.parameters != loop.body.parameters:
+    if body.parameters != loop.body.parameters:
         return None
     results = [
         old if isinstance(old.type, TensorType) and old.tensor_type.size == 1 else new

@@ -132,7 +132,7 @@ def _pairs(node: Node, free: set[int]) -> Iterator[tuple[int, int]]:
     elif _is_update(node):
         if 0 in free and node.tensor_type.nbytes >= LEAST_REUSED:
             yield 0, 0
-    elif isinstance(node.op, Fusion) and node.op.describe is not None:  # tiles write elsewhere
+    elif isinstance(node.op, Fusion) and node.op.describe is not None:
         for number, operands in enumerate(_overwritable(node.op)):
             fitting = sorted(free.intersection(operands))
             if fitting:
