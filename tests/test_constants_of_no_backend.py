@@ -195,7 +195,7 @@ OF_OTHERS = {
 DRAWS = [
     name
     for name, function in vars(random).items()
-    if inspect.isfunction(function) and next(iter(inspect.signature(function).parameters)) == "key"
+    if inspect.isfunction(function) and next(iter(inspect.signature(function).parameters), None) == "key"
 ]
 
 
