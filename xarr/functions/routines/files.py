@@ -85,7 +85,8 @@ def _savez(
             f"{name}: {taken[0]} is the name of a positional array and a keyword; rename the keyword"
         )
     arrays = {key: _encoded(value) for key, value in kwds.items()}
-    function(file, *map(_encoded, args), allow_pickle=False, **arrays)
+    # NumPy before 2.2 would save allow_pickle as an array of that name; nothing that is encoded needs it.
+    function(file, *map(_encoded, args), **arrays)
 
 
 class SavedArrays(Mapping[str, "Array"]):
