@@ -25,6 +25,22 @@ def tests(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", *(session.posargs or ("-n", "2")))
 
 
+@nox.session(default=False)
+def machines(session: nox.Session) -> None:
+    """The tests that compare with NumPy or BLAS, with the instructions of other processors; see .ci/machines.py."""
+    session.install(".[test]")
+    session.run("python", ".ci/machines.py", *session.posargs)
+
+
+@nox.session(default=False)
+def lowest(session: nox.Session) -> None:
+    """The test suite with the lowest versions that pyproject.toml allows; arguments after `--` go to pytest."""
+    versions = session.run("python", ".ci/lowest.py", silent=True)
+    assert isinstance(versions, str)
+    session.install(".[test]", *versions.split())
+    session.run("python", "-m", "pytest", *(session.posargs or ("-n", "2")))
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Every commit hook on every file."""

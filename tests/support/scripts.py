@@ -14,7 +14,16 @@ from tests.support.checkout import CHECKOUT
 
 def docs_script(name: str) -> ModuleType:
     """`docs/<name>.py` as a module, for its functions."""
-    spec = importlib.util.spec_from_file_location(name, CHECKOUT / "docs" / f"{name}.py")
+    return _script("docs", name)
+
+
+def ci_script(name: str) -> ModuleType:
+    """`.ci/<name>.py` as a module, for its functions."""
+    return _script(".ci", name)
+
+
+def _script(folder: str, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, CHECKOUT / folder / f"{name}.py")
     assert spec is not None and spec.loader is not None
     # Dataclasses look their module up while it is executed.
     module = sys.modules[name] = importlib.util.module_from_spec(spec)

@@ -1,0 +1,106 @@
+"""The scripts of `.ci`: which settings and versions they choose, and what they let pass."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.checkout import CHECKOUT
+from tests.support.scripts import ci_script
+
+machines, lowest, release = map(ci_script, ("machines", "lowest", "check_release"))
+
+# --- machines.py --------------------------------------------------------------------------------------
+
+
+def test_features_off_by_the_names_of_each_numpy():
+    new, old = ["X86_V3", "X86_V4", "AVX512_ICL"], ["SSE42", "AVX2", "AVX512F", "AVX512_SKX"]
+    assert machines.features_off(new) == ["", "X86_V4 AVX512_ICL", "X86_V3 X86_V4 AVX512_ICL"]
+    assert machines.features_off(old) == ["", "AVX512F AVX512_SKX", "SSE42 AVX2 AVX512F AVX512_SKX"]
+    assert machines.features_off(["ASIMDHP"]) == ["", "ASIMDHP"]
+    assert machines.features_off([]) == [""]
+
+
+def test_settings_are_every_pair_that_the_processor_can_run():
+    dispatched = ["X86_V3", "X86_V4"]
+    assert len(machines.settings(dispatched, {"AVX2": True, "AVX512F": True})) == 12
+    without_wide = machines.settings(dispatched, {"AVX2": True, "AVX512F": False})
+    assert {setting.get(machines.CORE) for setting in without_wide} == {None, "Haswell", "Zen"}
+    assert machines.settings(["ASIMDHP"], {}) == [{}, {machines.FEATURES: "ASIMDHP"}]
+
+
+def test_a_setting_replaces_what_is_set(monkeypatch):
+    monkeypatch.setenv(machines.FEATURES, "X86_V4")
+    monkeypatch.setenv(machines.CORE, "Zen")
+    assert machines.FEATURES not in machines.in_setting({})
+    assert machines.in_setting({machines.CORE: "Haswell"})[machines.CORE] == "Haswell"
+
+
+def test_settings_take_effect():
+    kernels = machines.probed({})
+    assert kernels
+    (*_, off) = machines.features_off(kernels.split()[:-1])
+    assert machines.probed({machines.FEATURES: off}) == kernels.split()[-1]
+
+
+def test_a_red_setting_shows(tmp_path, monkeypatch, capsys):
+    for text, passed in (("def test_x(): assert 1 == 2", False), ("def test_x(): pass", True)):
+        file = tmp_path / f"test_{passed}.py"
+        file.write_text(text)
+        monkeypatch.setattr(machines, "settings", lambda *_: [{}, {"ANY": "1"}])
+        assert machines.main(["-p", "no:cacheprovider", "-p", "no:randomly", str(file)]) == (not passed)
+        report = capsys.readouterr().out
+        assert report.count("=== nothing set") == 1 and "=== ANY" not in report, "the same kernels run once"
+        assert ("RED" in report, "ok " in report, "as above: 1" in report) == (not passed, passed, True)
+
+
+def test_files_of_the_list_exist():
+    assert len(set(machines.FILES)) == len(machines.FILES)
+    assert [name for name in machines.FILES if not (CHECKOUT / name).is_file()] == []
+
+
+# --- lowest.py ----------------------------------------------------------------------------------------
+
+
+def test_lowest_versions():
+    assert lowest.lowest(["numpy>=2.1.2", "ruff==0.1", "ml_dtypes >= 0.5.1", "numpy>=2.1.2"]) == [
+        "ml_dtypes==0.5.1",
+        "numpy==2.1.2",
+    ]
+
+
+def test_lowest_versions_of_the_checkout():
+    script = CHECKOUT / ".ci" / "lowest.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    names = [pin.partition("==")[0] for pin in done.stdout.split()]
+    assert {"numpy", "ml_dtypes", "typing-extensions", "llvmlite", "jax", "pytest"} <= set(names)
+    assert len(names) == len(set(names)), "each has one lowest version"
+
+
+# --- check_release.py ---------------------------------------------------------------------------------
+
+TEXTS = {
+    "xarr/__init__.py": 'x = 1\n__version__ = "1.2.3"\n',
+    "CITATION.cff": "cff-version: 1.2.0\ntitle: xarr\nversion: 1.2.3\n",
+    "CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2027-01-31\n\n## [1.2.2] - 2027-01-01\n",
+}
+
+
+def test_a_release_whose_files_agree_passes():
+    assert release.problems_of("v1.2.3", TEXTS) == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "name", "problem"),
+    [
+        ("v1.2.4", "", "the tag is v1.2.4, the version of xarr/__init__.py is 1.2.3"),
+        ("1.2.3", "", "the tag is 1.2.3"),
+        ("v1.2.3", "CITATION.cff", "CITATION.cff has the version 1.0"),
+        ("v1.2.3", "CHANGELOG.md", "CHANGELOG.md has the version None"),
+    ],
+)
+def test_a_release_whose_files_differ_is_refused(tag, name, problem):
+    changed = {"CITATION.cff": "version: 1.0\n", "CHANGELOG.md": "## [Unreleased]\n"}
+    texts = TEXTS | {key: text for key, text in changed.items() if key == name}
+    (found,) = release.problems_of(tag, texts)
+    assert problem in found
