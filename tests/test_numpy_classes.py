@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
 from tests.support.functions import expression
-from xarr.errors import AxisError, DTypeError
+from xarr.errors import ArgumentError, AxisError, DTypeError, ShapeError
 
 CALLS = [
     "xp.sum(x, axis=5)",
@@ -86,3 +87,87 @@ def test_what_is_advised_for_dates_durations_and_strings_works() -> None:
     ]
     assert xarr.asarray((dates - dates[0]) / np.timedelta64(1, "s")).tolist() == [0, 172800]
     assert xarr.asarray(np.unique(["b", "a", "b"], return_inverse=True)[1]).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", ">i4", "float32", "complex64"])
+def test_ndarray_called_makes_zeros_or_reads_a_buffer(dtype: str) -> None:
+    for call in (
+        "xp.ndarray((2, 3), d)",
+        "xp.ndarray(shape=(4,), dtype=d)",
+        "xp.ndarray(3)",
+        "xp.ndarray((0, 2), d)",
+    ):
+        wanted = eval(call, {"xp": np, "d": dtype})
+        found = eval(call, {"xp": xarr, "d": dtype})
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype.newbyteorder("="))
+        assert not np.asarray(found).any()
+    memory = bytes(np.arange(60, dtype="uint8") % 2)
+    for arguments in (
+        {},
+        {"offset": 8},
+        {"order": "F"},
+        {"strides": (np.dtype(dtype).itemsize, np.dtype(dtype).itemsize)},
+    ):
+        wanted = np.ndarray((2, 3), dtype, memory, **arguments)
+        assert_same(
+            xarr.ndarray((2, 3), dtype, memory, **arguments), wanted.astype(wanted.dtype.newbyteorder("="))
+        )
+
+
+def test_ndarray_called_refuses_what_leaves_the_buffer() -> None:
+    with pytest.raises(ArgumentError, match=r"ndarray: .*buffer"):
+        xarr.ndarray((20,), "f8", bytes(10))
+    with pytest.raises(ArgumentError, match="wanted no strides without a buffer"):
+        xarr.ndarray((2,), "f8", strides=(16,))
+    with pytest.raises(ArgumentError, match="wanted order"):
+        xarr.ndarray((2, 2), "f8", order="F")
+    assert isinstance(xarr.ndarray(2), xarr.ndarray)
+    assert xarr.ndarray((2,), "u1", buffer=xarr.ones(1, "u2")).tolist() == [1, 0]
+
+
+KINDS = [
+    "bool",
+    "int8",
+    "uint16",
+    "int32",
+    "float16",
+    "float32",
+    "uint64",
+    "float64",
+    "complex64",
+    "complex128",
+]
+
+
+@pytest.mark.parametrize("old", KINDS)
+@pytest.mark.parametrize("new", KINDS)
+@pytest.mark.parametrize("shape", [(), (4,), (3, 8), (2, 1), (0, 2), (2, 0), (1, 2, 6)], ids=str)
+def test_a_view_has_the_same_bits(old: str, new: str, shape: tuple[int, ...]) -> None:
+    size = int(np.prod(shape)) * np.dtype(old).itemsize
+    raw = np.random.default_rng(0).integers(0, 2 if "bool" in (old, new) else 256, size, "uint8")
+    x = raw.view(old).reshape(shape) if size else np.zeros(shape, old)
+    for form in (lambda v: v.view(new), xarr.jit(lambda v: v.view(new))):
+        try:
+            wanted = x.view(new)
+        except ValueError:
+            with pytest.raises(ShapeError, match="view: "):
+                form(xarr.asarray(x))
+        else:
+            found = np.asarray(form(xarr.asarray(x)))
+            assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+            assert found.tobytes() == wanted.tobytes()
+
+
+def test_a_view_shares_nothing() -> None:
+    x = xarr.asarray([1.0, 2.0])
+    bits = x.view("int64")
+    bits[0] = 0
+    assert x.tolist() == [1.0, 2.0]
+    assert x.view(xarr.float32).view(float).tolist() == [1.0, 2.0]
+    assert_same(x.view(), np.asarray(x))
+    assert_same(x.view(type=xarr.ndarray), np.asarray(x))
+    assert_same(x.view(xarr.bfloat16)[3:4].view("uint16"), np.array([0x3FF0], "uint16"))
+    with pytest.raises(ArgumentError, match="no class but xarr's Array, got matrix"):
+        x.view(np.matrix)
+    with pytest.raises(DTypeError, match="no records"):
+        x.view([("a", "f4"), ("b", "f4")])

@@ -100,7 +100,6 @@ class AbsentAttributes:
     strides = Absent()
     tofile = Absent()
     tostring = Absent()
-    view = Absent()
 
     cpu = Absent('it is PyTorch\'s; x.to("cpu") moves an Array')
     cuda = Absent('it is PyTorch\'s; x.to("…") moves an Array to another backend')

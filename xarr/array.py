@@ -15,6 +15,7 @@ from xarr.dtypes import COMPLEX, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
 from xarr.functions import (
     _dlpack,
+    _memory,
     _ufunc_methods,
     _ufuncs,
     elementwise_functions as elementwise,
@@ -47,12 +48,20 @@ if TYPE_CHECKING:
 Axis = int | tuple[int, ...] | None
 
 
-class Array(AbsentAttributes, IndexingMethods):
+class _ArrayType(type):
+    """What Array is a kind of: calling it makes an array as NumPy's `ndarray` does; `lazy.wrap` shows nodes."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        return _memory.ndarray_of(*args, **options) if cls is Array else super().__call__(*args, **options)
+
+
+class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
     """An n-dimensional array of numbers whose value is computed when somebody looks.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
     `x[i] = v` and `x += 1` make this handle show another value and change no other Array.  Made by
-    `xarr.asarray`, `xarr.zeros` … and by every function, not by calling the class.
+    `xarr.asarray`, `xarr.zeros` … and by every function; called, the class makes zeros as NumPy's `ndarray`:
+    `Array(shape, dtype)`, or with `buffer` a copy of what that holds.
     """
 
     __slots__ = ()

@@ -175,6 +175,7 @@ def _bound_growth(handle: Handle) -> None:
 
 # The one injection point: `xarr.array` calls bind(Array) when it is imported.
 _array_class: type[Handle] = Handle
+_new: Final = object.__new__
 
 
 def bind(array_class: type[Handle]) -> None:
@@ -193,7 +194,10 @@ def namespace(api_version: str | None) -> ModuleType:
 
 def wrap(node: Node, backend: AbstractBackend | None) -> Array:
     """An Array that shows `node`."""
-    return _array_class(node, backend)  # type: ignore[return-value]
+    # Not by calling the class, which makes an array as NumPy's `ndarray` does.
+    array = _new(_array_class)
+    Handle.__init__(array, node, backend)
+    return array  # type: ignore[return-value]
 
 
 def common_backend(handles: Iterable[Handle]) -> AbstractBackend | None:

@@ -14,6 +14,7 @@ from xarr.functions import (
     searching_functions as searching,
     sorting_functions as sorting,
 )
+from xarr.functions._memory import viewed
 from xarr.indexing import update
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import Flat, put
@@ -145,6 +146,15 @@ class IndexingMethods(Handle):
         # NumPy's integers without dimensions are counts to bytes(), as Python's: so many zeros.
         count = not self._node.shape and self._node.tensor_type.dtype in INTEGER
         return bytes(as_int(cast("Array", self))) if count else self.tobytes()
+
+    def view(self, dtype: Any = None, type: Any = None) -> Array:
+        """The same bits as elements of `dtype`: a new Array, which shares nothing with this one.
+
+        The last dimension has as many elements as its bytes hold.  Bytes other than 0 become True as bools.
+        Raises ShapeError where they are no whole number of elements, or an array without dimensions would need another
+        size, DTypeError, ArgumentError for another class than Array.  Source: NumPy, `ndarray.view`.
+        """
+        return viewed(self._array(), dtype, type)
 
     def tobytes(self, order: str = "C") -> bytes:
         """The elements in row-major order, or with "F" column-major, as bytes.
