@@ -31,7 +31,7 @@ def test_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
     assert "b[:, None]" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("text", ["", "(5,1)", "(5,1) -", "(5) + (5,)", "x + y", "(1,2) @ (2,)"])
+@pytest.mark.parametrize("text", ["", "(5,1)", "(5,1) -", "(5) + (5,)", "x + y", "(1,2) @@ (2,)"])
 def test_malformed(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", text]) == 2
     streams = capsys.readouterr()

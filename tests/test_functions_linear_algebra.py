@@ -124,23 +124,39 @@ def test_types_promote():
         (
             "xp.matmul(x, x)",
             ShapeError,
-            r"has 3 elements, axis 0 of x2 \(2, 3\) has 2; .*: x1 @ x2.T, x1.T @ x2",
+            r"axis 1 of a has 3, axis 0 of b has 2(.*\n)*.* would work:\n +a @ b.T .*\n +a.T @ b ",
         ),
-        ("xp.matmul(x, np.ones((4, 2)))", ShapeError, "these would work: x1.T @ x2.T, x2 @ x1"),
-        ("xp.matmul(x, np.ones(2))", ShapeError, "these would work: x1.T @ x2, x2 @ x1"),
+        (
+            "xp.matmul(x, np.ones((4, 2)))",
+            ShapeError,
+            r"would work:\n +a.T @ b.T .*\n +b @ a ",
+        ),
+        (
+            "xp.matmul(x, np.ones(2))",
+            ShapeError,
+            r"would work:\n +a.T @ b .*\n +b @ a ",
+        ),
         ("xp.matmul(x, np.ones((4, 5)))", ShapeError, "no transpose of them fits"),
         ("xp.matmul(np.ones(3), np.ones(2))", ShapeError, "no transpose of them fits"),
-        ("xp.matmul(np.ones((5, 4, 3)), np.ones((5, 2, 3)))", ShapeError, "x1 @ x2.mT"),
+        (
+            "xp.matmul(np.ones((5, 4, 3)), np.ones((5, 2, 3)))",
+            ShapeError,
+            r"a @ b.mT ",
+        ),
         ("xp.matmul(x, 2)", ShapeError, "x2 is a scalar"),
-        ("xp.matmul(np.ones((2, 1, 3)), np.ones((5, 3, 1)))", BroadcastError, "x1_batch"),
+        (
+            "xp.matmul(np.ones((2, 1, 3)), np.ones((5, 3, 1)))",
+            BroadcastError,
+            "wanted batch axes of equal sizes, or 1",
+        ),
         ("xp.matmul(x, x, out=x)", InputError, "out="),
-        ("xp.dot(x, x)", ShapeError, r"tensordot with axes=\(\[0\], \[0\]\)"),
-        ("xp.inner(x, np.ones(4))", ShapeError, "no axis of one has the size"),
+        ("xp.dot(x, x)", ShapeError, r"tensordot\(\w, \w, axes=\(\[0\], \[0\]\)\)"),
+        ("xp.inner(x, np.ones(4))", ShapeError, "no axis of one has the size of an axis of the other"),
         ("xp.tensordot(x, x, 3)", ShapeError, "between 0 and 2"),
         ("xp.tensordot(x, x, (0, 1, 2))", InputError, "axes of a"),
         ("xp.tensordot(x, x, ([0, 1], [0]))", ShapeError, "as many axes"),
         ("xp.tensordot(x, x, ([2], [0]))", AxisError, "out of range"),
-        ("xp.vecdot(x, np.ones(2))", ShapeError, "got 3 and 2"),
+        ("xp.vecdot(x, np.ones(2))", ShapeError, "axis 1 of a has 3, axis 0 of b has 2"),
         ("xp.vecdot(x, 1.0)", AxisError, "no dimensions"),
         ("xp.vdot(x, np.ones(2))", ShapeError, "got 6 and 2"),
     ],
@@ -155,15 +171,15 @@ SHAPE = st.lists(st.integers(1, 3), min_size=1, max_size=3).map(tuple)
 
 @given(SHAPE, SHAPE)
 def test_every_fix_of_a_mismatch_works(a, b):
-    x1, x2 = np.ones(a), np.ones(b)
+    x1, x2 = XP.ones(a), XP.ones(b)
     try:
         XP.matmul(x1, x2)
-    except BroadcastError:
-        return
     except ShapeError as error:
-        _, _, fixes = str(error).partition("these would work: ")
-        for fix in filter(None, fixes.split(", ")):
-            eval(fix, {"x1": x1, "x2": x2})
+        _, _, fixes = str(error).partition("what would work:\n")
+        for fix in fixes.splitlines():
+            written, _, shape = fix.partition("->")
+            found = eval(written.strip(), {"x1": x1, "x2": x2})
+            assert str(found.shape) == shape.partition(", element by element")[0].strip()
 
 
 def test_strict_broadcasting():

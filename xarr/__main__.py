@@ -16,7 +16,7 @@ import numpy as np
 from xarr import __version__, stablehlo
 from xarr.doctor import report
 from xarr.errors import InputError, XarrError
-from xarr.explanation.broadcast import BroadcastExplanation, explain_expression
+from xarr.explanation.chain import ChainExplanation, OpExplanation, explain_text
 from xarr.lazy import evaluate
 
 
@@ -30,7 +30,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"xarr {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     explain = commands.add_parser("explain", help="explain how shapes broadcast, or why they do not")
-    explain.add_argument("expression", help='for example "(5,1) - (5,)" or "f32[3,4] + f32[3]"')
+    explain.add_argument(
+        "expression", help='for example "(5,1) - (5,)", "f32[3,4] @ f32[4]" or "(3,1) * (4,) + (3,)"'
+    )
     explain.add_argument("--format", choices=("text", "html", "svg"), default="text")
     explain.add_argument("--output", type=Path, help="write to this file instead of the terminal")
     commands.add_parser("doctor", help="versions, backends, devices and why one is missing")
@@ -49,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _rendered(explanation: BroadcastExplanation, style: str) -> str:
+def _rendered(explanation: OpExplanation | ChainExplanation, style: str) -> str:
     views = {"text": explanation.text, "html": explanation.html, "svg": explanation.svg}
     return views[style]()
 
@@ -86,13 +88,13 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    explanation = explain_expression(options.expression)
+    explanation = explain_text(options.expression)
     text = _rendered(explanation, options.format)
     if options.output is None:
         print(text)
     else:
         options.output.write_text(text, encoding="utf-8")
-    return 0 if explanation.alignment and not explanation.problem else 1
+    return 0 if explanation.fits else 1
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -26,6 +26,7 @@ from xarr.functions import (
     statistical_functions as statistical,
 )
 from xarr.functions._arguments import backend_of, check_casting, check_order
+from xarr.functions._core import observe_product, observers
 from xarr.indexing.at import At
 from xarr.indexing.dropped import warn_if_temporary
 from xarr.indexing.methods import IndexingMethods
@@ -429,10 +430,16 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
         return elementwise.bitwise_invert(self)
 
     def __matmul__(self, other: ArrayLike) -> Array:
-        return linear_algebra.matmul(self, other)
+        found = linear_algebra.matmul(self, other)
+        if observers:
+            observe_product(self, other)
+        return found
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
-        return linear_algebra.matmul(other, self)
+        found = linear_algebra.matmul(other, self)
+        if observers:
+            observe_product(other, self)
+        return found
 
     def __imatmul__(self, other: ArrayLike) -> Array:
         return self._become(linear_algebra.matmul(self, other))

@@ -81,7 +81,10 @@ OPEN_TO_BACKENDS = (
 ALWAYS_INSTALLED = sys.stdlib_module_names | {"numpy", "ml_dtypes", "typing_extensions"}
 
 # Except these, which take long to import and are needed by few.
-COSTLY = ("difflib", "importlib.metadata", "xarr.explanation.broadcast", "xarr_numpy.compiled")
+COSTLY = (
+    *("difflib", "importlib.metadata", "xarr_numpy.compiled"),
+    *("xarr.explanation.broadcast", "xarr.explanation.contraction"),
+)
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,11 @@ class BroadcastExplanation(BroadcastFacts):
         """Align, insert new axes, stretch, compute; only the first if the operands do not fit."""
         return steps(self)
 
+    @property
+    def fits(self) -> bool:
+        """Whether the op runs."""
+        return self.alignment is not None and self.problem is None
+
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain data that `json.dumps` accepts."""
         alignment, found = self.alignment, suggestions(self)
@@ -186,7 +191,7 @@ def _explain(
     result_dtype: str | None,
 ) -> BroadcastExplanation:
     if operator_named(op).name in ("matmul", "@"):
-        raise InputError("matmul contracts axes: only the axes before the last two broadcast, explain those")
+        raise InputError('matmul contracts axes: explain("(2,3) @ (3,4)") says which')
     operands = _operands(shapes, names, dtypes, values)
     outcome: Alignment | Misfit = align_numpy(*shapes)
     if explicit:
@@ -210,7 +215,7 @@ def _operands(
 ) -> tuple[Operand, ...]:
     if not shapes:
         raise InputError("wanted at least one shape, got none")
-    called = [_clean(str(name)) for name in names] if names is not None else _letters(len(shapes))
+    called = [_clean(str(name)) for name in names] if names is not None else letters_of(len(shapes))
     typed = dtypes if dtypes is not None else [None] * len(shapes)
     valued = values if values is not None else [None] * len(shapes)
     for what, given in (("names", called), ("dtypes", typed), ("values", valued)):
@@ -222,7 +227,8 @@ def _operands(
     )
 
 
-def _letters(number: int) -> list[str]:
+def letters_of(number: int) -> list[str]:
+    """Names for operands that have none: a, b, c …"""
     return list("abcdefgh"[:number]) if number <= 8 else [f"x{i}" for i in range(number)]
 
 

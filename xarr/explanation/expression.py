@@ -11,6 +11,30 @@ from xarr.explanation.operators import BY_SYMBOL, element_bytes
 
 EXAMPLES = ("(5,1) - (5,)", "f32[5,1] - f32[5]", "add((5,1), (5,))", "where((3,), (2,1), ())")
 
+#: How strongly symbols bind, as in Python; comparisons least of all, `**` from right to left.
+_BINDS = {
+    "**": 8,
+    "*": 7,
+    "/": 7,
+    "//": 7,
+    "%": 7,
+    "@": 7,
+    "+": 6,
+    "-": 6,
+    "<<": 5,
+    ">>": 5,
+    "&": 4,
+    "^": 3,
+    "|": 2,
+}
+_COMPARISON = 1
+#: Longer expressions are refused.
+_MOST_OPS = 50
+
+_GROUP = re.compile(r"\((?=\s*(\(|[A-Za-z_]*\w*\s*\[))")
+_ANY_SYMBOL = re.compile(
+    "|".join(re.escape(symbol) for symbol in sorted([*BY_SYMBOL, "@"], key=len, reverse=True))
+)
 _SYMBOL = re.compile("|".join(re.escape(symbol) for symbol in sorted(BY_SYMBOL, key=len, reverse=True)))
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _TYPED = re.compile(r"([A-Za-z_]\w*)?\s*\[")
@@ -27,6 +51,28 @@ class Expression:
     op: str
     shapes: tuple[Shape, ...]
     dtypes: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeText:
+    """An operand: its shape, its dtype name (None if not given), and its number from left to right."""
+
+    shape: Shape
+    dtype: str | None
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An op on operands and on the results of other ops."""
+
+    op: str
+    operands: tuple[Operation | ShapeText, ...]
+
+
+def read_operation(text: str) -> Operation:
+    """An expression of one op or several, with Python's precedence and parentheses; raises ParseError."""
+    return _Reader(text).operations()
 
 
 def parse_expression(text: str) -> tuple[str, tuple[Shape, ...]]:
@@ -56,6 +102,52 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = "".join(c if c.isprintable() else " " for c in text)
         self.at = 0
+        self.count = self.ops = 0
+
+    def operations(self) -> Operation:
+        found = self.tree(_COMPARISON)
+        if self.at < len(self.text):
+            raise self.error("an op such as + - * / @ < ==, or the end")
+        if isinstance(found, ShapeText):
+            raise self.error("an op such as + - * / @ < ==")
+        return found
+
+    def tree(self, least: int) -> Operation | ShapeText:
+        """What binds at least as strongly as `least` from here on."""
+        found, compared = self.primary(), False
+        while True:
+            start = self.at
+            symbol = self.take(_ANY_SYMBOL)
+            binds = _BINDS.get(symbol[0], _COMPARISON) if symbol is not None else 0
+            if symbol is None or binds < least:
+                self.at = start
+                return found
+            if compared and binds == _COMPARISON:
+                raise self.error("parentheses around one of the comparisons")
+            compared = binds == _COMPARISON
+            self.ops += 1
+            if self.ops > _MOST_OPS:
+                raise self.error(f"at most {_MOST_OPS} ops")
+            found = Operation(symbol[0], (found, self.tree(binds + (symbol[0] != "**"))))
+
+    def primary(self) -> Operation | ShapeText:
+        """A shape, a call on shapes, or an expression in parentheses."""
+        if self.take(_GROUP) is not None:
+            self.ops += 1
+            if self.ops > _MOST_OPS:
+                raise self.error(f"at most {_MOST_OPS} ops")
+            found = self.tree(_COMPARISON)
+            if self.take(re.compile(r"\)")) is None:
+                raise self.error('an op or ")"')
+            return found
+        call = self.take(_CALL)
+        if call is not None:
+            return Operation(call[1], tuple(self.numbered(*pair) for pair in self.arguments()))
+        return self.numbered(*self.operand())
+
+    def numbered(self, shape: Shape, dtype: str | None) -> ShapeText:
+        self.count += 1
+        return ShapeText(shape, dtype, self.count - 1)
 
     def expression(self) -> Expression:
         call = self.take(_CALL)

@@ -74,6 +74,11 @@ def render_html(facts: BroadcastFacts) -> str:
     hint = "Hover a cell to see what it reads, or what reads it."
     if facts.alignment is not None:
         body += f"\n<p><small>{hint}</small></p>\n<script>{_SCRIPT}</script>"
+    return wrapped(body)
+
+
+def wrapped(body: str) -> str:
+    """The fragment that holds `body`, with the style of explanations."""
     return f'<div class="xarr-e"><style>{_STYLE}</style>\n{body}</div>'
 
 
@@ -125,9 +130,7 @@ def _warnings(facts: BroadcastFacts) -> str:
     lines = []
     for warning in warnings(facts):
         text = escape("; ".join(warning.lines))
-        lines.append(
-            f'<p class="w"><strong>{warning.kind}</strong> {text}</p>{_listing(warning.suggestions)}'
-        )
+        lines.append(f'<p class="w"><strong>{warning.kind}</strong> {text}</p>{listing(warning.suggestions)}')
         lines.append(f"<p>{warning.more}</p>" if warning.more else "")
     return "".join(lines)
 
@@ -136,10 +139,11 @@ def _fixes(facts: BroadcastFacts) -> str:
     found, more = suggestions(facts)
     if not found:
         return f"<p>{escape(no_suggestion(facts))}</p>"
-    return f"<p>What would work:</p>{_listing(found)}" + (f"<p>{more}</p>" if more else "")
+    return f"<p>What would work:</p>{listing(found)}" + (f"<p>{more}</p>" if more else "")
 
 
-def _listing(found: Sequence[Suggestion]) -> str:
+def listing(found: Sequence[Suggestion]) -> str:
+    """Suggestions as a table."""
     if not found:
         return ""
     rows = []

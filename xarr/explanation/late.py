@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 if TYPE_CHECKING:
     from xarr.explanation.broadcast import BroadcastExplanation, ExplainedBroadcastError
+    from xarr.explanation.contraction import ExplainedProductError
 
 
 def broadcast_error(
@@ -26,6 +27,19 @@ def broadcast_error(
     return broadcast.broadcast_error(
         op, shapes, names, dtypes, broadcast_dimensions, explicit=explicit, problem=problem
     )
+
+
+def product_error(
+    op: str,
+    shapes: Sequence[Sequence[SupportsIndex]],
+    names: Sequence[str] | None,
+    dtypes: Sequence[str | None],
+    pairs: Sequence[tuple[int, int]] | None = None,
+) -> ExplainedProductError:
+    """As `xarr.explanation.contraction.product_error`."""
+    from xarr.explanation import contraction
+
+    return contraction.product_error(op, shapes, names, dtypes, pairs)
 
 
 def explain_shapes(

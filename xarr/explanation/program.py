@@ -11,12 +11,14 @@ import numpy as np
 
 from xarr.dtypes import xla_name
 from xarr.errors import BroadcastError, InputError
-from xarr.explanation.broadcast import BroadcastExplanation, explain_expression, explain_shapes
+from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 from xarr.explanation.canvas import MONOSPACED
+from xarr.explanation.chain import ChainExplanation, OpExplanation, explain_text
+from xarr.explanation.contraction import explain_product
 from xarr.explanation.expression import read_operand
-from xarr.functions._core import ImplicitBroadcast, as_array, watching
+from xarr.functions._core import ImplicitBroadcast, MatrixProduct, as_array, watching
 from xarr.ir.graph import Node
-from xarr.ir.source import Source, operation_at
+from xarr.ir.source import Source, operand_names, operation_at
 
 _VALUES_SHOWN = 64
 """Values of operands up to this size are shown in the pictures, if they have been computed already."""
@@ -26,7 +28,7 @@ _VALUES_SHOWN = 64
 class Step:
     """One implicit broadcast of a program and the source line that made it."""
 
-    explanation: BroadcastExplanation
+    explanation: OpExplanation
     source: Source | None
 
     def text(self) -> str:
@@ -82,17 +84,19 @@ class ProgramExplanation:
         return self.html()
 
 
-def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExplanation | BroadcastExplanation:
-    """Account for the implicit broadcasts of `function(*arguments)`, e.g. `explain(lambda: x - y)`.
+def explain(
+    function: Callable[..., Any] | str, *arguments: Any
+) -> ProgramExplanation | OpExplanation | ChainExplanation:
+    """Account for the implicit broadcasts and each `@` of `function(*arguments)`, e.g. `explain(lambda: x - y)`.
 
     The function is run, its graph recorded; nothing is evaluated unless the function looks at values.
     A broadcast that fails is explained as well, with the fixes that would work.  A string such as
-    "(5,1) - (5,)" explains bare shapes.
+    "(5,1) - (5,)", "(2,3) @ (3,4)" or "(4,) + (3,) + (2,)" explains bare shapes.
 
     Scalars are not listed: they broadcast freely at every level.
     """
     if isinstance(function, str):
-        return explain_expression(function)
+        return explain_text(function)
     if not callable(function):
         raise InputError(f"explain wants a function such as lambda: x - y, got {type(function).__name__}")
     found: list[Step] = []
@@ -151,7 +155,12 @@ def _shape_and_dtype(operand: object) -> tuple[Sequence[SupportsIndex], str | No
     return None
 
 
-def _note(found: list[Step], broadcast: ImplicitBroadcast) -> None:
+def _note(found: list[Step], event: ImplicitBroadcast | MatrixProduct) -> None:
+    if isinstance(event, MatrixProduct):
+        names = operand_names(event.source, 2) if event.source else None
+        found.append(Step(explain_product("matmul", event.shapes, names, event.dtypes), event.source))
+        return
+    broadcast = event
     shapes = broadcast.alignment.operands
     if all(not shape or shape == broadcast.alignment.result for shape in shapes):
         return

@@ -232,11 +232,11 @@ def memory(facts: BroadcastFacts) -> str:
     assert facts.result is not None, "only aligned operands have a result"
     parts = []
     for operand in (*facts.operands, facts.result):
-        parts.append(f"{operand.name} {counted(operand.size, 'element')}{_bytes_of(operand)}")
+        parts.append(f"{operand.name} {counted(operand.size, 'element')}{bytes_of(operand)}")
     return ", ".join(parts)
 
 
-def _bytes_of(operand: Operand) -> str:
+def bytes_of(operand: Operand) -> str:
     """Its bytes in parentheses; where the dtype is not known those of float64, if they are many."""
     if operand.bytes is not None:
         return f" ({human_bytes(operand.bytes)})"
@@ -267,7 +267,7 @@ def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
     assert facts.result is not None, "an alignment has a result"
     sizes = [prod(shape) for shape in facts.shapes]
     total = prod(alignment.result)
-    size = _bytes_of(facts.result) if total >= _MANY else ""
+    size = bytes_of(facts.result) if total >= _MANY else ""
     lines = [
         f"the result is larger than every operand: {counted(total, 'element')}{size}, "
         f"the largest operand has {max(sizes):,}"

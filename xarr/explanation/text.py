@@ -83,16 +83,17 @@ def _table(facts: BroadcastFacts) -> Iterator[str]:
 def _code(facts: BroadcastFacts) -> Iterator[str]:
     if facts.alignment is None:
         return
-    yield from _entry("loop", [loop_body(facts, loop_variables(facts))])
-    yield from _entry("explicit", explicit_ops(facts))
+    yield from entry("loop", [loop_body(facts, loop_variables(facts))])
+    yield from entry("explicit", explicit_ops(facts))
     single = one_op(facts)
     if single is not None and facts.alignment.is_implicit:
-        yield from _entry("one op", [single])
-    yield from _entry("reuse", [reuse(facts)])
-    yield from _entry("memory", [memory(facts)])
+        yield from entry("one op", [single])
+    yield from entry("reuse", [reuse(facts)])
+    yield from entry("memory", [memory(facts)])
 
 
-def _entry(label: str, lines: Sequence[str]) -> Iterator[str]:
+def entry(label: str, lines: Sequence[str]) -> Iterator[str]:
+    """Lines of code behind a label."""
     for i, line in enumerate(lines):
         yield f"  {label if i == 0 else '':<8}  {line}"
 

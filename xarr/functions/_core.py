@@ -48,24 +48,42 @@ class ImplicitBroadcast:
     nodes: tuple[Node, ...] = ()
 
 
-#: Called with every implicit broadcast while `watching`; empty otherwise.
-observers: list[Callable[[ImplicitBroadcast], None]] = []
+@record
+class MatrixProduct:
+    """One `@` of operands of these shapes, at which source line."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+    source: Source | None
+
+
+#: Called with every implicit broadcast, and every `@`, while `watching`; empty otherwise.
+observers: list[Callable[[ImplicitBroadcast | MatrixProduct], None]] = []
 
 
 @contextmanager
-def watching(observer: Callable[[ImplicitBroadcast], None]) -> Iterator[None]:
-    """Call `observer` with every implicit broadcast that this thread makes in the block."""
+def watching(observer: Callable[[ImplicitBroadcast | MatrixProduct], None]) -> Iterator[None]:
+    """Call `observer` with every implicit broadcast, and every `@`, that this thread makes in the block."""
     thread = threading.get_ident()
 
-    def own(broadcast: ImplicitBroadcast) -> None:
+    def own(event: ImplicitBroadcast | MatrixProduct) -> None:
         if threading.get_ident() == thread:
-            observer(broadcast)
+            observer(event)
 
     observers.append(own)
     try:
         yield
     finally:
         observers.remove(own)
+
+
+def observe_product(x1: ArrayLike, x2: ArrayLike) -> None:
+    """Tell the observers of `x1 @ x2`."""
+    arrays = (as_array(x1), as_array(x2))
+    dtypes = tuple([xla_name(array.dtype) for array in arrays])
+    event = MatrixProduct(tuple([array.shape for array in arrays]), dtypes, here())
+    for observer in observers:
+        observer(event)
 
 
 def as_array(value: ArrayLike) -> Array:

@@ -14,12 +14,13 @@ import numpy as np
 
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
-from xarr.dtypes import BOOL, FLOAT, PREDICATE
-from xarr.errors import InputError, ShapeError, counted
-from xarr.explanation.late import broadcast_error
+from xarr.dtypes import BOOL, FLOAT, PREDICATE, xla_name
+from xarr.errors import InputError, ShapeError
+from xarr.explanation.late import product_error
 from xarr.functions._arguments import conjugated, converted, refuse_out
 from xarr.functions._core import aligned, promoted
 from xarr.functions._ufuncs import gufunc
+from xarr.ir.source import written_operands
 from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axes, normalize_axis
 
@@ -68,7 +69,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
             )
     inner = max(len(b.shape) - 2, 0)
     if a.shape[-1] != b.shape[inner]:
-        raise ShapeError(_mismatch(a.shape, b.shape))
+        raise _refused("matmul", a, b)
     last = len(a.shape) - 1
     if len(b.shape) <= 2:
         return product(a, b, ((last,), (inner,)))
@@ -96,7 +97,7 @@ def _common_batch(a: Array, b: Array) -> tuple[int, ...]:
     """What the dimensions before the matrices broadcast to."""
     first, second = a.shape[:-2], b.shape[:-2]
     if isinstance(align_numpy(first, second), Misfit):
-        raise broadcast_error("matmul_batch", (first, second), names=("x1_batch", "x2_batch"))
+        raise _refused("matmul", a, b)
     return aligned("matmul_batch", (first, second), (a.dtype, b.dtype)).result
 
 
@@ -109,36 +110,12 @@ def _with_batch(array: Array, batch: tuple[int, ...], core: int) -> Array:
     return lax.broadcast_in_dim(array, shape, range(missing, len(shape)))
 
 
-def _mismatch(a: tuple[int, ...], b: tuple[int, ...]) -> str:
-    """Why two shapes have no matrix product, and every transpose or exchange that has one."""
-    inner = max(len(b) - 2, 0)
-    text = (
-        f"matmul: the contracted sizes differ: axis {len(a) - 1} of x1 {a} has {a[-1]} elements, "
-        f"axis {inner} of x2 {b} has {b[inner]}"
-    )
-    turned = [
-        (_spelled("x1", a, left), _spelled("x2", b, right))
-        for left in ((False, True) if len(a) > 1 else (False,))
-        for right in ((False, True) if len(b) > 1 else (False,))
-        if _multiplies(_turned(a, left), _turned(b, right))
-    ]
-    fixes = [f"{left} @ {right}" for left, right in turned]
-    if _multiplies(b, a):
-        fixes.append("x2 @ x1")
-    return f"{text}; these would work: {', '.join(fixes)}" if fixes else f"{text}; no transpose of them fits"
-
-
-def _spelled(name: str, shape: tuple[int, ...], is_turned: bool) -> str:
-    return name if not is_turned else f"{name}.T" if len(shape) == 2 else f"{name}.mT"
-
-
-def _turned(shape: tuple[int, ...], is_turned: bool) -> tuple[int, ...]:
-    return (*shape[:-2], shape[-1], shape[-2]) if is_turned else shape
-
-
-def _multiplies(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    batches = align_numpy(a[:-2], b[:-2])
-    return a[-1] == b[max(len(b) - 2, 0)] and not isinstance(batches, Misfit)
+def _refused(name: str, a: Array, b: Array, pairs: Sequence[tuple[int, int]] | None = None) -> ShapeError:
+    """The error for shapes that have no such product: its table, and what would work, with the user's names."""
+    dtypes = [xla_name(array.dtype) for array in (a, b)]
+    # tensordot(a, b, axes) has a third argument.
+    names = written_operands(2) or (written_operands(3) or ())[:2]
+    return product_error(name, (a.shape, b.shape), names or None, dtypes, pairs)
 
 
 # --- products of vectors and tensors --------------------------------------------------------------
@@ -169,20 +146,10 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
 
 
 def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tuple[int, ...]) -> Array:
-    for i, j in zip(left, right, strict=True):
-        if a.shape[i] != b.shape[j]:
-            raise ShapeError(
-                f"{name}: the contracted sizes differ: axis {i} of a {a.shape} has {counted(a.shape[i], 'element')}, "
-                f"axis {j} of b {b.shape} has {b.shape[j]}; {_possible_pairs(a.shape, b.shape)}"
-            )
+    pairs = list(zip(left, right, strict=True))
+    if any(a.shape[i] != b.shape[j] for i, j in pairs):
+        raise _refused(name, a, b, pairs)
     return product(a, b, (left, right))
-
-
-def _possible_pairs(a: tuple[int, ...], b: tuple[int, ...]) -> str:
-    pairs = [f"axes=([{i}], [{j}])" for i, size in enumerate(a) for j, other in enumerate(b) if size == other]
-    if not pairs:
-        return "no axis of one has the size of an axis of the other"
-    return f"tensordot with {' or '.join(pairs[:8])} would fit"
 
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Axes, Axes] = 2) -> Array:
@@ -222,10 +189,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     for array in (a, b):
         normalize_axis(-1, len(array.shape))
     if a.shape[-1] != b.shape[-1]:
-        raise ShapeError(
-            f"vecdot: wanted as many elements along the axis that is summed over, got {a.shape[-1]} and "
-            f"{b.shape[-1]}"
-        )
+        raise _refused("vecdot", a, b)
     batch = aligned("vecdot", (a.shape[:-1], b.shape[:-1]), (a.dtype, b.dtype)).result
     a, b = _with_batch(conjugated(a), batch, 1), _with_batch(b, batch, 1)
     own = tuple(range(len(batch)))

@@ -1,0 +1,252 @@
+"""Products and chains of ops, explained: the code shown computes what NumPy computes, the fixes run."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr.broadcasting import Shape
+from xarr.errors import BroadcastError, InputError, ParseError, ShapeError
+from xarr.explanation.broadcast import BroadcastExplanation
+from xarr.explanation.chain import ChainExplanation, explain_text
+from xarr.explanation.contraction import (
+    ContractionExplanation,
+    ExplainedProductError,
+    einsum,
+    explain_product,
+    explicit_ops,
+    loop_body,
+    suggestions,
+)
+
+SHAPES = [shape for rank in range(1, 4) for shape in product((1, 2, 3), repeat=rank)]
+
+
+def computed(op: str, a: Any, b: Any) -> Any:
+    """NumPy's result; None where it refuses."""
+    try:
+        return getattr(np, op)(a, b)
+    except ValueError:
+        return None
+
+
+def loops(found: ContractionExplanation, a: Any, b: Any) -> Any:
+    """What the line of the loop gives, run for every index."""
+    assert found.result is not None
+    scope = {"a": a, "b": b, "result": np.zeros(found.result.shape)}
+    line = loop_body(found).replace("result +=", "result[()] +=")
+    columns = [(column.letter, column.size or 0) for column in found.columns]
+    code = compile(line, "loop", "exec")
+    for index in product(*(range(size) for _, size in columns)):
+        exec(code, scope | dict(zip((letter for letter, _ in columns), index, strict=True)))
+    return scope["result"]
+
+
+@pytest.mark.parametrize("op", ["matmul", "dot", "inner", "vecdot"])
+def test_code_and_outcome_are_numpys(op: str) -> None:
+    generator = np.random.default_rng(0)
+    tried = refused = 0
+    for first, second in product(SHAPES, repeat=2):
+        if len(first) + len(second) == 6 and first[0] != 2:
+            continue
+        a, b = (generator.integers(1, 4, shape).astype(float) for shape in (first, second))
+        found, wanted = explain_product(op, (first, second)), computed(op, a, b)
+        assert found.fits == (wanted is not None), (first, second)
+        if wanted is None:
+            refused += 1
+            continue
+        tried += 1
+        assert found.result is not None and found.result.shape == wanted.shape
+        scope: dict[str, Any] = {"lax": lax, "a": xarr.asarray(a), "b": xarr.asarray(b)}
+        with xarr.config(broadcasting="explicit"):
+            exec("\n".join(explicit_ops(found)), scope)
+        assert_same(scope["result"], np.asarray(wanted))
+        summed = einsum(found)
+        if summed is not None:
+            assert_same(np.asarray(eval(summed, {"einsum": np.einsum, "a": a, "b": b})), np.asarray(wanted))
+        if tried % 10 == 0:
+            assert_same(loops(found, a, b), np.asarray(wanted))
+    assert tried > 50 and refused > 50
+
+
+@pytest.mark.parametrize("op", ["matmul", "dot", "inner", "vecdot"])
+def test_every_suggestion_runs(op: str) -> None:
+    tried = 0
+    for first, second in product(SHAPES, repeat=2):
+        found = explain_product(op, (first, second))
+        for one in suggestions(found) if not found.fits else ():
+            scope = {"a": np.ones(first), "b": np.ones(second), "tensordot": np.tensordot}
+            shape = eval(one.expression, scope).shape
+            assert str(shape) == one.result.partition(", element by element")[0]
+            assert one.expression in found.text()
+            tried += 1
+    assert tried > 50
+
+
+def test_text_of_a_product() -> None:
+    assert (
+        explain_product("matmul", ((5, 1, 2, 3), (7, 3, 4)), ("x", "w"), ("f32", "f32")).text()
+        == """\
+x @ w    x: f32[5,1,2,3]   w: f32[7,3,4]   ->  f32[5,7,2,4]
+
+  index   i                   j                         k           m           l
+  x       5 (axis 0)          1 (axis 1)                2 (axis 2)  3 (axis 3)
+  w                           7 (axis 0)                            3 (axis 1)  4 (axis 2)
+  ----------------------------------------------------------------------------------------
+  result  5 (axis 0)          7 (axis 1)                2 (axis 2)  summed      4 (axis 3)
+  how     batch, w: new axis  batch, x: stretched axis  kept        contracted  kept
+
+  loop      result[i,j,k,l] += x[i,0,k,m] * w[j,m,l]
+  explicit  x1 = lax.broadcast_in_dim(x, (5, 7, 2, 3), (0, 1, 2, 3))
+            w1 = lax.broadcast_in_dim(w, (5, 7, 3, 4), (1, 2, 3))
+            result = lax.dot_general(x1, w1, (((3,), (2,)), ((0, 1), (0, 1))))
+  work      5 × 7 × 2 × 3 × 4 = 840 products added up
+  memory    x 30 elements (120 B), w 84 elements (336 B), result 280 elements (1.1 KiB)"""
+    )
+
+
+def test_a_refused_product_has_the_users_names_and_fixes() -> None:
+    x, v = xarr.ones((3, 4)), xarr.ones(3)
+    with pytest.raises(ExplainedProductError) as caught:
+        x @ v
+    assert isinstance(caught.value, ShapeError) and isinstance(caught.value, BroadcastError)
+    text = str(caught.value)
+    assert text.startswith("x @ v    x: f64[3,4]   v: f64[3]   ->  does not multiply")
+    assert "axis 1 of x has 4, axis 0 of v has 3" in text
+    assert "      x.T @ v   ->  (4,)\n      v @ x     ->  (4,)" in text
+    assert caught.value.explanation.text() == text
+    with pytest.raises(ExplainedProductError, match=r"a @ b.T   ->  \(3, 3\)"):
+        xarr.matmul(x, x)  # one name for two operands tells nothing
+    with pytest.raises(ExplainedProductError, match=r"dot\(x, v\)"):
+        xarr.dot(x, v)
+    with pytest.raises(ExplainedProductError, match=r"tensordot\(x, v, axes=\(\[1\], \[0\]\)\)"):
+        xarr.tensordot(x, v, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(2,3) @ (3,4)", "f32[2,3] @ f32[2,3]", "vecdot((4,1,3), (2,3))", "(2,2,3) @ (5,3,4)", "(3,) @ (3,)"],
+)
+def test_views_of_a_product(text: str) -> None:
+    found = explain_text(text)
+    assert isinstance(found, ContractionExplanation)
+    root = ElementTree.fromstring(found.html())
+    assert len(root.findall(".//td[@class='clash']")) == 2 * len(found.clashes)
+    for each in "".join(root.itertext()), "".join(ElementTree.fromstring(found.svg()).itertext()):
+        assert found.headline in each
+    assert json.loads(json.dumps(found.to_dict()))["result"] == (
+        None if found.result is None else list(found.result.shape)
+    )
+    assert repr(found) == found.text()
+
+
+def test_names_cannot_break_out_of_the_page() -> None:
+    found = explain_product("matmul", ((2, 3), (2, 3)), ("<script>alert(1)</script>", "b"))
+    for view in (found.html(), found.svg()):
+        ElementTree.fromstring(view)
+        assert "<script>" not in view
+
+
+def test_explain_notes_products() -> None:
+    x, w = xarr.ones((2, 3)), xarr.ones((3, 4))
+    found = xarr.explain(lambda: x @ w)
+    assert "x @ w    x: f64[2,3]   w: f64[3,4]   ->  f64[2,4]" in str(found)
+    failed = xarr.explain(lambda: w @ x)
+    assert "w @ x" in str(failed) and "does not multiply" in str(failed)
+
+
+# --- chains -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "headlines"),
+    [
+        (
+            "(4,) * (3,1) + (4,)",
+            "(a * b) + c",
+            [
+                "a * b    a: (4,)   b: (3, 1)   ->  (3, 4)",
+                "(a * b) + c    a * b: (3, 4)   c: (4,)   ->  (3, 4)",
+            ],
+        ),
+        ("(3,) + (2,) * (2,)", "a + (b * c)", ["b * c  ", "a + (b * c)  "]),
+        ("((3,) + (2,)) * (2,)", "(a + b) * c", ["a + b  "]),
+        ("(2,3) @ (3,4) + (4,)", "(a @ b) + c", ["a @ b  ", "(a @ b) + c  "]),
+        ("(2,) ** (2,) ** (2,)", "a ** (b ** c)", ["b ** c  ", "a ** (b ** c)  "]),
+        (
+            "where((3,), (2,1), ()) - f32[3]",
+            "(where(a, b, c)) - d",
+            ["where(a, b, c)  ", "(where(a, b, c)) - d  "],
+        ),
+        ("(3,) + (3,) < (3,)", "(a + b) < c", ["a + b  ", "(a + b) < c  "]),
+    ],
+)
+def test_chains_are_explained_in_the_order_of_python(text: str, written: str, headlines: list[str]) -> None:
+    found = explain_text(text)
+    assert isinstance(found, ChainExplanation)
+    assert found.expression.replace("(where(a, b, c))", "where(a, b, c)") in (
+        written,
+        written.replace("(where(a, b, c))", "where(a, b, c)"),
+    )
+    shown = [step.text().splitlines()[0] for step in found.steps]
+    assert len(shown) == len(headlines)
+    for line, start in zip(shown, headlines, strict=True):
+        assert line.replace("(where(a, b, c))", "where(a, b, c)").startswith(
+            start.replace("(where(a, b, c))", "where(a, b, c)")
+        )
+
+
+def test_a_chain_ends_at_the_op_that_fails() -> None:
+    found = explain_text("(4,) + (3,) + (2,)")
+    assert isinstance(found, ChainExplanation) and not found.fits
+    assert found.text().startswith("(a + b) + c   ->  op 1 of 2 fails; 1 more would follow\n")
+    assert len(found.steps) == 1
+    fits = explain_text("(4,1) + (3,) + (2,1,1)")
+    assert isinstance(fits, ChainExplanation) and fits.fits
+    assert fits.summary == "(a + b) + c   ->  (2, 4, 3), in 2 ops"
+    for each in (found, fits):
+        for fragment in re.sub(r"<script>.*?</script>", "", each.html(), flags=re.DOTALL).split("\n<div"):
+            assert "<" in fragment
+        ElementTree.fromstring(
+            "<p>" + re.sub(r"<script>.*?</script>", "", each.html(), flags=re.DOTALL) + "</p>"
+        )
+        assert json.dumps(each.to_dict())
+        with pytest.raises(InputError, match="svg"):
+            each.svg()
+
+
+def test_one_op_is_no_chain() -> None:
+    assert isinstance(explain_text("(5,1) - (5,)"), BroadcastExplanation)
+    assert isinstance(explain_text("((5,1) - (5,))"), BroadcastExplanation)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(3,) < (3,) < (3,)", "parentheses around one of the comparisons"),
+        ("(3,)", "an op such as"),
+        ("(3,) + ", "a shape"),
+        ("((3,) + (2,)", 'an op or "\\)"'),
+        ("(3,) + (2,))", "an op such as .* or the end"),
+        ("+".join(["(2,)"] * 60), "at most 50 ops"),
+        ("(" * 500 + "(2,)", "at most 50 ops"),
+    ],
+)
+def test_malformed_chains(text: str, words: str) -> None:
+    with pytest.raises(ParseError, match=words):
+        explain_text(text)
+
+
+@pytest.mark.parametrize("shapes", [((), (3,)), ((3,), ()), ((3,),)])
+def test_products_want_two_shapes_with_axes(shapes: tuple[Shape, ...]) -> None:
+    with pytest.raises(InputError, match="two shapes of rank 1 or more"):
+        explain_product("matmul", shapes)

@@ -1,0 +1,489 @@
+"""What a product such as `a @ b` does with the axes of its operands, or why it does not: one object, all views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from math import prod
+from typing import Any, Final, SupportsIndex
+
+from xarr.broadcasting import Shape, as_dimensions
+from xarr.errors import BroadcastError, InputError, counted
+from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
+from xarr.explanation.facts import Operand
+from xarr.explanation.html import listing, wrapped
+from xarr.explanation.operators import term
+from xarr.explanation.spelling import Suggestion, bytes_of
+from xarr.explanation.svg import CELL, MARGIN, STYLE
+from xarr.explanation.text import entry, suggestion_lines
+
+PRODUCTS: Final = ("matmul", "dot", "inner", "vecdot")
+
+_LETTERS: Final = "ijklmnpqrstuvwabcdefgh"
+#: More pairs of axes than these are not listed.
+_LISTED: Final = 8
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One index of the loops: the axis that it runs over in each operand and in the result, and what it is for."""
+
+    letter: str
+    axes: tuple[int | None, int | None]
+    sizes: tuple[int | None, int | None]
+    output: int | None
+    is_batch: bool
+
+    @property
+    def size(self) -> int | None:
+        """How far it runs; None if the sizes do not agree."""
+        known = {size for size in self.sizes if size is not None}
+        if self.is_batch and len(known) > 1:
+            known.discard(1)
+        return known.pop() if len(known) == 1 else None
+
+    def how(self, names: Sequence[str]) -> str:
+        """What happens along it."""
+        if self.size is None:
+            return "CLASH"
+        if not self.is_batch:
+            return "contracted" if self.output is None else "kept"
+        words = [
+            f"{name}: {'new axis' if own is None else 'stretched axis'}"
+            for name, own in zip(names, self.sizes, strict=True)
+            if own != self.size
+        ]
+        return ", ".join(["batch", *words])
+
+
+@dataclass(frozen=True)
+class ContractionExplanation:
+    """Which axes of two operands a product contracts, keeps and broadcasts, or why it does not run.
+
+    `str(e)` or `e.text()`, `e.html()`, `e.svg()`; notebooks show the HTML.  `pairs` are the contracted axes of both
+    operands, `batch` is how many leading axes of the result broadcast.
+    """
+
+    op: str
+    operands: tuple[Operand, Operand]
+    pairs: tuple[tuple[int, int], ...]
+    batch: int = 0
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.operands[0].name, self.operands[1].name
+
+    @property
+    def terms(self) -> tuple[str, str]:
+        """The names as parts of an expression."""
+        return term(self.names[0]), term(self.names[1])
+
+    @property
+    def expression(self) -> str:
+        if self.op == "matmul":
+            return " @ ".join(self.terms)
+        left, right = ([pair[n] for pair in self.pairs] for n in (0, 1))
+        axes = f", axes=({left}, {right})" if self.op == "tensordot" else ""
+        return f"{self.op}({', '.join(self.terms)}{axes})"
+
+    @cached_property
+    def columns(self) -> tuple[_Column, ...]:
+        """The indices: of batch axes, axes that the first operand keeps, contracted ones, those of the second."""
+        return tuple(_columns(self))
+
+    @property
+    def clashes(self) -> tuple[_Column, ...]:
+        return tuple(column for column in self.columns if column.size is None)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the product runs."""
+        return not self.clashes
+
+    @property
+    def result(self) -> Operand | None:
+        """The result; None if there is none."""
+        if self.clashes:
+            return None
+        kept = sorted((c.output, c.size) for c in self.columns if c.output is not None and c.size is not None)
+        dtypes = {operand.dtype for operand in self.operands}
+        return Operand("result", tuple(size for _, size in kept), dtypes.pop() if len(dtypes) == 1 else None)
+
+    def text(self) -> str:
+        """Plain text: the table of indices, the loop, the explicit ops; or what would work."""
+        blocks = [[self.headline], list(_table(self)), list(_code(self)), list(_failure(self))]
+        return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
+
+    def html(self) -> str:
+        """A self-contained HTML fragment."""
+        return wrapped("\n".join(_html_parts(self)))
+
+    def svg(self) -> str:
+        """A self-contained SVG picture of the table."""
+        return _drawn(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain data that `json.dumps` accepts."""
+        return {
+            "op": self.op,
+            "operands": [
+                {"name": operand.name, "shape": list(operand.shape), "dtype": operand.dtype}
+                for operand in self.operands
+            ],
+            "contracted": [list(pair) for pair in self.pairs],
+            "batch": self.batch,
+            "result": None if self.result is None else list(self.result.shape),
+            "problem": "\n".join(problem_lines(self)) or None,
+        }
+
+    @property
+    def headline(self) -> str:
+        """`a @ b    a: f32[2,3]   b: f32[3]   ->  f32[2]`."""
+        operands = "   ".join(f"{operand.name}: {operand.label}" for operand in self.operands)
+        outcome = "does not multiply" if self.result is None else self.result.label
+        return f"{self.expression}    {operands}   ->  {outcome}"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+class ExplainedProductError(BroadcastError):
+    """A product of shapes that do not fit; its message is the explanation, kept in `explanation`."""
+
+    explanation: ContractionExplanation
+
+
+def explain_product(
+    op: str,
+    shapes: Sequence[Sequence[SupportsIndex]],
+    names: Sequence[str] | None = None,
+    dtypes: Sequence[str | None] | None = None,
+    pairs: Sequence[tuple[int, int]] | None = None,
+) -> ContractionExplanation:
+    """Explain matmul, dot, inner or vecdot of two shapes, or tensordot with the `pairs` of axes that it contracts.
+
+    Shapes that do not fit are no error here: the explanation says why.  Raises InputError for another number of
+    shapes, and for scalars, which have no axis to contract.
+    """
+    sizes = [as_dimensions(shape) for shape in shapes]
+    if len(sizes) != 2 or not all(sizes):
+        raise InputError(f"{op}: wanted two shapes of rank 1 or more, got {', '.join(map(str, sizes))}")
+    called, typed = names or ("a", "b"), dtypes or (None, None)
+    a, b = (Operand(n, s, d) for n, s, d in zip(called, sizes, typed, strict=True))
+    last, other = len(a.shape) - 1, max(len(b.shape) - 2, 0)
+    if op in ("inner", "vecdot"):
+        other = len(b.shape) - 1
+    core = {"matmul": 2, "vecdot": 1}.get(op)
+    batch = 0 if core is None else max(len(a.shape) - core, len(b.shape) - core, 0)
+    return ContractionExplanation(op, (a, b), tuple(pairs or ((last, other),)), batch)
+
+
+def product_error(
+    op: str,
+    shapes: Sequence[Sequence[SupportsIndex]],
+    names: Sequence[str] | None,
+    dtypes: Sequence[str | None],
+    pairs: Sequence[tuple[int, int]] | None = None,
+) -> ExplainedProductError:
+    """The error for a product that does not run; its message is the explanation's text."""
+    explanation = explain_product(op, shapes, names, dtypes, pairs)
+    error = ExplainedProductError(explanation.text())
+    error.explanation = explanation
+    return error
+
+
+# --- facts ----------------------------------------------------------------------------------------
+
+
+def _columns(found: ContractionExplanation) -> Iterator[_Column]:
+    a, b = (operand.shape for operand in found.operands)
+    left, right = [i for i, _ in found.pairs], [j for _, j in found.pairs]
+    core = len(found.pairs) + (found.op == "matmul")
+    batches = [max(len(shape) - core, 0) if found.batch else 0 for shape in (a, b)]
+    used = "".join(found.names)
+    letters = iter([letter for letter in _LETTERS if letter not in used] + [f"i{n}" for n in range(99)])
+    output = 0
+    axes: list[tuple[tuple[int | None, int | None], int | None, bool]] = []
+    for place in range(found.batch):
+        own = [place - found.batch + count for count in batches]
+        axes.append(((own[0] if own[0] >= 0 else None, own[1] if own[1] >= 0 else None), output, True))
+        output += 1
+    for i in range(batches[0], len(a)):
+        if i not in left:
+            axes.append(((i, None), output, False))
+            output += 1
+    kept = [j for j in range(batches[1], len(b)) if j not in right]
+    after = [((None, j), output + n, False) for n, j in enumerate(kept)]
+    named = [next(letters) for _ in (*axes, *after)]
+    summed = [((i, j), None, False) for i, j in found.pairs]
+    split = len(axes)
+    order = [*named[:split], *(next(letters) for _ in summed), *named[split:]]
+    for letter, (own_axes, place_of, is_batch) in zip(order, [*axes, *summed, *after], strict=True):
+        first, second = own_axes
+        sizes = (None if first is None else a[first], None if second is None else b[second])
+        yield _Column(letter, own_axes, sizes, place_of, is_batch)
+
+
+def problem_lines(found: ContractionExplanation) -> list[str]:
+    """Why the product does not run, one sentence per line."""
+    first, second = found.names
+    lines = []
+    for column in found.clashes:
+        (i, j), (size, other) = column.axes, column.sizes
+        wanted = (
+            "batch axes of equal sizes, or 1" if column.is_batch else "equal sizes, as they are contracted"
+        )
+        lines.append(f"axis {i} of {first} has {size}, axis {j} of {second} has {other}; wanted {wanted}")
+    return lines
+
+
+def suggestions(found: ContractionExplanation) -> tuple[Suggestion, ...]:
+    """Every transpose and exchange that multiplies; of other products the pairs of axes that would."""
+    a, b = (operand.shape for operand in found.operands)
+    first, second = found.terms
+    if found.op != "matmul":
+        pairs = [(i, j) for i, size in enumerate(a) for j, other in enumerate(b) if size == other]
+        return tuple(
+            Suggestion(
+                f"tensordot({first}, {second}, axes=([{i}], [{j}]))",
+                None,
+                str((*a[:i], *a[i + 1 :], *b[:j], *b[j + 1 :])),
+            )
+            for i, j in pairs[:_LISTED]
+        )
+    tried = [
+        ((_spelled(first, a, left), _turned(a, left)), (_spelled(second, b, right), _turned(b, right)))
+        for left in ((False, True) if len(a) > 1 else (False,))
+        for right in ((False, True) if len(b) > 1 else (False,))
+    ]
+    fits = []
+    for (name, shape), (other, turned) in [*tried, ((second, b), (first, a))]:
+        each = explain_product("matmul", (shape, turned)).result
+        if each is not None:
+            fits.append(Suggestion(f"{name} @ {other}", None, str(each.shape)))
+    if a == b:
+        fits.append(Suggestion(f"{first} * {second}", None, f"{a}, element by element"))
+    return tuple(fits)
+
+
+def _spelled(name: str, shape: Shape, is_turned: bool) -> str:
+    return name if not is_turned else f"{name}.T" if len(shape) == 2 else f"{name}.mT"
+
+
+def _turned(shape: Shape, is_turned: bool) -> Shape:
+    return (*shape[:-2], shape[-1], shape[-2]) if is_turned else shape
+
+
+# --- code -----------------------------------------------------------------------------------------
+
+
+def _own(found: ContractionExplanation, number: int) -> list[_Column]:
+    """The columns in which an operand has an axis, in the order of its axes."""
+    own = ((column.axes[number], column) for column in found.columns)
+    return [column for _, column in sorted(((axis, c) for axis, c in own if axis is not None), key=_first)]
+
+
+def _kept_letters(found: ContractionExplanation) -> list[str]:
+    """The indices of the result in order."""
+    return [
+        letter for _, letter in sorted((c.output, c.letter) for c in found.columns if c.output is not None)
+    ]
+
+
+def _first(pair: tuple[int, _Column]) -> int:
+    return pair[0]
+
+
+def _conjugates(found: ContractionExplanation) -> bool:
+    return found.op == "vecdot" and (found.operands[0].dtype or "").startswith("c")
+
+
+def loop_body(found: ContractionExplanation) -> str:
+    """`result[i,j] += a[i,k] * b[k,j]`."""
+    reads = []
+    for number, name in enumerate(found.terms):
+        letters = [
+            "0" if column.size != column.sizes[number] else column.letter for column in _own(found, number)
+        ]
+        reads.append(f"{name}[{','.join(letters)}]")
+    if _conjugates(found):
+        reads[0] += ".conj()"
+    target = ",".join(_kept_letters(found))
+    return f"result{f'[{target}]' if target else ''} += {reads[0]} * {reads[1]}"
+
+
+def explicit_ops(found: ContractionExplanation) -> tuple[str, ...]:
+    """Statements of `xarr.lax` that compute the same for operands of one dtype."""
+    batch = [column for column in found.columns if column.is_batch]
+    lines, arguments = [], list(found.terms)
+    if _conjugates(found):
+        arguments[0] = f"lax.conj({arguments[0]})"
+    pairs, batching = found.pairs, ""
+    # Without a common batch, dot_general gives the axes in this order by itself.
+    if (
+        batch
+        and (len(found.operands[1].shape) > 2 or found.op == "vecdot")
+        and len(found.operands[0].shape) > 1
+    ):
+        sizes = tuple(column.size or 0 for column in batch)
+        pairs = ()
+        for number, operand in enumerate(found.operands):
+            core = len(operand.shape) - sum(column.axes[number] is not None for column in batch)
+            shape = (*sizes, *operand.shape[len(operand.shape) - core :])
+            if shape != operand.shape:
+                name = f"{operand.name if operand.name.isidentifier() else 'xy'[number]}1"
+                start = len(shape) - len(operand.shape)
+                dimensions = tuple(range(start, len(shape)))
+                lines.append(f"{name} = lax.broadcast_in_dim({arguments[number]}, {shape}, {dimensions})")
+                arguments[number] = name
+        added = [len(sizes) - sum(c.axes[n] is not None for c in batch) for n in (0, 1)]
+        pairs = tuple((i + added[0], j + added[1]) for i, j in found.pairs)
+        batching = ", ".join(map(str, range(len(sizes))))
+        batching = f"({batching},)" if len(sizes) == 1 else f"({batching})"
+    left, right = (tuple(pair[n] for pair in pairs) for n in (0, 1))
+    numbers = f"(({left}, {right}), ({batching or '()'}, {batching or '()'}))"
+    return (*lines, f"result = lax.dot_general({arguments[0]}, {arguments[1]}, {numbers})")
+
+
+def einsum(found: ContractionExplanation) -> str | None:
+    """The same in einsum; None where a batch axis is stretched, for which it has no letter of its own."""
+    if any(column.is_batch and {*column.sizes} - {None, column.size} for column in found.columns):
+        return None
+    terms = ["".join(column.letter for column in _own(found, number)) for number in (0, 1)]
+    kept = "".join(_kept_letters(found))
+    if not all(map(str.isalpha, (*terms, kept or "i"))) or _conjugates(found):
+        return None
+    return f'einsum("{terms[0]},{terms[1]}->{kept}", {found.names[0]}, {found.names[1]})'
+
+
+def _work(found: ContractionExplanation) -> str:
+    sizes = [column.size or 0 for column in found.columns]
+    shown = f"{' × '.join(f'{size:,}' for size in sizes)} = " if len(sizes) > 1 else ""
+    return f"{shown}{counted(prod(sizes), 'product')} added up"
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+
+def _cell(size: int | None, axis: int | None, mark: bool = False) -> str:
+    return "" if size is None else f"{size}{' !' if mark else ''} (axis {axis})"
+
+
+def _rows(found: ContractionExplanation) -> list[list[str]]:
+    """The table: a row of letters, one for each operand, one for the result, and what happens."""
+    rows = [["index", *(column.letter for column in found.columns)]]
+    for number, name in enumerate(found.names):
+        cells = (_cell(c.sizes[number], c.axes[number], c.size is None) for c in found.columns)
+        rows.append([name, *cells])
+    if found.fits:
+        rows.append(
+            ["result", *("summed" if c.output is None else _cell(c.size, c.output) for c in found.columns)]
+        )
+    return [*rows, ["how", *(column.how(found.names) for column in found.columns)]]
+
+
+def _table(found: ContractionExplanation) -> Iterator[str]:
+    rows = _rows(found)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        if number == 3:
+            yield "  " + "-" * (sum(widths) + 2 * len(found.columns))
+        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+
+
+def _said(found: ContractionExplanation) -> Iterator[tuple[str, Sequence[str]]]:
+    """Labels and lines of code and cost."""
+    result = found.result
+    if result is None:
+        return
+    yield "loop", [loop_body(found)]
+    if len({operand.dtype for operand in found.operands}) == 1:
+        yield "explicit", explicit_ops(found)
+    summed = einsum(found)
+    if summed is not None:
+        yield "einsum", [summed]
+    yield "work", [_work(found)]
+    parts = [
+        f"{each.name} {counted(each.size, 'element')}{bytes_of(each)}" for each in (*found.operands, result)
+    ]
+    yield "memory", [", ".join(parts)]
+
+
+def _code(found: ContractionExplanation) -> Iterator[str]:
+    for label, lines in _said(found):
+        yield from entry(label, lines)
+
+
+def _failure(found: ContractionExplanation) -> Iterator[str]:
+    if found.fits:
+        return
+    for line in problem_lines(found):
+        yield f"  {line}"
+    fixes = suggestions(found)
+    yield "  what would work:" if fixes else f"  {no_suggestion(found)}"
+    yield from suggestion_lines(fixes, " " * 6)
+
+
+def no_suggestion(found: ContractionExplanation) -> str:
+    """What was tried in vain."""
+    if found.op == "matmul":
+        return "no transpose of them fits, in either order"
+    return "no axis of one has the size of an axis of the other"
+
+
+def _html_parts(found: ContractionExplanation) -> Iterator[str]:
+    yield f"<p><code>{escape(found.headline)}</code></p>"
+    rows = []
+    for number, row in enumerate(_rows(found)):
+        cells = []
+        for cell, column in zip(row[1:], found.columns, strict=True):
+            kind = "clash" if column.size is None and number in (1, 2) else ""
+            cells.append(f'<td class="{kind}">{escape(cell)}</td>')
+        rows.append(f"<tr><th>{escape(row[0])}</th>{''.join(cells)}</tr>")
+    yield f"<table>{''.join(rows)}</table>"
+    for line in problem_lines(found):
+        yield f'<p class="w">{escape(line)}</p>'
+    if not found.fits:
+        fixes = suggestions(found)
+        yield (
+            f"<p>What would work:</p>{listing(fixes)}" if fixes else f"<p>{escape(no_suggestion(found))}</p>"
+        )
+    else:
+        yield f'<pre style="{MONOSPACED}">{escape(chr(10).join(_code(found)))}</pre>'
+
+
+def _drawn(found: ContractionExplanation) -> str:
+    """The table as boxes, clashing ones red, and the words under it."""
+    canvas, rows = Canvas(), _rows(found)
+    width = max(48.0, 11 * CHARACTER * max(len(cell) for row in rows[:-1] for cell in row[1:]) + 12)
+    left = MARGIN + 12 * CHARACTER * max(len(row[0]) for row in rows) + 14
+    canvas.text(MARGIN, MARGIN + 10, found.headline, "t", 13)
+    y = MARGIN + 28
+    for number, row in enumerate(rows[:-1]):
+        canvas.text(MARGIN, y + 18, row[0], "d" if not number else "")
+        for place, (cell, column) in enumerate(zip(row[1:], found.columns, strict=True)):
+            x = left + place * width
+            if not number:
+                canvas.text(x + width / 2 - 4, y + 18, cell, "d")
+            elif cell:
+                style = "c or" if number == 3 else f"c o{number - 1}"
+                canvas.box(x, y, width - 6, CELL - 4, "x" if column.size is None else style, cell)
+        y += CELL
+    lines = [("w", line) for line in problem_lines(found)]
+    for one in suggestions(found) if lines else ():
+        lines.append(("", f"{one.expression} \N{RIGHTWARDS ARROW} {one.result}"))
+    lines += [("", line.strip()) for line in _code(found)]
+    for style, line in lines:
+        y += 18
+        canvas.text(MARGIN, y, line, style)
+    return canvas.svg(found.headline, STYLE)
