@@ -13,70 +13,10 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.lax_values import dtype_of, values
-from tests.support.checkout import CHECKOUT
 from xarr import lax, stablehlo
 from xarr.errors import AxisError, BroadcastError, DTypeError, InputError, ShapeError, ValueRangeError
 
 jax.config.update("jax_enable_x64", True)
-
-#: Of jax.lax, and why each is not in xarr.lax: the table of docs/beside_jax_lax.md.
-ABSENT: dict[str, tuple[str, ...]] = {
-    "collectives and shardings, which need several devices": (
-        *(
-            "all_gather",
-            "all_to_all",
-            "axis_index",
-            "axis_size",
-            "pbroadcast",
-            "pcast",
-            "pmax",
-            "pmean",
-            "pmin",
-        ),
-        *("ppermute", "precv", "psend", "pshuffle", "psum", "psum_scatter", "pswapaxes", "ragged_all_to_all"),
-        "with_sharding_constraint",
-    ),
-    "tokens and effects": ("after_all", "create_token", "dce_sink"),
-    "classes of options that choose among ways of rounding; xarr has one": (
-        *("AccuracyMode", "DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike", "Tolerance"),
-    ),
-    "names of types, for annotations": (
-        *("ConvGeneralDilatedDimensionNumbers", "DotDimensionNumbers", "RaggedDotDimensionNumbers"),
-    ),
-    "parts of the tracing of JAX": (
-        *("broadcast_like", "composite", "custom_linear_solve", "custom_root", "platform_dependent", "stage"),
-        *("shape_as_value", "stop_gradient"),
-    ),
-    "rules of shapes, which xarr.lower(...).graph shows": (
-        *("conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple"),
-        *("conv_transpose_shape_tuple", "reduce_window_shape_tuple"),
-    ),
-    "special functions of two arguments": (
-        *("betainc", "igamma", "igamma_grad_a", "igammac", "polygamma", "random_gamma_grad", "zeta"),
-    ),
-    "approximate or fused forms of what is there": (
-        *("approx_max_k", "approx_min_k", "conv_general_dilated_local", "conv_general_dilated_patches"),
-        *("index_take", "mulhi", "ragged_dot", "ragged_dot_general", "scaled_dot"),
-    ),
-    "an attribute of arrays": ("dtype",),
-}
-
-
-def test_every_function_of_jax_is_there_or_is_listed() -> None:
-    theirs = {name for name in dir(jax.lax) if not name.startswith("_") and not name.endswith("_p")}
-    missing = {name for name in theirs if not hasattr(lax, name)}
-    listed = [name for names in ABSENT.values() for name in names]
-    assert len(listed) == len(set(listed))
-    assert missing <= set(listed), sorted(missing - set(listed))
-    assert not {name for name in listed if hasattr(lax, name)}
-
-
-def test_the_page_lists_what_is_left_out() -> None:
-    page = (CHECKOUT / "docs" / "beside_jax_lax.md").read_text(encoding="utf-8")
-    for reason, names in ABSENT.items():
-        shown = ", ".join(f"`{name}`" for name in names)
-        assert f"| {reason} | {shown} |" in page
-
 
 # --- top_k -------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""What becomes of each name of NumPy's that needs a word: why it is absent, or how it differs.
+"""What becomes of each name of NumPy's that needs a word: why it is absent, or how it differs; and of JAX's.
 
-The words stand in `numpy_names.tsv` beside this file, from which `docs/make_coverage.py` writes the page too.
-They are read when a name is missing.
+The words stand beside this file: those about NumPy's names in `numpy_names.tsv`, from which `docs/make_coverage.py`
+writes the page too, those about JAX's in `jax_names.tsv`.  They are read when a name is missing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 # Neither importlib.resources nor pathlib: they cost more to import than all of this package's functions.
 PATH: Final = os.path.join(os.path.dirname(__file__), "numpy_names.tsv")
+PATH_OF_JAX: Final = os.path.join(os.path.dirname(__file__), "jax_names.tsv")
 _REASONS: Final = {"absent": "which NumPy has", "removed": "which NumPy has removed"}
 _STATES: Final = ("same", "differs", "absent", "removed")
 
@@ -23,6 +24,14 @@ def remarks() -> dict[str, tuple[str, str]]:
     """From each name (`linalg.solve`, `ndarray.sort`, `ufunc.at`) to its state and remark."""
     with open(PATH, encoding="utf-8") as lines:
         return parsed(lines.read().splitlines())
+
+
+@lru_cache(maxsize=1)
+def reasons_of_jax() -> dict[str, str]:
+    """From each name of JAX's that is absent (`grad`, `lax.psum`) to the reason."""
+    with open(PATH_OF_JAX, encoding="utf-8") as lines:
+        rows = [line.rstrip("\n").split("\t") for line in lines if not line.startswith("#")]
+    return {name: reason for reason, names in rows for name in names.split()}
 
 
 def parsed(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -37,7 +46,7 @@ def parsed(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def missing(module: str, name: str) -> AttributeError | ImportError:
-    """The error for a name that `module`, xarr or one below it, has not, with the reason if NumPy has or had it.
+    """The error for a name that `module`, xarr or one below it, has not, with the reason if NumPy has or had it, or JAX.
 
     To be raised by the module's `__getattr__`.  `from module import name` gets the reason as an ImportError, as of
     an AttributeError Python would drop the text.
@@ -45,15 +54,21 @@ def missing(module: str, name: str) -> AttributeError | ImportError:
     text = f"module {module!r} has no attribute {name!r}"
     # With the module, Python adds "Did you mean" where it prints the error.
     owner = sys.modules.get(module)
-    if name.startswith("_"):
+    reason = "" if name.startswith("_") else _reason(f"{module}.{name}".removeprefix("xarr."))
+    if not reason:
         return AttributeError(text, name=name, obj=owner)
-    state, remark = remarks().get(f"{module}.{name}".removeprefix("xarr."), ("", ""))
-    if state not in _REASONS:
-        return AttributeError(text, name=name, obj=owner)
-    reason = f"{_REASONS[state]}: {remark}"
     if sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(f"cannot import name {name!r} from {module!r}, {reason}", name=module)
     return AttributeError(f"{text}, {reason}", name=name, obj=owner)
+
+
+def _reason(path: str) -> str:
+    """Why there is no such name, after that of the library that has it; empty for one that none of them has."""
+    state, remark = remarks().get(path, ("", ""))
+    if state in _REASONS:
+        return f"{_REASONS[state]}: {remark}"
+    of_jax = "" if state else reasons_of_jax().get(path, "")
+    return of_jax and f"which JAX has: {of_jax}"
 
 
 class Absent:

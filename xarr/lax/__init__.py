@@ -3,6 +3,9 @@
 Binary functions also take XLA's `broadcast_dimensions=`.
 """
 
+import typing as _typing
+
+from xarr.absent import missing as _missing
 from xarr.custom_calls import (
     register_custom_call as register_custom_call,
     unregister_custom_call as unregister_custom_call,
@@ -27,6 +30,7 @@ from xarr.lax.control import (
     conditional as conditional,
     map_elements as map_elements,
     optimization_barrier as optimization_barrier,
+    stop_gradient as stop_gradient,
     switch as switch,
 )
 from xarr.lax.convolution import (
@@ -233,6 +237,11 @@ from xarr.lax.windows import (
 )
 from xarr.names import public_names as _public_names
 from xarr.process_rng import seed_rng as seed_rng
+
+if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        raise _missing(__name__, name)
 
 
 def __dir__() -> list[str]:

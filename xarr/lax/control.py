@@ -248,6 +248,11 @@ def map_elements(computation: Function, *operands: ArrayLike) -> Array:
     return wrap(Node(op, nodes), backend)
 
 
+def stop_gradient(x: Any) -> Any:
+    """`x` itself: there are no derivatives that it could stop.  Source: jax.lax.stop_gradient."""
+    return x
+
+
 def optimization_barrier(operand: Any) -> Any:
     """A pytree of the same values, which no rewriting looks through: work on its two sides is never merged.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xarr.absent import missing
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
@@ -271,3 +272,9 @@ def symmetric_product(
         return result
     row, column = (constants.broadcasted_iota(np.int32, result.shape, rank - back) for back in (2, 1))
     return select(ge(row, column), result, transpose(result, (*own, rank - 1, rank - 2)))
+
+
+if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        raise missing(__name__, name)
