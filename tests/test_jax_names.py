@@ -85,3 +85,8 @@ def test_python_suggests_the_name_that_was_meant(expression: str, suggestion: st
 def test_stop_gradient_changes_nothing() -> None:
     x = {"a": xarr.ones(2)}
     assert xarr.lax.stop_gradient(x) is x
+
+
+def test_an_import_of_a_name_says_why() -> None:
+    with pytest.raises(ImportError, match="which JAX has: derivatives are planned"):
+        from xarr import grad  # type: ignore[attr-defined]  # noqa: F401

@@ -208,10 +208,25 @@ def test_bad_calls(call: Callable[[], object], error: type[Exception], message: 
         call()
 
 
-#: Of jax.random: no QR factors here; a primitive; and what belongs to the key types of JAX.
-ABSENT = {"key_dtype", "orthogonal", "random_gamma_p"}
+#: Of jax.random: a primitive.
+ABSENT = {"random_gamma_p"}
 
 
 def test_every_name_of_jax_is_there() -> None:
     theirs = {name for name in dir(jax.random) if not name.startswith("_")}
     assert theirs - set(dir(random)) == ABSENT
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    ("n", "m", "shape"), [(3, None, ()), (2, 4, ()), (4, 2, (2,)), (1, 1, (2, 3)), (3, 2, (0,))], ids=str
+)
+def test_orthogonal(n: int, m: int | None, shape: tuple[int, ...], dtype: str) -> None:
+    got = np.asarray(random.orthogonal(random.key(5), n, shape, dtype, m))
+    wanted = np.asarray(jax.random.orthogonal(jax.random.key(5), n, shape, dtype, m))
+    assert got.shape == wanted.shape and got.dtype == wanted.dtype
+    error = 64 * np.finfo(dtype).eps
+    assert np.all(np.abs(got - wanted) <= error)
+    tall = got if n >= (m or n) else np.conj(np.swapaxes(got, -1, -2))
+    gram = np.conj(np.swapaxes(tall, -1, -2)) @ tall
+    assert np.all(np.abs(gram - np.eye(tall.shape[-1])) <= error)

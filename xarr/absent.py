@@ -46,7 +46,7 @@ def parsed(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def missing(module: str, name: str) -> AttributeError | ImportError:
-    """The error for a name that `module`, xarr or one below it, has not, with the reason if NumPy has or had it, or JAX.
+    """The error for a name that `module`, xarr or one below it, has not, with the reason if NumPy or JAX has it.
 
     To be raised by the module's `__getattr__`.  `from module import name` gets the reason as an ImportError, as of
     an AttributeError Python would drop the text.

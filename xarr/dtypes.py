@@ -35,6 +35,32 @@ float8_e4m3fnuz, float8_e5m2 = ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2
 float8_e5m2fnuz, float8_e8m0fnu = ml_dtypes.float8_e5m2fnuz, ml_dtypes.float8_e8m0fnu
 
 
+class extended:
+    """What the type of elements that are no numbers is below, for `issubdtype`.  Source: jax.dtypes."""
+
+
+class prng_key(extended):
+    """What the type of random keys is below, for `issubdtype`.  Source: jax.dtypes."""
+
+
+@record
+class KeyType:
+    """The element type of an array of random keys of an `impl`.  No numbers are converted to it."""
+
+    impl: str
+    itemsize = 8
+    type = prng_key
+
+    @property
+    def name(self) -> str:
+        return f"key<{self.impl}>"
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
 @record
 class ElementType:
     """One row of the table: a dtype and what it is called.

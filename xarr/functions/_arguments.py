@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from xarr import backend as backends, lax
+from xarr import backend as backends, lax, tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
@@ -21,6 +22,8 @@ from xarr.lazy import Handle, from_host, to_host, wrap
 if TYPE_CHECKING:
     from xarr.array import Array
 
+P = ParamSpec("P")
+R = TypeVar("R")
 #: A device as the Array API passes it: None, "cpu", a backend's name, or a backend.
 Device = str | AbstractBackend | None
 Axes = int | tuple[int, ...] | None
@@ -172,3 +175,28 @@ def initial_value(name: str, initial: ArrayLike, dtype: DType) -> Array:
             raise ValueRangeError(f"{name}: initial {initial!r} does not fit an accumulator of {dtype}")
         return promoted(name, int(initial), dtype=dtype)[0]
     return converted(value, dtype)
+
+
+def of_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]:
+    """`function`, which only arranges elements, for random keys too.
+
+    A class whose values are arrays of something else than numbers has a method `_arranged(function, args, kwargs)`,
+    which is asked where `function` itself takes no such value.  keys: how many of them it must get.
+    """
+
+    @wraps(function)
+    def arranging(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (InputError, TypeError, ValueError):
+            found = [leaf for leaf in tree.leaves((args, kwargs), _is_arranged) if _is_arranged(leaf)]
+            if len(found) < keys:
+                raise
+            arranged: R = found[0]._arranged(function, args, kwargs)
+            return arranged
+
+    return arranging
+
+
+def _is_arranged(value: Any) -> bool:
+    return hasattr(type(value), "_arranged")

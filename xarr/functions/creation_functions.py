@@ -8,6 +8,7 @@ are counters.  `dtype=None` means NumPy's default, which `config.default_dtype` 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,6 +48,7 @@ from xarr.functions._arguments import (
     filled,
     laid,
     moved,
+    of_elements,
 )
 from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
 from xarr.functions._ranges import (
@@ -359,6 +361,7 @@ def empty_like(
     return _like(prototype, 0, dtype, order, shape, device)
 
 
+@partial(of_elements, keys=2)
 def full_like(
     a: ArrayLike,
     fill_value: ArrayLike,

@@ -20,7 +20,7 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
 from xarr.errors import ArgumentError, DivisionByZeroError, DTypeError, InputError, ShapeError, counted
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import check_casting, is_listed, refuse_out
+from xarr.functions._arguments import check_casting, is_listed, of_elements, refuse_out
 from xarr.functions._core import DType, as_array, fresh, promoted
 from xarr.functions._repeating import repeated_alike, repeated_each
 from xarr.functions.creation_functions import argument, broadcast_array
@@ -40,6 +40,7 @@ Arrays = Sequence[ArrayLike] | ArrayLike
 # --- shapes ---------------------------------------------------------------------------------------
 
 
+@of_elements
 def reshape(a: ArrayLike, /, shape: Shape, order: str = "C", *, copy: bool | None = None) -> Array:
     """The elements in row-major order (column-major for order "F") under another shape.
 
@@ -90,6 +91,7 @@ def _open_size(old: tuple[int, ...], new: Shape) -> tuple[int, ...]:
     return checked
 
 
+@of_elements
 def ravel(a: ArrayLike, order: str = "C") -> Array:
     """All elements in one dimension, row-major or (order "F") column-major.  Source: NumPy, `ravel`."""
     return reshape(a, (-1,) if as_array(a).size else (0,), order)
@@ -104,6 +106,7 @@ def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
     return lax.squeeze(array, None if axis is None else normalize_axes(axis, len(array.shape)))
 
 
+@of_elements
 def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     """New dimensions of size 1 that have the numbers `axis` in the result.
 
@@ -279,6 +282,7 @@ def _rolled(array: Array, shift: int, axis: int) -> Array:
 # --- repeating ------------------------------------------------------------------------------------
 
 
+@of_elements
 def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     """`array` repeated to `shape` by NumPy's rule; allowed in every mode of `config.broadcasting`.
 
@@ -305,6 +309,7 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     )
 
 
+@of_elements
 def tile(A: ArrayLike, reps: Axes) -> Array:
     """`A` repeated reps[i] times along dimension i; the shorter of shape and reps gets ones in
     front.
@@ -397,6 +402,7 @@ def _check_casting(name: str, arrays: list[Array], dtype: DType, casting: Any) -
             )
 
 
+@of_elements
 def concatenate(
     arrays: Arrays,
     /,
@@ -430,6 +436,7 @@ def _refuse_arrays_apart(name: str, axis: object) -> None:
         )
 
 
+@of_elements
 def stack(
     arrays: Arrays,
     axis: int = 0,

@@ -96,6 +96,7 @@ from xarr.random.keys import (
     fold_in as fold_in,
     key as key,
     key_data as key_data,
+    key_dtype as key_dtype,
     key_impl as key_impl,
     split as split,
     wrap_key_data as wrap_key_data,
@@ -111,6 +112,7 @@ from xarr.random.samplers import (
 from xarr.random.vectors import (
     double_sided_maxwell as double_sided_maxwell,
     maxwell as maxwell,
+    orthogonal as orthogonal,
 )
 
 if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr import lax
-from xarr.dtypes import INTEGER, UNSIGNED, canonical
+from xarr import lax, tree
+from xarr.dtypes import BOOL, INTEGER, UNSIGNED, KeyType, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.functions import manipulation_functions as manipulation
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
 from xarr.host import is_weak
@@ -33,7 +35,8 @@ _IMPL: Final = "threefry2x32"
 class Key:
     """A random key, or an array of keys.  `data` holds two uint32 words for each, in the last dimension.
 
-    A pytree: keys go through cond, scan and while_loop like arrays.  They have no arithmetic.
+    A pytree: keys go through cond, scan and while_loop like arrays.  They have no arithmetic; functions that only
+    arrange elements (stack, concatenate, tile, broadcast_to, reshape, ravel, expand_dims, where, full_like) take them.
     """
 
     data: Array
@@ -48,6 +51,77 @@ class Key:
     def ndim(self) -> int:
         """Number of dimensions of the array of keys."""
         return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of keys."""
+        return prod(self.shape)
+
+    @property
+    def dtype(self) -> KeyType:
+        """Their element type, which is below `dtypes.prng_key`."""
+        return key_dtype()
+
+    @property
+    def at(self) -> _At:
+        """`keys.at[i].set(key)` and `keys.at[i].get()`, as of arrays."""
+        return _At(self)
+
+    @property
+    def T(self) -> Key:
+        """The keys with their dimensions the other way round."""
+        return self.transpose()
+
+    def reshape(self, *shape: Any) -> Key:
+        """The keys in another shape, of which one size may be -1.  Raises ShapeError."""
+        return self._by(manipulation.reshape, shape[0] if len(shape) == 1 else shape)
+
+    def ravel(self) -> Key:
+        """The keys in one dimension."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    def squeeze(self, axis: Any = None) -> Key:
+        """The keys without dimensions of size 1.  Raises ShapeError, AxisError."""
+        return self._by(manipulation.squeeze, axis)
+
+    def transpose(self, *axes: Any) -> Key:
+        """The keys with permuted dimensions.  Raises ShapeError, AxisError."""
+        return self._by(manipulation.transpose, axes or None)
+
+    def copy(self) -> Key:
+        """The same keys."""
+        return Key(self.data.copy())
+
+    def block_until_ready(self) -> Key:
+        """The keys, computed."""
+        self.data.block_until_ready()
+        return self
+
+    def _by(self, function: Callable[..., Array], *args: Any) -> Key:
+        arranged: Key = self._arranged(function, (self, *args), {})
+        return arranged
+
+    @staticmethod
+    def _arranged(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """What a function that only arranges elements makes of keys: it is called with their numbers instead."""
+        leaves, structure = tree.flatten((args, kwargs), _is_key)
+        keys = [leaf for leaf in leaves if _is_key(leaf)]
+        arrays = [as_array(leaf) for leaf in leaves if isinstance(leaf, Handle | np.ndarray)]
+        if any(array.dtype not in BOOL for array in arrays):
+            raise InputError(f"{function.__name__}: keys cannot be put beside numbers")
+        starts = accumulate([each.size for each in keys], initial=0)
+        numbers = iter([_numbers(each.shape, start) for each, start in zip(keys, starts, strict=False)])
+        leaves = [next(numbers) if _is_key(leaf) else leaf for leaf in leaves]
+        args, kwargs = tree.unflatten(structure, leaves)
+        words = lax.concatenate([lax.reshape(each.data, (each.size, 2)) for each in keys], 0)
+        return tree.map(
+            lambda leaf: (
+                Key(words.at[leaf].get(mode="promise_in_bounds")) if isinstance(leaf, Handle) else leaf
+            ),
+            function(*args, **kwargs),
+        )
 
     def __len__(self) -> int:
         if not self.shape:
@@ -68,6 +142,45 @@ class Key:
         if self.data._node.traced:
             return f"Key(<traced {_IMPL}{list(self.shape)}>)"
         return f"Key({np.asarray(self.data).tolist()}, impl={_IMPL!r})"
+
+
+class _At:
+    """Keys with an index, for an update that gives new ones."""
+
+    def __init__(self, keys: Key, index: Any = None) -> None:
+        self._keys, self._index = keys, index
+
+    def __getitem__(self, index: Any) -> _At:
+        items = index if isinstance(index, tuple) else (index,)
+        full = items if any(item is Ellipsis for item in items) else (*items, ...)
+        return _At(self._keys, (*full, slice(None)))
+
+    def set(self, values: Key, *, mode: str | None = None) -> Key:
+        """The keys with `values` at the index.  Raises InputError for values that are no keys."""
+        if not isinstance(values, Key):
+            raise InputError(f"keys.at[…].set: wanted a key, which random.key(seed) makes, got {values!r}")
+        return Key(self._keys.data.at[self._index].set(values.data, mode=mode))
+
+    def get(self, *, mode: str | None = None) -> Key:
+        """The keys at the index."""
+        return Key(self._keys.data.at[self._index].get(mode=mode))
+
+
+def _is_key(value: Any) -> bool:
+    return isinstance(value, Key)
+
+
+def _numbers(shape: tuple[int, ...], start: int) -> Array:
+    """start, start + 1, … in this shape."""
+    count = lax.iota(np.int64, prod(shape))
+    return lax.reshape(lax.add(count, np.int64(start)), shape)
+
+
+def key_dtype(impl_spec: str | None = None) -> KeyType:
+    """The element type of arrays of keys.  InputError for another generator.  Source: jax.random.key_dtype."""
+    if impl_spec not in (None, _IMPL):
+        raise InputError(f"key_dtype: wanted {_IMPL!r} for impl_spec, got {impl_spec!r}")
+    return KeyType("fry")
 
 
 #: A Key, or its two words as PRNGKey gives them.

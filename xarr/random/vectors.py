@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
@@ -25,7 +26,7 @@ from xarr.random.draws import (
     spread_to,
 )
 from xarr.random.keys import KeyLike, Shape, check_fits, one_key, sizes_of
-from xarr.random.samplers import rademacher
+from xarr.random.samplers import normal, rademacher
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -64,6 +65,29 @@ def multivariate_normal(
     turned = lax.dot_general(factor, drawn, (((rank + 1,), (rank,)), (batch, batch)))
     moved = lax.add(spread_to("multivariate_normal", center, turned.shape, common), turned)
     return lax.convert_element_type(moved, element)
+
+
+def orthogonal(
+    key: KeyLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None, m: int | None = None
+) -> Array:
+    """Uniformly distributed matrices (*shape, n, m) with orthonormal rows, or columns where there are more rows.
+
+    m: n if None; dtype: float, by default xarr's, or complex, for unitary matrices.
+    Raises DTypeError for another type, InputError for negative sizes.
+    Source: jax.random.orthogonal, by Mezzadri (2007).
+    """
+    rows, columns = sizes_of("orthogonal", (n, n if m is None else m))
+    lead = sizes_of("orthogonal", shape)
+    drawn = normal(key, (*lead, max(rows, columns), min(rows, columns)), dtype)
+    q, r = lax.linalg.qr(drawn, full_matrices=False)
+    rank, least = len(lead), min(rows, columns)
+    row, column = (lax.broadcasted_iota(np.int64, (least, least), axis) for axis in range(2))
+    inside = lax.broadcast_in_dim(lax.eq(row, column), r.shape, (rank, rank + 1))
+    # The sum over the rows of what is zero but on the diagonal.
+    diagonal = lax.reduce_sum(lax.select(inside, r, lax.full_like(r, 0)), (rank,))
+    signs = lax.broadcast_in_dim(lax.sign(diagonal), q.shape, (*range(rank), rank + 1))
+    unitary = lax.mul(q, signs)
+    return lax.transpose(unitary, (*range(rank), rank + 1, rank)) if rows < columns else unitary
 
 
 def _check_moments(mean: Sizes, cov: Sizes) -> None:

@@ -11,7 +11,17 @@ from numpy import isscalar, mintypecode
 
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, PREDICATE, canonical, complex_of
+from xarr.dtypes import (
+    BOOL,
+    COMPLEX,
+    EXTENDED_FLOAT,
+    INTEGER,
+    PREDICATE,
+    KeyType,
+    canonical,
+    complex_of,
+    extended,
+)
 from xarr.errors import DTypeError
 from xarr.functions._arguments import filled
 from xarr.functions._core import DType, as_array, promoted
@@ -42,9 +52,13 @@ __all__ = [
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether the type `arg1` is `arg2` or below it, as float32 is below `xarr.floating`.
 
-    bfloat16 and the float8 types, which NumPy has not, are below floating, inexact, number and generic.
-    Raises DTypeError for what is no type.  Source: NumPy, `issubdtype`.
+    bfloat16 and the float8 types, which NumPy has not, are below floating, inexact, number and generic; that of random
+    keys is below `dtypes.prng_key` and `dtypes.extended`.  Raises DTypeError for what is no type.
+    Source: NumPy, `issubdtype`.
     """
+    if isinstance(arg1, KeyType) or _is_kind_of_key(arg1) or _is_kind_of_key(arg2):
+        kind = arg1.type if isinstance(arg1, KeyType) else arg1
+        return arg2 == arg1 or (_is_kind_of_key(kind) and _is_kind_of_key(arg2) and issubclass(kind, arg2))
     try:
         first = arg1 if _is_class(arg1) else np.dtype(arg1).type
         second = arg2 if _is_class(arg2) else np.dtype(arg2).type
@@ -53,6 +67,10 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     if (not _is_class(arg1) and np.dtype(arg1) in EXTENDED_FLOAT) or _is_extended(first):
         return second is first or issubclass(np.floating, second)
     return issubclass(first, second)
+
+
+def _is_kind_of_key(arg: Any) -> bool:
+    return isinstance(arg, type) and issubclass(arg, extended)
 
 
 def _is_class(arg: Any) -> bool:

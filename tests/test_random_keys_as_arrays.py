@@ -1,0 +1,93 @@
+"""Arrays of random keys: what is arranged and asked as of other arrays, beside JAX's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr import random
+from xarr.errors import InputError, ShapeError
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "reshape": lambda np_, keys: keys.reshape(2, 3),
+    "reshape one": lambda np_, keys: keys.reshape((3, -1)),
+    "function reshape": lambda np_, keys: np_.reshape(keys, (2, 1, 3)),
+    "ravel": lambda np_, keys: np_.ravel(keys.reshape(2, 3)).reshape(2, 3).ravel(),
+    "transpose": lambda np_, keys: keys.reshape(2, 3).T,
+    "axes": lambda np_, keys: keys.reshape(1, 2, 3).transpose(2, 0, 1),
+    "squeeze": lambda np_, keys: keys.reshape(2, 1, 3).squeeze(1),
+    "index": lambda np_, keys: keys.reshape(2, 3)[1, ::-1],
+    "index array": lambda np_, keys: keys[np.array([0, 5, 0])],
+    "set": lambda np_, keys: keys.reshape(2, 3).at[:, 1].set(keys[0]),
+    "get": lambda np_, keys: keys.at[2:4].get(),
+    "stack": lambda np_, keys: np_.stack([keys, keys[::-1]], axis=-1),
+    "stack of single keys": lambda np_, keys: np_.stack([keys[3], keys[1]]),
+    "concatenate": lambda np_, keys: np_.concatenate([keys, keys[:2]]),
+    "concatenate rows": lambda np_, keys: np_.concatenate([keys.reshape(2, 3), keys.reshape(2, 3)], axis=1),
+    "tile": lambda np_, keys: np_.tile(keys, (2, 1)),
+    "broadcast_to": lambda np_, keys: np_.broadcast_to(keys[4], (2, 2)),
+    "expand_dims": lambda np_, keys: np_.expand_dims(keys, -1),
+    "full_like": lambda np_, keys: np_.full_like(keys, keys[2]),
+    "where": lambda np_, keys: np_.where(np.array([True, False] * 3), keys, keys[0]),
+    "empty": lambda np_, keys: keys[:0].reshape(0, 2),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.implicit
+def test_arranging_keys(name: str) -> None:
+    call = CALLS[name]
+    wanted = call(jnp, jax.random.split(jax.random.key(7), 6))
+    got = call(xarr, random.split(random.key(7), 6))
+    jitted = xarr.jit(lambda keys: call(xarr, keys))(random.split(random.key(7), 6))
+    for keys in (got, jitted):
+        assert (keys.shape, keys.ndim, keys.size) == (wanted.shape, wanted.ndim, wanted.size)
+        assert_same(random.key_data(keys), np.asarray(jax.random.key_data(wanted)))
+
+
+def test_arranged_keys_go_through_loops() -> None:
+    def step(carry: Any, key: Any) -> tuple[Any, Any]:
+        return xarr.stack([carry[1], key]), random.uniform(carry[0])
+
+    keys = random.split(random.key(1), 5)
+    last, drawn = xarr.lax.scan(step, keys[:2], keys)
+    assert last.shape == (2,) and drawn.shape == (5,)
+
+
+def test_dtype() -> None:
+    key, theirs = random.key(0), jax.random.key(0)
+    assert str(key.dtype) == str(theirs.dtype) and key.dtype.itemsize == theirs.dtype.itemsize
+    assert key.dtype == random.key_dtype() == random.split(key).dtype
+    kinds = ("prng_key", "extended")
+    for kind in kinds:
+        assert xarr.issubdtype(key.dtype, getattr(xarr.dtypes, kind))
+        assert jnp.issubdtype(theirs.dtype, getattr(jax.dtypes, kind))
+        assert not xarr.issubdtype(np.uint32, getattr(xarr.dtypes, kind))
+        assert not xarr.issubdtype(key.dtype, np.number) and not jnp.issubdtype(theirs.dtype, np.number)
+    assert xarr.issubdtype(xarr.dtypes.prng_key, xarr.dtypes.extended)
+    assert not xarr.issubdtype(xarr.dtypes.extended, xarr.dtypes.prng_key)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda keys: keys.reshape(4), ShapeError, "shape"),
+        (lambda keys: xarr.stack([keys, xarr.ones(6)]), InputError, "keys cannot be put beside numbers"),
+        (lambda keys: xarr.concatenate([xarr.arange(2), keys]), InputError, "beside numbers"),
+        (lambda keys: xarr.full_like(keys, 0), InputError, "cannot be computed with"),
+        (lambda keys: keys.at[0].set(1), InputError, "wanted a key"),
+        (lambda keys: random.key_dtype("rbg"), InputError, "wanted 'threefry2x32' for impl_spec"),
+        (lambda keys: xarr.stack([keys, keys[:2]]), ShapeError, "one shape"),
+    ],
+    ids=["reshape", "stack", "concatenate", "full_like", "set", "key_dtype", "shapes"],
+)
+def test_refusals(call: Callable[[Any], Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call(random.split(random.key(0), 6))
