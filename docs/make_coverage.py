@@ -30,10 +30,10 @@ _HEAD: Final = """\
 
 Each public name of NumPy {version} and what xarr has for it. *Same* means: the same parameters, and the same results
 for the dtypes, shapes and arguments of its record in `tests/numpy_records`, to the bit or within the tolerance given
-there. Parameters for writing into arrays, for subclasses and for memory order (`out` and the `where` of a ufunc's
-call, `order`, `subok`, `like`, and `casting` but of ufuncs) are left aside: an Array is a value, and what would write
-into one is refused with what to write instead. What NumPy does with objects, strings, dates and records is absent
-everywhere. `xarr.ma` and every other absent name is an AttributeError that says what stands here.
+there. Parameters for subclasses and for memory order (`order`, `subok`, `like`, and `casting` but of ufuncs) are left
+aside. An Array given as `out=` shows the result, as `x[...] = result` does; an array of NumPy's is refused there. What
+NumPy does with objects, strings, dates and records is absent everywhere. `xarr.ma` and every other absent name is an
+AttributeError that says what stands here.
 
 What no row tells, since it holds everywhere: a slice is a value, not a view; what has no dimensions is an Array, not
 a Python or NumPy scalar; floats beyond the range of an integer type become its limit, as in XLA, where NumPy wraps.
@@ -41,8 +41,8 @@ a Python or NumPy scalar; floats beyond the range of an integer type become its 
 ```pycon
 >>> import xarr
 >>> u = xarr.asarray([[1, 2], [3, 4]])
->>> r = u[0]
->>> r += 1  # of NumPy's arrays this would change u too
+>>> r = u[0].copy()
+>>> r += 1  # of NumPy's arrays, and without copy(), this would change u too; without it a warning says so
 >>> u
 Array([[1, 2],
        [3, 4]], dtype=int64)

@@ -63,11 +63,11 @@ def test_methods_that_take() -> None:
     for found, wanted in zip((a % 2).nonzero(), (x % 2).nonzero(), strict=True):
         assert_same(found, wanted)
     for call in (
-        lambda: a.take([0], out=a),
-        lambda: a.compress([1], out=a),
-        lambda: xarr.choose(0, [a], out=a),
+        lambda: a.take([0], out=x),
+        lambda: a.compress([1], out=x),
+        lambda: xarr.choose(0, [a], out=x),
     ):
-        refused(InputError, "out= cannot be kept", call)
+        refused(InputError, "wanted an xarr Array for out=, got ndarray", call)
 
 
 def test_take_along_axis_broadcasts_the_other_dimensions() -> None:

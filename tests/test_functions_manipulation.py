@@ -252,7 +252,7 @@ def test_padding_by_axis():
         ("xp.concatenate([1, 2])", ShapeError, "stack"),
         ("xp.concatenate(3)", InputError, "sequence of arrays"),
         ("xp.concatenate([x, x[0]])", ShapeError, "along axis 0 only"),
-        ("xp.concatenate([x], out=x)", InputError, "out="),
+        ("xp.concatenate([x], out=5)", InputError, "out="),
         ("xp.concatenate([x], dtype='int8', casting='safe')", DTypeError, "casting"),
         ("xp.stack([])", ShapeError, "at least one"),
         ("xp.stack([x, x[0]])", ShapeError, "one shape"),
@@ -282,6 +282,7 @@ def test_an_explicit_request_to_broadcast_is_never_refused():
             against_numpy(expression(text), np.arange(3))
 
 
+@pytest.mark.filterwarnings("ignore::xarr.errors.PartUpdateWarning")
 def test_results_are_handles_of_their_own():
     x = XP.asarray([[1, 2]])
     for text in (

@@ -126,7 +126,7 @@ def test_what_running_sums_refuse():
     for function in (XP.cumsum, XP.cumprod):
         with pytest.raises(AxisError):
             function(values, 2)
-        with pytest.raises(InputError, match="out= cannot be kept"):
+        with pytest.raises(InputError, match="wanted an xarr Array for out="):
             function(values, 0, out=values)
     with pytest.raises(AxisError):
         XP.cumulative_prod(values, axis=-3)
@@ -222,7 +222,7 @@ def test_weighted_average(text, shape, other):
         ("xp.sum(x, axis=2)", AxisError, "out of range"),
         ("xp.sum(x, axis=(0, -2))", AxisError, "more than once"),
         ("xp.sum(x, axis=0.5)", InputError, "integer"),
-        ("xp.sum(x, out=x)", InputError, "out="),
+        ("xp.sum(x, out=5)", InputError, "out="),
         ("xp.sum(x, initial=[1, 2])", ShapeError, "scalar"),
         ("xp.sum(xp.ones(2, 'int8'), initial=1j)", DTypeError, "does not fit"),
         ("xp.max(xp.ones(2, 'int8'), initial=np.nan)", ValueRangeError, "does not fit"),

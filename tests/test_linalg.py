@@ -359,7 +359,7 @@ def test_refused_systems() -> None:
         (lambda x: linalg.multi_dot([x]), MatrixShapeError, "wanted two or more arrays"),
         (lambda x: linalg.multi_dot([x, x[0], x]), MatrixShapeError, "vectors as first and last"),
         (lambda x: linalg.multi_dot([x, x[:1], x]), MatrixShapeError, "sizes that fit"),
-        (lambda x: linalg.multi_dot([x, x], out=x), InputError, "out="),
+        (lambda x: linalg.multi_dot([x, x], out=5), InputError, "out="),
         (lambda x: linalg.cross(x, x), ShapeError, "wanted 3 elements along axis -1"),
         (lambda x: linalg.outer(x, x), ShapeError, "wanted two vectors"),
         (lambda x: linalg.cholesky(x, upper=x), InputError, "wanted True or False for upper"),

@@ -338,9 +338,7 @@ def test_narrow_floats_are_asked_for_as_others() -> None:
 
 X = xarr.asarray([[1.0, 4.0], [2.0, 3.0]])
 REFUSED: dict[str, tuple[Callable[[], Any], type[XarrError], str]] = {
-    "out": (lambda: xarr.add(X, 1, out=X), InputError, r"out= cannot be kept.* y = xarr\.add"),
-    "out-place": (lambda: xarr.sin(X, X), InputError, r"sin: out= cannot be kept"),
-    "out-tuple": (lambda: xarr.divmod(X, 2, out=(None, X)), InputError, r"divmod: out= cannot be kept"),
+    "out": (lambda: xarr.add(X, 1, out=5), InputError, r"wanted an xarr Array for out=, got int"),  # type: ignore[arg-type]
     "where": (
         lambda: xarr.add(X, 1, where=X > 2),
         InputError,
@@ -374,7 +372,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[XarrError], str]] = {
     ),
     "no-axis": (lambda: xarr.add.reduce(X, axis=2), AxisError, "2"),
     "same-axis": (lambda: xarr.add.reduce(X, axis=(0, 0)), AxisError, "0"),
-    "reduce-out": (lambda: xarr.add.reduce(X, out=X), InputError, r"add\.reduce: out= cannot be kept"),
     "reduce-type": (lambda: xarr.less.reduce(X), DTypeError, "less: does not compute"),
     "reduce-unary": (lambda: xarr.sin.reduce(X), InputError, "two operands with one result, got 1 and 1"),
     "reduce-pair": (lambda: xarr.divmod.reduce(X), InputError, "got 2 and 2"),
@@ -396,7 +393,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[XarrError], str]] = {
     "core-axes": (lambda: xarr.matmul(X, X, axes=[(0, 1)]), InputError, "wanted axes for 3 arrays"),
     "core-both": (lambda: xarr.vecdot(X, X, axis=0, axes=[0, 0]), InputError, "wanted one of axes= and"),
     "core-where": (lambda: xarr.matmul(X, X, where=True), InputError, "unexpected keyword argument 'where'"),
-    "core-out": (lambda: xarr.matmul(X, X, X), InputError, "out= cannot be kept"),
 }
 
 
@@ -486,7 +482,7 @@ def test_reduceat_of_traced_indices_checks_them_when_it_runs() -> None:
 
 def test_at_of_a_part_says_that_it_is_dropped() -> None:
     x = xarr.zeros((2, 2))
-    with pytest.warns(DroppedUpdateWarning, match="a part of an array is a value of its own"):
+    with pytest.warns(DroppedUpdateWarning, match=r"x\[0\] is a part of x"):
         xarr.add.at(x[0], 0, 1)
     assert_same(x, np.zeros((2, 2)))
 

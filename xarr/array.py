@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr import backend as backends, display, indexing, lazy, numpy_protocols
+from xarr import backend as backends, display, indexing, lazy, numpy_protocols, parts
 from xarr.absent import ABSENT, AbsentAttributes
 from xarr.dtypes import COMPLEX, INTEGER, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
@@ -21,14 +20,11 @@ from xarr.functions import (
     elementwise_functions as elementwise,
     linear_algebra_functions as linear_algebra,
     manipulation_functions as manipulation,
-    searching_functions as searching,
     sorting_functions as sorting,
-    statistical_functions as statistical,
 )
 from xarr.functions._arguments import backend_of, check_casting, check_order
 from xarr.functions._core import observe_product, observers
 from xarr.indexing.at import At
-from xarr.indexing.dropped import warn_if_temporary
 from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
@@ -40,6 +36,7 @@ from xarr.lax.elementwise import complex as complex_of
 from xarr.lazy import Handle
 from xarr.live_values import live_leaf
 from xarr.operators import equality, in_place, is_operand, operator, reflected, repeating
+from xarr.reductions import ReductionMethods
 from xarr.shapes import Layout
 from xarr.tracebacks import shorten
 
@@ -56,7 +53,7 @@ class _ArrayType(type):
         return _memory.ndarray_of(*args, **options) if cls is Array else super().__call__(*args, **options)
 
 
-class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
+class Array(AbsentAttributes, IndexingMethods, ReductionMethods, metaclass=_ArrayType):
     """An n-dimensional array of numbers whose value is computed when somebody looks.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
@@ -83,7 +80,10 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
 
     @shape.setter
     def shape(self, shape: int | tuple[int, ...]) -> None:
-        self._show(manipulation.reshape(self, shape))
+        part, new = getattr(self, "_part", None), manipulation.reshape(self, shape)
+        self._rebind(new)
+        if part is not None:
+            self._part = parts.reshaped(part, new.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -329,7 +329,7 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
     def __getitem__(self, index: Any) -> Array:
         refuse_dynamic("x[…]", self, "lax.slice, lax.dynamic_slice or lax.gather")
         try:
-            return indexing.read(self, index)
+            return indexing.read_part(self, index)
         except XarrError as error:
             shorten(error)
             raise
@@ -337,11 +337,10 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
         try:
-            self._show(indexing.update(self, index, value))
+            self._show(indexing.update(self, index, value), ("set", index, value))
         except XarrError as error:
             shorten(error)
             raise
-        warn_if_temporary(self, sys._getframe(1))
 
     @property
     def at(self) -> At:
@@ -352,7 +351,7 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
         refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
         return At(self)
 
-    def _become(self, result: Array) -> Array:
+    def _become(self, result: Array, write: parts.Write) -> Array:
         """In-place arithmetic: keep shape and element type, as NumPy does."""
         if result.shape != self.shape:
             raise ShapeError(
@@ -367,24 +366,27 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
                     "write x = x + y instead"
                 )
             result = result.astype(self.dtype)
-        self._show(result)
+        if getattr(self, "_part", None) is not None and parts.is_put_back(self):
+            self._rebind(result)
+        else:
+            self._show(result, write)
         return self
 
     # --- operators -----------------------------------------------------------------------------------------
 
     __add__, __radd__ = operator(elementwise.add), reflected(elementwise.add)
-    __iadd__ = in_place(elementwise.add)
+    __iadd__ = in_place(elementwise.add, "+")
     __sub__, __rsub__ = operator(elementwise.subtract), reflected(elementwise.subtract)
-    __isub__ = in_place(elementwise.subtract)
+    __isub__ = in_place(elementwise.subtract, "-")
     __mul__ = repeating(operator(elementwise.multiply))
     __rmul__ = repeating(reflected(elementwise.multiply))
-    __imul__ = in_place(elementwise.multiply)
+    __imul__ = in_place(elementwise.multiply, "*")
     __truediv__, __rtruediv__ = operator(elementwise.divide), reflected(elementwise.divide)
-    __itruediv__ = in_place(elementwise.divide)
+    __itruediv__ = in_place(elementwise.divide, "/")
     __floordiv__, __rfloordiv__ = operator(elementwise.floor_divide), reflected(elementwise.floor_divide)
-    __ifloordiv__ = in_place(elementwise.floor_divide)
+    __ifloordiv__ = in_place(elementwise.floor_divide, "//")
     __mod__, __rmod__ = operator(elementwise.remainder), reflected(elementwise.remainder)
-    __imod__ = in_place(elementwise.remainder)
+    __imod__ = in_place(elementwise.remainder, "%")
     __rpow__ = reflected(elementwise.pow)
 
     def __pow__(self, other: ArrayLike, modulo: Any = None) -> Array:
@@ -392,17 +394,17 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
             raise InputError("pow: xarr arrays take no third argument; write pow(x, y) % modulo")
         return elementwise.pow(self, other) if is_operand(other) else NotImplemented
 
-    __ipow__ = in_place(elementwise.pow)
+    __ipow__ = in_place(elementwise.pow, "**")
     __and__, __rand__ = operator(elementwise.bitwise_and), reflected(elementwise.bitwise_and)
-    __iand__ = in_place(elementwise.bitwise_and)
+    __iand__ = in_place(elementwise.bitwise_and, "&")
     __or__, __ror__ = operator(elementwise.bitwise_or), reflected(elementwise.bitwise_or)
-    __ior__ = in_place(elementwise.bitwise_or)
+    __ior__ = in_place(elementwise.bitwise_or, "|")
     __xor__, __rxor__ = operator(elementwise.bitwise_xor), reflected(elementwise.bitwise_xor)
-    __ixor__ = in_place(elementwise.bitwise_xor)
+    __ixor__ = in_place(elementwise.bitwise_xor, "^")
     __lshift__, __rlshift__ = operator(elementwise.left_shift), reflected(elementwise.left_shift)
-    __ilshift__ = in_place(elementwise.left_shift)
+    __ilshift__ = in_place(elementwise.left_shift, "<<")
     __rshift__, __rrshift__ = operator(elementwise.right_shift), reflected(elementwise.right_shift)
-    __irshift__ = in_place(elementwise.right_shift)
+    __irshift__ = in_place(elementwise.right_shift, ">>")
     __eq__ = equality(elementwise.equal, False)  # type: ignore[assignment]
     __ne__ = equality(elementwise.not_equal, True)  # type: ignore[assignment]
     __lt__, __le__ = operator(elementwise.less), operator(elementwise.less_equal)
@@ -442,7 +444,7 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
         return found
 
     def __imatmul__(self, other: ArrayLike) -> Array:
-        return self._become(linear_algebra.matmul(self, other))
+        return self._become(linear_algebra.matmul(self, other), ("set", parts.ALL, "{part} @ v"))
 
     # --- methods: each is the function of the same name ------------------------------------------------
 
@@ -469,7 +471,9 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
         """All elements in one dimension."""
         return manipulation.ravel(self, order)
 
-    flatten = ravel
+    def flatten(self, order: str = "C") -> Array:
+        """All elements in one dimension, as `ravel`, in an array that is in NumPy too one of its own."""
+        return manipulation.ravel(self, order).copy()
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
         """Two dimensions exchanged."""
@@ -483,73 +487,27 @@ class Array(AbsentAttributes, IndexingMethods, metaclass=_ArrayType):
         """Each element `repeats` times."""
         return manipulation.repeat(self, repeats, axis)
 
-    def sum(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
-        """Sum over `axis`."""
-        return statistical.sum(self, axis, dtype, **options)
-
-    def prod(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
-        """Product over `axis`."""
-        return statistical.prod(self, axis, dtype, **options)
-
-    def cumsum(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Array:
-        """The sum of the elements up to each one along `axis`, by default of all in one dimension."""
-        return statistical.cumsum(self, axis, dtype)
-
-    def cumprod(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Array:
-        """The product of the elements up to each one along `axis`."""
-        return statistical.cumprod(self, axis, dtype)
-
-    def mean(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
-        """Mean over `axis`."""
-        return statistical.mean(self, axis, dtype, **options)
-
-    def var(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
-        """Variance over `axis`."""
-        return statistical.var(self, axis, dtype, **options)
-
-    def std(self, axis: Axis = None, dtype: DTypeLike | None = None, **options: Any) -> Array:
-        """Standard deviation over `axis`."""
-        return statistical.std(self, axis, dtype, **options)
-
-    def max(self, axis: Axis = None, **options: Any) -> Array:
-        """Largest element over `axis`."""
-        return statistical.max(self, axis, **options)
-
-    def min(self, axis: Axis = None, **options: Any) -> Array:
-        """Smallest element over `axis`."""
-        return statistical.min(self, axis, **options)
-
-    def all(self, axis: Axis = None, **options: Any) -> Array:
-        """Whether all elements over `axis` are true."""
-        return statistical.all(self, axis, **options)
-
-    def any(self, axis: Axis = None, **options: Any) -> Array:
-        """Whether any element over `axis` is true."""
-        return statistical.any(self, axis, **options)
-
-    def argmax(self, axis: int | None = None, **options: Any) -> Array:
-        """Index of the first largest element along `axis`."""
-        return searching.argmax(self, axis, **options)
-
-    def argmin(self, axis: int | None = None, **options: Any) -> Array:
-        """Index of the first smallest element along `axis`."""
-        return searching.argmin(self, axis, **options)
-
     def argsort(self, axis: int | None = -1, **options: Any) -> Array:
         """Indices that sort along `axis`."""
         return sorting.argsort(self, axis, **options)
 
-    def dot(self, other: ArrayLike) -> Array:
+    def dot(self, other: ArrayLike, out: Array | None = None) -> Array:
         """NumPy's dot product."""
-        return linear_algebra.dot(self, other)
+        return linear_algebra.dot(self, other, out)
 
-    def round(self, decimals: int = 0) -> Array:
+    def round(self, decimals: int = 0, out: Array | None = None) -> Array:
         """Rounded to `decimals` places, ties to even."""
-        return elementwise.round(self, decimals)
+        return elementwise.round(self, decimals, out)
 
-    def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+    def clip(
+        self,
+        min: ArrayLike | None = None,
+        max: ArrayLike | None = None,
+        out: Array | None = None,
+        **options: Any,
+    ) -> Array:
         """Not below `min` nor above `max`."""
-        return elementwise.clip(self, min, max)
+        return elementwise.clip(self, min, max, out, **options)
 
     def conj(self) -> Array:
         """Complex conjugate."""

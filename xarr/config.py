@@ -10,6 +10,7 @@
 | jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
 | fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
 | kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled loops are kept on disk, in `$XARR_CACHE_DIR` | on |
+| debug | XARR_DEBUG | True, False: DroppedUpdateWarning for a statement that drops what `x.at[i].set(v)` made | False |
 | debug_nans | XARR_DEBUG_NANS | True, False: NotANumberError where an op makes a NaN of numbers | False |
 | debug_overflow | XARR_DEBUG_OVERFLOW | True, False: NumberOverflowError where an op makes an infinity | False |
 | traceback | XARR_TRACEBACK | short, full: whether errors leave out the frames within xarr | short |
@@ -91,6 +92,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "jit_warn_compilations": _Option(20, _positive),
     "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
     "kernel_cache": _Option("on", _one_of("on", "off")),
+    "debug": _Option(False, _flag),
     "debug_nans": _Option(False, _flag),
     "debug_overflow": _Option(False, _flag),
     "traceback": _Option("short", _one_of("short", "full")),
@@ -156,6 +158,7 @@ class Config:
     jit_warn_compilations: int
     fusion: str
     kernel_cache: str
+    debug: bool
     debug_nans: bool
     debug_overflow: bool
     traceback: str

@@ -17,6 +17,7 @@ _PACKAGE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
 #: Where the functions and methods are that NumPy's users call, and what their names begin with in messages.
 _SURFACE: Final = {
     "array": "",
+    "reductions": "",
     "functions": "",
     "indexing": "",
     "linalg": "linalg.",
@@ -215,7 +216,11 @@ class AmbiguousBroadcastWarning(BroadcastWarning):
 
 
 class DroppedUpdateWarning(UserWarning):
-    """The result of `x.at[…].set(…)` was dropped by the statement that made it, or `x[i][j] = v` wrote to x[i] only."""
+    """Under `config.debug`, the result of `x.at[…].set(…)` was dropped by the statement that made it."""
+
+
+class PartUpdateWarning(DroppedUpdateWarning):
+    """Something was written to a part of an Array, such as x[0] or x.T, where NumPy would change that Array too."""
 
 
 class RecompilationWarning(UserWarning):

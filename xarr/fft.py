@@ -18,8 +18,9 @@ from xarr import lax
 from xarr.absent import missing
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
 from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import Device, backend_of, conjugated, converted, filled, refuse_out
+from xarr.functions._arguments import Device, backend_of, conjugated, converted, filled
 from xarr.functions._core import as_array
+from xarr.functions._outputs import takes_out
 from xarr.functions.manipulation_functions import roll
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer, integers, real_number
@@ -68,7 +69,6 @@ _AT_ONCE: Final = 3
 
 def _operand(name: str, a: ArrayLike, out: object, norm: str | None) -> Array:
     """`a` as an array of float32, float64, complex64 or complex128; refuses what no transform takes."""
-    refuse_out(f"fft.{name}", out)
     if norm not in _SWAPPED:
         raise ValueRangeError(f"fft.{name}: wanted norm 'backward', 'ortho' or 'forward', got {norm!r}")
     array = as_array(a)
@@ -253,8 +253,9 @@ def _some(name: str, plan: Plan, array: Array) -> tuple[Ints | None, Ints]:
 # --- of one dimension -----------------------------------------------------------------------------
 
 
+@takes_out("same_kind")
 def fft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: Array | None = None
 ) -> Array:
     """result[k] = sum over j of a[j] exp(-2 pi i j k / n), along `axis`.
 
@@ -265,8 +266,9 @@ def fft(
     return _complex("fft", a, _one(n, axis), norm, out)
 
 
+@takes_out("same_kind")
 def ifft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: Array | None = None
 ) -> Array:
     """The inverse of `fft`: result[j] = sum over k of a[k] exp(2 pi i j k / n) / n.
 
@@ -275,8 +277,9 @@ def ifft(
     return _complex("ifft", a, _one(n, axis), norm, out)
 
 
+@takes_out("same_kind")
 def rfft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: Array | None = None
 ) -> Array:
     """The first n // 2 + 1 numbers of the `fft` of reals, which determine the others.
 
@@ -285,8 +288,9 @@ def rfft(
     return _from_real("rfft", a, _one(n, axis), norm, out)
 
 
+@takes_out("same_kind")
 def irfft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: Array | None = None
 ) -> Array:
     """The inverse of `rfft`: n reals from n // 2 + 1 complex numbers.
 
@@ -295,8 +299,9 @@ def irfft(
     return _to_real("irfft", a, _one(n, axis), norm, out)
 
 
+@takes_out("same_kind")
 def hfft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: Array | None = None
 ) -> Array:
     """The `fft` of a signal with a[n - j] = conj(a[j]), of which the first half is given: n reals.
 
@@ -306,8 +311,9 @@ def hfft(
     return _to_real("hfft", conjugated(as_array(a)), _one(n, axis), _SWAPPED[norm], out)
 
 
+@takes_out("same_kind")
 def ihfft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: Array | None = None
 ) -> Array:
     """The inverse of `hfft`: n // 2 + 1 complex numbers from n reals.
 
@@ -320,7 +326,10 @@ def ihfft(
 # --- of several dimensions ------------------------------------------------------------------------
 
 
-def fftn(a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Array:
+@takes_out("same_kind")
+def fftn(
+    a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: Array | None = None
+) -> Array:
     """`fft` along each of `axes`, the last one first.
 
     s: the number of points along each, -1 for as many as there are; axes: all, or the last len(s).
@@ -330,46 +339,57 @@ def fftn(a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None
     return _complex("fftn", a, _several(s, axes), norm, out)
 
 
-def ifftn(a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Array:
+@takes_out("same_kind")
+def ifftn(
+    a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: Array | None = None
+) -> Array:
     """`ifft` along each of `axes`, the last one first: the inverse of `fftn`.  Source: NumPy and Array API."""
     return _complex("ifftn", a, _several(s, axes), norm, out)
 
 
-def rfftn(a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: None = None) -> Array:
+@takes_out("same_kind")
+def rfftn(
+    a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: Array | None = None
+) -> Array:
     """`rfft` along the last of `axes`, then `fft` along the others.  Source: NumPy and Array API."""
     return _from_real("rfftn", a, _several(s, axes), norm, out)
 
 
+@takes_out("same_kind")
 def irfftn(
-    a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: None = None
+    a: ArrayLike, s: Any = None, axes: Axes = None, norm: str | None = None, out: Array | None = None
 ) -> Array:
     """`ifft` along all but the last of `axes`, then `irfft` along that.  Source: NumPy and Array API."""
     return _to_real("irfftn", a, _several(s, axes), norm, out)
 
 
+@takes_out("same_kind")
 def fft2(
-    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None
+    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: Array | None = None
 ) -> Array:
     """`fftn` of the last two dimensions.  Source: NumPy, `fft.fft2`."""
     return _complex("fft2", a, _several(s, axes), norm, out)
 
 
+@takes_out("same_kind")
 def ifft2(
-    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None
+    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: Array | None = None
 ) -> Array:
     """`ifftn` of the last two dimensions.  Source: NumPy, `fft.ifft2`."""
     return _complex("ifft2", a, _several(s, axes), norm, out)
 
 
+@takes_out("same_kind")
 def rfft2(
-    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None
+    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: Array | None = None
 ) -> Array:
     """`rfftn` of the last two dimensions.  Source: NumPy, `fft.rfft2`."""
     return _from_real("rfft2", a, _several(s, axes), norm, out)
 
 
+@takes_out("same_kind")
 def irfft2(
-    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: None = None
+    a: ArrayLike, s: Any = None, axes: Axes = (-2, -1), norm: str | None = None, out: Array | None = None
 ) -> Array:
     """`irfftn` of the last two dimensions.  Source: NumPy, `fft.irfft2`."""
     return _to_real("irfft2", a, _several(s, axes), norm, out)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from xarr import backend as backends, tree
+from xarr import backend as backends, parts, tree
 from xarr.backend import AbstractBackend, failed_node
 from xarr.checked import run_checked
 from xarr.compiler.pipeline import lower
@@ -93,11 +93,13 @@ _orphans: Final = _Orphans()
 class Handle:
     """A lazy value: a node and the backend that computes it.  `None` stands for "any backend"."""
 
-    __slots__ = ("__weakref__", "_backend", "_made_in", "_node")
+    __slots__ = ("__weakref__", "_backend", "_made_in", "_node", "_part")
     _node: Node
     _backend: AbstractBackend | None
     #: Set while a function is being recorded.
     _made_in: _Trace | None
+    #: Set for what in NumPy would be a view of another Array, until something is written to it.
+    _part: parts.Part | None
     #: bool, int, float or complex for what stands for a Python number in a traced function, else None.
     _weak: ClassVar[type[Any] | None] = None
 
@@ -122,7 +124,20 @@ class Handle:
         if not handles and node.type.nbytes > small and node.value is not None:
             add(node)
 
-    def _show(self, other: Handle) -> None:
+    def _show(self, other: Handle, write: parts.Write | None = None) -> None:
+        """Make this handle show what another one shows, because the user has written to it.
+
+        write: what is written, for the PartUpdateWarning that it causes if this is a part of another Array.
+        Raises as `_rebind`.
+        """
+        part = getattr(self, "_part", None)
+        if part is not None:
+            parts.warn_of_write(self, part, write)
+        self._rebind(other)
+        if part is not None:
+            self._part = None  # an array of its own from now on
+
+    def _rebind(self, other: Handle) -> None:
         """Make this handle show what another one shows.
 
         Raises TracedValueError in a traced function for a handle that is older than its call: that would change

@@ -12,6 +12,7 @@ from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
 from xarr.lazy import Handle
+from xarr.parts import ALL
 from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: What every operator computes with.
 _KNOWN = (Handle, int, float, complex, bool, list, tuple, np.generic)
+#: The methods of `x.at[…]` for the operators that it has.
+_OF_AT: Final = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "**": "power"}
 _UFUNC_OF_NUMPY: Final = np.ndarray.__array_ufunc__
 
 
@@ -76,11 +79,15 @@ def reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], A
     return method
 
 
-def in_place(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
+def in_place(function: Callable[[Any, Any], Array], symbol: str) -> Callable[[Array, Any], Array]:
+    """The method of the statement `x symbol= v`, for which `function` computes."""
+    name = _OF_AT.get(symbol)
+
     def method(self: Array, other: ArrayLike) -> Array:
         try:
             if is_operand(other):
-                return self._become(function(self, other))
+                write = ("set", ALL, f"{{part}} {symbol} v") if name is None else (name, ALL, other)
+                return self._become(function(self, other), write)
         except XarrError as error:
             shorten(error)
             raise

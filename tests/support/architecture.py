@@ -41,10 +41,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend", "compiler", "compiler.*"),
-    ("absent", "checked", "display", "effects", "lazy", "live_values", "numpy_protocols", "pending"),
+    ("absent", "checked", "display", "effects", "lazy", "live_values", "numpy_protocols", "parts", "pending"),
     ("lax", "lax.*"),
     ("functions", "functions.*", "indexing", "indexing.*"),
-    ("indexing.methods", "operators", "array"),
+    ("indexing.methods", "operators", "reductions", "array"),
     (
         "explanation.gather",
         "explanation.index",

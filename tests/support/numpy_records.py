@@ -26,9 +26,9 @@ from xarr.errors import XarrError
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "numpy_records"
 
-#: Parameters that NumPy has for writing into arrays, subclasses and memory order, which values have not:
+#: Parameters that NumPy has for subclasses and memory order, which values have not:
 #: xarr leaves them out, or takes them only to refuse them with the reason.
-WITHOUT: Final = frozenset({"out", "order", "subok", "like", "casting", "signature"})
+WITHOUT: Final = frozenset({"order", "subok", "like", "casting", "signature"})
 
 _OF_UFUNCS: Final = frozenset({"dtype", "where", "axes", "axis", "keepdims"})
 

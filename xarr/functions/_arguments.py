@@ -31,12 +31,11 @@ Axes = int | tuple[int, ...] | None
 CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
-def refuse_out(name: str, out: object) -> None:
-    """InputError for an `out=` argument."""
-    if out is not None:
+def refuse_arrays_apart(name: str, axis: object) -> None:
+    """Raise InputError if an array stands where the axis is wanted, as in `concatenate(x, y)`."""
+    if getattr(axis, "ndim", 0):
         raise InputError(
-            f"{name}: out= cannot be kept, as xarr's arrays are values that are never written to; "
-            f"wanted out=None, as in `y = xarr.{name}(...)`"
+            f"{name}: wanted an int for axis, got an array; the arrays go into one sequence: {name}((x, y))"
         )
 
 

@@ -14,20 +14,18 @@ from numpy.typing import DTypeLike
 
 from xarr import indexing, lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, promote
-from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.errors import DTypeError, InputError, ShapeError, counted
 from xarr.functions import _ufunc_folds as folds
 from xarr.functions._arguments import check_casting, check_order, converted, laid, mask_for, masked, truth
 from xarr.functions._core import DType, as_array, promoted
+from xarr.functions._outputs import only, show
 from xarr.functions._ufuncs import NOT_GIVEN, Axes, Options, OptionsOfProducts, UFunc
 from xarr.functions.manipulation_functions import moveaxis
-from xarr.indexing.dropped import warn_if_temporary
 from xarr.lax.core import ArrayLike, flag
 from xarr.lazy import Handle, weak_kind
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from xarr.array import Array
 
 #: For functions whose operands may change places: the reduction of numbers, and that of bools.
@@ -54,6 +52,8 @@ _RUNNING: Final[dict[str, tuple[Callable[..., Array], Callable[..., Array]]]] = 
 }
 #: The floats that are not NumPy's own.
 _NARROW: Final = FLOAT - {np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)}
+#: The methods of `x.at[…]` for the functions that it has.
+_OF_AT: Final = {name: name for name in ("add", "subtract", "multiply", "divide", "power")}
 #: Those whose operands may change places, though NumPy knows no identity of them.
 _REORDERABLE: Final = frozenset({"maximum", "minimum", "fmax", "fmin"})
 
@@ -66,14 +66,36 @@ def called(
 ) -> Array | tuple[Array, ...]:
     """What the ufunc gives for operands under the `options` of a call.
 
-    Raises InputError for `out`, `where` and unknown ones, DTypeError for types that NumPy's casting rule or the
+    Raises InputError for a `where` without `out`, for an `out` that is no Array of its own and for unknown options,
+    DTypeError for types that NumPy's casting rule or the
     ufunc refuses, ValueRangeError for an unknown casting rule and for a Python int that the type cannot hold.
     """
     name = function.__name__
     _refuse_unknown(name, options, Options.__annotations__)
-    refuse_out(name, out)
-    _refuse_where(name, options.get("where", True))
-    return _computed(function, operands, options)
+    targets, where = _outputs(function, out), options.get("where", True)
+    if not any(target is not None for target in targets):
+        _refuse_where(name, where)
+        return _computed(function, operands, options)
+    where = True if where is True or (isinstance(where, np.bool_) and where) else where
+    found = _computed(function, operands, options)
+    casting = options.get("casting", "same_kind")
+    shown = [
+        result if target is None else show(name, target, result, casting, where=where)
+        for result, target in zip(found if isinstance(found, tuple) else (found,), targets, strict=True)
+    ]
+    return tuple(shown) if isinstance(found, tuple) else shown[0]
+
+
+def _outputs(function: UFunc, out: object) -> list[Array | None]:
+    """The Array for each result, or None for a new one."""
+    name, given = function.__name__, out if isinstance(out, tuple) else (out,)
+    if out is None or (function.nout > 1 and len(given) < function.nout and not isinstance(out, tuple)):
+        given = (*given, *[None] * (function.nout - 1))
+    if len(given) != function.nout:
+        raise InputError(
+            f"{name}: wanted {counted(function.nout, 'item')} in out=, each an Array or None, got {len(given)}"
+        )
+    return [None if one is None else only(name, one) for one in given]
 
 
 def _computed(
@@ -100,16 +122,6 @@ def _refuse_unknown(name: str, options: Mapping[str, Any], known: Mapping[str, A
     if unknown:
         raise InputError(
             f"{name}: got an unexpected keyword argument {unknown[0]!r}; wanted {', '.join(known)} or none"
-        )
-
-
-def refuse_out(name: str, out: object) -> None:
-    """InputError for an `out=` that is not None, or a tuple of Nones."""
-    if any(one is not None for one in (out if isinstance(out, tuple) else (out,))):
-        raise InputError(
-            f"{name}: out= cannot be kept: xarr writes neither into its own arrays, which are values, nor into "
-            f"NumPy's; write y = xarr.{name}(…), n = n + x for n += x, or n += numpy.asarray(x) to write into an n of "
-            "NumPy's"
         )
 
 
@@ -200,7 +212,14 @@ def called_on_cores(
     name = function.__name__
     known = [one for one in OptionsOfProducts.__annotations__ if one != "where"]
     _refuse_unknown(name, options, dict.fromkeys(known))
-    refuse_out(name, out)
+    (target,) = _outputs(function, out)
+    found = _computed_on_cores(function, operands, options)
+    if target is None:
+        return found
+    return show(name, target, found, options.get("casting", "same_kind"), broadcasts=False)
+
+
+def _computed_on_cores(function: Any, operands: Sequence[ArrayLike], options: Mapping[str, Any]) -> Array:
     axes = _axes_of_cores(function, options)
     if axes is None:
         return _computed(function, operands, options)  # type: ignore[return-value]
@@ -268,6 +287,11 @@ def _type(name: str, function: UFunc, array: Array, dtype: DTypeLike | None) -> 
     return first
 
 
+def _wide(function: UFunc, array: Array, out: Array) -> DType:
+    """The type that a method computes in whose result goes to `out`."""
+    return _resolved(function, (out.dtype, array.dtype, None), None, "unsafe", reduction=True)[0]
+
+
 def reduce(
     function: Any,
     array: ArrayLike,
@@ -280,8 +304,12 @@ def reduce(
 ) -> Array:
     """As `UFunc.reduce`."""
     name = _refuse_method(function, "reduce")
-    refuse_out(name, out)
     x = as_array(array)
+    if out is not None:
+        target = only(name, out)
+        dtype = _wide(function, x, target) if dtype is None else dtype
+        found = reduce(function, x, axis, dtype, None, keepdims, initial, where)
+        return show(name, target, found, "unsafe", broadcasts=False)
     is_scalar = not x.shape and not isinstance(axis, tuple) and axis in (0, -1)
     axes = () if is_scalar else normalize_axes(axis, x.ndim)
     first, second = _types(function, x, dtype)
@@ -363,8 +391,11 @@ def _from_the_left(
 def accumulate(function: Any, array: ArrayLike, axis: Axes, dtype: DTypeLike | None, out: object) -> Array:
     """As `UFunc.accumulate`."""
     name = _refuse_method(function, "accumulate")
-    refuse_out(name, out)
     x = as_array(array)
+    if out is not None:
+        target = only(name, out)
+        dtype = _wide(function, x, target) if dtype is None else dtype
+        return show(name, target, accumulate(function, x, axis, dtype, None), "unsafe", broadcasts=False)
     dim = _only_axis(name, x, axis)
     element = _type(name, function, x, dtype)
     x = converted(x, element)
@@ -393,8 +424,13 @@ def reduceat(
 ) -> Array:
     """As `UFunc.reduceat`."""
     name = _refuse_method(function, "reduceat")
-    refuse_out(name, out)
     x = as_array(array)
+    if out is not None:
+        target = only(name, out)
+        dtype = _wide(function, x, target) if dtype is None else dtype
+        return show(
+            name, target, reduceat(function, x, indices, axis, dtype, None), "unsafe", broadcasts=False
+        )
     dim = _only_axis(name, x, axis)
     rows = folds.leading(converted(x, _type(name, function, x, dtype)), (dim,))
     starts = folds.starts_of(name, indices, x.shape[dim])
@@ -416,7 +452,7 @@ def outer(
     return called(function, (rows, columns), out, options)
 
 
-def at(function: Any, a: Array, indices: Any, b: ArrayLike, caller: FrameType) -> None:
+def at(function: Any, a: Array, indices: Any, b: ArrayLike) -> None:
     """As `UFunc.at`."""
     name = f"{function.__name__}.at"
     if function.signature is not None or function.nout != 1:
@@ -429,8 +465,7 @@ def at(function: Any, a: Array, indices: Any, b: ArrayLike, caller: FrameType) -
         found = indexing.apply(a, indices, lambda old: _fitted(name, function(old), a.dtype))
     else:
         found = _updated(function, a, indices, as_array(b))
-    a._show(found)
-    warn_if_temporary(a, caller)
+    a._show(found, (_OF_AT.get(function.__name__, "set"), indices, b if b is not NOT_GIVEN else None))
 
 
 def _refuse_numpys(name: str, a: object) -> None:

@@ -7,7 +7,6 @@ and `help`, `pickle`, doctest and documentation know what it is.  What options a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from inspect import Parameter, Signature
 from types import MethodType, ModuleType
@@ -30,7 +29,8 @@ R = TypeVar("R", covariant=True)
 class Options(TypedDict, total=False):
     """What a call takes beside operands, with NumPy's defaults.
 
-    where: True; another one is refused, as it leaves elements without a value.
+    where: which elements of `out` to write; another than True is refused without `out`, as it leaves elements without
+        a value.
     casting: how far `dtype` and `signature` may convert: "no", "equiv", "safe", "same_kind" or "unsafe".
     order, subok: accepted where they change nothing.
     dtype: the type to compute in; signature, sig: the types of all operands and results.
@@ -111,7 +111,7 @@ class UFunc(Protocol):
         array: ArrayLike,
         axis: Axes = 0,
         dtype: DTypeLike | None = None,
-        out: None = None,
+        out: Array | None = None,
         keepdims: bool = False,
         initial: Any = NOT_GIVEN,
         where: ArrayLike = True,
@@ -123,13 +123,13 @@ class UFunc(Protocol):
         initial: by default the identity; None for none, so that the first element comes first.
 
         Raises ShapeError for no elements, and for a `where`, without initial and identity; AxisError; DTypeError
-        where a result cannot be an operand again; InputError for `out`.
+        where a result cannot be an operand again.
         """
         found: Array = _methods.reduce(self, array, axis, dtype, out, keepdims, initial, where)
         return found
 
     def accumulate(
-        self, array: ArrayLike, axis: Axes = 0, dtype: DTypeLike | None = None, out: None = None
+        self, array: ArrayLike, axis: Axes = 0, dtype: DTypeLike | None = None, out: Array | None = None
     ) -> Array:
         """a, f(a, b), f(f(a, b), c) … of the elements a, b, c … along `axis`.
 
@@ -144,7 +144,7 @@ class UFunc(Protocol):
         indices: ArrayLike,
         axis: Axes = 0,
         dtype: DTypeLike | None = None,
-        out: None = None,
+        out: Array | None = None,
     ) -> Array:
         """`reduce` of the elements from each of the `indices` up to the next, along `axis`.
 
@@ -155,7 +155,9 @@ class UFunc(Protocol):
         found: Array = _methods.reduceat(self, array, indices, axis, dtype, out)
         return found
 
-    def outer(self, A: ArrayLike, B: ArrayLike, /, out: None = None, **options: Unpack[Options]) -> Array:
+    def outer(
+        self, A: ArrayLike, B: ArrayLike, /, out: Array | None = None, **options: Unpack[Options]
+    ) -> Array:
         """f(a, b) for each element a of A and b of B, in the shape (*A.shape, *B.shape).  Options of a call."""
         found: Array = _methods.outer(self, A, B, out, options)
         return found
@@ -166,20 +168,20 @@ class UFunc(Protocol):
         It makes the Array `a` show the result, as `a[indices] = v` does, and changes no other.  Raises InputError
         for what is no Array, IndexingError for the indices, BroadcastError for b.
         """
-        _methods.at(self, a, indices, b, sys._getframe(1))
+        _methods.at(self, a, indices, b)
 
 
 class Unary(UFunc, Protocol[R]):
     """(x) -> Array, or two of them."""
 
-    def __call__(self, x: ArrayLike, /, out: None = None, **options: Unpack[Options]) -> R: ...
+    def __call__(self, x: ArrayLike, /, out: Array | None = None, **options: Unpack[Options]) -> R: ...
 
 
 class Binary(UFunc, Protocol[R]):
     """(x1, x2) -> Array, or two of them."""
 
     def __call__(
-        self, x1: ArrayLike, x2: ArrayLike, /, out: None = None, **options: Unpack[Options]
+        self, x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Unpack[Options]
     ) -> R: ...
 
 
@@ -200,7 +202,7 @@ class Product(UFunc, Protocol):
     """(x1, x2) -> Array, of core dimensions that by default are the last."""
 
     def __call__(
-        self, x1: ArrayLike, x2: ArrayLike, /, out: None = None, **options: Unpack[OptionsOfProducts]
+        self, x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Unpack[OptionsOfProducts]
     ) -> Array: ...
 
 
@@ -209,11 +211,11 @@ _METHODS: Final = tuple(
 )
 
 
-def _signature(*operands: str, **defaults: object) -> Signature:
+def _signature(*operands: str, out: object = None, **defaults: object) -> Signature:
     places = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in operands]
-    out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    target = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=out)
     options = [Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
-    return Signature([*places, out, *options])
+    return Signature([*places, target, *options])
 
 
 _SIGNATURES: Final = {1: _signature("x", **_DEFAULTS), 2: _signature("x1", "x2", **_DEFAULTS)}
@@ -263,9 +265,15 @@ def pair_ufunc(function: Callable[[ArrayLike, ArrayLike], R]) -> Binary[R]: ...
 
 
 def pair_ufunc(function: Callable[..., Any]) -> Any:
-    """As `ufunc`, for a function with two results."""
-    made = ufunc(function)
-    made.nout, made.nargs = 2, made.nin + 2
+    """As `ufunc`, for a function with two results, each with an `out` of its own."""
+    nin = function.__code__.co_argcount
+    called = _unary_pair(function) if nin == 1 else _binary_pair(function)
+    called.__doc__ = function.__doc__
+    made = attach(called, nin, function.__name__, function.__module__)
+    operands = tuple(_SIGNATURES[nin].parameters)[:nin]
+    called.__dict__.update(
+        nout=2, nargs=nin + 2, __signature__=_signature(*operands, out=(None, None), **_DEFAULTS)
+    )
     return made
 
 
@@ -317,5 +325,27 @@ def _binary(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]
         except XarrError as error:
             shorten(error)
             raise
+
+    return called
+
+
+def _unary_pair(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
+    def called(x: ArrayLike, /, out: object = None, second: object = None, **options: Any) -> Any:
+        if options or out is not None or second is not None:
+            outs = out if second is None else (out, second)
+            return with_options(called, (x,), outs, options)  # type: ignore[arg-type]
+        return function(x)
+
+    return called
+
+
+def _binary_pair(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]:
+    def called(
+        x1: ArrayLike, x2: ArrayLike, /, out: object = None, second: object = None, **options: Any
+    ) -> Any:
+        if options or out is not None or second is not None:
+            outs = out if second is None else (out, second)
+            return with_options(called, (x1, x2), outs, options)  # type: ignore[arg-type]
+        return function(x1, x2)
 
     return called

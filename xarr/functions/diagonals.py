@@ -8,11 +8,12 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.errors import AxisError, ShapeError
-from xarr.functions._arguments import refuse_out
 from xarr.functions._core import as_array
+from xarr.functions._outputs import takes_out
 from xarr.functions.creation_functions import diag
 from xarr.functions.statistical_functions import sum as total
 from xarr.lax.core import ArrayLike, integer
+from xarr.parts import Step, mark
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     if first == second:
         raise AxisError(f"diagonal: wanted two different axes, got {axis1} and {axis2}")
     rest = [axis for axis in range(array.ndim) if axis not in (first, second)]
-    return _of_last_two(lax.transpose(array, [*rest, first, second]), shift)
+    found = _of_last_two(lax.transpose(array, [*rest, first, second]), shift)
+    return mark(array, found, Step.DIAGONAL, (shift, first, second))
 
 
 def _of_last_two(array: Array, offset: int) -> Array:
@@ -48,16 +50,16 @@ def _of_last_two(array: Array, offset: int) -> Array:
     return lax.slice_in_dim(flat, 0, size * size, size + 1, axis=len(batch))
 
 
+@takes_out("unsafe", sums=True)
 def trace(
     a: ArrayLike,
     offset: int = 0,
     axis1: int = 0,
     axis2: int = 1,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
 ) -> Array:
     """The sum of `diagonal`, with the element types of `sum`.  Source: NumPy, `trace`."""
-    refuse_out("trace", out)
     return total(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 

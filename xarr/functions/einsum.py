@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical
+from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, counted
-from xarr.functions._arguments import check_order, converted, is_listed, refuse_out
+from xarr.functions._arguments import check_order, converted, is_listed
 from xarr.functions._core import DType, aligned, as_array, promoted
+from xarr.functions._outputs import only, show
 from xarr.functions.diagonals import diagonal
 from xarr.functions.linear_algebra_functions import product
 from xarr.functions.routines._values import looked_at
@@ -255,7 +257,7 @@ def _repeated(term: Term, output: Labels, sizes: dict[Any, int]) -> Array:
 # --- the functions --------------------------------------------------------------------------------
 
 
-def einsum(*operands: Any, out: None = None, optimize: Any = False, **kwargs: Any) -> Array:
+def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kwargs: Any) -> Array:
     """The sum of products of the operands' elements over the subscripts that the result lacks.
 
     operands: a string such as "ij,jk->ik" and the arrays, or each array followed by a list of ints, and a last
@@ -270,9 +272,17 @@ def einsum(*operands: Any, out: None = None, optimize: Any = False, **kwargs: An
     as float32 and rounded after each product.  Raises ShapeError for subscripts that do not fit, InputError,
     DTypeError for what `casting` does not allow.  Source: NumPy, `einsum`.
     """
-    refuse_out("einsum", out)
     dtype, casting = _options(kwargs)
     expression, given = _parsed("einsum", operands)
+    if out is not None:
+        target = only("einsum", out)
+        wide = (
+            reduce(promote, [as_array(each).dtype for each in given], target.dtype)
+            if dtype is None
+            else dtype
+        )
+        found = einsum(*operands, optimize=optimize, **{**kwargs, "dtype": wide})
+        return show("einsum", target, found, casting, broadcasts=False)
     if dtype is not None:
         _check_casting(given, dtype, casting)
     arrays = promoted("einsum", *given, dtype=dtype)

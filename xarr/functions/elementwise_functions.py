@@ -17,8 +17,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED
 from xarr.errors import DTypeError, InputError, ValueRangeError
-from xarr.functions._arguments import refuse_out
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, is_weak, promoted
+from xarr.functions._outputs import takes_out
 from xarr.functions._rows import (
     BinaryFunction,
     UnaryFunction,
@@ -40,6 +40,7 @@ from xarr.functions._rows import (
 from xarr.functions._ufuncs import pair_ufunc, ufunc
 from xarr.ir import ops
 from xarr.lax.core import ArrayLike, integer
+from xarr.parts import Step, mark
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -238,7 +239,8 @@ floor = _whole("floor", lax.floor)
 trunc = fix = _whole("trunc", _truncated)
 
 
-def round(a: ArrayLike, decimals: int = 0) -> Array:
+@takes_out("same_kind", broadcasts=True)
+def round(a: ArrayLike, decimals: int = 0, out: Array | None = None) -> Array:
     """Rounded to `decimals` places, ties to even.
 
     NaN where 10**decimals is beyond the element type.  Source: NumPy round.
@@ -278,13 +280,18 @@ def rint(x: ArrayLike, /) -> Array:
 def real(val: ArrayLike) -> Array:
     """Real part; the array itself for a real type.  Source: NumPy and Array API, `real`."""
     array = as_array(val)
-    return lax.real(array) if array.dtype in COMPLEX else fresh(array)
+    if array.dtype not in COMPLEX:
+        dynamic = array._node.tensor_type.dynamic  # else an op of its own tells where the part was made
+        return mark(array, fresh(array) if dynamic else lax.reshape(array, array.shape), Step.REAL, True)
+    return mark(array, lax.real(array), Step.REAL, False)
 
 
 def imag(val: ArrayLike) -> Array:
     """Imaginary part; zeros for a real type.  Source: NumPy and Array API, `imag`."""
     array = as_array(val)
-    return lax.imag(array) if array.dtype in COMPLEX else lax.full_like(array, 0)
+    if array.dtype not in COMPLEX:
+        return lax.full_like(array, 0)
+    return mark(array, lax.imag(array), Step.IMAG, None)
 
 
 @ufunc
@@ -532,11 +539,12 @@ def _ignoring_nan(name: str, function: Callable[..., Array], x1: ArrayLike, x2: 
     return lax.select(isnan(x), y, lax.select(isnan(y), x, function(x, y)))
 
 
+@takes_out("same_kind", broadcasts=True)
 def clip(
     a: ArrayLike,
     min: ArrayLike | None = None,
     max: ArrayLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     *,
     a_min: ArrayLike | None = None,
     a_max: ArrayLike | None = None,
@@ -547,7 +555,6 @@ def clip(
     integer a bounds nothing.  `a_min` and `a_max` are NumPy's other names.  Raises ValueRangeError for a bound
     that would leave no value, InputError for one given under both names.  Source: NumPy, Array API, `clip`.
     """
-    refuse_out("clip", out)
     array = as_array(a)
     low, high = _one_of("min", min, a_min), _one_of("max", max, a_max)
     if array.dtype in INTEGER:

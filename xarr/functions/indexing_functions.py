@@ -10,8 +10,9 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER, info
 from xarr.errors import ShapeError, counted
-from xarr.functions._arguments import laid, refuse_out, truth, with_size
+from xarr.functions._arguments import laid, truth, with_size
 from xarr.functions._core import DType, aligned, as_array, broadcasted, common_dtype, is_weak, promoted
+from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions.searching_functions import nonzero
 from xarr.indexing import taken
 from xarr.indexing.arrays import settled_places
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 Ints = tuple[int, ...]
 
 
+@takes_out(THERE_AND_BACK)
 def take(
     a: ArrayLike,
     indices: ArrayLike,
     axis: int | None = None,
-    out: None = None,
+    out: Array | None = None,
     mode: str = "raise",
     *,
     fill_value: ArrayLike | None = None,
@@ -45,7 +47,6 @@ def take(
 
     Returns an array of shape (A, I, B).  Raises IndexingError, AxisError.  Source: NumPy, `take`; jax.numpy.
     """
-    refuse_out("take", out)
     array, wanted = as_array(a), Mode.of(mode)
     if axis is None or not array.shape:
         array = lax.reshape(array, (array.size,))
@@ -62,28 +63,28 @@ def _numbers(indices: ArrayLike) -> Array:
     return lax.convert_element_type(array, "int64") if array.dtype in BOOL else array
 
 
-def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: None = None) -> Array:
+@takes_out(THERE_AND_BACK)
+def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: Array | None = None) -> Array:
     """The slices of `a` along `axis`, or the elements, for which `condition`, a vector, holds.
 
     Raises ShapeError for another rank of the condition, IndexingError where it holds beyond the slices,
     TracedValueError for the condition of a traced function.  Source: NumPy, `compress`.
     """
-    refuse_out("compress", out)
     chosen = truth(condition)
     if chosen.ndim != 1:
         raise ShapeError(f"compress: wanted a condition with one dimension, got shape {chosen.shape}")
     return take(a, nonzero(chosen)[0], axis)
 
 
+@takes_out("unsafe")
 def choose(
-    a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
+    a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: Array | None = None, mode: str = "raise"
 ) -> Array:
     """choices[a[i]][i] for each index i of the shape to which `a` and all choices broadcast.
 
     mode: "raise", "wrap" or "clip" for integers outside of [0, len(choices)); none counts from the end.
     Raises IndexingError, BroadcastError, ShapeError for no choices.  Source: NumPy, `choose`.
     """
-    refuse_out("choose", out)
     many = choices if isinstance(choices, list | tuple) else list(as_array(choices))
     if not many:
         raise ShapeError("choose: wanted one choice at least, got none")

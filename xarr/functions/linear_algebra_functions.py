@@ -17,8 +17,9 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, FLOAT, PREDICATE, xla_name
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import product_error
-from xarr.functions._arguments import conjugated, converted, refuse_out
+from xarr.functions._arguments import conjugated, converted
 from xarr.functions._core import aligned, promoted
+from xarr.functions._outputs import takes_out
 from xarr.functions._ufuncs import gufunc
 from xarr.ir.source import written_operands
 from xarr.lax.core import ArrayLike, integer
@@ -121,13 +122,13 @@ def _refused(name: str, a: Array, b: Array, pairs: Sequence[tuple[int, int]] | N
 # --- products of vectors and tensors --------------------------------------------------------------
 
 
-def dot(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+@takes_out("no")
+def dot(a: ArrayLike, b: ArrayLike, out: Array | None = None) -> Array:
     """Sum of products over the last dimension of a and the last but one of b, for all pairs of the others.
 
     Unlike `matmul`, leading dimensions do not broadcast but combine, and scalars multiply.  Raises
     ShapeError.  Source: NumPy, `dot`.
     """
-    refuse_out("dot", out)
     x, y = promoted("dot", a, b)
     if not x.shape or not y.shape:
         return _scaled(x, y)
@@ -207,9 +208,9 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
     return product(conjugated(x), y, ((0,), (0,)))
 
 
-def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+@takes_out("same_kind")
+def outer(a: ArrayLike, b: ArrayLike, out: Array | None = None) -> Array:
     """result[i, j] = a[i] * b[j], of arrays flattened in row-major order.  Source: NumPy, `outer`."""
-    refuse_out("outer", out)
     x, y = (_flat(array) for array in promoted("outer", a, b))
     shape = (x.shape[0], y.shape[0])
     return _scaled(lax.broadcast_in_dim(x, shape, (0,)), lax.broadcast_in_dim(y, shape, (1,)))

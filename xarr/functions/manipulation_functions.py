@@ -20,13 +20,15 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
 from xarr.errors import ArgumentError, DivisionByZeroError, DTypeError, InputError, ShapeError, counted
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import check_casting, is_listed, of_elements, refuse_out
+from xarr.functions._arguments import check_casting, is_listed, of_elements, refuse_arrays_apart
 from xarr.functions._core import DType, as_array, fresh, promoted
+from xarr.functions._outputs import takes_out
 from xarr.functions._repeating import repeated_alike, repeated_each
 from xarr.functions.creation_functions import argument, broadcast_array
 from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
+from xarr.parts import Step, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
@@ -50,10 +52,11 @@ def reshape(a: ArrayLike, /, shape: Shape, order: str = "C", *, copy: bool | Non
     array = as_array(a)
     sizes = _open_size(array.shape, shape)
     if not _is_column_major("reshape", order):
-        return lax.reshape(array, sizes)
-    rank = len(sizes)
-    backwards = lax.reshape(lax.reshape(_reversed(array), (array.size,)), sizes[::-1])
-    return lax.transpose(backwards, range(rank)[::-1])
+        found = lax.reshape(array, sizes)
+    else:
+        backwards = lax.reshape(lax.reshape(_reversed(array), (array.size,)), sizes[::-1])
+        found = lax.transpose(backwards, range(len(sizes))[::-1])
+    return found if copy else mark(array, found, Step.RESHAPE, (sizes, "F" if order == "F" else "C"))
 
 
 def _reversed(array: Array) -> Array:
@@ -103,7 +106,14 @@ def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
     Raises ShapeError for an axis of another size, AxisError for none at all.  Source: NumPy, `squeeze`.
     """
     array = as_array(a)
-    return lax.squeeze(array, None if axis is None else normalize_axes(axis, len(array.shape)))
+    return _reshaped(
+        array, lax.squeeze(array, None if axis is None else normalize_axes(axis, len(array.shape)))
+    )
+
+
+def _reshaped(array: Array, found: Array) -> Array:
+    """`found`, which is `array` under another shape, as a part of it."""
+    return mark(array, found, Step.RESHAPE, (found.shape, "C"))
 
 
 @of_elements
@@ -114,7 +124,7 @@ def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     """
     array = as_array(a)
     count = len(axis) if isinstance(axis, Sequence) else 1
-    return lax.expand_dims(array, normalize_axes(axis, len(array.shape) + count))
+    return _reshaped(array, lax.expand_dims(array, normalize_axes(axis, len(array.shape) + count)))
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
@@ -140,7 +150,7 @@ def _in_three(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _at_least(arys: tuple[ArrayLike, ...], rule: Any) -> Any:
     found = [as_array(ary) for ary in arys]
-    results = tuple(lax.reshape(array, rule(array.shape)) for array in found)
+    results = tuple(_reshaped(array, lax.reshape(array, rule(array.shape))) for array in found)
     return results[0] if len(results) == 1 else results
 
 
@@ -159,7 +169,12 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
         raise ShapeError(
             f"transpose: wanted {counted(rank, 'axis')} for shape {array.shape}, got {tuple(order)}"
         )
-    return lax.transpose(array, order)
+    return transposed(array, order)
+
+
+def transposed(array: Array, order: Sequence[int]) -> Array:
+    """The dimensions in an order that is a permutation, as a part of `array`."""
+    return mark(array, lax.transpose(array, order), Step.TRANSPOSE, tuple(order))
 
 
 permute_dims = transpose
@@ -179,7 +194,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     order = list(range(len(array.shape)))
     one, two = (normalize_axis(axis, len(order)) for axis in (axis1, axis2))
     order[one], order[two] = two, one
-    return lax.transpose(array, order)
+    return transposed(array, order)
 
 
 def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
@@ -199,13 +214,14 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
     order = [axis for axis in range(rank) if axis not in origins]
     for place, origin in sorted(zip(places, origins, strict=True)):
         order.insert(place, origin)
-    return lax.transpose(array, order)
+    return transposed(array, order)
 
 
 def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
     """Elements in reverse order along `axis` (all by default).  Raises AxisError.  Source: NumPy."""
     array = as_array(m)
-    return lax.rev(array, normalize_axes(axis, len(array.shape)))
+    axes = normalize_axes(axis, len(array.shape))
+    return mark(array, lax.rev(array, axes), Step.FLIP, axes)
 
 
 def flipud(m: ArrayLike) -> Array:
@@ -236,7 +252,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
         raise ShapeError(f"rot90: wanted two axes, got {plane}")
     turns = whole("rot90", "k", k) % 4
     if turns in (0, 2):
-        return lax.rev(array, plane if turns else ())
+        return flip(array, plane if turns else ())
     return swapaxes(flip(array, plane[1]), *plane) if turns == 1 else flip(swapaxes(array, *plane), plane[1])
 
 
@@ -288,7 +304,8 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
 
     Raises BroadcastError, with what would work, if it does not fit.  Source: NumPy.
     """
-    return broadcast_array("broadcast_to", as_array(array), check_sizes(shape))
+    given, sizes = as_array(array), check_sizes(shape)
+    return mark(given, broadcast_array("broadcast_to", given, sizes), Step.BROADCAST, sizes)
 
 
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
@@ -304,7 +321,12 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     if isinstance(alignment, Misfit):
         raise broadcast_error("broadcast_arrays", shapes)
     return tuple(
-        lax.broadcast_in_dim(array, alignment.result, dimensions)
+        mark(
+            array,
+            lax.broadcast_in_dim(array, alignment.result, dimensions),
+            Step.BROADCAST,
+            alignment.result,
+        )
         for array, dimensions in zip(found, alignment.dimensions, strict=True)
     )
 
@@ -403,11 +425,12 @@ def _check_casting(name: str, arrays: list[Array], dtype: DType, casting: Any) -
 
 
 @of_elements
+@takes_out("same_kind")
 def concatenate(
     arrays: Arrays,
     /,
     axis: int | None = 0,
-    out: None = None,
+    out: Array | None = None,
     *,
     dtype: DTypeLike | None = None,
     casting: str = "same_kind",
@@ -417,8 +440,7 @@ def concatenate(
     They have one rank and equal sizes but along `axis`; the element types promote unless `dtype` is given.
     Raises ShapeError, AxisError, DTypeError.  Source: NumPy, `concatenate`; Array API, `concat`.
     """
-    refuse_out("concatenate", out)
-    _refuse_arrays_apart("concatenate", axis)
+    refuse_arrays_apart("concatenate", axis)
     found = _several("concatenate", arrays)
     if axis is None:
         found, axis = [ravel(array) for array in found], 0
@@ -428,19 +450,12 @@ def concatenate(
 concat = concatenate
 
 
-def _refuse_arrays_apart(name: str, axis: object) -> None:
-    """Raise InputError if an array stands where the axis is wanted, as in `concatenate(x, y)`."""
-    if getattr(axis, "ndim", 0):
-        raise InputError(
-            f"{name}: wanted an int for axis, got an array; the arrays go into one sequence: {name}((x, y))"
-        )
-
-
 @of_elements
+@takes_out("same_kind")
 def stack(
     arrays: Arrays,
     axis: int = 0,
-    out: None = None,
+    out: Array | None = None,
     *,
     dtype: DTypeLike | None = None,
     casting: str = "same_kind",
@@ -449,8 +464,7 @@ def stack(
 
     Raises ShapeError, AxisError, DTypeError.  Source: NumPy and Array API, `stack`.
     """
-    refuse_out("stack", out)
-    _refuse_arrays_apart("stack", axis)
+    refuse_arrays_apart("stack", axis)
     found = _several("stack", arrays)
     shapes = sorted({array.shape for array in found})
     if len(shapes) > 1:
@@ -504,12 +518,18 @@ def array_split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> lis
         low, high, _ = slice(start, stop).indices(size)
         key = low, builtins.max(low, high)
         if key in parts:
-            return fresh(parts[key])
-        parts[key] = lax.slice_in_dim(array, *key, axis=place)
+            return mark(array, fresh(parts[key]), Step.INDEX, _from_to(key, place))
+        found = lax.slice_in_dim(array, *key, axis=place)
+        parts[key] = mark(array, found, Step.INDEX, _from_to(key, place))
         return parts[key]
 
     cuts = [0, *_cuts("array_split", indices_or_sections, size), size]
     return [part(start, stop) for start, stop in pairwise(cuts)]
+
+
+def _from_to(ends: tuple[int, int], axis: int) -> tuple[slice, ...]:
+    """The index of a slice along `axis`."""
+    return (*[slice(None)] * axis, slice(*ends))
 
 
 class _TooManyPartsError(ShapeError, MemoryError, OverflowError):
@@ -572,4 +592,8 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     array = as_array(x)
     place = normalize_axis(axis, len(array.shape))
     refuse_dynamic("unstack", array, "lax.dynamic_index_in_dim", (place,))
-    return lax.unstack(array, place)
+    whole = (slice(None),) * place
+    return tuple(
+        mark(array, found, Step.INDEX, (*whole, number)) if found.shape else found
+        for number, found in enumerate(lax.unstack(array, place))
+    )

@@ -9,8 +9,9 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import INTEGER
 from xarr.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, ValueRangeError
-from xarr.functions._arguments import of_elements, refuse_out, truth
+from xarr.functions._arguments import of_elements, truth
 from xarr.functions._core import as_array, broadcasted, promoted
+from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions._searches import places_in
 from xarr.ir.source import here
 from xarr.lax import _constants as constants
@@ -149,20 +150,24 @@ def _extreme_place(name: str, a: ArrayLike, axis: int | None, keepdims: bool) ->
     return lax.expand_dims(found, range(rank) if place is None else (place,))
 
 
-def argmax(a: ArrayLike, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
+@takes_out(THERE_AND_BACK)
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
+) -> Array:
     """The int64 index of the largest element along `axis`, or in the flattened array: of the first NaN if
     there is one, else of the first of equal ones.
 
     Raises ShapeError, a ValueError, for no elements, AxisError, DTypeError for complex numbers.
     Source: NumPy, `argmax`.
     """
-    refuse_out("argmax", out)
     return _extreme_place("argmax", a, axis, keepdims)
 
 
-def argmin(a: ArrayLike, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
+@takes_out(THERE_AND_BACK)
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
+) -> Array:
     """The int64 index of the smallest element; NaN, ties and errors as `argmax`.  Source: NumPy, `argmin`."""
-    refuse_out("argmin", out)
     return _extreme_place("argmin", a, axis, keepdims)
 
 

@@ -26,11 +26,11 @@ from xarr.functions._arguments import (
     laid,
     mask_for,
     masked,
-    refuse_out,
     truth,
     with_size,
 )
 from xarr.functions._core import DType, as_array
+from xarr.functions._outputs import only, show, takes_out
 from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.shapes import normalize_axes
 
@@ -95,11 +95,12 @@ _TOTALS: dict[tuple[str, bool], _Total] = {
 }
 
 
+@takes_out("unsafe", sums=True)
 def sum(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
@@ -110,15 +111,15 @@ def sum(
     floats narrower than 32 bits are summed as float32 and rounded once.  Raises AxisError, BroadcastError for
     `where`.  Source: NumPy, `sum`.
     """
-    refuse_out("sum", out)
     return _total("sum", a, axis, dtype, keepdims, initial, where)
 
 
+@takes_out("unsafe", sums=True)
 def prod(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
@@ -127,7 +128,6 @@ def prod(
 
     Source: NumPy and Array API, `prod`.
     """
-    refuse_out("prod", out)
     return _total("prod", a, axis, dtype, keepdims, initial, where)
 
 
@@ -151,12 +151,14 @@ def _running(kind: str, array: Array, axis: int, dtype: DTypeLike | None) -> Arr
     return _RUNNING[kind, element in BOOL](array, dim)
 
 
-def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+@takes_out("unsafe", sums=True)
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None
+) -> Array:
     """The sum of the elements up to each one along `axis`; by default of all, in one dimension.
 
     Element types as `sum`.  Raises AxisError.  Source: NumPy, `cumsum`.
     """
-    refuse_out("cumsum", out)
     array = as_array(a)
     return _running(
         "sum",
@@ -166,12 +168,14 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
     )
 
 
-def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+@takes_out("unsafe", sums=True)
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None
+) -> Array:
     """The product of the elements up to each one along `axis`.  Otherwise as `cumsum`.
 
     Source: NumPy, `cumprod`.
     """
-    refuse_out("cumprod", out)
     array = as_array(a)
     return _running(
         "prod",
@@ -202,13 +206,14 @@ def _cumulative(
     return lax.concatenate([start, found], dim)
 
 
+@takes_out("unsafe", sums=True)
 def cumulative_sum(
     x: ArrayLike,
     /,
     *,
     axis: int | None = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     include_initial: bool = False,
 ) -> Array:
     """The sum of the elements up to each one along `axis`, which may be left out for one dimension or none.
@@ -216,24 +221,23 @@ def cumulative_sum(
     With `include_initial` 0 stands before them, so that there is one more.  Element types as `sum`.
     Raises AxisError, ShapeError without an axis for several dimensions.  Source: Array API, `cumulative_sum`.
     """
-    refuse_out("cumulative_sum", out)
     return _cumulative("cumulative_sum", x, axis, dtype, include_initial)
 
 
+@takes_out("unsafe", sums=True)
 def cumulative_prod(
     x: ArrayLike,
     /,
     *,
     axis: int | None = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     include_initial: bool = False,
 ) -> Array:
     """The product of the elements up to each one, with `include_initial` after a 1.  As `cumulative_sum`.
 
     Source: NumPy and Array API, `cumulative_prod`.
     """
-    refuse_out("cumulative_prod", out)
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)
 
 
@@ -245,19 +249,29 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) ->
 # --- truth ----------------------------------------------------------------------------------------
 
 
+@takes_out("unsafe")
 def all(
-    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike = True
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike = True,
 ) -> Array:
     """Whether all elements differ from 0 (NaN does); True for no elements.  Source: NumPy, `all`."""
-    refuse_out("all", out)
     return _total("prod", truth(a), axis, PREDICATE, keepdims, None, where)
 
 
+@takes_out("unsafe")
 def any(
-    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike = True
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike = True,
 ) -> Array:
     """Whether any element differs from 0 (NaN does); False for no elements.  Source: NumPy, `any`."""
-    refuse_out("any", out)
     return _total("sum", truth(a), axis, PREDICATE, keepdims, None, where)
 
 
@@ -292,10 +306,11 @@ def _refuse_nothing(name: str, array: Array, axes: tuple[int, ...], mask: Array 
         )
 
 
+@takes_out("unsafe")
 def max(
     a: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
@@ -304,14 +319,14 @@ def max(
 
     Raises ShapeError, a ValueError, for no elements, or `where`, without `initial`.  Source: NumPy, `max`.
     """
-    refuse_out("max", out)
     return _extreme("max", a, axis, keepdims, initial, where)
 
 
+@takes_out("unsafe")
 def min(
     a: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
@@ -320,22 +335,26 @@ def min(
 
     Raises ShapeError, a ValueError, for no elements, or `where`, without `initial`.  Source: NumPy, `min`.
     """
-    refuse_out("min", out)
     return _extreme("min", a, axis, keepdims, initial, where)
 
 
 amax, amin = max, min
 
 
-def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(a: ArrayLike, axis: Axis = None, out: Array | None = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest; integers wrap.
 
     Raises DTypeError for bools, ShapeError for no elements.  Source: NumPy, `ptp`.
     """
     array = as_array(a)
+    if out is not None:
+        target = only("ptp", out)
+        # NumPy writes the largest element there, and then the difference.
+        wide = converted(array, promote(array.dtype, target.dtype))
+        return show("ptp", target, ptp(wide, axis, None, keepdims), "same_kind", broadcasts=False)
     if array.dtype in BOOL:
         raise DTypeError("ptp: bools have no difference; wanted numbers, e.g. x.astype('int64')")
-    return lax.sub(max(array, axis, out, keepdims), min(array, axis, out, keepdims))
+    return lax.sub(max(array, axis, None, keepdims), min(array, axis, None, keepdims))
 
 
 # --- means ----------------------------------------------------------------------------------------
@@ -371,11 +390,12 @@ def _divided(total: Array, number: Array) -> Array:
     return converted(quotient, number.dtype)
 
 
+@takes_out("unsafe")
 def mean(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     *,
     where: ArrayLike = True,
@@ -385,7 +405,6 @@ def mean(
     Bools and integers give the default float; floats narrower than 32 bits are summed as float32.  Raises
     AxisError, BroadcastError for `where`.  Source: NumPy, `mean`.
     """
-    refuse_out("mean", out)
     array = as_array(a)
     axes = _axes(array, axis)
     element = _mean_dtype(array, dtype)
@@ -471,11 +490,12 @@ def _deviation(
     return _shaped(converted(lax.sqrt(found) if name == "std" else found, result), axes, keepdims)
 
 
+@takes_out("unsafe")
 def var(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
@@ -489,15 +509,15 @@ def var(
     `mean(keepdims=True)` gives.  Bools and integers give the default float, complexes their real type.
     Raises AxisError, BroadcastError, DTypeError for an integer dtype.  Source: NumPy, `var`.
     """
-    refuse_out("var", out)
     return _deviation("var", a, axis, dtype, keepdims, _degrees("var", ddof, correction), where, mean)
 
 
+@takes_out("same_kind")
 def std(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
@@ -506,7 +526,6 @@ def std(
     correction: float | None = None,
 ) -> Array:
     """Square root of `var`, with the same arguments.  Source: NumPy, `std`."""
-    refuse_out("std", out)
     return _deviation("std", a, axis, dtype, keepdims, _degrees("std", ddof, correction), where, mean)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from xarr.functions._core import as_array, is_weak
 from xarr.indexing.arrays import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.bounds import Mode
@@ -19,6 +21,8 @@ from xarr.indexing.masks import is_same_for_each, only_mask, write_mask
 from xarr.indexing.region import Region, written
 from xarr.indexing.values import fitted
 from xarr.lax.core import ArrayLike
+from xarr.lazy import Handle
+from xarr.parts import Step, mark
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -39,6 +43,23 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
     if isinstance(place, Region):
         return place.read(array)
     return read_arrays(array, place, mode, fill_value)
+
+
+def read_part(array: Array, index: Any) -> Array:
+    """array[index], which where NumPy would make a view is a part of `array`; see `xarr.parts`.  Raises as `read`."""
+    place = Region.cached(index, array.shape) or _understood(array, index, Mode.ERROR)
+    if not isinstance(place, Region):
+        return read_arrays(array, place, Mode.ERROR, None)
+    found = place.read(array)
+    return mark(array, found, Step.INDEX, index) if _is_view(index, place.shape) else found
+
+
+def _is_view(index: Any, shape: tuple[int, ...]) -> bool:
+    """Whether NumPy does not copy: a single element is a number, and arrays without dimensions make a copy."""
+    items = index if isinstance(index, tuple) else (index,)
+    if not shape and not any(item is ... for item in items):
+        return False
+    return not any(isinstance(item, Handle | np.ndarray) for item in items)
 
 
 def taken(

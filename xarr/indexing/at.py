@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xarr import indexing
+from xarr.config import current as config
 from xarr.functions import elementwise_functions as elementwise
 from xarr.indexing.bounds import Mode
 from xarr.indexing.dropped import warn_if_dropped
@@ -38,7 +39,8 @@ def _updating(what: str, combine: Callable[[Any, Any], Any] | None) -> Callable[
         mode: str | None = None,
     ) -> Array:
         found = indexing.update(self._array, self._index, values, combine, Mode.of(mode))
-        warn_if_dropped(found, sys._getframe(1))
+        if config.debug:
+            warn_if_dropped(found, sys._getframe(1))
         return found
 
     method.__doc__ = f"x with {what}.  Arguments and errors: see AtIndex."
@@ -58,7 +60,8 @@ class AtIndex:
     fill_value: by default NaN, the least signed and the greatest unsigned integer, True for bools.
     indices_are_sorted, unique_indices: accepted as in JAX; nothing depends on them.
 
-    A statement that only calls one of them, such as `x.at[0].set(1)`, changes nothing: DroppedUpdateWarning.
+    A statement that only calls one of them, such as `x.at[0].set(1)`, changes nothing: under `config.debug` that is a
+    DroppedUpdateWarning.
 
     An element that the index means more than once is updated once for each time, in order; of values that are
     set the last stays.
@@ -91,7 +94,8 @@ class AtIndex:
     ) -> Array:
         """x with x[index] = function(x[index]), for an element-wise function.  Arguments: see AtIndex."""
         found = indexing.apply(self._array, self._index, function, Mode.of(mode))
-        warn_if_dropped(found, sys._getframe(1))
+        if config.debug:
+            warn_if_dropped(found, sys._getframe(1))
         return found
 
     set = _updating("x[index] = values", None)

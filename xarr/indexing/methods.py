@@ -21,6 +21,7 @@ from xarr.indexing.flat import Flat, put
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, namespace, to_host
+from xarr.parts import ALL
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -57,7 +58,7 @@ class IndexingMethods(Handle):
         refuse_dynamic("x.fill", self, "lax.full_like")
         if getattr(value, "shape", ()) or isinstance(value, list | tuple):
             raise ShapeError(f"fill: wanted a scalar, got {value!r}; x[...] = v takes arrays")
-        self._show(update(self._array(), ..., value))
+        self._show(update(self._array(), ..., value), ("set", ALL, value))
 
     def put(self, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
         """x.flat[indices] = values, which are repeated or cut; `mode` as in `xarr.take`.
@@ -65,7 +66,7 @@ class IndexingMethods(Handle):
         Source: NumPy, `ndarray.put`.
         """
         refuse_dynamic("x.put", self, "lax.scatter")
-        self._show(put(self._array(), indices, values, Mode.of(mode)))
+        self._show(put(self._array(), indices, values, Mode.of(mode)), ("set", "i", values))
 
     def sort(
         self,
@@ -77,19 +78,20 @@ class IndexingMethods(Handle):
         descending: bool = False,
     ) -> None:
         """x[...] = xarr.sort(x, axis): returns None, as NumPy's; `xarr.sort` leaves x as it is."""
-        self._show(sorting.sort(self, axis, kind, order, stable=stable, descending=descending))
+        found = sorting.sort(self, axis, kind, order, stable=stable, descending=descending)
+        self._show(found, ("set", ALL, "xarr.sort({part})"))
 
     def take(
-        self, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str = "raise"
+        self, indices: ArrayLike, axis: int | None = None, out: Array | None = None, mode: str = "raise"
     ) -> Array:
         """The slices at `indices` along `axis`, or elements of the flattened array."""
         return functions.take(self, indices, axis, out, mode)
 
-    def compress(self, condition: ArrayLike, axis: int | None = None, out: None = None) -> Array:
+    def compress(self, condition: ArrayLike, axis: int | None = None, out: Array | None = None) -> Array:
         """The slices along `axis` for which a vector of bools holds."""
         return functions.compress(condition, self, axis, out)
 
-    def choose(self, choices: ArrayLike, out: None = None, mode: str = "raise") -> Array:
+    def choose(self, choices: ArrayLike, out: Array | None = None, mode: str = "raise") -> Array:
         """choices[x[i]][i] for each index i."""
         return functions.choose(self, choices, out, mode)
 
@@ -109,7 +111,8 @@ class IndexingMethods(Handle):
         order: None = None,
     ) -> None:
         """x[...] = xarr.partition(x, kth, axis): returns None, as NumPy's; `xarr.partition` leaves x as it is."""
-        self._show(namespace(None).partition(self, kth, axis, kind, order))
+        found: Array = namespace(None).partition(self, kth, axis, kind, order)
+        self._show(found, ("set", ALL, "xarr.partition({part}, k)"))
 
     def argpartition(
         self,
@@ -133,7 +136,7 @@ class IndexingMethods(Handle):
         axis1: int = 0,
         axis2: int = 1,
         dtype: DTypeLike | None = None,
-        out: None = None,
+        out: Array | None = None,
     ) -> Array:
         """The sum of `diagonal`."""
         found: Array = namespace(None).trace(self, offset, axis1, axis2, dtype, out)

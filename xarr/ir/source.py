@@ -38,6 +38,12 @@ class Source:
         )
 
     @property
+    def start(self) -> tuple[int, int | None]:
+        """Line number and column where the expression begins, which may end on another line."""
+        line, _, column, _ = list(self.code.co_positions())[self.offset // 2]
+        return line or self.code.co_firstlineno, column
+
+    @property
     def filename(self) -> str:
         return self.code.co_filename
 
@@ -185,6 +191,14 @@ def caller() -> tuple[CodeType, int] | None:
             _own.add(file)
         frame = frame.f_back
     return None
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame outside this package, as `caller` has it; None at top level."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
 
 
 def here() -> Source | None:

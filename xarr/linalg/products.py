@@ -12,8 +12,8 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.errors import MatrixShapeError, ShapeError
 from xarr.functions import diagonals, linear_algebra_functions, products
-from xarr.functions._arguments import refuse_out
 from xarr.functions._core import as_array
+from xarr.functions._outputs import takes_out
 from xarr.lax.core import ArrayLike, integer, items
 from xarr.linalg._arguments import square
 from xarr.linalg.systems import identities, inv
@@ -86,7 +86,8 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     return reduce(linear_algebra_functions.matmul, factors)
 
 
-def multi_dot(arrays: Sequence[ArrayLike], *, out: None = None) -> Array:
+@takes_out("no")
+def multi_dot(arrays: Sequence[ArrayLike], *, out: Array | None = None) -> Array:
     """The product of two or more matrices, in the order of multiplications that costs the least.
 
     The first may be a row vector and the last a column vector of rank 1.
@@ -94,7 +95,6 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: None = None) -> Array:
     Raises MatrixShapeError for fewer than two, other ranks, and sizes that do not fit.
     Source: NumPy, `linalg.multi_dot`; Cormen, Introduction to Algorithms, 15.2.
     """
-    refuse_out("linalg.multi_dot", out)
     given = [as_array(array) for array in items("linalg.multi_dot", "arrays", arrays)]
     if len(given) == 2:
         return linear_algebra_functions.dot(given[0], given[1])

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import BOOL, COMPLEX
+from xarr.dtypes import BOOL
 from xarr.errors import BroadcastError, DTypeError, InputError, ShapeError
-from xarr.functions._arguments import check_casting, converted, filled, truth
+from xarr.functions._arguments import check_casting, filled, truth
 from xarr.functions._core import DType, as_array, broadcasted, fresh, promoted
+from xarr.functions._outputs import stored
 from xarr.functions.manipulation_functions import unstack
 from xarr.host import is_weak
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, weak_kind
+from xarr.parts import ALL
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -107,19 +109,12 @@ def _fitted_value(value: ArrayLike, array: Array) -> Array:
     if is_weak(value) and isinstance(value, int):
         given = promoted("piecewise", value, dtype=array.dtype)[0]
     else:
-        given = _stored(as_array(value), array.dtype)
+        given = stored(as_array(value), array.dtype)
     if given.shape not in ((), array.shape):
         raise ShapeError(
             f"piecewise: wanted a scalar or the shape {array.shape} of x from each function, got {given.shape}"
         )
     return lax.broadcast_in_dim(given, array.shape, range(len(given.shape)))
-
-
-def _stored(values: Array, dtype: DType) -> Array:
-    """Values as an assignment to elements of `dtype` converts them."""
-    if dtype in BOOL:
-        return truth(values)
-    return converted(lax.real(values) if values.dtype in COMPLEX and dtype not in COMPLEX else values, dtype)
 
 
 def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLike = True) -> None:
@@ -138,7 +133,7 @@ def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLik
     refuse_dynamic("copyto", array, "lax.select")
     _check_casting(src, array.dtype, casting)
     (value,) = (
-        promoted("copyto", src, dtype=array.dtype) if is_weak(src) else (_stored(as_array(src), array.dtype),)
+        promoted("copyto", src, dtype=array.dtype) if is_weak(src) else (stored(as_array(src), array.dtype),)
     )
     mask = truth(where)
     value, mask = (_without_leading_ones(given, len(array.shape)) for given in (value, mask))
@@ -148,7 +143,7 @@ def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLik
             f"copyto: src of shape {value.shape} and where of shape {mask.shape} do not broadcast to the shape "
             f"{array.shape} of dst"
         )
-    dst._show(lax.select(spread, laid, old))
+    dst._show(lax.select(spread, laid, old), ("set", ALL, src))
 
 
 def _without_leading_ones(array: Array, rank: int) -> Array:

@@ -12,7 +12,7 @@ from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, canonical, promote, promote_weak
 from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import Device, converted, filled
-from xarr.functions._core import as_array, broadcasted, promoted
+from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.creation_functions import asarray, linspace
 from xarr.functions.elementwise_functions import divide, log10, multiply, power, sign
 from xarr.functions.manipulation_functions import atleast_1d
@@ -67,7 +67,7 @@ def ascontiguousarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Array:
 
 def asfortranarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with a dimension at least; the order in memory is the backend's affair.  Source: NumPy."""
-    return ascontiguousarray(a, dtype)
+    return fresh(ascontiguousarray(a, dtype))  # NumPy makes a copy in another order
 
 
 def asarray_chkfinite(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = None) -> Array:

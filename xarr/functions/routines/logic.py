@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, PREDICATE
 from xarr.errors import DTypeError
-from xarr.functions._arguments import refuse_out
 from xarr.functions._core import as_array
+from xarr.functions._outputs import takes_out
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ def isrealobj(x: ArrayLike) -> bool:
     return not iscomplexobj(x)
 
 
-def isposinf(x: ArrayLike, out: None = None) -> Array:
+@takes_out("same_kind", broadcasts=True)
+def isposinf(x: ArrayLike, out: Array | None = None) -> Array:
     """Whether each element is inf.  Raises DTypeError for complex numbers.  Source: NumPy, `isposinf`."""
-    refuse_out("isposinf", out)
     return _is("isposinf", x, math.inf)
 
 
-def isneginf(x: ArrayLike, out: None = None) -> Array:
+@takes_out("same_kind", broadcasts=True)
+def isneginf(x: ArrayLike, out: Array | None = None) -> Array:
     """Whether each element is -inf.  Raises DTypeError for complex numbers.  Source: NumPy, `isneginf`."""
-    refuse_out("isneginf", out)
     return _is("isneginf", x, -math.inf)
 
 

@@ -17,8 +17,9 @@ from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, canonical
 from xarr.errors import DTypeError
 from xarr.functions import searching_functions as searching, statistical_functions as statistical
-from xarr.functions._arguments import converted, is_nan, mask_for, refuse_out
+from xarr.functions._arguments import converted, is_nan, mask_for
 from xarr.functions._core import DType, as_array
+from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions.routines._lines import Axis, Lines
 from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.lax.core import ArrayLike, flag
@@ -57,57 +58,58 @@ def _without_nan(array: Array, value: Any) -> Array:
 # --- sums and products ---------------------------------------------------------------------------------
 
 
+@takes_out("unsafe", sums=True)
 def nansum(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
 ) -> Array:
     """Sum over `axis` with NaN as 0.  Otherwise as `sum`.  Source: NumPy, `nansum`."""
-    refuse_out("nansum", out)
     return statistical.sum(_without_nan(as_array(a), 0), axis, dtype, None, keepdims, initial, where)
 
 
+@takes_out("unsafe", sums=True)
 def nanprod(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
 ) -> Array:
     """Product over `axis` with NaN as 1.  Otherwise as `prod`.  Source: NumPy, `nanprod`."""
-    refuse_out("nanprod", out)
     return statistical.prod(_without_nan(as_array(a), 1), axis, dtype, None, keepdims, initial, where)
 
 
+@takes_out("unsafe", sums=True)
 def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None
 ) -> Array:
     """The sums so far along `axis` with NaN as 0.  Otherwise as `cumsum`.  Source: NumPy, `nancumsum`."""
-    refuse_out("nancumsum", out)
     return statistical.cumsum(_without_nan(as_array(a), 0), axis, dtype)
 
 
+@takes_out("unsafe", sums=True)
 def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None
 ) -> Array:
     """The products so far along `axis` with NaN as 1.  Otherwise as `cumprod`.  Source: NumPy, `nancumprod`."""
-    refuse_out("nancumprod", out)
     return statistical.cumprod(_without_nan(as_array(a), 1), axis, dtype)
 
 
 # --- extremes --------------------------------------------------------------------------------------------
 
 
+@takes_out("unsafe")
 def nanmax(
     a: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
@@ -116,14 +118,14 @@ def nanmax(
 
     Raises ShapeError, a ValueError, for no elements, or `where`, without `initial`.  Source: NumPy, `nanmax`.
     """
-    refuse_out("nanmax", out)
     return _extreme("nanmax", a, axis, keepdims, initial, where)
 
 
+@takes_out("unsafe")
 def nanmin(
     a: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
@@ -132,7 +134,6 @@ def nanmin(
 
     Source: NumPy, `nanmin`.
     """
-    refuse_out("nanmin", out)
     return _extreme("nanmin", a, axis, keepdims, initial, where)
 
 
@@ -151,22 +152,26 @@ def _extreme(
     return lax.select(nothing, lax.full_like(found, math.nan), found)
 
 
-def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
+@takes_out(THERE_AND_BACK)
+def nanargmax(
+    a: ArrayLike, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
+) -> Array:
     """The int64 index of the largest element along `axis` that is no NaN, the first of equal ones.
 
     -1 where all is NaN: NumPy, which looks at values, raises there.  NaN counts as -inf, so that of a slice of
     these two the first is taken.  Errors as `argmax`.  Source: NumPy and jax.numpy, `nanargmax`.
     """
-    refuse_out("nanargmax", out)
     return _place("nanargmax", a, axis, keepdims)
 
 
-def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
+@takes_out(THERE_AND_BACK)
+def nanargmin(
+    a: ArrayLike, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
+) -> Array:
     """The int64 index of the smallest element that is no NaN, -1 where all is NaN.  As `nanargmax`.
 
     Source: NumPy, `nanargmin`.
     """
-    refuse_out("nanargmin", out)
     return _place("nanargmin", a, axis, keepdims)
 
 
@@ -184,11 +189,12 @@ def _place(name: str, a: ArrayLike, axis: int | None, keepdims: bool) -> Array:
 # --- means -----------------------------------------------------------------------------------------------
 
 
+@takes_out("unsafe", keeps_inexact=True)
 def nanmean(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     keepdims: bool = False,
     *,
     where: ArrayLike = True,
@@ -197,7 +203,6 @@ def nanmean(
 
     Element types as `mean`.  Raises DTypeError for an integer dtype of floats.  Source: NumPy, `nanmean`.
     """
-    refuse_out("nanmean", out)
     array = as_array(a)
     if not _has_nan(array.dtype):
         return statistical.mean(array, axis, dtype, None, keepdims, where=where)
@@ -222,11 +227,12 @@ def _float_dtype(name: str, array: Array, dtype: DTypeLike | None) -> DType:
     return element
 
 
+@takes_out("unsafe", keeps_inexact=True)
 def nanvar(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
@@ -239,15 +245,15 @@ def nanvar(
     Arguments and element types as `var`; floats narrower than 32 bits are computed with as float32.
     Source: NumPy, `nanvar`.
     """
-    refuse_out("nanvar", out)
     return _deviation("nanvar", a, axis, dtype, ddof, keepdims, where, mean, correction)
 
 
+@takes_out("same_kind", keeps_inexact=True)
 def nanstd(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
-    out: None = None,
+    out: Array | None = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
@@ -256,7 +262,6 @@ def nanstd(
     correction: float | None = None,
 ) -> Array:
     """Square root of `nanvar`, with the same arguments.  Source: NumPy, `nanstd`."""
-    refuse_out("nanstd", out)
     return _deviation("nanstd", a, axis, dtype, ddof, keepdims, where, mean, correction)
 
 
@@ -289,15 +294,15 @@ def _deviation(
 # --- order statistics --------------------------------------------------------------------------------------
 
 
+@takes_out("unsafe")
 def nanmedian(
     a: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
     """`median` over `axis` of what is no NaN; NaN for nothing.  Source: NumPy, `nanmedian`."""
-    refuse_out("nanmedian", out)
     array = as_array(a)
     keepdims = flag("nanmedian", "keepdims", keepdims)
     if not array.size:
@@ -314,11 +319,12 @@ def nanmedian(
     return lines.shaped(found, keepdims=keepdims)
 
 
+@takes_out("unsafe")
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
@@ -326,16 +332,16 @@ def nanquantile(
     weights: ArrayLike | None = None,
 ) -> Array:
     """`quantile` over `axis` of what is no NaN; NaN for nothing.  Source: NumPy, `nanquantile`."""
-    refuse_out("nanquantile", out)
     asked = Quantiles.of("nanquantile", q, method, percent=False)
     return _nanquantile(asked, as_array(a), axis, keepdims, weights)
 
 
+@takes_out("unsafe")
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
@@ -343,7 +349,6 @@ def nanpercentile(
     weights: ArrayLike | None = None,
 ) -> Array:
     """`percentile` over `axis` of what is no NaN; NaN for nothing.  Source: NumPy, `nanpercentile`."""
-    refuse_out("nanpercentile", out)
     asked = Quantiles.of("nanpercentile", q, method, percent=True)
     return _nanquantile(asked, as_array(a), axis, keepdims, weights)
 

@@ -13,8 +13,9 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT
 from xarr.errors import InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, is_listed, is_nan, refuse_out
+from xarr.functions._arguments import converted, filled, is_listed, is_nan
 from xarr.functions._core import as_array
+from xarr.functions._outputs import takes_out
 from xarr.functions.routines._lines import Axis, Lines
 from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.functions.sorting_functions import argsort, sort
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["argpartition", "lexsort", "median", "partition", "percentile", "quantile", "sort_complex"]
 
 
+@takes_out("unsafe")
 def median(
     a: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
@@ -42,7 +44,6 @@ def median(
     Integers and bools give the default float.  `overwrite_input` changes nothing, as arrays are values.
     Raises AxisError.  Source: NumPy, `median`.
     """
-    refuse_out("median", out)
     lines = Lines.of("median", as_array(a), axis).sorted()
     middle = lines.length // 2
     first = middle - 1 if lines.length % 2 == 0 and middle else middle
@@ -54,11 +55,12 @@ def median(
     return lines.shaped(found, keepdims=flag("median", "keepdims", keepdims))
 
 
+@takes_out("same_kind")
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
@@ -77,16 +79,16 @@ def quantile(
     Raises DTypeError for complex `a`, ValueRangeError for q out of range or an unknown method, ShapeError for no
     elements and for weights of another shape, AxisError.  Source: NumPy, `quantile`.
     """
-    refuse_out("quantile", out)
     asked = Quantiles.of("quantile", q, method, percent=False)
     return _quantile("quantile", as_array(a), asked, axis, keepdims, weights)
 
 
+@takes_out("same_kind")
 def percentile(
     a: ArrayLike,
     q: ArrayLike,
     axis: Axis = None,
-    out: None = None,
+    out: Array | None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
@@ -94,7 +96,6 @@ def percentile(
     weights: ArrayLike | None = None,
 ) -> Array:
     """The `q`-th percentiles, 0 <= q <= 100: `quantile` at q / 100.  Source: NumPy, `percentile`."""
-    refuse_out("percentile", out)
     asked = Quantiles.of("percentile", q, method, percent=True)
     return _quantile("percentile", as_array(a), asked, axis, keepdims, weights)
 

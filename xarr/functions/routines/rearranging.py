@@ -14,7 +14,7 @@ from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import converted, filled, truth, with_size
 from xarr.functions._core import as_array, broadcasted, fresh
-from xarr.functions.manipulation_functions import concatenate, ravel
+from xarr.functions.manipulation_functions import concatenate, ravel, transposed
 from xarr.functions.routines._dependent_shapes import INT64, Host
 from xarr.functions.routines._values import looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
@@ -22,6 +22,7 @@ from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, to_host
+from xarr.parts import Step, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
         raise AxisError(f"rollaxis: wanted {-rank} <= start <= {rank} for shape {array.shape}, got {start}")
     order = [dim for dim in range(rank) if dim != origin]
     order.insert(place - (origin < place), origin)
-    return lax.transpose(array, order)
+    return transposed(array, order)
 
 
 # --- putting in and taking out --------------------------------------------------------------------
@@ -285,8 +286,9 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
         return filt[slice(*(bounds[0] or (0, 0)))]
     for dim in axes:
         low, high = bounds[dim] or (0, 0)
-        array = lax.slice_in_dim(array, low, high, axis=dim)
-    return fresh(array)
+        found = lax.slice_in_dim(array, low, high, axis=dim)
+        array = mark(array, found, Step.INDEX, (*[slice(None)] * dim, slice(low, high)))
+    return array
 
 
 def _bounds(mask: Host, trim: str) -> tuple[int, int] | None:

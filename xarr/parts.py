@@ -1,0 +1,346 @@
+"""Parts: Arrays that in NumPy would be views of another one, and the warning for writing to them.
+
+`x[0]`, `x.T` and `x.reshape(-1)` are values of their own here, so that `x[0][1] = 5` leaves x as it is, where NumPy
+would change it.  The handle of such an Array remembers the Array that it was made of, weakly, and how.  Whatever
+writes to it warns as long as that Array is alive; after that it is a part no more.
+
+Whether NumPy would have copied, as `x.T.reshape(-1)` does, is asked of NumPy itself and only when something is
+written: the steps are repeated on a view without memory.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from enum import Enum
+from functools import lru_cache
+from inspect import CO_OPTIMIZED
+from sys import getrefcount
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import ref
+
+import numpy as np
+
+from xarr.errors import PartUpdateWarning
+from xarr.ir.source import Source, user_frame
+
+if TYPE_CHECKING:
+    from xarr.lazy import Handle
+
+
+class Step(Enum):
+    """How a part was made of another Array; beside it stands the argument of the step."""
+
+    INDEX = "x[index]"
+    TRANSPOSE = "x.transpose(order)"
+    RESHAPE = "x.reshape(shape), or (shape, order)"
+    FLIP = "flip(x, axes)"
+    BROADCAST = "broadcast_to(x, shape)"
+    DIAGONAL = "x.diagonal(offset, axis1, axis2)"
+    REAL = "x.real, of an x that is real or not"
+    IMAG = "x.imag"
+
+
+#: What a part was made of, how, and what that was a part of itself.
+Part = tuple[Callable[[], "Handle | None"], Step, Any, Any]
+#: What is written, for messages: a method of `x.at[…]`, an index or ALL, a value, or its text with "{part}" in it.
+Write = tuple[str, Any, Any]
+ALL: Final = ...
+_LONGEST_VALUE: Final = 24
+
+
+H = TypeVar("H", bound="Handle")
+
+
+def mark(array: Handle, part: H, step: Step, argument: Any) -> H:
+    """`part`, which a function of NumPy's made of `array` by `step` and nobody else holds yet."""
+    part._part = (ref(array), step, argument, getattr(array, "_part", None))
+    return part
+
+
+def reshaped(part: Part, shape: tuple[int, ...]) -> Part:
+    """What an Array that is a `part` is once its own shape was set."""
+    return (_nobody, Step.RESHAPE, (shape, "C"), part)
+
+
+def _nobody() -> None:
+    """A reference to an Array that is no more."""
+
+
+# --- looking at parts -----------------------------------------------------------------------------------------
+
+
+def _lineage(part: Part) -> tuple[Handle, list[tuple[Step, Any]]] | None:
+    """The outermost Array still alive that this is a part of, and the steps from it; None if there is none."""
+    whole: Handle | None = None
+    steps: list[tuple[Step, Any]] = []
+    known: list[tuple[Step, Any]] = []
+    one: Part | None = part
+    while one is not None:
+        reference, step, argument, one = one
+        known.append((step, argument))
+        alive = reference()
+        if alive is not None:
+            whole, steps = alive, known[::-1]
+    return None if whole is None else (whole, steps)
+
+
+_REPLAYS: Final[dict[Step, Callable[[Any, Any], Any]]] = {
+    Step.TRANSPOSE: np.transpose,
+    Step.FLIP: np.flip,
+    Step.BROADCAST: np.broadcast_to,
+    Step.DIAGONAL: lambda view, offsets: np.diagonal(view, *offsets),
+    Step.REAL: lambda view, _: view.real,
+    Step.IMAG: lambda view, _: view.imag,
+}
+
+
+def _views(whole: Handle, steps: list[tuple[Step, Any]]) -> list[np.ndarray[Any, Any]] | None:
+    """NumPy's views after each step, the first of all of `whole`, none of which may be read; None for a copy."""
+    shape, sizes = whole._node.shape, whole._node.tensor_type
+    memory = np.empty(1, np.complex64 if sizes.dtype.kind == "c" else np.int8)
+    strides = np.cumprod([memory.itemsize, *[max(size, 1) for size in shape[:0:-1]]])[::-1] if shape else ()
+    views = [np.lib.stride_tricks.as_strided(memory, shape, strides)]
+    for step, argument in steps:
+        view = views[-1]
+        if step is Step.INDEX:
+            # With an ellipsis no element is read.
+            index = argument if isinstance(argument, tuple) else (argument,)
+            view = view[index if any(item is ... for item in index) else (*index, ...)]
+        elif step is Step.RESHAPE:
+            new, order = argument
+            try:
+                view = view.reshape(new, order=order, copy=False)
+            except ValueError:
+                return None
+        else:
+            view = _REPLAYS[step](view, argument)
+        views.append(view)
+    return views
+
+
+# --- warning --------------------------------------------------------------------------------------------------
+
+#: Texts by the line that wrote, where the part was made, and how but for the index: a loop over x[i] has one, which
+#: Python shows once.
+_texts: Final[dict[tuple[Source, Source | None, tuple[tuple[Step, Any], ...]], str]] = {}
+_MOST_TEXTS: Final = 1024
+#: The frame, the variable here, and the argument of getrefcount.
+_REFERENCES_TO_SHOWN: Final = 3
+
+
+def warn_of_write(handle: Handle, part: Part, write: Write | None) -> None:
+    """PartUpdateWarning, at the user's line, for `write` to a handle that is a `part` of an Array that is alive."""
+    lineage = _lineage(part)
+    frame = user_frame()
+    if lineage is None or frame is None or not handle._node.tensor_type.size:
+        return
+    views = _views(*lineage)
+    if views is None:
+        return
+    place = Source(frame.f_code, frame.f_lasti)
+    key = place, handle._node.source, tuple((step, step is Step.INDEX or given) for step, given in lineage[1])
+    message = _texts.get(key)
+    if message is None:
+        told = _told(handle, lineage, write or _SET, views[-1].flags.writeable, frame)
+        if len(_texts) >= _MOST_TEXTS:
+            _texts.clear()
+        message = _texts[key] = f"{told}\n{place}"
+    warnings.warn_explicit(
+        message,
+        PartUpdateWarning,
+        place.filename,
+        place.line,
+        frame.f_globals.get("__name__") or place.filename,
+        frame.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+def is_put_back(handle: Handle) -> bool:
+    """Whether `handle` was made by the left side of the statement that now changes it in place.
+
+    `x[0] += 1` and `x.real += 1` are that: Python writes the result to where it came from, which changes x.
+    """
+    frame, made = user_frame(), handle._node.source
+    if handle._node is _node_of_outer(handle):
+        return True  # `x.real` of a real x, which shows what x shows: nothing tells where it was made.
+    return (
+        frame is not None
+        and made is not None
+        and made.code is frame.f_code
+        and made.offset < frame.f_lasti
+        and _start(made) == _start(Source(frame.f_code, frame.f_lasti))
+    )
+
+
+def _node_of_outer(handle: Handle) -> object:
+    part = handle._part
+    outer = None if part is None else part[0]()
+    return None if outer is None else outer._node
+
+
+@lru_cache(maxsize=4096)
+def _start(source: Source) -> tuple[int, int | None]:
+    """Line and column where the expression or the statement begins; without columns all of a line is one."""
+    return source.start
+
+
+def refusal(name: str, out: Handle) -> str | None:
+    """What to write instead of `out=` of a part of an Array that is alive; None for any other Array."""
+    part = getattr(out, "_part", None)
+    lineage = None if part is None else _lineage(part)
+    frame = user_frame()
+    if lineage is None or frame is None or not _views(*lineage):
+        return None
+    whole = _name(lineage[0], frame) or "x"
+    call = f"xarr.{name}(…)"
+    written = _rewrite(whole, lineage[1], ("set", ALL, call))
+    instead = f"{whole} = {written}" if written else f"{whole} = … of {call}"
+    return (
+        f"{name}: out= is {_spelled(whole, lineage[1])}, a part of {whole}: in NumPy {whole} would change too; "
+        f"write {instead}, or out= an array of its own, {_spelled(whole, lineage[1])}.copy()"
+    )
+
+
+_SET: Final[Write] = ("set", ALL, None)
+
+
+def _told(
+    handle: Handle,
+    lineage: tuple[Handle, list[tuple[Step, Any]]],
+    write: Write,
+    is_written: bool,
+    frame: FrameType,
+) -> str:
+    whole, steps = _name(lineage[0], frame) or "x", lineage[1]
+    spelled, name = _spelled(whole, steps), _name(handle, frame)
+    shown = spelled if name is None else f"{name}, that is {spelled},"
+    copied = f"{spelled}.copy()" if name is None else f"{name} = {spelled}.copy()"
+    if not is_written:
+        return (
+            f"{shown} is a part of {whole}, which NumPy lets nobody write to; here this changes the part and not "
+            f"{whole}: write {copied} for an array of its own"
+        )
+    rewrite = _rewrite(whole, steps, write)
+    return (
+        f"{shown} is a part of {whole}: NumPy would change {whole} too, xarr changes the part alone; write "
+        f"{whole} = {rewrite} to change {whole}, or {copied} for an array of its own"
+    )
+
+
+def _name(handle: Handle, frame: FrameType) -> str | None:
+    """The variable, or attribute of self, that is `handle` in the user's function."""
+    variables = _variables(frame)
+    own = getattr(variables.get("self"), "__dict__", {})
+    for prefix, scope in (("", variables), ("self.", own), ("", frame.f_globals)):
+        for name, value in list(scope.items()):
+            if value is handle and not name.startswith("_"):
+                return f"{prefix}{name}"
+    return None
+
+
+def _variables(frame: FrameType) -> dict[str, Any]:
+    """The local variables of a frame.
+
+    Before Python 3.13 a function's frame keeps the dict that it shows them by, and with it what they were: Arrays that
+    the function has deleted since would live on.  It is emptied, unless somebody else holds it, who called `locals()`.
+    """
+    shown = frame.f_locals
+    found = dict(shown)
+    is_copy = sys.version_info < (3, 13) and frame.f_code.co_flags & CO_OPTIMIZED
+    if is_copy and getrefcount(shown) <= _REFERENCES_TO_SHOWN:
+        shown.clear()
+    return found
+
+
+# --- spelling -------------------------------------------------------------------------------------------------
+
+
+def _spelled(text: str, steps: list[tuple[Step, Any]]) -> str:
+    """The expression for what the steps make of `text`."""
+    for step, argument in steps:
+        text = _SPELLINGS[step](text, argument)
+    return text
+
+
+def _index(index: Any) -> str:
+    items = index if isinstance(index, tuple) else (index,)
+    return ", ".join(map(_item, items)) or "()"
+
+
+def _item(item: Any) -> str:
+    if isinstance(item, slice):
+        first, last = ("" if end is None else str(end) for end in (item.start, item.stop))
+        return f"{first}:{last}" if item.step is None else f"{first}:{last}:{item.step}"
+    if item is ...:
+        return "..."
+    return str(item) if item is None or isinstance(item, int | np.integer) else "i"
+
+
+def _transposed(text: str, order: tuple[int, ...]) -> str:
+    is_reversed = order == tuple(range(len(order)))[::-1]
+    return f"{text}.T" if is_reversed else f"{text}.transpose({', '.join(map(str, order))})"
+
+
+def _reshaped(text: str, argument: tuple[tuple[int, ...], str]) -> str:
+    shape, order = argument
+    sizes = "-1" if len(shape) == 1 else ", ".join(map(str, shape)) or "()"
+    return f"{text}.reshape({sizes}{_order(order)})"
+
+
+def _order(order: str) -> str:
+    return ', order="F"' if order == "F" else ""
+
+
+_SPELLINGS: Final[dict[Step, Callable[[str, Any], str]]] = {
+    Step.INDEX: lambda text, index: f"{text}[{_index(index)}]",
+    Step.TRANSPOSE: _transposed,
+    Step.RESHAPE: _reshaped,
+    Step.FLIP: lambda text, axes: f"xarr.flip({text}, {axes})",
+    Step.BROADCAST: lambda text, shape: f"xarr.broadcast_to({text}, {shape})",
+    Step.DIAGONAL: lambda text, offsets: f"{text}.diagonal({', '.join(map(str, offsets))})",
+    Step.REAL: lambda text, _: f"{text}.real",
+    Step.IMAG: lambda text, _: f"{text}.imag",
+}
+#: The whole `text` with the new value of what the step makes of it; not of BROADCAST and DIAGONAL, which are never
+#: written to.
+_INVERSES: Final[dict[Step, Callable[[str, Any, str], str]]] = {
+    Step.INDEX: lambda text, index, new: f"{text}.at[{_index(index)}].set({new})",
+    Step.TRANSPOSE: lambda text, order, new: _transposed(new, tuple(np.argsort(order).tolist())),
+    Step.RESHAPE: lambda text, argument, new: f"{new}.reshape({text}.shape{_order(argument[1])})",
+    Step.FLIP: lambda text, axes, new: f"xarr.flip({new}, {axes})",
+    Step.REAL: lambda text, is_all, new: new if is_all else f"{new} + 1j * {text}.imag",
+    Step.IMAG: lambda text, _, new: f"{text}.real + 1j * {new}",
+}
+_VALUES: Final = (bool, int, float, complex, np.generic)
+
+
+def _rewrite(whole: str, steps: list[tuple[Step, Any]], write: Write) -> str | None:
+    """The new value of `whole` for a write to what the steps make of it; None where NumPy could not."""
+    if any(step not in _INVERSES for step, _ in steps):
+        return None
+    method, index, value = write
+    part = _spelled(whole, steps)
+    if isinstance(value, str):
+        value = value.replace("{part}", part)
+    else:
+        value = str(value) if isinstance(value, _VALUES) and len(str(value)) <= _LONGEST_VALUE else "v"
+    above = list(steps)
+    if above[-1][0] is Step.INDEX and (index is ALL or _is_of_ints(above[-1][1])):
+        _, outer = above.pop()
+        spelled = _index(outer) if index is ALL else f"{_index(outer)}, {_index(index)}"
+    else:
+        spelled = _index(index)
+    new = f"{_spelled(whole, above)}.at[{spelled}].{method}({value})"
+    while above:
+        step, argument = above.pop()
+        new = _INVERSES[step](_spelled(whole, above), argument, new)
+    return new
+
+
+def _is_of_ints(index: Any) -> bool:
+    return all(
+        isinstance(item, int | np.integer) for item in (index if isinstance(index, tuple) else (index,))
+    )
