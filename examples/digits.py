@@ -5,8 +5,8 @@
 
 Every picture is a row of 64 grey values.  `(n,1,64) - (1,m,64)` subtracts each of m known pictures
 from each of n new ones; the sum of squares over the last axis is a table of n x m distances.  The
-labels of the k nearest vote.  The program prints how the broadcast works, the accuracy, and writes a
-picture of some digits with the labels they were given.
+labels of the k nearest vote.  The program prints how the broadcast works and the accuracy, and writes two
+pictures: some digits with the labels they were given, and beside that file the broadcast.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def run(options: argparse.Namespace) -> None:
     train, labels = xarr.asarray(known), xarr.asarray(known_labels)
 
     queries, pictures = xarr.asarray(new[:BATCH])[:, None, :], train[None, :, :]
-    print(xarr.explain(lambda: queries - pictures))
+    explanation = xarr.explain(lambda: queries - pictures)
+    print(explanation)
     print()
 
     predicted = np.empty_like(truth)
@@ -114,7 +115,9 @@ def run(options: argparse.Namespace) -> None:
     right = int((predicted == truth).sum())
     print(f"accuracy {right / len(truth):.1%}: {right} of {len(truth)} digits, {options.train} known ones")
     draw(new, predicted, truth, options.output)
-    print(f"wrote {options.output}")
+    broadcast = options.output.with_name(f"{options.output.stem}_broadcast.svg")
+    broadcast.write_text(explanation.svg(), encoding="utf-8")
+    print(f"wrote {options.output} and {broadcast}")
 
 
 if __name__ == "__main__":

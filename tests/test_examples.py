@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,10 @@ def test_digits(backend: str, known: int, new: int, least: float, tmp_path: Path
     assert "result[i,j,k] = queries[i,0,k] - pictures[0,j,k]" in done.stdout
     assert f"classifying on {backend}: 100%" in done.stderr
     assert_is_picture(tmp_path / "digits.png")
+    broadcast = ElementTree.parse(tmp_path / "digits_broadcast.svg").getroot()
+    told = " ".join(broadcast.itertext())
+    assert "queries" in told and f"f32[{min(new, 32)},{known},64]" in told
+    assert f"wrote digits.png and {Path('digits_broadcast.svg')}" in done.stdout
 
 
 def assert_is_picture(path: Path) -> None:

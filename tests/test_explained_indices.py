@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,13 @@ def assign_part() -> None:
     x[1:3, :] = v
 
 
+def assign_in_a_loop() -> None:
+    """Several assignments in a line, as in a cell of a notebook."""
+    text, name = "for k in (0, 1): y[k:2] = 0.0; y[1:k + 2] = v\n", "<a cell>"
+    linecache.cache[name] = (len(text), None, [text], name)
+    exec(compile(text, name, "exec"), {"y": x.copy(), "v": v})
+
+
 def assign_long() -> None:
     x[1:3, :] = xarr.asarray(np.array([1.0, 2.0, 3.0]))
 
@@ -46,6 +54,7 @@ def assign_at_arrays() -> None:
 CALLS: dict[str, tuple[Callable[[], Any], str, tuple[str, ...]]] = {
     "all": (assign_all, "x[:] = v ", ("v1 = lax.broadcast_in_dim(v, (4, 3), (1,))", "x[:] = v1")),
     "part": (assign_part, "x[1:3, :] = v ", ("x[1:3, :] = v1",)),
+    "a loop": (assign_in_a_loop, "y[1:k + 2] = v ", ("y[1:k + 2] = v1",)),
     "long": (assign_long, "x[1:3, :] = value ", ("x[1:3, :] = value1",)),
     "two lines": (assign_in_two_lines, "x[...] = value ", ("x[...] = value1",)),
     "at arrays": (assign_at_arrays, "x[rows, columns] ", ("result = x[rows1, columns1]",)),

@@ -29,7 +29,8 @@ _STYLE = (
     ".xarr-e code{white-space:pre-wrap}"
     ".xarr-e pre{margin:4px 0 10px;padding:8px 10px;background:#f2f3f5;overflow-x:auto;color:inherit}"
     ".xarr-e table{border-collapse:collapse;margin:8px 0;color:inherit;font:inherit}"
-    ".xarr-e td,.xarr-e th{border:1px solid #b9bcc2;padding:2px 10px;text-align:left;color:inherit;background:none}"
+    ".xarr-e td,.xarr-e th{border:1px solid #b9bcc2;padding:2px 10px;text-align:left!important;"
+    "color:inherit;background:none}.xarr-e tr{background:none!important}"
     ".xarr-e .new{border:2px dashed #7a4d9e}.xarr-e .stretched{border:2px solid #333}"
     ".xarr-e .clash{border:3px solid #c8102e;background:#fbd9d9;font-weight:700}"
     ".xarr-e .w{color:#a63d00;margin:6px 0}"
@@ -146,10 +147,11 @@ def listing(found: Sequence[Suggestion]) -> str:
     """Suggestions as a table."""
     if not found:
         return ""
-    rows = []
+    rows, has_explicit = [], any(one.explicit for one in found)
     for one in found:
-        explicit = f"<td><code>{escape(one.explicit)}</code></td>" if one.explicit else "<td></td>"
+        explicit = f"<td><code>{escape(one.explicit or '')}</code></td>" if has_explicit else ""
         rows.append(
             f"<tr><td><code>{escape(one.expression)}</code></td>{explicit}<td>{escape(one.result)}</td></tr>"
         )
-    return f"<table><tr><th>NumPy</th><th>explicit</th><th>result</th></tr>{''.join(rows)}</table>"
+    head = f"<tr><th>NumPy</th>{'<th>explicit</th>' if has_explicit else ''}<th>result</th></tr>"
+    return f"<table>{head}{''.join(rows)}</table>"

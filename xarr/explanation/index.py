@@ -204,7 +204,7 @@ def _written(given: Any) -> str:
     if given is Ellipsis:
         return "..."
     values = _known(given)
-    if values is None or values.size > _LISTED:
+    if values is None or values.size > _LISTED or (values.dtype == bool and values.ndim > 1):
         shape = given.shape if hasattr(given, "shape") else np.shape(given)
         return f"{given.dtype}{list(shape)}" if hasattr(given, "dtype") else f"list {list(shape)}"
     return "None" if given is None else str(values.tolist())

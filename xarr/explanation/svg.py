@@ -93,6 +93,9 @@ def render_svg(facts: BroadcastFacts, words: bool = True) -> str:
     """
     canvas = Canvas()
     pictures = _spread(facts) if facts.alignment is not None else _apart(facts)
+    if facts.operator.is_statement and facts.alignment is not None:
+        # The first operand is the value, the second what it is written to.
+        pictures = [replace(pictures[-1], operand=facts.operands[1]), pictures[0]]
     y = _draw_stack(canvas, facts, pictures) if facts.clashing_axes else _draw_row(canvas, facts, pictures)
     if words and facts.has_table and (facts.alignment is None or facts.rank > 3):
         y = _draw_table(canvas, facts, y)
@@ -201,9 +204,11 @@ def _draw_row(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture]) -
     captions = [_captions(picture) for picture in pictures]
     top = MARGIN + 18 + 16 * max(map(len, captions)) + 18
     call = facts.operator.symbol is None or len(facts.operands) != 2
+    call = call and not facts.operator.is_statement
     x, y, level = MARGIN, top, top + 14 + CELL / 2 + 7
     if call:
-        x = canvas.text(MARGIN, level, f"{elided(facts.operator.name, LABEL)}(", "o", 22) + 8
+        name = "" if facts.operator.template else elided(facts.operator.name, LABEL)
+        x = canvas.text(MARGIN, level, f"{name}(", "o", 22) + 8
     for i, (picture, lines) in enumerate(zip(pictures, captions, strict=True)):
         right, bottom = _draw_picture(canvas, facts, picture, lines, x, top)
         y = max(y, bottom)
@@ -220,6 +225,8 @@ def _draw_row(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture]) -
 
 def _sign(facts: BroadcastFacts, i: int, call: bool) -> str:
     """What stands behind array `i`: the op or a comma, and `=` before the result."""
+    if facts.operator.is_statement:
+        return "="
     last = i == len(facts.operands) - 1
     if call:
         return ") =" if last else ","

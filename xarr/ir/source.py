@@ -141,9 +141,14 @@ def _update_at(source: Source | None) -> tuple[str, tuple[str, ...]] | None:
             place = _short(ast.Subscript(array, index, ast.Load()), "x[...]")
             return f"setitem:{_escaped(method)}({{0}})", (_short(value, "value"), place)
     # The position of an assignment to x[i] is that of x[i] alone.
-    match _parsed(linecache.getline(source.filename, source.line)):
-        case [ast.Assign([ast.Subscript() as target], value)]:
-            return "setitem:{1} = {0}", (_short(value, "value"), _short(target, "x[...]"))
+    line = linecache.getline(source.filename, source.line)
+    indent = len(line.encode()) - len(line.lstrip().encode())
+    for node in (inner for statement in _parsed(line) for inner in ast.walk(statement)):
+        match node:
+            case ast.Assign([ast.Subscript() as target], value) if (
+                target.col_offset + indent == source.position[1]
+            ):
+                return "setitem:{1} = {0}", (_short(value, "value"), _short(target, "x[...]"))
     return None
 
 
