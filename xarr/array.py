@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from xarr.functions import (
 from xarr.functions._arguments import backend_of, check_casting, check_order
 from xarr.functions._core import observe_product, observers
 from xarr.indexing.at import At
+from xarr.indexing.element_loops import count, count_element
 from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
@@ -211,6 +213,8 @@ class Array(AbsentAttributes, IndexingMethods, ReductionMethods, metaclass=_Arra
         length = len(self)
         if not self._node.traced:
             lazy.evaluate(self)
+        if len(self.shape) == 1:
+            count(sys._getframe(1), length)
         return (self[i] for i in range(length))
 
     def __contains__(self, value: ArrayLike) -> bool:
@@ -328,6 +332,7 @@ class Array(AbsentAttributes, IndexingMethods, ReductionMethods, metaclass=_Arra
 
     def __getitem__(self, index: Any) -> Array:
         refuse_dynamic("x[…]", self, "lax.slice, lax.dynamic_slice or lax.gather")
+        count_element(self, index, sys._getframe(1))
         try:
             return indexing.read_part(self, index)
         except XarrError as error:
@@ -336,6 +341,7 @@ class Array(AbsentAttributes, IndexingMethods, ReductionMethods, metaclass=_Arra
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
+        count_element(self, index, sys._getframe(1))
         try:
             self._show(indexing.update(self, index, value), ("set", index, value))
         except XarrError as error:

@@ -223,6 +223,10 @@ class PartUpdateWarning(DroppedUpdateWarning):
     """Something was written to a part of an Array, such as x[0] or x.T, where NumPy would change that Array too."""
 
 
+class ElementLoopWarning(UserWarning):
+    """A line has read or written 10,000 single elements, each of which is an operation of its own."""
+
+
 class RecompilationWarning(UserWarning):
     """A jitted function was compiled more often than `config.jit_warn_compilations`."""
 

@@ -12,7 +12,7 @@ from typing import Final
 from xarr.records import record
 
 # Not pathlib: it would be a third of what this module costs to import.
-_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LONGEST_NAME: Final = 24
 #: Files of this package, which is quicker than to compare the beginnings of their names again and again.
 _own: Final[set[str]] = set()
@@ -191,7 +191,7 @@ def caller() -> tuple[CodeType, int] | None:
         code = frame.f_code
         file = code.co_filename
         if file not in _own:
-            if not file.startswith(_PACKAGE):
+            if not file.startswith(PACKAGE):
                 return code, frame.f_lasti
             _own.add(file)
         frame = frame.f_back
@@ -201,7 +201,7 @@ def caller() -> tuple[CodeType, int] | None:
 def user_frame() -> FrameType | None:
     """The innermost frame outside this package, as `caller` has it; None at top level."""
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return frame
 

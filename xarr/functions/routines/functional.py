@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,7 @@ from xarr.functions._core import aligned, as_array, broadcasted
 from xarr.functions.creation_functions import argument
 from xarr.functions.routines._recorded import each_slice, results_as_arrays, results_on
 from xarr.functions.routines._values import is_known
+from xarr.indexing.element_loops import count
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Map
 from xarr.ir.types import TensorType
@@ -59,6 +61,7 @@ class ndenumerate:
 
     def __next__(self) -> tuple[tuple[int, ...], Array]:
         index = next(self._indices)
+        count(sys._getframe(1), 1)
         return index, self._array[index]
 
     def __iter__(self) -> ndenumerate:
