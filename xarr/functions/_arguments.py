@@ -176,6 +176,21 @@ def initial_value(name: str, initial: ArrayLike, dtype: DType) -> Array:
     return converted(value, dtype)
 
 
+def traced_integer(name: str, argument: str, value: object) -> Array | None:
+    """An integer without a value, in a traced function, as an int64 scalar; None for what has a value.
+
+    What int64 cannot hold becomes its greatest number.  ArgumentError for what is no integer scalar.
+    """
+    if not (isinstance(value, Handle) and value._node.traced):
+        return None
+    array = as_array(value)
+    if array.shape or array.dtype not in INTEGER:
+        raise ArgumentError(f"{name}: wanted an int for {argument}, got {array._node.tensor_type.short()}")
+    if array.dtype == np.uint64:
+        array = lax.min(array, np.uint64(np.iinfo(np.int64).max))
+    return lax.convert_element_type(array, np.int64)
+
+
 def of_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]:
     """`function`, which only arranges elements, for random keys too.
 

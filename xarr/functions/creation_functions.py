@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -49,6 +49,7 @@ from xarr.functions._arguments import (
     laid,
     moved,
     of_elements,
+    traced_integer,
 )
 from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
 from xarr.functions._ranges import (
@@ -462,19 +463,27 @@ def linspace(
 # --- matrices -------------------------------------------------------------------------------------
 
 
-def _diagonal_number(shape: tuple[int, ...], k: int, backend: AbstractBackend | None) -> tuple[Array, Array]:
+#: The number of a diagonal, which in a traced function may be an argument of it.
+Diagonal: TypeAlias = "int | Array"
+
+
+def _diagonal_number(
+    shape: tuple[int, ...], k: Diagonal, backend: AbstractBackend | None
+) -> tuple[Array, Array]:
     """(column numbers, row numbers + k) of matrices of `shape`."""
     rank, type = len(shape), TensorType(shape, INT64)
     rows, columns = (wrap(Node(Iota(type, axis)), backend) for axis in (rank - 2, rank - 1))
     # A diagonal outside the matrix is as good as the first one outside, whose number int64 can hold.
-    offset = max(-shape[-2], min(shape[-1], whole("a triangle", "k", k)))
-    return columns, lax.add(rows, offset)
+    traced = traced_integer("a triangle", "k", k)
+    if traced is not None:
+        return columns, lax.add(rows, lax.clamp(-shape[-2], traced, shape[-1]))
+    return columns, lax.add(rows, max(-shape[-2], min(shape[-1], whole("a triangle", "k", k))))
 
 
 def eye(
     N: int,
     M: int | None = None,
-    k: int = 0,
+    k: Diagonal = 0,
     dtype: DTypeLike | None = None,
     order: str | None = "C",
     *,
@@ -492,7 +501,7 @@ def identity(n: int, dtype: DTypeLike | None = None, *, device: Device = None) -
 
 
 def tri(
-    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *, device: Device = None
+    N: int, M: int | None = None, k: Diagonal = 0, dtype: DTypeLike | None = None, *, device: Device = None
 ) -> Array:
     """An N by M matrix with ones at and below diagonal k.  Source: NumPy, `tri`."""
     sizes = (whole("tri", "N", N), whole("tri", "M", N if M is None else M))
@@ -500,7 +509,7 @@ def tri(
     return converted(lax.le(*_diagonal_number(shape, k, backend_of(device))), canonical(dtype))
 
 
-def _triangle(name: str, m: ArrayLike, k: int, upper: bool) -> Array:
+def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
     matrix = as_array(m)
     if not matrix.shape:
         raise ShapeError(f"{name}: wanted an array of rank 1 or more, got a scalar")
@@ -512,7 +521,7 @@ def _triangle(name: str, m: ArrayLike, k: int, upper: bool) -> Array:
     return lax.select(lax.ge(*place) if upper else lax.le(*place), matrix, zero)
 
 
-def tril(m: ArrayLike, k: int = 0) -> Array:
+def tril(m: ArrayLike, k: Diagonal = 0) -> Array:
     """Matrices (…, N, M) with zeros above diagonal k; a vector counts as a matrix of equal rows.
 
     Raises ShapeError for a scalar.  Source: NumPy, `tril`.
@@ -520,7 +529,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("tril", m, k, upper=False)
 
 
-def triu(m: ArrayLike, k: int = 0) -> Array:
+def triu(m: ArrayLike, k: Diagonal = 0) -> Array:
     """Matrices (…, N, M) with zeros below diagonal k; a vector counts as a matrix of equal rows.
 
     Raises ShapeError for a scalar.  Source: NumPy, `triu`.

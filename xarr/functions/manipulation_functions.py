@@ -24,6 +24,7 @@ from xarr.functions._arguments import check_casting, is_listed, of_elements, ref
 from xarr.functions._core import DType, as_array, fresh, promoted
 from xarr.functions._outputs import takes_out
 from xarr.functions._repeating import repeated_alike, repeated_each
+from xarr.functions._rolling import rolled, shifts_of
 from xarr.functions.creation_functions import argument, broadcast_array
 from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -256,43 +257,23 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return swapaxes(flip(array, plane[1]), *plane) if turns == 1 else flip(swapaxes(array, *plane), plane[1])
 
 
-def roll(a: ArrayLike, shift: Axes, axis: Axes | None = None) -> Array:
+def roll(a: ArrayLike, shift: Axes | Array | Sequence[Array], axis: Axes | None = None) -> Array:
     """Elements moved `shift` places on; what leaves at the end enters at the start.
 
     Without `axis` over the flattened array.  A tuple of shifts goes with a tuple of axes, which may name
-    a dimension twice; one of them may be a single number for all.  Raises AxisError, ShapeError for
-    different counts.  Source: NumPy, `roll`.
+    a dimension twice; one of them may be a single number for all.  In a traced function the shifts may depend on
+    its arguments.  Raises AxisError, ShapeError for different counts.  Source: NumPy, `roll`.
     """
-    array = as_array(a)
+    array, shifts = as_array(a), shifts_of(shift)
     if axis is None:
         refuse_dynamic("roll", array, "an axis that is static")
-        return reshape(roll(ravel(array), sum(_ints("roll", "shift", shift)), 0), array.shape)
-    shifts = _ints("roll", "shift", shift)
+        return reshape(roll(ravel(array), sum(shifts), 0), array.shape)
     axes = tuple(normalize_axis(one, len(array.shape)) for one in _ints("roll", "axis", axis))
-    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
-        raise ShapeError(f"roll: wanted one shift for each axis, got {shifts} for {axes}")
-    count = builtins.max(len(shifts), len(axes)) if shifts and axes else 0
-    for one, place in zip(_repeated(shifts, count), _repeated(axes, count), strict=True):
-        array = _rolled(array, one, place)
-    return fresh(array)
+    return fresh(rolled(array, shifts, axes))
 
 
 def _ints(name: str, argument: str, value: Axes) -> tuple[int, ...]:
     return integers(name, argument, value if is_listed(value) else (value,))
-
-
-def _repeated(values: tuple[int, ...], count: int) -> tuple[int, ...]:
-    return values * count if len(values) == 1 else values
-
-
-def _rolled(array: Array, shift: int, axis: int) -> Array:
-    refuse_dynamic("roll", array, "lax.slice and lax.concatenate", (axis,))
-    size = array.shape[axis]
-    cut = -shift % size if size else 0
-    if not cut:
-        return array
-    tail, head = (lax.slice_in_dim(array, *ends, axis=axis) for ends in ((cut, size), (0, cut)))
-    return lax.concatenate([tail, head], axis)
 
 
 # --- repeating ------------------------------------------------------------------------------------
