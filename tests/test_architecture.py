@@ -37,6 +37,7 @@ TREE_CHECKS: tuple[TreeCheck, ...] = (
     architecture.upward_imports,
     architecture.frontend_imports_of_backends,
     architecture.backend_imports_of_closed_modules,
+    architecture.backend_imports_of_backends,
     architecture.needless_function_level_imports,
 )
 
@@ -172,6 +173,13 @@ def test_frontend_import_of_backend_is_found(line: str, tmp_path: Path) -> None:
 def test_backend_import_of_closed_module_is_found(line: str, tmp_path: Path) -> None:
     tree = made_up_tree(tmp_path, xarr__array="", xarr__lax="", xarr_toy=line)
     assert len(architecture.backend_imports_of_closed_modules(tree)) == 1
+
+
+@pytest.mark.parametrize("line", ["import xarr_toy", "from xarr_toy.table import TABLE"])
+def test_backend_import_of_another_backend_is_found(line: str, tmp_path: Path) -> None:
+    tree = made_up_tree(tmp_path, xarr="", xarr_toy="", xarr_toy__table="", xarr_other=line)
+    assert len(architecture.backend_imports_of_backends(tree)) == 1
+    assert architecture.backend_imports_of_closed_modules(tree) == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ from tests.compare import assert_same
 from tests.compiled_ulp_bounds import BOUNDS
 from tests.support.elementwise_kernels import Kernel
 from tests.support.exact_functions import EXACT, EXACT_BY_MPMATH
+from tests.support.operations import own_operations
 from xarr import dtypes, lax
+from xarr.compiler.functions import FUNCTIONS, apply_elementwise, convert, register_dtype
 from xarr.compiler.scalars import Value, Values
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -25,7 +27,6 @@ from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import TensorType
 from xarr_numpy import kernels
 from xarr_numpy.compiled.assembler import Machine
-from xarr_numpy.compiled.functions import FUNCTIONS, convert, lower, register_dtype
 
 Array = np.ndarray[Any, Any]
 
@@ -392,19 +393,13 @@ def test_reduce_precision(dtype: Any, exponent: int, mantissa: int) -> None:
 
 
 def lowered(op: Op, dtype: Any, *operands: Any) -> Any:
-    found = lower(op, [np.dtype(dtype)] * len(operands), operands)
+    found = apply_elementwise(op, [np.dtype(dtype)] * len(operands), operands)
     assert found is not None
     return found
 
 
 def all_element_wise() -> list[type[Elementwise]]:
-    found, stack = [], [Elementwise]
-    while stack:
-        for one in stack.pop().__subclasses__():
-            stack.append(one)
-            if "name" in vars(one) and one.__module__.startswith("xarr.ir."):
-                found.append(one)
-    return sorted(found, key=lambda one: one.name)
+    return sorted(own_operations(Elementwise), key=lambda one: one.name)
 
 
 def test_every_element_wise_operation_is_here_or_decomposed() -> None:
@@ -447,9 +442,9 @@ def test_narrow_floats_are_computed_in_float32(dtype: np.dtype[Any]) -> None:
 def test_what_is_left_to_others() -> None:
     x = Values().argument("x", np.uint16)
     bfloat16 = np.dtype(dtypes.bfloat16)
-    assert lower(ops.NextAfter(), [bfloat16] * 2, [x, x]) is None
-    assert lower(ops.Lgamma(), [np.dtype(np.float32)], [x.convert(np.float32)]) is None
-    assert lower(ops.Sine(), [np.dtype(np.complex64)], [x]) is None
+    assert apply_elementwise(ops.NextAfter(), [bfloat16] * 2, [x, x]) is None
+    assert apply_elementwise(ops.Lgamma(), [np.dtype(np.float32)], [x.convert(np.float32)]) is None
+    assert apply_elementwise(ops.Sine(), [np.dtype(np.complex64)], [x]) is None
 
 
 # --- operations that decompose -----------------------------------------------------------------------
@@ -467,7 +462,7 @@ def decomposed(op: Op, x: Value) -> Value:
         if isinstance(node.op, ops.Constant):
             return x.values.constant(node.op.array[()], node.dtype)
         operands = [value_of(operand) for operand in node.operands]
-        found = lower(node.op, [operand.dtype for operand in node.operands], operands)
+        found = apply_elementwise(node.op, [operand.dtype for operand in node.operands], operands)
         if found is not None:
             return found
         inner = node.op.decompose(*node.operands)

@@ -22,7 +22,6 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import Peak, peak, shown_bytes
 from xarr.ir.ops.fusion import inside
 from xarr_numpy.compiled import kernel
-from xarr_numpy.compiled.functions import lower
 
 F32 = np.dtype(np.float32)
 
@@ -34,7 +33,7 @@ def fused(function: Callable[..., Any], *types: Any) -> Graph:
 def costs(function: Callable[..., Any], *types: Any) -> list[tuple[int, ...]]:
     """For each group: bytes read, of these the least, written, the least, scratch, local."""
     groups = [each.op for each in fused(function, *types).nodes if isinstance(each.op, ops.Fusion)]
-    found = [traffic(build(group, lower)) for group in groups]
+    found = [traffic(build(group)) for group in groups]
     return [(t.read, t.least_read, t.written, t.least_written, t.scratch, t.local) for t in found]
 
 

@@ -1,11 +1,10 @@
-"""Random bits: ciphers as one scalar function of compiled loops, or over tiles that stay in the cache.
+"""Random bits by NumPy: ciphers over parts that stay in the cache.
 
-Their graphs run like any other; written here are only the fast ways of the same arithmetic.
+Their graphs run like any other; written here is only a fast way of the same arithmetic.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
-from xarr.ir.op import Op, operation
+from xarr.ir.graph import Node
 from xarr.ir.ops.ciphers import (
     PHILOX_MULTIPLIERS,
     PHILOX_WEYL,
@@ -22,17 +20,15 @@ from xarr.ir.ops.ciphers import (
     THREEFRY_ROTATIONS,
     U32,
     U64,
-    philox_graph,
-    threefry_graph,
+    PhiloxPair,
+    ThreefryBits,
 )
-from xarr.ir.ops.elementwise import Elementwise
 from xarr.process_rng import draw
 from xarr_numpy import workers
 from xarr_numpy.memory import pool
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
-    from xarr.ir.stablehlo.printer import Printer
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
@@ -45,156 +41,6 @@ _TILE: Final = 2**15
 _PHILOX_TILE: Final = 2**13
 #: Passes over a tile, of about a tenth of a loop's turn each; a thread hands Python's lock over at each.
 _COST: Final = 10
-#: How many transcendental functions a cipher takes as long as.
-WEIGHT: Final = 14
-
-
-def cipher_of(node: Node) -> str | None:
-    """The cipher that a node is a call of: "threefry2x32" or "philox4x32", if it is one."""
-    if not isinstance(node.op, ops.Call) or not node.operands:
-        return None
-    made = _GRAPHS.get((node.op.computation.name, len(node.operands)))
-    is_one = made is not None and node.op.computation == made(node.operands[-1].shape)
-    return node.op.computation.name if is_one else None
-
-
-_GRAPHS: Final[dict[tuple[str, int], Callable[[Ints], Graph]]] = {
-    ("threefry2x32", 4): threefry_graph,
-    ("philox4x32", 6): philox_graph,
-}
-
-
-# --- element by element ------------------------------------------------------------------------------
-
-
-@operation
-class ThreefryBits(Elementwise):
-    """What Threefry gives for a key and a counter, four uint32 operands, element by element.
-
-    form: "first" or "second" of its two words, their "xor", or both "joined" to a uint64, of which the first
-    is the high half, the low one if "swapped".
-
-    Made in front of the fusing stage only, so that the cipher is a part of the loops that use it.
-    """
-
-    form: str
-    name = "xarr.threefry2x32_bits"
-    lax_name = "threefry2x32_bits"
-    accepts = frozenset({U32})
-    arity = 4
-    weight = WEIGHT
-
-    def result_dtype(self, dtype: DType) -> DType:
-        return U64 if self.form in ("joined", "swapped") else dtype
-
-    def assembly(self, node: Node, printer: Printer) -> str:
-        target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
-        return f'{target} {{backend_config = "{self.form}"}} : {printer.signature(node)}'
-
-
-@operation
-class PhiloxPair(Elementwise):
-    """Two of the four words that Philox gives for a key and a counter, six uint32 operands, as a uint64.
-
-    index: 0 for the first two, 1 for the others.
-
-    Made in front of the fusing stage only, as ThreefryBits.
-    """
-
-    index: int
-    name = "xarr.philox4x32_pair"
-    lax_name = "philox4x32_pair"
-    accepts = frozenset({U32})
-    arity = 6
-    weight = WEIGHT
-
-    def result_dtype(self, dtype: DType) -> DType:
-        return U64
-
-    def assembly(self, node: Node, printer: Printer) -> str:
-        target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
-        return f'{target} {{backend_config = "{self.index}"}} : {printer.signature(node)}'
-
-
-def by_words(graph: Graph, least: int) -> Graph:
-    """`graph` with ciphers worth `least` costly operations as two operations, one for each result.
-
-    For loops that compute what both have in common once.
-    """
-
-    def replacement(node: Node) -> tuple[Node, Op] | None:
-        found = _result(node)
-        if found is None or _size(found[0]) * WEIGHT < least:
-            return None
-        if cipher_of(found[0]) == "philox4x32":
-            return found[0], PhiloxPair(found[1])
-        return found[0], ThreefryBits(("first", "second")[found[1]])
-
-    return _replaced(graph, replacement)
-
-
-def by_pairs(graph: Graph) -> Graph:
-    """`graph` with Threefry as one operation where both words are used for one thing only."""
-    uses = Counter(operand for node in graph.nodes for operand in node.operands)
-    uses.update(graph.results)
-
-    def replacement(node: Node) -> tuple[Node, Op] | None:
-        found = _pair(node)
-        if found is None or uses[found[0]] != 2 or any(uses[word] != 1 for word in found[1]):
-            return None
-        joined = "joined" if _result(found[1][0]) == (found[0], 0) else "swapped"
-        return found[0], ThreefryBits("xor" if isinstance(node.op, ops.Xor) else joined)
-
-    return _replaced(graph, replacement)
-
-
-def _replaced(graph: Graph, replacement: Callable[[Node], tuple[Node, Op] | None]) -> Graph:
-    new: dict[Node, Node] = {}
-    for node in graph.nodes:
-        found = replacement(node)
-        operands, op = (node.operands, node.op) if found is None else (found[0].operands, found[1])
-        operands = tuple(new.get(operand, operand) for operand in operands)
-        if op is not node.op or any(a is not b for a, b in zip(operands, node.operands, strict=True)):
-            new[node] = node.rebuilt(operands, op)
-    if not new:
-        return graph
-    return Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name)
-
-
-def _result(node: Node) -> tuple[Node, int] | None:
-    """The call of a cipher that a node takes a result of, and which one."""
-    if not isinstance(node.op, ops.GetTupleElement) or cipher_of(node.operands[0]) is None:
-        return None
-    return node.operands[0], node.op.index
-
-
-def _pair(node: Node) -> tuple[Node, tuple[Node, Node]] | None:
-    """The call of Threefry of which a node combines both words, and these."""
-    if isinstance(node.op, ops.Xor):
-        first, second = node.operands
-    elif isinstance(node.op, ops.Or) and node.dtype == U64 and isinstance(node.operands[0].op, ops.ShiftLeft):
-        high, low = node.operands
-        wide, count = high.operands
-        if not _is_full_of(32, count) or not all(isinstance(each.op, ops.Convert) for each in (wide, low)):
-            return None
-        first, second = wide.operands[0], low.operands[0]
-    else:
-        return None
-    both = [_result(each) for each in (first, second)]
-    if both[0] is None or both[1] is None or both[0][0] is not both[1][0]:
-        return None
-    is_threefry = cipher_of(both[0][0]) == "threefry2x32"
-    return (both[0][0], (first, second)) if is_threefry and both[0][1] != both[1][1] else None
-
-
-def _is_full_of(number: int, node: Node) -> bool:
-    while isinstance(node.op, ops.BroadcastInDim):
-        (node,) = node.operands
-    return isinstance(node.op, ops.Constant) and bool(np.all(node.op.array == number))
-
-
-def _size(call: Node) -> int:
-    return call.operands[-1].tensor_type.size
 
 
 # --- in tiles ----------------------------------------------------------------------------------------

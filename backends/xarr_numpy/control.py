@@ -16,11 +16,11 @@ from xarr.custom_calls import run_custom_call
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.ops.ciphers import cipher_of
 from xarr.ir.ops.fusion import written_over
 from xarr.ir.types import TensorType
 from xarr.progress import ProgressBar
 from xarr_numpy import engine
-from xarr_numpy.ciphers import cipher_of
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:

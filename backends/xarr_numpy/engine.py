@@ -16,14 +16,15 @@ from math import prod
 from typing import Any, Final
 
 from xarr.compiler.checked_loops import CheckedLoop, without_checks
+from xarr.compiler.ciphers import by_pairs, by_words
 from xarr.compiler.loop_invariants import without_invariants
 from xarr.compiler.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.ops.ciphers import cipher_of
 from xarr.ir.types import TensorType
-from xarr_numpy.ciphers import by_pairs, by_words, cipher_of
 
 #: Element operations that take NumPy longer than the compiler takes to make a loop of them.
 WORTH_COMPILING: Final = 2**22

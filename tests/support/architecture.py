@@ -250,6 +250,17 @@ def backend_imports_of_closed_modules(tree: Tree) -> list[str]:
     ]
 
 
+def backend_imports_of_backends(tree: Tree) -> list[str]:
+    """What backends import of each other: what two of them need lies in the frontend."""
+    return [
+        f"{one}, another backend; what several backends need belongs to xarr.compiler or xarr.ir"
+        for one in tree.imports
+        if _package(one.importer) in tree.backends
+        and _package(one.imported) in tree.backends
+        and _package(one.importer) != _package(one.imported)
+    ]
+
+
 def _is_open(module: str) -> bool:
     name = module.removeprefix(f"{FRONTEND}.")
     return any(fnmatchcase(name, pattern) for pattern in OPEN_TO_BACKENDS)

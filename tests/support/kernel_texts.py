@@ -19,7 +19,6 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled import emitter, kernel
-from xarr_numpy.compiled.functions import lower
 
 SNAPSHOTS: Final = Path(__file__).parents[1] / "snapshots" / "kernels"
 F16, F32, F64, I32, PRED = (np.dtype(n) for n in ("float16", "float32", "float64", "int32", "bool"))
@@ -130,7 +129,7 @@ def texts(name: str) -> dict[str, str]:
     function, types = CASES[name]
     fused = kernel.fuse(graph(function, *types), lambda domain, cheap, costly: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
-    program = build(fusion, lower)
+    program = build(fusion)
     return {".loops": f"{program}\n", ".ll": emitter.emit(program)[0]}
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.elements import Lower, register_dtype
+from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loops import Accumulator
 from xarr.compiler.scalars import BOOL, DType, Value, Values
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
@@ -63,10 +63,10 @@ class Combination:
             return tuple(register_dtype(array.dtype) for array in self.arrays)
         return tuple(SINGLE if _is_narrow(array.dtype) else array.dtype for array in self.arrays)
 
-    def terms(self, lower: Lower, elements: Sequence[Value]) -> tuple[Value, ...]:
+    def terms(self, elements: Sequence[Value]) -> tuple[Value, ...]:
         """Elements of the arrays as partial results."""
         rows = zip(self.arrays, elements, self.held, strict=True)
-        return tuple(_converted(lower, value, array.dtype, held) for array, value, held in rows)
+        return tuple(_converted(value, array.dtype, held) for array, value, held in rows)
 
     def starts(self, values: Values, initial: Sequence[Value]) -> tuple[Value, ...]:
         """Neutral elements; the initial values themselves where the computation is not known."""
@@ -80,16 +80,16 @@ class Combination:
         behind = ops.Maximum if self.direction == "GT" else ops.Minimum
         return values.constant(identity(behind, value), value), values.constant(np.iinfo(index).max, index)
 
-    def combined(self, lower: Lower, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
+    def combined(self, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
         """Two partial results as one."""
         if self.direction is not None:
             return _extremum(self.direction, left, right)
         if self.monoids is None:
-            found = run(lower, self.computation, (*left, *right))
+            found = run(self.computation, (*left, *right))
             assert found is not None, "no loop computes this computation"
             return found
         made = [
-            lower(op(), (x.dtype, x.dtype), (x, y))
+            apply_elementwise(op(), (x.dtype, x.dtype), (x, y))
             for op, x, y in zip(self.monoids, left, right, strict=True)
         ]
         assert None not in made, "no loop combines these"
@@ -118,7 +118,7 @@ class Combination:
         names = _arguments(factors)
         return factors, names, (names[0].fma(names[1], held[0]),)
 
-    def finished(self, lower: Lower, initial: Sequence[Value], totals: Sequence[Value]) -> tuple[Value, ...]:
+    def finished(self, initial: Sequence[Value], totals: Sequence[Value]) -> tuple[Value, ...]:
         """The results from all elements, with the initial values."""
         if self.in_order:
             return tuple(totals)
@@ -128,35 +128,35 @@ class Combination:
             # No element is ahead of the neutral one: all are equal to it, and the first is the first.
             place = index.eq(np.iinfo(index.dtype).max).select(0, index)
             rows = zip((value, place), self.held, dtypes, strict=True)
-            found = [_converted(lower, each, held, wanted) for each, held, wanted in rows]
-            results = run(lower, self.computation, (*initial, *found))
+            found = [_converted(each, held, wanted) for each, held, wanted in rows]
+            results = run(self.computation, (*initial, *found))
             assert results is not None
             return results
         pairs = zip(initial, dtypes, self.held, strict=True)
-        first = [_converted(lower, each, dtype, held) for each, dtype, held in pairs]
-        combined = zip(self.combined(lower, first, totals), self.held, dtypes, strict=True)
-        return tuple(_converted(lower, each, held, dtype) for each, held, dtype in combined)
+        first = [_converted(each, dtype, held) for each, dtype, held in pairs]
+        combined = zip(self.combined(first, totals), self.held, dtypes, strict=True)
+        return tuple(_converted(each, held, dtype) for each, held, dtype in combined)
 
-    def accumulator(self, lower: Lower, elements: Sequence[Value], initial: Sequence[Value]) -> Accumulator:
+    def accumulator(self, elements: Sequence[Value], initial: Sequence[Value]) -> Accumulator:
         """Gather these elements of each turn."""
-        found = self.joined(lower, self.terms(lower, elements), initial)
+        found = self.joined(self.terms(elements), initial)
         step = self.step(found.left, found.terms)
         if step is None:
             return found
         terms, arguments, held = step
         return replace(found, terms=terms, arguments=arguments, step=held)
 
-    def joined(self, lower: Lower, terms: Sequence[Value], initial: Sequence[Value] = ()) -> Accumulator:
+    def joined(self, terms: Sequence[Value], initial: Sequence[Value] = ()) -> Accumulator:
         """Gather these partial results, one of each turn."""
         values = terms[0].values
         left, right = _arguments(terms), _arguments(terms)
         results = tuple(map(_result, terms))
-        combined = self.combined(lower, left, right)
+        combined = self.combined(left, right)
         return Accumulator(self.starts(values, initial), tuple(terms), left, right, combined, results)
 
-    def extremum(self, lower: Lower, element: Value) -> Accumulator:
+    def extremum(self, element: Value) -> Accumulator:
         """Gather of `direction` the value alone, NaN if one is; its zero may have the other sign."""
-        term = _converted(lower, element, self.arrays[0].dtype, self.held[0])
+        term = _converted(element, self.arrays[0].dtype, self.held[0])
         ((left,), (right,)) = _arguments((term,)), _arguments((term,))
         ahead = right.gt(left) if self.direction == "GT" else right.lt(left)
         found = ahead.select(right, left)
@@ -165,26 +165,26 @@ class Combination:
         start = self.starts(term.values, ())[:1]
         return Accumulator(start, (term,), (left,), (right,), (found,), (_result(term),))
 
-    def is_extremum(self, lower: Lower, element: Value, extremum: Value) -> Value:
+    def is_extremum(self, element: Value, extremum: Value) -> Value:
         """Whether an element is what `extremum` gathered."""
-        value = _converted(lower, element, self.arrays[0].dtype, self.held[0])
+        value = _converted(element, self.arrays[0].dtype, self.held[0])
         if value.dtype.kind != "f":
             return value.eq(extremum)
         # One comparison with what lies just behind the extremum: NaN is not behind either, nor equal.
         greatest = self.direction == "GT"
         end = value.constant(identity(ops.Maximum if greatest else ops.Minimum, value.dtype))
-        behind = lower(ops.NextAfter(), (value.dtype, value.dtype), (extremum, end))
+        behind = apply_elementwise(ops.NextAfter(), (value.dtype, value.dtype), (extremum, end))
         assert behind is not None, "no loop finds the next number"
         behind = extremum.isnan().select(-end, behind)
         return ~(value.le(behind) if greatest else value.ge(behind))
 
-    def next(self, lower: Lower, held: Sequence[Value], elements: Sequence[Value]) -> tuple[Value, ...]:
+    def next(self, held: Sequence[Value], elements: Sequence[Value]) -> tuple[Value, ...]:
         """A partial result and one more element, which comes after those in it."""
-        terms = self.terms(lower, elements)
+        terms = self.terms(elements)
         if self.direction is not None:
             return _later_extremum(self.direction, held, terms)
         factors = self._factors(terms)
-        return (factors[0].fma(factors[1], held[0]),) if factors else self.combined(lower, held, terms)
+        return (factors[0].fma(factors[1], held[0]),) if factors else self.combined(held, terms)
 
 
 def _arguments(values: Sequence[Value]) -> tuple[Value, ...]:
@@ -196,7 +196,7 @@ def _result(term: Value) -> Value:
     return term.values.make("result", (), term.dtype, "r", unique=True)
 
 
-def _converted(lower: Lower, value: Value, dtype: DType, wanted: DType) -> Value:
+def _converted(value: Value, dtype: DType, wanted: DType) -> Value:
     """An element of `dtype`, as registers hold it, as one of `wanted`."""
     if dtype == wanted:
         return value
@@ -204,7 +204,7 @@ def _converted(lower: Lower, value: Value, dtype: DType, wanted: DType) -> Value
         return value.convert(wanted)
     if value.dtype == wanted:
         return value
-    found = lower(ops.Convert(wanted), (dtype,), (value,))
+    found = apply_elementwise(ops.Convert(wanted), (dtype,), (value,))
     assert found is not None, f"no loop converts {dtype} to {wanted}"
     return found
 
@@ -259,7 +259,7 @@ def identity(op: type[Op], dtype: DType) -> Any:
     return ones if op is ops.And else dtype.type(0)
 
 
-def run(lower: Lower, computation: Graph, operands: Sequence[Value]) -> tuple[Value, ...] | None:
+def run(computation: Graph, operands: Sequence[Value]) -> tuple[Value, ...] | None:
     """A graph of scalars on values; None if loops cannot compute it."""
     known = dict(zip(computation.parameters, operands, strict=True))
     values = operands[0].values
@@ -269,7 +269,9 @@ def run(lower: Lower, computation: Graph, operands: Sequence[Value]) -> tuple[Va
             continue
         if node.op.graphs or not node.operands or not isinstance(node.type, TensorType):
             return None
-        found = lower(node.op, [each.dtype for each in node.operands], [known[x] for x in node.operands])
+        found = apply_elementwise(
+            node.op, [each.dtype for each in node.operands], [known[x] for x in node.operands]
+        )
         if found is None:
             return None
         known[node] = found
@@ -329,7 +331,7 @@ def _counted(values: Node, axis: int) -> Node:
     return Node(ops.Iota(TensorType(values.shape, np.dtype(np.int32 if narrow else np.int64)), axis))
 
 
-def is_computed(node: Node, lower: Lower) -> bool:
+def is_computed(node: Node) -> bool:
     """Whether loops can gather what a Reduce reduces, and combine it."""
     op = node.op
     assert isinstance(op, ops.Reduce)
@@ -339,15 +341,15 @@ def is_computed(node: Node, lower: Lower) -> bool:
     found = combination(node)
     # Two loops would begin with the initial value twice.
     large = [axis for axis in op.dimensions if node.operands[0].shape[axis] != 1]
-    return not (found.in_order and len(large) > 1) and _is_lowered(op.computation, dtypes, lower)
+    return not (found.in_order and len(large) > 1) and _is_lowered(op.computation, dtypes)
 
 
 @lru_cache(1024)
-def _is_lowered(computation: Graph, dtypes: tuple[DType, ...], lower: Lower) -> bool:
+def _is_lowered(computation: Graph, dtypes: tuple[DType, ...]) -> bool:
     values = Values()
     every = (*dtypes, *dtypes)
     operands = [values.argument(str(k), register_dtype(dtype)) for k, dtype in enumerate(every)]
-    found = run(lower, computation, operands)
+    found = run(computation, operands)
     if found is None:
         return False
     known = monoids(computation)

@@ -104,7 +104,7 @@ class BlockPhases(Loops):
             place = self._partial_place(around)
             terms = [self.at(elements, array) for array in found.arrays]
             held = [load(self.values, buffer, place) for buffer in each.buffers]
-            for buffer, value in zip(each.buffers, found.next(self.nest.lower, held, terms), strict=True):
+            for buffer, value in zip(each.buffers, found.next(held, terms), strict=True):
                 innermost.body.append(Store(buffer, place, value))
 
     def _kept_loops(self, around: Loop) -> Loop:
@@ -140,7 +140,7 @@ class BlockPhases(Loops):
             found = nest.combinations[each.node]
             if nest.is_searched(each.node):
                 terms.append(blocks.index.convert(found.held[1]))
-            blocks.accumulators.append(found.joined(nest.lower, terms))
+            blocks.accumulators.append(found.joined(terms))
         elements = self.elements(kept)
         totals: dict[Node, Buffer] = {}
         for each, gathered in zip(partials, blocks.accumulators, strict=True):

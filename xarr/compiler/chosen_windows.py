@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.elements import Index, Lower, computed, row_major, strides
+from xarr.compiler.elements import Index, computed, row_major, strides
 from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
 from xarr.compiler.scalars import Value
 from xarr.compiler.windows import Gathered, Tap, WindowNest
@@ -29,10 +29,10 @@ from xarr.ir.windows import WindowDimension
 NOTHING: Final = -1
 
 
-def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group around one select_and_scatter."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.SelectAndScatter)]
-    choice = _Choice(fusion, lower, node)
+    choice = _Choice(fusion, node)
     phases = choice.phases()
     scatter = _PlaneByPlane if choice.slides else _ElementByElement
     phases += scatter(choice).phases()
@@ -42,13 +42,13 @@ def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
 class _Choice(WindowNest):
     """The phases in which windows choose."""
 
-    def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
+    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
         assert isinstance(node.op, ops.SelectAndScatter)
         self.node = node
         self.op = node.op
         self.operand, self.source, self.initial = node.operands
         window = self.op.window
-        super().__init__(fusion, lower, window, self.operand.shape, self.source.shape)
+        super().__init__(fusion, window, self.operand.shape, self.source.shape)
         self.chosen = Buffer("chosen", np.dtype(np.int32), self.source.tensor_type.size, "scratch")
         self.strides = strides(self.base)
 
@@ -63,7 +63,7 @@ class _Choice(WindowNest):
             best, distance = held
             element = elements.at(self.operand, tap.place, tap.predicate)
             here = (self._flat(tap.place) + first * -1).value(self.values).convert(np.int32)
-            (stays,) = computed(self.op.select, (best, element), self.values, self.lower)
+            (stays,) = computed(self.op.select, (best, element), self.values)
             stays = stays & distance.ge(0)
             return stays.select(best, element), stays.select(distance, here)
 
@@ -96,7 +96,7 @@ class _Scatter:
     def joined(self, what: Value, window: Index) -> Value:
         """What is there after the source of a window has joined it."""
         source = self.choice.elements().at(self.choice.source, window)
-        (found,) = computed(self.choice.op.scatter, (what, source), self.values, self.choice.lower)
+        (found,) = computed(self.choice.op.scatter, (what, source), self.values)
         return found
 
     def distance(self, window: Index) -> Value:

@@ -13,7 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from xarr.compiler.elements import Index, Lower, register_dtype
+from xarr.compiler.elements import Index
+from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loops import Affine, Kernel, Loop
 from xarr.compiler.scalars import DType, Value
 from xarr.compiler.window_loops import put, several
@@ -24,10 +25,10 @@ from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.windows import Window, WindowDimension
 
 
-def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group around one convolution."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.Convolution)]
-    nest = (_Depthwise if is_depthwise(node) else _Dense)(fusion, lower, node)
+    nest = (_Depthwise if is_depthwise(node) else _Dense)(fusion, node)
     return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
 
 
@@ -99,13 +100,13 @@ def _crosses_features(node: Node) -> bool:
 
 
 class _Depthwise(WindowNest):
-    def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
+    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
         assert isinstance(node.op, ops.Convolution)
         self.node = node
         self.op = node.op
         self.array, self.kernel = node.operands
         self.dtype = sum_dtype(self.array.dtype, node.dtype)
-        super().__init__(fusion, lower, window_of(node), self.array.shape, node.shape)
+        super().__init__(fusion, window_of(node), self.array.shape, node.shape)
 
     def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
         elements = self.elements()
@@ -140,7 +141,7 @@ class _Depthwise(WindowNest):
     def _converted(self, value: Value, old: DType, new: DType) -> Value:
         if old == new:
             return value
-        found = self.lower(ops.Convert(new), [old], [value])
+        found = apply_elementwise(ops.Convert(new), [old], [value])
         assert found is not None and found.dtype == register_dtype(new), f"no loop converts {old} to {new}"
         return found
 
@@ -148,8 +149,8 @@ class _Depthwise(WindowNest):
 class _Dense(_Depthwise):
     """Several neighbouring windows at once, so that an element of the kernel is read once for all of them."""
 
-    def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
-        super().__init__(fusion, lower, node)
+    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
+        super().__init__(fusion, node)
         self.feature = self.op.lhs_spec[1]
         #: The dimension along which windows are neighbours, and how many are at hand.
         self.along: int | None = None

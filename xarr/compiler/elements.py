@@ -13,10 +13,11 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.indexed import gathered
 from xarr.compiler.loops import Affine, Buffer, Role, load
 from xarr.compiler.scalars import DType, Value, Values
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
+from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -26,13 +27,6 @@ Index: TypeAlias = tuple[Affine, ...]
 #: A node's element at an index, None if it must be computed; where the predicate (None: always true) is
 #: false it need not exist.
 Source = Callable[[Index, "Value | None"], "Value | None"]
-#: An element-wise operation on elements of these types, as registers hold them; None if it is none.
-Lower = Callable[[Op, Sequence[DType], Sequence[Value]], "Value | None"]
-
-
-def register_dtype(dtype: DType) -> DType:
-    """What holds an element: bfloat16 and float8 are held as their bits, which no processor computes with."""
-    return np.dtype(f"uint{8 * dtype.itemsize}") if dtype in EXTENDED_FLOAT else dtype
 
 
 def buffer_of(name: str, node: Node, role: Role) -> Buffer:
@@ -68,13 +62,12 @@ class Elements:
     """Computes elements of the nodes of a group, each once for each index.
 
     `sources` gives the elements of nodes that are not computed here: arguments, and what was computed in
-    another loop.  `lower` computes element-wise operations.
+    another loop.
     """
 
-    def __init__(self, values: Values, sources: Mapping[Node, Source], lower: Lower) -> None:
+    def __init__(self, values: Values, sources: Mapping[Node, Source]) -> None:
         self.values = values
         self.sources = sources
-        self._lower = lower
         self._known: dict[tuple[Node, Index, Value | None], Value] = {}
 
     def at(self, node: Node, index: Index, predicate: Value | None = None) -> Value:
@@ -96,7 +89,7 @@ class Elements:
         if move is not None:
             return move(self, node, index, predicate)
         operands = [self.at(operand, index, predicate) for operand in node.operands]
-        value = self._lower(node.op, [operand.dtype for operand in node.operands], operands)
+        value = apply_elementwise(node.op, [operand.dtype for operand in node.operands], operands)
         assert value is not None, f"no loop computes {node.op.name}"
         return value
 
@@ -242,7 +235,7 @@ _MOVES: Final[dict[type[Op], Callable[[Elements, Node, Index, Value | None], Val
 }
 
 
-def computes(node: Node, lower: Lower) -> bool:
+def computes(node: Node) -> bool:
     """Whether `Elements` can compute this node's elements."""
     op = node.op
     if isinstance(op, ops.GetTupleElement):  # of which operation, the fusing stage knows
@@ -265,14 +258,14 @@ def computes(node: Node, lower: Lower) -> bool:
         return node.dtype.kind in "iu" or node.dtype in (np.float32, np.float64)
     if isinstance(op, ops.BitcastConvert) and op.dtype.itemsize != node.operands[0].dtype.itemsize:
         return False
-    return type(op) in _MOVES or _is_known(op, tuple(operand.dtype for operand in node.operands), lower)
+    return type(op) in _MOVES or _is_known(op, tuple(operand.dtype for operand in node.operands))
 
 
 @lru_cache(4096)
-def _is_known(op: Op, dtypes: tuple[DType, ...], lower: Lower) -> bool:
+def _is_known(op: Op, dtypes: tuple[DType, ...]) -> bool:
     values = Values()
     operands = [values.argument(str(k), register_dtype(dtype)) for k, dtype in enumerate(dtypes)]
-    return bool(dtypes) and not op.graphs and lower(op, dtypes, operands) is not None
+    return bool(dtypes) and not op.graphs and apply_elementwise(op, dtypes, operands) is not None
 
 
 def is_held(node: Node) -> bool:
@@ -286,8 +279,8 @@ def is_held(node: Node) -> bool:
     )
 
 
-def computed(graph: Graph, operands: Sequence[Value], values: Values, lower: Lower) -> tuple[Value, ...]:
+def computed(graph: Graph, operands: Sequence[Value], values: Values) -> tuple[Value, ...]:
     """The results of a computation of scalars."""
     sources = {node: given(value) for node, value in zip(graph.parameters, operands, strict=True)}
-    elements = Elements(values, sources, lower)
+    elements = Elements(values, sources)
     return tuple(elements.at(node, ()) for node in graph.results)

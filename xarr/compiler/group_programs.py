@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from xarr.compiler import chosen_windows, convolutions, nests, products, scans, scatters, windows
-from xarr.compiler.elements import Lower
 from xarr.compiler.loops import Kernel
 from xarr.ir import ops
 from xarr.ir.op import Op
 
-_Build = Callable[[ops.Fusion, Lower], Kernel]
+_Build = Callable[[ops.Fusion], Kernel]
 
 #: Builders of the groups around an operation of one kind.
 _BUILDERS: Final[dict[type[Op], _Build]] = {
@@ -23,11 +22,11 @@ _BUILDERS: Final[dict[type[Op], _Build]] = {
 }
 
 
-def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group: nested loops over its domain where nothing in it needs loops of its own."""
     nodes = fusion.computation.nodes
     # Running totals are windows too, which reach to the end of the array.
-    if any(scans.computes(node, lower) for node in nodes):
-        return scans.build(fusion, lower)
+    if any(scans.computes(node) for node in nodes):
+        return scans.build(fusion)
     found = [_BUILDERS[type(node.op)] for node in nodes if type(node.op) in _BUILDERS]
-    return (found[0] if found else nests.build)(fusion, lower)
+    return (found[0] if found else nests.build)(fusion)

@@ -27,7 +27,8 @@ from typing import Final, Literal
 import numpy as np
 
 from xarr.compiler.accumulators import monoids
-from xarr.compiler.elements import Lower, computes, register_dtype, strides
+from xarr.compiler.elements import computes, strides
+from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.indexed import clamped
 from xarr.compiler.loops import constant_of
 from xarr.compiler.scalars import BOOL, INT64, DType, Value, Values, in_order
@@ -157,10 +158,10 @@ class NativeLoop:
         return "\n".join([*lines, f"    while {' and '.join(going + alive)}"])
 
 
-def native_loop(loop: ops.While, lower: Lower) -> NativeLoop | None:
+def native_loop(loop: ops.While) -> NativeLoop | None:
     """The loop turned inside out; None if it is not of that kind."""
     try:
-        found = _Reader(loop, lower).read()
+        found = _Reader(loop).read()
     except _Unfit:
         return None
     return found if found.cost() <= MOST_VALUES else None
@@ -200,9 +201,8 @@ class _Unfit(Exception):
 
 
 class _Reader:
-    def __init__(self, loop: ops.While, lower: Lower) -> None:
+    def __init__(self, loop: ops.While) -> None:
         self.loop = loop
-        self.lower = lower
         self.values = Values()
         self.lane = self.values.make("argument", (), INT64, "lane", unique=True)
         self.known: dict[Node, Value] = {}
@@ -336,10 +336,10 @@ class _Reader:
             if operand.tensor_type.size in (1, node.tensor_type.size):
                 return self.known[operand]
             raise _Unfit
-        if isinstance(op, _MOVES) or op.is_leaf or not computes(node, self.lower):
+        if isinstance(op, _MOVES) or op.is_leaf or not computes(node):
             raise _Unfit
         operands = [self.known[operand] for operand in node.operands]
-        value = self.lower(op, [operand.dtype for operand in node.operands], operands)
+        value = apply_elementwise(op, [operand.dtype for operand in node.operands], operands)
         if value is None:
             raise _Unfit
         return value

@@ -10,7 +10,7 @@ from math import prod
 from typing import Final, Literal, TypeAlias
 
 from xarr.compiler.accumulators import Combination, combination
-from xarr.compiler.elements import Elements, Index, Lower, Source, buffer_of, given, row_major
+from xarr.compiler.elements import Elements, Index, Source, buffer_of, given, row_major
 from xarr.compiler.groups import CHEAP, MOVES
 from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Search, Store, index_value, load, nested
 from xarr.compiler.packing import Lane, Packing
@@ -53,13 +53,11 @@ class Nest:
     def __init__(
         self,
         fusion: ops.Fusion,
-        lower: Lower,
         merged: Sequence[Sequence[int]],
         probe: bool = False,
         rows: int | None = None,
     ) -> None:
         self.fusion = fusion
-        self.lower = lower
         self.graph = fusion.computation
         self.values = Values()
         self.runs = [
@@ -329,7 +327,7 @@ class Loops:
     def elements(self, here: Loop) -> Elements:
         """Elements for the turns of a loop, which inner reductions put their loops into."""
         self.here = here
-        return Elements(self.values, self.sources, self.nest.lower)
+        return Elements(self.values, self.sources)
 
     def at(self, elements: Elements, node: Node) -> Value:
         """The element of a node that runs along the domain or along its kept dimensions."""
@@ -362,16 +360,16 @@ class Loops:
         """Gather the operands of a reduction."""
         found = self.nest.combinations[node]
         if self.nest.is_searched(node):
-            return found.extremum(self.nest.lower, self.at(elements, found.arrays[0]))
+            return found.extremum(self.at(elements, found.arrays[0]))
         terms = [self.at(elements, array) for array in found.arrays]
-        return found.accumulator(self.nest.lower, terms, self._initial(elements, found, found.in_order))
+        return found.accumulator(terms, self._initial(elements, found, found.in_order))
 
     def search(self, loop: Loop, node: Node, extremum: Value) -> Value:
         """The place of an extremum among the turns of a loop, the least one; the loop does nothing else."""
         found, elements = self.nest.combinations[node], self.elements(loop)
         element = self.at(elements, found.arrays[0])
         turn = self.values.make("result", (), INT64, "r", unique=True)
-        loop.search = Search(found.is_extremum(self.nest.lower, element, extremum), turn)
+        loop.search = Search(found.is_extremum(element, extremum), turn)
         before = self.index[self.nest.reduced_runs[0].axes[-1]] + Affine(((loop.index, -1),))
         return (before + Affine(((turn, 1),))).value(self.values).convert(found.held[1])
 
@@ -399,7 +397,7 @@ class Loops:
     def settle(self, elements: Elements, node: Node, totals: Sequence[Value]) -> None:
         """Let the results of a reduction be known from what was gathered."""
         found = self.nest.combinations[node]
-        results = found.finished(self.nest.lower, self._initial(elements, found), totals)
+        results = found.finished(self._initial(elements, found), totals)
         for part, number in self.nest.parts(node).items():
             self.sources[part] = given(results[number])
 
@@ -424,7 +422,7 @@ class Loops:
         else:
             totals = self._looped(elements, found, index, predicate)
         self.here = here
-        return found.finished(self.nest.lower, self._initial(elements, found), totals)
+        return found.finished(self._initial(elements, found), totals)
 
     def _insides(self, node: Node) -> set[Node]:
         """The operations inside an inner reduction."""
@@ -461,14 +459,13 @@ class Loops:
     def _written_out(
         self, elements: Elements, found: Combination, index: Index, predicate: Value | None
     ) -> tuple[Value, ...]:
-        lower = self.nest.lower
         held: tuple[Value, ...] | None = None
         if found.in_order:
             held = tuple(self._initial(elements, found))
         for numbers in product(*map(range, inside_sizes(found.node))):
             places = [Affine((), number) for number in numbers]
             terms = self._terms(elements, found, index, places, predicate)
-            held = found.terms(lower, terms) if held is None else found.next(lower, held, terms)
+            held = found.terms(terms) if held is None else found.next(held, terms)
         assert held is not None
         return held
 
@@ -479,7 +476,6 @@ class Loops:
 
         Each turn of the innermost gathers two elements, apart, since a processor can add both at once.
         """
-        lower = self.nest.lower
         *sizes, last = inside_sizes(found.node)
         initial = self._initial(elements, found, found.in_order)
         vector = self.nest.lanes == "inner"
@@ -499,14 +495,14 @@ class Loops:
         for chain in range(chains):
             place = at + Affine(((loops[-1].index, chains),), chain)
             terms = self._terms(inner, found, index, [*places, place], predicate)
-            gathered.append(found.accumulator(lower, terms, initial))
+            gathered.append(found.accumulator(terms, initial))
         gather(self.values, loops, gathered)
         first, *others = [each.results for each in loops[0].accumulators]
         for other in others:
-            first = found.combined(lower, first, other)
+            first = found.combined(first, other)
         if left:
             terms = self._terms(elements, found, index, [Affine((), last - 1)], predicate)
-            first = found.next(lower, first, terms)
+            first = found.next(first, terms)
         return first
 
     def _inner_loop(self, name: str, extent: int | Value, vector: bool = False) -> Loop:

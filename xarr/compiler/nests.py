@@ -23,7 +23,8 @@ from math import prod
 from typing import Final
 
 from xarr.compiler.block_phases import BLOCK, MOST_LOCAL, BlockPhases
-from xarr.compiler.elements import Elements, Index, Lower, Source, register_dtype
+from xarr.compiler.elements import Elements, Index, Source
+from xarr.compiler.functions import register_dtype
 from xarr.compiler.groups import CHEAP, MOVES
 from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
 from xarr.compiler.nest_loops import Loops, Nest, Run, gather
@@ -44,20 +45,20 @@ PART: Final = 2**13
 TALL: Final = 256
 
 
-def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group of element-wise operations and reductions."""
-    merged = _merged_axes(fusion, lower)
-    nest = Nest(fusion, lower, merged)
+    merged = _merged_axes(fusion)
+    nest = Nest(fusion, merged)
     kernel = _kernel(nest)
     rows = nest.transposed()
-    return kernel if rows is None else _kernel(Nest(fusion, lower, merged, rows=rows))
+    return kernel if rows is None else _kernel(Nest(fusion, merged, rows=rows))
 
 
-def _merged_axes(fusion: ops.Fusion, lower: Lower) -> list[list[int]]:
+def _merged_axes(fusion: ops.Fusion) -> list[list[int]]:
     """The axes of the domain in runs that one index can go through, since every access takes equal steps."""
     domain = fusion.domain
     single = [[axis] for axis in range(len(domain)) if domain[axis] != 1]
-    probe = Nest(fusion, lower, single, probe=True)
+    probe = Nest(fusion, single, probe=True)
     _kernel(probe)
     runs: list[list[int]] = []
     for (axis,) in single:

@@ -8,7 +8,7 @@ for each index of the batch:                                in parallel
 
 from __future__ import annotations
 
-from xarr.compiler.elements import Index, Lower
+from xarr.compiler.elements import Index
 from xarr.compiler.loops import Affine, Kernel, Loop
 from xarr.compiler.scalars import Value
 from xarr.compiler.window_loops import Ints, WindowLoops, put, several
@@ -16,10 +16,10 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 
 
-def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group around one dot_general."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.DotGeneral)]
-    nest = _Products(fusion, lower, node)
+    nest = _Products(fusion, node)
     return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
 
 
@@ -39,8 +39,8 @@ def free_dimensions(node: Node) -> tuple[Ints, Ints]:
 
 
 class _Products(WindowLoops):
-    def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
-        super().__init__(fusion, lower)
+    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
+        super().__init__(fusion)
         assert isinstance(node.op, ops.DotGeneral)
         self.node = node
         self.op = node.op

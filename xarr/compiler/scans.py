@@ -36,18 +36,8 @@ from xarr.compiler import elements as one_element
 from xarr.compiler.accumulators import combination
 from xarr.compiler.axis_runs import axis_runs
 from xarr.compiler.block_phases import MOST_LOCAL
-from xarr.compiler.elements import (
-    Elements,
-    Index,
-    Lower,
-    Source,
-    buffer_of,
-    computed,
-    given,
-    reader,
-    register_dtype,
-    row_major,
-)
+from xarr.compiler.elements import Elements, Index, Source, buffer_of, computed, given, reader, row_major
+from xarr.compiler.functions import register_dtype
 from xarr.compiler.groups import CHEAP, MOVES
 from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load, nested
 from xarr.compiler.scalars import Value, Values, in_order
@@ -84,7 +74,7 @@ def scanned(node: Node) -> tuple[int, bool] | None:
     return (axis, pairs[op.padding[axis]]) if op.padding[axis] in pairs else None
 
 
-def computes(node: Node, lower: Lower) -> bool:
+def computes(node: Node) -> bool:
     """Whether loops can run these totals; those of narrow floats, but for extremes, are formed in wider ones."""
     if scanned(node) is None or not all(map(one_element.is_held, (node, *node.operands))):
         return False
@@ -95,7 +85,7 @@ def computes(node: Node, lower: Lower) -> bool:
         exact = len(nodes) == 1 and isinstance(nodes[0].op, ops.Maximum | ops.Minimum)
         if not exact:
             return False
-    return all(one_element.computes(each, lower) for each in nodes)
+    return all(one_element.computes(each) for each in nodes)
 
 
 def reduces_rows(node: Node, domain: Ints, scan: tuple[int, bool]) -> bool:
@@ -120,15 +110,14 @@ def _needed(roots: Iterable[Node]) -> list[Node]:
     return list(found)
 
 
-def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group with running totals."""
-    return _Scans(fusion, lower).kernel()
+    return _Scans(fusion).kernel()
 
 
 class _Scans:
-    def __init__(self, fusion: ops.Fusion, lower: Lower) -> None:
+    def __init__(self, fusion: ops.Fusion) -> None:
         self.graph, self.domain = fusion.computation, fusion.domain
-        self.lower = lower
         self.values = Values()
         self.scans = [node for node in self.graph.nodes if scanned(node)]
         self.reductions = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
@@ -157,7 +146,7 @@ class _Scans:
         index = [Affine(((value, 1),)) for value in single]
         roots: list[Value] = []
         sources = dict(self.arguments) | {node: partial(self._unknown, node) for node in self.reductions}
-        elements = Elements(self.values, sources, self.lower)
+        elements = Elements(self.values, sources)
         for node in self.scans:
             roots.append(elements.at(node.operands[0], self._own(node.operands[0], index)))
             sources[node] = partial(self._unknown, node)
@@ -220,14 +209,14 @@ class _Scans:
         for stage in range(1, 1 + max((stages[node] for node in self.reductions), default=0)):
             self._reduce(stage, stages, runs, outer, sources)
         inner, index = self._row(runs, outer)
-        elements = Elements(self.values, sources, self.lower)
+        elements = Elements(self.values, sources)
         for node in self.scans:
             term = elements.at(node.operands[0], self._own(node.operands[0], index))
             prefix = self._prefix(node, elements.at(node.operands[1], ()), term)
             inner.prefixes.append(prefix)
             sources[node] = partial(self._given, self._own(node, index), prefix.running)
         inner.body += self._stores(elements, index, in_rows=True)
-        after = Elements(self.values, sources, self.lower)
+        after = Elements(self.values, sources)
         around.body += [inner, *self._stores(after, index, in_rows=False)]
         return outer[0]
 
@@ -256,21 +245,21 @@ class _Scans:
     ) -> None:
         """Go through a row for the reductions of a stage; keep what was costly and is wanted again."""
         row, index = self._row(runs, outer)
-        elements = Elements(self.values, sources, self.lower)
+        elements = Elements(self.values, sources)
         outer[-1].body.append(row)
         found = [combination(node) for node in self.reductions if stages[node] == stage]
         for each in found:
             terms = [elements.at(array, self._own(array, index)) for array in each.arrays]
-            row.accumulators.append(each.accumulator(self.lower, terms, ()))
+            row.accumulators.append(each.accumulator(terms, ()))
         for node in _needed([array for each in found for array in each.arrays]):
             is_costly = not isinstance(node.op, (*CHEAP, *MOVES, ops.Reduce, ops.ReduceWindow))
             wanted = is_costly and self._is_in_rows(node) and stages[node] == stage - 1
             if wanted and self._is_used_after(node, stage, stages):
                 self._keep(node, row, index, elements, sources)
-        after = Elements(self.values, sources, self.lower)
+        after = Elements(self.values, sources)
         for each, gathered in zip(found, row.accumulators, strict=True):
             initial = [after.at(first, ()) for first in each.node.operands[len(each.arrays) :]]
-            (total,) = each.finished(self.lower, initial, gathered.results)
+            (total,) = each.finished(initial, gathered.results)
             sources[each.node] = given(total)
 
     def _keep(
@@ -307,7 +296,7 @@ class _Scans:
     def _prefix(self, node: Node, initial: Value, term: Value) -> Prefix:
         assert isinstance(node.op, ops.ReduceWindow)
         left, right = (self.values.make("argument", (), term.dtype, name, unique=True) for name in ("a", "b"))
-        (total,) = computed(node.op.computation, (left, right), self.values, self.lower)
+        (total,) = computed(node.op.computation, (left, right), self.values)
         running = self.values.make("result", (), term.dtype, "running", unique=True)
         return Prefix(initial, term, left, right, total, running)
 
@@ -335,7 +324,7 @@ class _Scans:
         places.insert(place, Affine(((along.index, 1),)))
         index = self._index(runs, places)
         sources = dict(self.arguments)
-        elements = Elements(self.values, sources, self.lower)
+        elements = Elements(self.values, sources)
         for node in self.scans:
             held = Buffer(f"total{len(self.locals)}", register_dtype(node.dtype), most, "local")
             self.locals.append(held)
@@ -343,7 +332,7 @@ class _Scans:
             assert isinstance(node.op, ops.ReduceWindow)
             term = elements.at(node.operands[0], self._own(node.operands[0], index))
             so_far = load(self.values, held, at)
-            (total,) = computed(node.op.computation, (so_far, term), self.values, self.lower)
+            (total,) = computed(node.op.computation, (so_far, term), self.values)
             inner.body.append(Store(held, at, total))
             sources[node] = partial(self._given, self._own(node, index), total)
         inner.body += self._stores(elements, index)

@@ -24,7 +24,6 @@ from xarr.compiler.axis_runs import axis_runs
 from xarr.compiler.elements import (
     Elements,
     Index,
-    Lower,
     buffer_of,
     computed,
     reader,
@@ -46,13 +45,13 @@ WIDE: Final = 64
 ROW: Final = 4
 
 
-def computes(node: Node, lower: Lower) -> bool:
+def computes(node: Node) -> bool:
     """Whether loops can run this scatter: of one array, by scalars that they can compute."""
     op = node.op
     if not isinstance(op, ops.Scatter) or len(node.operands) != 3:
         return False
     held = all(map(one_element.is_held, (node, *node.operands)))
-    return held and all(one_element.computes(each, lower) for each in op.update_computation.nodes)
+    return held and all(one_element.computes(each) for each in op.update_computation.nodes)
 
 
 def has_rows(node: Node) -> bool:
@@ -69,18 +68,17 @@ def windows_of(node: Node) -> Any:
     return node.op.windows(operand, indices, updates)
 
 
-def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group whose result is a scatter."""
-    return _Scatter(fusion, lower).kernel()
+    return _Scatter(fusion).kernel()
 
 
 _Way = Callable[[Loop, list[Loop], list[Loop], Index, list[Affine]], tuple[Loop, Index]]
 
 
 class _Scatter:
-    def __init__(self, fusion: ops.Fusion, lower: Lower) -> None:
+    def __init__(self, fusion: ops.Fusion) -> None:
         self.graph = fusion.computation
-        self.lower = lower
         self.values = Values()
         (self.node,) = self.graph.results
         assert isinstance(self.node.op, ops.Scatter)
@@ -100,7 +98,7 @@ class _Scatter:
         return Kernel(self.inputs, (self.out,), (), tuple(self.locals), phases)
 
     def elements(self) -> Elements:
-        return Elements(self.values, self.sources, self.lower)
+        return Elements(self.values, self.sources)
 
     # --- the operand --------------------------------------------------------------------------------
 
@@ -298,7 +296,7 @@ class _Walk:
         update = scatter.elements().at(scatter.updates, tuple(index))
         old = load(self.values, scatter.out, target)
         computation = scatter.op.update_computation
-        (new,) = computed(computation, (old, update), scatter.values, scatter.lower)
+        (new,) = computed(computation, (old, update), scatter.values)
         return Store(scatter.out, target, new), list(fits.values())
 
 

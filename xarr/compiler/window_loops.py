@@ -13,7 +13,6 @@ from typing import Final, TypeAlias
 from xarr.compiler.elements import (
     Elements,
     Index,
-    Lower,
     Source,
     buffer_of,
     reader,
@@ -32,9 +31,8 @@ Ints: TypeAlias = tuple[int, ...]
 class WindowLoops:
     """The buffers of a group's loops, and loops whose ranges are known."""
 
-    def __init__(self, fusion: ops.Fusion, lower: Lower) -> None:
+    def __init__(self, fusion: ops.Fusion) -> None:
         self.graph = fusion.computation
-        self.lower = lower
         self.values = Values()
         self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
         self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
@@ -48,7 +46,7 @@ class WindowLoops:
         self.ranges: dict[Value, tuple[int, int]] = {}
 
     def elements(self) -> Elements:
-        return Elements(self.values, self.sources, self.lower)
+        return Elements(self.values, self.sources)
 
     # --- loops -------------------------------------------------------------------------------------------
 

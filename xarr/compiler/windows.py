@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from xarr.compiler.elements import Index, Lower, computed
+from xarr.compiler.elements import Index, computed
 from xarr.compiler.loops import Affine, Kernel, Loop
 from xarr.compiler.scalars import Value
 from xarr.compiler.window_loops import Ints, WindowLoops
@@ -44,18 +44,18 @@ class Tap:
 Step = Callable[[Gathered, Tap], Gathered]
 
 
-def build(fusion: ops.Fusion, lower: Lower) -> Kernel:
+def build(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group around one reduction of windows."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.ReduceWindow)]
-    nest = _Reduction(fusion, lower, node)
+    nest = _Reduction(fusion, node)
     return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
 
 
 class WindowNest(WindowLoops):
     """Loops over the windows of `window` on an array of the shape `base`; there are `windows` of them."""
 
-    def __init__(self, fusion: ops.Fusion, lower: Lower, window: Window, base: Ints, windows: Ints) -> None:
-        super().__init__(fusion, lower)
+    def __init__(self, fusion: ops.Fusion, window: Window, base: Ints, windows: Ints) -> None:
+        super().__init__(fusion)
         self.window = window
         self.base = base
         self.windows = windows
@@ -179,9 +179,9 @@ class WindowNest(WindowLoops):
 
 
 class _Reduction(WindowNest):
-    def __init__(self, fusion: ops.Fusion, lower: Lower, node: Node) -> None:
+    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
         assert isinstance(node.op, ops.ReduceWindow)
-        super().__init__(fusion, lower, node.op.window, node.operands[0].shape, node.shape)
+        super().__init__(fusion, node.op.window, node.operands[0].shape, node.shape)
         self.node = node
         self.computation = node.op.computation
 
@@ -191,7 +191,7 @@ class _Reduction(WindowNest):
 
         def step(first: Gathered, tap: Tap) -> Gathered:
             element = elements.at(array, tap.place, tap.predicate)
-            return computed(self.computation, (*first, element), self.values, self.lower)
+            return computed(self.computation, (*first, element), self.values)
 
         (total,) = self.fold(around, (elements.at(initial, ()),), step, innermost, checked)
         self.stores(around, self.node, total, self.windows)

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.compiler.functions.rounding import float16_of_float64
 from xarr.compiler.scalars import BOOL, COMPARISONS, DType, Value
 from xarr_numpy.compiled import slow_paths
-from xarr_numpy.compiled.rounding import float16_of_float64
 
 _FLOATS: Final = {
     np.dtype(np.float16): "half",

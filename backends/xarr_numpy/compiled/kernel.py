@@ -20,7 +20,6 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
 from xarr_numpy.compiled import addresses, assembler, builtin, costs, emitter, window_kernels
-from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.memory import pool
 
@@ -34,15 +33,15 @@ LITTLE: Final = 2**20
 
 def computes(node: Node) -> bool:
     """Whether compiled loops can hold a node."""
-    if isinstance(node.op, ops.Reduce) and not accumulators.is_computed(node, lower):
+    if isinstance(node.op, ops.Reduce) and not accumulators.is_computed(node):
         return False
     return (
-        elements.computes(node, lower)
-        or scatters.computes(node, lower)
-        or scans.computes(node, lower)
+        elements.computes(node)
+        or scatters.computes(node)
+        or scans.computes(node)
         or (
             is_update(node)
-            and all(elements.computes(each, lower) for each in node.operands[1:])
+            and all(elements.computes(each) for each in node.operands[1:])
             and not isinstance(node.operands[1].op, ops.Reduce)
         )
     )
@@ -68,7 +67,7 @@ def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Gr
 
 def describe(fusion: ops.Fusion) -> str:
     """The memory traffic of a group's loops."""
-    return str(traffic(build(fusion, lower)))
+    return str(traffic(build(fusion)))
 
 
 class CompiledKernel:
@@ -78,7 +77,7 @@ class CompiledKernel:
     """
 
     def __init__(self, fusion: ops.Fusion) -> None:
-        self.program: Kernel = build(fusion, lower)
+        self.program: Kernel = build(fusion)
         self.text, names = emitter.emit(self.program)
         graph = fusion.computation
         self._shapes = [(node.shape, node.dtype) for node in graph.results]

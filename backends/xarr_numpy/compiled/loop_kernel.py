@@ -18,7 +18,6 @@ from xarr.compiler.native_loops import Carried, NativeLoop, Row
 from xarr.compiler.scalars import in_order
 from xarr.ir import ops
 from xarr_numpy.compiled import assembler, costs, loop_code
-from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
 from xarr_numpy.compiled.overwritten import overwritten
 from xarr_numpy.compiled.sharing import Phase
@@ -37,7 +36,7 @@ MOST_STEPS: Final = 2**40
 
 def plan(loop: ops.While) -> NativeLoop | None:
     """The loop turned inside out; None if its points meet."""
-    return native_loops.native_loop(loop, lower)
+    return native_loops.native_loop(loop)
 
 
 class LoopKernel:

@@ -26,7 +26,6 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 from xarr_numpy import workers
 from xarr_numpy.compiled import assembler, costs, emitter, front_code
-from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.loop_kernel import LoopKernel, Report, plan as plan_of_points
 from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.memory import pool
@@ -84,7 +83,7 @@ def plan(loop: ops.While) -> Repetition | None:
     operands = tuple(known[operand] for operand in group.operands)
     places = tuple(place for place in results if place is not None)
     found = Repetition(*counted, group.op, operands, places, None)
-    kernel = build(group.op, lower)
+    kernel = build(group.op)
     arrays_in_use = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     if sum(buffer.nbytes for buffer in arrays_in_use) <= SMALL:
         return found
@@ -215,7 +214,7 @@ class RepeatedKernel:
 
     def __init__(self, found: Repetition) -> None:
         self.found = found
-        self.program = build(found.fusion, lower)
+        self.program = build(found.fusion)
         scalars = plan_of_points(found.scalars)
         assert scalars is not None, "the scalars were found to be a native loop"
         self._scalars = LoopKernel(scalars)

@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler import elements
-from xarr.compiler.elements import computed, register_dtype
+from xarr.compiler.elements import computed
+from xarr.compiler.functions import register_dtype
 from xarr.compiler.scalars import BOOL, DType, Value, Values
 from xarr.dtypes import COMPLEX
 from xarr.ir.graph import Graph
 from xarr_numpy.compiled import assembler
-from xarr_numpy.compiled.functions import lower
 from xarr_numpy.compiled.instructions import Block, element_type
 from xarr_numpy.compiled.sharing import Phase
 
@@ -34,7 +34,7 @@ _COMPARISON: Final = 3.0
 
 def computes(graph: Graph) -> bool:
     """Whether a computation of scalars can be compiled."""
-    held = all(elements.computes(node, lower) and not node.op.graphs for node in graph.nodes)
+    held = all(elements.computes(node) and not node.op.graphs for node in graph.nodes)
     return held and not any(node.dtype in COMPLEX for node in graph.results)
 
 
@@ -118,7 +118,7 @@ class _Text:
         self.arguments = [
             values.argument(f"a{k}", register_dtype(dtype)) for k, dtype in enumerate(self.dtypes)
         ]
-        self.results = computed(graph, self.arguments, values, lower)
+        self.results = computed(graph, self.arguments, values)
         self.declarations: set[str] = set()
         self.functions: dict[str, str] = {}
 

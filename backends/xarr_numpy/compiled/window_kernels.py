@@ -14,7 +14,6 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
-from xarr_numpy.compiled.functions import lower
 
 #: Windows that are as wide in some dimension have better ways than to look at each element.
 WIDE: Final = 16
@@ -114,9 +113,7 @@ def _holds(node: Node, *graphs: Graph) -> bool:
     arrays = (node, *node.operands)
     if not all(isinstance(each.type, TensorType) and elements.is_held(each) for each in arrays):
         return False
-    return all(
-        elements.computes(each, lower) and not each.op.graphs for graph in graphs for each in graph.nodes
-    )
+    return all(elements.computes(each) and not each.op.graphs for graph in graphs for each in graph.nodes)
 
 
 _WORK: Final[dict[type[Op], Callable[[Node], int]]] = {

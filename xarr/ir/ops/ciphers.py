@@ -5,16 +5,21 @@ Source: J. Salmon and others, Parallel random numbers: as easy as 1, 2, 3 (2011)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from xarr.ir.graph import Graph, Node, parameter
-from xarr.ir.op import Op
+from xarr.ir.op import Op, operation
 from xarr.ir.ops.control import Call, GetTupleElement
+from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.ops.formula import Term, filled
 from xarr.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from xarr.ir.stablehlo.printer import Printer
 
 U32: Final = np.dtype(np.uint32)
 U64: Final = np.dtype(np.uint64)
@@ -27,6 +32,11 @@ PHILOX_WEYL: Final = (0x9E3779B9, 0xBB67AE85)
 _THREEFRY: Final = "threefry2x32"
 _PHILOX: Final = "philox4x32"
 
+#: How many transcendental functions a cipher takes as long as.
+WEIGHT: Final = 14
+
+DType = np.dtype[Any]
+Ints = tuple[int, ...]
 Pair = tuple[Term, Term]
 Four = tuple[Term, Term, Term, Term]
 
@@ -114,3 +124,67 @@ def words(x: Term) -> Pair:
 def joined(high: Term, low: Term) -> Term:
     """The uint64 of two words."""
     return (high.to(U64) << 32) | low.to(U64)
+
+
+def cipher_of(node: Node) -> str | None:
+    """The cipher that a node is a call of: "threefry2x32" or "philox4x32", if it is one."""
+    if not isinstance(node.op, Call) or not node.operands:
+        return None
+    made = _GRAPHS.get((node.op.computation.name, len(node.operands)))
+    is_one = made is not None and node.op.computation == made(node.operands[-1].shape)
+    return node.op.computation.name if is_one else None
+
+
+_GRAPHS: Final[dict[tuple[str, int], Callable[[Ints], Graph]]] = {
+    ("threefry2x32", 4): threefry_graph,
+    ("philox4x32", 6): philox_graph,
+}
+
+
+@operation
+class ThreefryBits(Elementwise):
+    """What Threefry gives for a key and a counter, four uint32 operands, element by element.
+
+    form: "first" or "second" of its two words, their "xor", or both "joined" to a uint64, of which the first
+    is the high half, the low one if "swapped".
+
+    Made in front of the fusing stage only, so that the cipher is a part of the loops that use it.
+    """
+
+    form: str
+    name = "xarr.threefry2x32_bits"
+    lax_name = "threefry2x32_bits"
+    accepts = frozenset({U32})
+    arity = 4
+    weight = WEIGHT
+
+    def result_dtype(self, dtype: DType) -> DType:
+        return U64 if self.form in ("joined", "swapped") else dtype
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
+        return f'{target} {{backend_config = "{self.form}"}} : {printer.signature(node)}'
+
+
+@operation
+class PhiloxPair(Elementwise):
+    """Two of the four words that Philox gives for a key and a counter, six uint32 operands, as a uint64.
+
+    index: 0 for the first two, 1 for the others.
+
+    Made in front of the fusing stage only, as ThreefryBits.
+    """
+
+    index: int
+    name = "xarr.philox4x32_pair"
+    lax_name = "philox4x32_pair"
+    accepts = frozenset({U32})
+    arity = 6
+    weight = WEIGHT
+
+    def result_dtype(self, dtype: DType) -> DType:
+        return U64
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
+        return f'{target} {{backend_config = "{self.index}"}} : {printer.signature(node)}'

@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.scalars import Value
-from xarr_numpy.compiled.functions.formats import (
+from xarr.compiler.functions.formats import (
     DOUBLE,
     SINGLE,
     Pair,
@@ -25,6 +24,7 @@ from xarr_numpy.compiled.functions.formats import (
     quotient,
     scaled,
 )
+from xarr.compiler.scalars import Value
 
 #: (exp(r) - 1 - r) / r² for |r| <= 0.35.
 TAIL: Final = {

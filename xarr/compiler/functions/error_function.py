@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from xarr.compiler.scalars import Value
-from xarr_numpy.compiled.functions.exponential import exp
-from xarr_numpy.compiled.functions.formats import (
+from xarr.compiler.functions.exponential import exp
+from xarr.compiler.functions.formats import (
     DOUBLE,
     SINGLE,
     at_most,
@@ -18,6 +17,7 @@ from xarr_numpy.compiled.functions.formats import (
     two_product,
     two_sum,
 )
+from xarr.compiler.scalars import Value
 
 #: erf(x)/x - 1 over x², for |x| <= 1.2.
 _SMALL: Final = {

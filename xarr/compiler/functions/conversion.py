@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from xarr import dtypes
+from xarr.compiler.functions.rounding import float32_to_odd
 from xarr.compiler.scalars import BOOL, DType, Value
-from xarr_numpy.compiled.rounding import float32_to_odd
 
 
 @dataclass(frozen=True)

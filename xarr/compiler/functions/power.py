@@ -7,9 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.scalars import Value
-from xarr_numpy.compiled.functions.exponential import TAIL
-from xarr_numpy.compiled.functions.formats import (
+from xarr.compiler.functions.exponential import TAIL
+from xarr.compiler.functions.formats import (
     DOUBLE,
     SINGLE,
     Pair,
@@ -24,6 +23,7 @@ from xarr_numpy.compiled.functions.formats import (
     scaled,
     two_product,
 )
+from xarr.compiler.scalars import Value
 
 
 def rsqrt(x: Value) -> Value:

@@ -12,12 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.scalars import BOOL, DType, Value
-from xarr.dtypes import EXTENDED_FLOAT, INTEGER, SIGNED
-from xarr.ir import ops
-from xarr.ir.op import Op
-from xarr_numpy.ciphers import PhiloxPair, ThreefryBits
-from xarr_numpy.compiled.functions import (
+from xarr.compiler.functions import (
     arctangent,
     arithmetic,
     cipher,
@@ -27,9 +22,14 @@ from xarr_numpy.compiled.functions import (
     power,
     trigonometric,
 )
-from xarr_numpy.compiled.functions.conversion import convert, narrow, register_dtype, widen
+from xarr.compiler.functions.conversion import convert, narrow, register_dtype, widen
+from xarr.compiler.scalars import BOOL, DType, Value
+from xarr.dtypes import EXTENDED_FLOAT, INTEGER, SIGNED
+from xarr.ir import ops
+from xarr.ir.op import Op
+from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 
-__all__ = ["FUNCTIONS", "Function", "convert", "lower", "register_dtype"]
+__all__ = ["FUNCTIONS", "Function", "apply_elementwise", "convert", "register_dtype"]
 
 HALF: Final = np.dtype(np.float16)
 SINGLE: Final = np.dtype(np.float32)
@@ -125,7 +125,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 _OF_THE_FORMAT: Final = ("chlo.next_after", "stablehlo.reduce_precision", "stablehlo.bitcast_convert")
 
 
-def lower(op: Op, dtypes: Sequence[DType], operands: Sequence[Value]) -> Value | None:
+def apply_elementwise(op: Op, dtypes: Sequence[DType], operands: Sequence[Value]) -> Value | None:
     """An element-wise operation on elements of these types, as registers hold them (`register_dtype`).
 
     None for an operation that is not element-wise, of complex numbers, or of narrow floats where that is

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from xarr.compiler.functions.formats import DOUBLE, SINGLE, bits_of, format_of
 from xarr.compiler.scalars import Value
-from xarr_numpy.compiled.functions.formats import DOUBLE, SINGLE, bits_of, format_of
 
 #: (atan(t)/t - 1) / t² over t², for |t| <= 1.
 _ATAN: Final = {

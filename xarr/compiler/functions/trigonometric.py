@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from xarr.compiler.scalars import Value
-from xarr_numpy.compiled.functions.angles import exactly_reduced
-from xarr_numpy.compiled.functions.formats import (
+from xarr.compiler.functions.angles import exactly_reduced
+from xarr.compiler.functions.formats import (
     DOUBLE,
     SINGLE,
     Pair,
@@ -21,6 +20,7 @@ from xarr_numpy.compiled.functions.formats import (
     two_product,
     with_sign_flipped,
 )
+from xarr.compiler.scalars import Value
 
 #: (sin(r)/r - 1) / r² over r², and (cos(r) - 1 + r²/2) / r⁴ over r², for |r| <= 1.01 pi/4.
 _SIN: Final = {
