@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
-from xarr import linalg
+from xarr import lax, linalg
 from xarr.errors import (
     AxisError,
     BroadcastError,
@@ -183,14 +183,20 @@ def test_leading_dimensions_broadcast() -> None:
 
 def test_a_singular_matrix_names_the_line(backend: str) -> None:
     x = xarr.asarray([[1.0, 2], [2, 4]])
-    pending = [linalg.inv(x), linalg.solve(x, x), linalg.matrix_power(x, -1), linalg.tensorinv(x, 1)]
-    for each in pending:
+    calls = (
+        lambda: linalg.inv(x),
+        lambda: linalg.solve(x, x),
+        lambda: linalg.matrix_power(x, -1),
+        lambda: linalg.tensorinv(x, 1),
+        lambda: linalg.tensorsolve(x, x[0]),
+    )
+    for call in calls:
         with pytest.raises(LinAlgError, match="Singular matrix") as caught:
-            each.evaluate()
+            call()
         assert isinstance(caught.value, np.linalg.LinAlgError | ValueError)
         assert any("test_linalg.py" in note for note in caught.value.__notes__)
     with pytest.raises(LinAlgError, match=r"Singular matrix \(matrix \(1,\) of \(2,\)\)"):
-        linalg.inv(xarr.stack([xarr.eye(2), x])).evaluate()
+        linalg.inv(xarr.stack([xarr.eye(2), x]))
 
 
 @pytest.mark.parametrize(
@@ -204,20 +210,43 @@ def test_a_singular_matrix_names_the_line(backend: str) -> None:
         (lambda x: linalg.eigvals(x / 0), "Array must not contain infs or NaNs"),
         (lambda x: linalg.eigvalsh(x * np.nan), "Eigenvalues did not converge"),
         (lambda x: linalg.eigh(x * np.nan).eigenvectors, "Eigenvalues did not converge"),
+        (lambda x: linalg.lstsq(x * np.nan, x)[0], "SVD did not converge"),
+        (lambda x: linalg.matrix_rank(x * np.nan), "SVD did not converge"),
+        (lambda x: linalg.norm(x * np.nan, 2), "SVD did not converge"),
     ],
-    ids=map(str, range(8)),
+    ids=map(str, range(11)),
 )
 def test_what_fails_for_its_values(backend: str, call: Any, message: str) -> None:
     with pytest.raises(LinAlgError, match=message):
-        call(xarr.eye(2) + 1.5).evaluate()
+        call(xarr.eye(2) + 1.5)
     jitted = xarr.jit(call)
     with pytest.raises(LinAlgError, match=message):
         jitted(xarr.eye(2) + 1.5).evaluate()
 
 
-def test_nothing_fails_before_somebody_looks() -> None:
-    inverse = linalg.inv(xarr.zeros((2, 2)))
-    assert inverse.shape == (2, 2)
+def _is_positive_definite(matrix: Any) -> bool:
+    try:
+        linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def test_an_except_around_the_call_catches() -> None:
+    assert not _is_positive_definite(xarr.asarray([[0.0, 1], [1, 0]]))
+    assert _is_positive_definite(xarr.eye(2))
+    assert linalg.inv(xarr.eye(2)).is_evaluated
+    assert not linalg.det(xarr.zeros((2, 2))).is_evaluated, "what never raises stays lazy"
+
+
+def test_nothing_is_computed_while_a_function_is_recorded() -> None:
+    singular, counter = xarr.zeros((2, 2)), xarr.asarray(0)
+    guarded = xarr.jit(lambda n: lax.cond(n > 0, lambda: linalg.inv(singular), lambda: singular))
+    assert_same(guarded(counter), np.zeros((2, 2)))
+    with pytest.raises(LinAlgError, match="Singular matrix"):
+        guarded(counter + 1).evaluate()
+    steps = lax.fori_loop(0, 0, lambda i, x: linalg.inv(x), singular)
+    assert_same(steps, np.zeros((2, 2)))
 
 
 def test_determinants_of_singular_matrices(backend: str) -> None:

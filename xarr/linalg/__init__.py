@@ -1,8 +1,8 @@
 """Linear algebra with NumPy's and the Array API's names and arguments, on matrices in the last two dimensions.
 
 Integers and bools count as float64; floats of fewer than 32 bits are refused, as in NumPy.  What fails for the
-values of a matrix (a singular one, an iteration that does not converge) raises LinAlgError when it is
-computed, with the source line that asked for it.
+values of a matrix (a singular one, an iteration that does not converge) raises LinAlgError: functions that may do
+so compute at once, in a traced function when that one runs.
 """
 
 from typing import TYPE_CHECKING

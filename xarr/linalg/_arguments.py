@@ -12,8 +12,9 @@ from xarr.errors import DTypeError, MatrixShapeError
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import DType, aligned, as_array, common_dtype, promoted
 from xarr.ir.ops.systems import rows_of
+from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike
-from xarr.lazy import wrap
+from xarr.lazy import evaluate, is_tracing, wrap
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
@@ -111,6 +112,18 @@ def axes_of(name: str, axis: object, rank: int) -> Ints:
 def free_of_nan(values: Array) -> Array:
     """For each row whether none of its numbers is NaN."""
     return lax.reduce_and(lax.eq(values, values), (values.ndim - 1,))
+
+
+def checked(message: str, good: Array, *values: Array) -> tuple[Array, ...]:
+    """The values as they are; LinAlgError with `message` unless all of the bools `good` are true.
+
+    Outside of a traced function the values are computed here, so that `except LinAlgError` around the call catches
+    it; in a traced function the error comes when that function runs.
+    """
+    results = tuple(lapack.check(value, good, message) for value in values)
+    if not is_tracing():
+        evaluate(*results)
+    return results
 
 
 def in_order(matrices: Array, order: Array) -> Array:

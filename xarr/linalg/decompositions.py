@@ -11,7 +11,7 @@ from xarr.functions.creation_functions import tril, triu
 from xarr.functions.elementwise_functions import isfinite
 from xarr.lax import _constants as constants, linalg as lapack
 from xarr.lax.core import ArrayLike, flag
-from xarr.linalg._arguments import free_of_nan, in_order, matrices, spread, squares, transposed
+from xarr.linalg._arguments import checked, free_of_nan, in_order, matrices, spread, squares, transposed
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -63,7 +63,7 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
     first = lax.reshape(corner, batch)
     triangle = triu(factor) if is_upper else tril(factor)
     # A factor that failed is NaN everywhere.
-    return lapack.check(triangle, lax.eq(first, first), "Matrix is not positive definite")
+    return checked("Matrix is not positive definite", lax.eq(first, first), triangle)[0]
 
 
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
@@ -103,7 +103,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
         return svdvals(array)
     u, s, vh = lapack.svd(array, full_matrices=flag("linalg.svd", "full_matrices", full_matrices))
     good = free_of_nan(s)
-    return SVDResult(*(lapack.check(part, good, "SVD did not converge") for part in (u, s, vh)))
+    return SVDResult(*checked("SVD did not converge", good, u, s, vh))
 
 
 def _absolute_values(a: ArrayLike) -> Array:
@@ -127,7 +127,7 @@ def _hermitian_svd(a: ArrayLike) -> SVDResult:
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values, descending.  Source: NumPy and Array API, `linalg.svdvals`."""
     s = lapack.svd(matrices("svdvals", x), compute_uv=False)
-    return lapack.check(s, free_of_nan(s), "SVD did not converge")
+    return checked("SVD did not converge", free_of_nan(s), s)[0]
 
 
 def eigh(a: ArrayLike, UPLO: str = "L") -> EighResult:
@@ -139,14 +139,14 @@ def eigh(a: ArrayLike, UPLO: str = "L") -> EighResult:
     lower = _is_lower("eigh", UPLO)
     v, w = lapack.eigh(squares("eigh", a), lower=lower, symmetrize_input=False)
     good = free_of_nan(w)
-    return EighResult(*(lapack.check(part, good, "Eigenvalues did not converge") for part in (w, v)))
+    return EighResult(*checked("Eigenvalues did not converge", good, w, v))
 
 
 def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
     """The eigenvalues of Hermitian matrices, ascending.  Source: NumPy and Array API, `linalg.eigvalsh`."""
     lower = _is_lower("eigvalsh", UPLO)
     _, w, _ = lapack.syevd(squares("eigvalsh", a), lower, compute_v=False)
-    return lapack.check(w, free_of_nan(w), "Eigenvalues did not converge")
+    return checked("Eigenvalues did not converge", free_of_nan(w), w)[0]
 
 
 def _is_lower(name: str, triangle: str) -> bool:
@@ -165,15 +165,15 @@ def eig(a: ArrayLike) -> EigResult:
     array = _finite(squares("eig", a))
     w, v = lapack.eig(array, compute_left_eigenvectors=False)
     good = free_of_nan(w)
-    return EigResult(*(lapack.check(part, good, "Eigenvalues did not converge") for part in (w, v)))
+    return EigResult(*checked("Eigenvalues did not converge", good, w, v))
 
 
 def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues, complex, also where NumPy gives reals.  Source: NumPy and Array API, `linalg.eigvals`."""
     array = _finite(squares("eigvals", a))
     (w,) = lapack.eig(array, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
-    return lapack.check(w, free_of_nan(w), "Eigenvalues did not converge")
+    return checked("Eigenvalues did not converge", free_of_nan(w), w)[0]
 
 
 def _finite(array: Array) -> Array:
-    return lapack.check(array, isfinite(array), "Array must not contain infs or NaNs")
+    return checked("Array must not contain infs or NaNs", isfinite(array), array)[0]

@@ -13,7 +13,7 @@ from xarr.functions._arguments import converted
 from xarr.functions.creation_functions import eye
 from xarr.lax import _constants as constants, linalg as lapack
 from xarr.lax.core import ArrayLike, integer
-from xarr.linalg._arguments import axes_of, pair, square, squares, with_batch
+from xarr.linalg._arguments import axes_of, checked, pair, square, squares, with_batch
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -51,7 +51,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def regular(a: Array, b: Array) -> Array:
     """The x with a x = b; LinAlgError where a is singular."""
     x, singular = lapack.solve(a, b)
-    return lapack.check(x, lax.bitwise_not(singular), "Singular matrix")
+    return checked("Singular matrix", lax.bitwise_not(singular), x)[0]
 
 
 def inv(a: ArrayLike) -> Array:
