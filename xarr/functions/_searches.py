@@ -1,8 +1,13 @@
-"""Binary search in sorted elements: for each value the number of elements before it, all values at once."""
+"""NumPy's order of elements: sorting by it, and binary search in what is sorted.
+
+NaN comes last, -0.0 and 0.0 are equal.  Complex numbers go by real, then imaginary part, those without NaN first,
+then those with NaN as imaginary part, as real part, as both.  (`lax.sort`, as XLA, compares part by part.)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +20,33 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 
+def sort_by_keys(
+    keys: Sequence[Array], followers: Sequence[Array], dimension: int
+) -> tuple[list[Array], list[Array]]:
+    """Keys, the first the most important, and what follows them, in NumPy's order along `dimension`; stable."""
+    columns = [column for key in keys for column in _columns(key)]
+    found = lax.sort((*columns, *followers), dimension, is_stable=True, num_keys=len(columns))
+    ends = accumulate(len(_columns(key)) for key in keys)
+    return [found[end - 1] for end in ends], list(found[len(columns) :])
+
+
+def _columns(key: Array) -> tuple[Array, ...]:
+    """Keys whose order, part by part, is NumPy's order of `key`, which is the last of them."""
+    return (_nan_parts(key), key) if key.dtype in COMPLEX else (key,)
+
+
+def _nan_parts(x: Array) -> Array:
+    """Of complex numbers: 0 without NaN, 1 for NaN as imaginary part, 2 as real part, 3 as both."""
+    real, imag = (
+        lax.convert_element_type(lax.ne(part, part), np.uint8) for part in (lax.real(x), lax.imag(x))
+    )
+    return lax.bitwise_or(lax.add(real, real), imag)
+
+
 def places_in(table: Array, values: Array, *, right: bool = False) -> Array:
     """How many elements of the sorted `table` come before each value, with `right` also those equal to it.
 
-    table: a vector in the order of `sort`: NaN last, complex numbers by real, then imaginary part.
-    values: of the table's type; NaN comes after all numbers.  Returns int64 of the shape of `values`.
+    table: a vector in the order of `sort`.  values: of the table's type.  Returns int64 of the shape of `values`.
     """
     line = lax.reshape(table, (1, *table.shape))
     found = places_in_lines(line, lax.reshape(values, (values.size, 1)), right)
@@ -46,12 +73,10 @@ def places_in_lines(table: Array, values: Array, right: bool = False) -> Array:
 
 
 def _before(values: Array, or_equal: bool) -> Callable[[Array], Array]:
-    """The function of x that says where x < values, or x <= values, in the order of `sort`.
-
-    NaN comes last, complex numbers go part by part.
-    """
+    """The function of x that says where x < values, or x <= values, in the order of `sort`."""
     if values.dtype in COMPLEX:
-        return lambda x: _precedes(x, values, or_equal)
+        parts = _nan_parts(values)
+        return lambda x: _precedes(x, values, _nan_parts(x), parts, or_equal)
     if values.dtype not in FLOAT:
         return lambda x: lax.le(x, values) if or_equal else lax.lt(x, values)
     is_nan = lax.ne(values, values)
@@ -60,9 +85,10 @@ def _before(values: Array, or_equal: bool) -> Callable[[Array], Array]:
     return lambda x: lax.bitwise_or(lax.lt(x, values), lax.bitwise_and(is_nan, lax.eq(x, x)))
 
 
-def _precedes(x: Array, y: Array, or_equal: bool) -> Array:
-    """x < y, or x <= y, of complex numbers."""
+def _precedes(x: Array, y: Array, x_nan: Array, y_nan: Array, or_equal: bool) -> Array:
+    """x < y, or x <= y, of complex numbers, with the `_nan_parts` of both."""
     first, second = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
     smaller, greater = _before(first[1], False)(first[0]), _before(first[0], False)(first[1])
     equal = lax.bitwise_not(lax.bitwise_or(smaller, greater))
-    return lax.bitwise_or(smaller, lax.bitwise_and(equal, _before(second[1], or_equal)(second[0])))
+    by_parts = lax.bitwise_or(smaller, lax.bitwise_and(equal, _before(second[1], or_equal)(second[0])))
+    return lax.bitwise_or(lax.lt(x_nan, y_nan), lax.bitwise_and(lax.eq(x_nan, y_nan), by_parts))

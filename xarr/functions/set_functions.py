@@ -19,6 +19,7 @@ from xarr.functions._arguments import filled
 from xarr.functions._core import as_array, promoted
 from xarr.functions.routines.sets import unique_elements
 from xarr.functions.searching_functions import searchsorted
+from xarr.functions.sorting_functions import sort
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import check_sizes
@@ -127,6 +128,6 @@ def isin(
     outside = flag("isin", "invert", invert)
     if not among.size:
         return filled(x.shape, outside, PREDICATE, x._backend)
-    ordered = lax.sort(lax.reshape(among, (among.size,)), 0)
+    ordered = sort(among, None)
     nearest = lax.take(ordered, searchsorted(ordered, x), 0)
     return lax.ne(nearest, x) if outside else lax.eq(nearest, x)

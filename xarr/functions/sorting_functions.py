@@ -1,4 +1,4 @@
-"""Sorting.  NaN comes last, as in NumPy; -0.0 and 0.0 are equal."""
+"""Sorting, in NumPy's order: NaN comes last; -0.0 and 0.0 are equal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from xarr import lax
 from xarr.errors import ArgumentError, ValueRangeError
 from xarr.functions._core import as_array
+from xarr.functions._searches import sort_by_keys
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
 from xarr.shapes import normalize_axis
@@ -56,13 +57,14 @@ def sort(
 ) -> Array:
     """The elements in order along `axis`, or flattened and in order for axis None.
 
-    Every sort is stable, so `kind` and `stable` change nothing.  `descending` puts NaN first.  Raises
+    Complex numbers go by real, then imaginary part; those with NaN come last, in this order: NaN as imaginary part,
+    as real part, as both.  Every sort is stable, so `kind` and `stable` change nothing.  `descending` puts NaN first.  Raises
     AxisError, also for a scalar, ValueRangeError for an unknown kind.  Source: NumPy and Array API, `sort`.
     """
     descending = flag("sort", "descending", descending)
     flag("sort", "stable", stable)
     array, dimension = _prepared("sort", a, axis, kind, order, descending)
-    found: Array = lax.sort(array, dimension, is_stable=True, num_keys=1)
+    ((found,), _) = sort_by_keys((array,), (), dimension)
     return lax.rev(found, (dimension,)) if descending else found
 
 
@@ -87,5 +89,5 @@ def argsort(
         places = lax.add(places, lax.full_like(array, 0, np.int64))
     if descending:
         places = lax.rev(places, (dimension,))
-    _, found = lax.sort((array, places), dimension, is_stable=True, num_keys=1)
+    _, (found,) = sort_by_keys((array,), (places,), dimension)
     return lax.rev(found, (dimension,)) if descending else found

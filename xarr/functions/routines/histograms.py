@@ -128,17 +128,30 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
     count = edges.shape[0]
     if count < 2:
         return places_in(edges, values, right=side)
-    falling = lax.gt(edges[0], edges[-1])
+    falling = _falling(edges)
     rising = lax.select(along(falling, edges.shape, 0), lax.rev(edges, (0,)), edges)
     found = places_in(rising, values, right=side)
     return lax.select(along(falling, found.shape, 0), lax.sub(lax.full_like(found, count), found), found)
 
 
 def _direction(edges: np.ndarray[Any, Any]) -> int:
-    """1 for edges that never fall, -1 for those that never rise, else 0."""
-    if not (edges[:-1] > edges[1:]).any():
-        return 1
-    return -1 if not (edges[:-1] < edges[1:]).any() else 0
+    """1 for edges that never fall, -1 for those that never rise, else 0.
+
+    As in NumPy the first edge that differs from the first one decides which of the two is asked, so that edges that
+    start with NaN are falling ones.
+    """
+    others = edges[1:][edges[1:] != edges[:1]] if edges.size else edges
+    if not others.size or edges[0] < others[0]:
+        return 0 if (edges[:-1] > edges[1:]).any() else 1
+    return 0 if (edges[:-1] < edges[1:]).any() else -1
+
+
+def _falling(edges: Array) -> Array:
+    """Whether `_direction` would be -1, of two edges at least that are in order."""
+    first, others = edges[0], edges[1:]
+    differ = lax.ne(others, along(first, others.shape, 0))
+    other = lax.dynamic_index_in_dim(others, lax.argmax(differ, 0, np.int64), 0, keepdims=False)
+    return lax.bitwise_and(lax.reduce_or(differ, (0,)), lax.bitwise_not(lax.lt(first, other)))
 
 
 # --- histograms ---------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import converted, filled, is_listed, is_nan
 from xarr.functions._core import as_array
 from xarr.functions._outputs import takes_out
+from xarr.functions._searches import sort_by_keys
 from xarr.functions.routines._lines import Axis, Lines
 from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.functions.sorting_functions import argsort, sort
@@ -181,7 +182,7 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
         return filled((), 0, np.dtype(np.int64), common_backend(columns))
     dim = normalize_axis(axis, len(shape))
     places = constants.broadcasted_iota(np.int64, shape, dim)
-    found: Array = lax.sort((*reversed(columns), places), dim, num_keys=len(columns))[-1]
+    _, (found,) = sort_by_keys(columns[::-1], (places,), dim)
     return found
 
 

@@ -17,6 +17,7 @@ from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.errors import ShapeError
 from xarr.functions._arguments import converted, filled, is_nan
 from xarr.functions._core import as_array, promoted
+from xarr.functions._searches import sort_by_keys
 from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, counted, places_where
 from xarr.functions.routines._values import is_known, refuse_traced
@@ -136,7 +137,7 @@ def unique_elements(
     order = own = constants.iota(INT64, flat.shape[0])
     ordered = sort(flat)
     if with_index:
-        ordered, order = lax.sort((flat, own), 0, is_stable=True, num_keys=1)
+        (ordered,), (order,) = sort_by_keys((flat,), (own,), 0)
     first = _first_of_equals(_differ(ordered, equal_nan), flat.shape[0])
     values, (index, inverse, counts) = _chosen(name, ordered, first, order, size, fill_value)
     return values, (index, lax.reshape(inverse, array.shape), counts)
@@ -238,7 +239,7 @@ def _unique_slices(
         keys = [lax.index_in_dim(table, column, 1, keepdims=False) for column in range(width)]
         order = constants.iota(INT64, rows)
         if keys:
-            *keys, order = lax.sort((*keys, order), 0, is_stable=True, num_keys=width)
+            keys, (order,) = sort_by_keys(keys, (order,), 0)
         differ = constants.full((max(rows - 1, 0),), False, np.bool_)
         for key in keys:
             differ = lax.bitwise_or(differ, _differ(key, equal_nan=False))
