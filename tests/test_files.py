@@ -70,6 +70,28 @@ def test_mapped_memory_is_read(tmp_path):
     assert xarr.load(tmp_path / "x.npy", mmap_mode="r").tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("order", ["<", ">", "="])
+@pytest.mark.parametrize("code", ["?", "i1", "u4", "i8", "f2", "f8", "c8"])
+def test_bytes_in_either_order(tmp_path, order, code):
+    dtype = np.dtype(f"{order}{code}")
+    raw = np.array([0, 1, 3, 100]).astype(dtype).tobytes()
+    wanted = np.frombuffer(raw, dtype)
+    path = tmp_path / "raw"
+    path.write_bytes(raw)
+    for found in (
+        xarr.frombuffer(raw, dtype=dtype),
+        xarr.fromfile(path, dtype),
+        xarr.fromfile(path, dtype, 2),
+    ):
+        assert_same(found, wanted[: found.size].astype(dtype.newbyteorder("=")))
+
+
+def test_the_bits_of_an_array_are_in_the_order_of_the_machine():
+    other = np.dtype("u4").newbyteorder("S")
+    with pytest.raises(DTypeError, match="the machine's byte order"):
+        xarr.lax.bitcast_convert_type(np.float32(1), other)
+
+
 def test_text_of_narrow_floats():
     stream = io.StringIO()
     xarr.savetxt(stream, xarr.asarray([1.5, 2.0]).astype("bfloat16"), "%.1f")

@@ -7,7 +7,8 @@ rule.  Where it has none (bfloat16 with an integer, bfloat16 with float16) JAX's
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import ml_dtypes
@@ -128,6 +129,9 @@ EXTENDED_FLOAT: Final = frozenset(dtype for dtype in FLOAT if not issubclass(dty
 
 PREDICATE: Final = np.dtype(np.bool_)
 
+#: Types that hold all numbers of the extended floats.
+_WIDE: Final = COMPLEX | {np.dtype(float32), np.dtype(float64)}
+
 
 def _names(rows: Iterable[ElementType]) -> str:
     return ", ".join(str(row.dtype) for row in rows)
@@ -204,6 +208,12 @@ def _meant(dtype: object) -> str:
 @lru_cache(maxsize=256)
 def _canonical(dtype: DTypeLike) -> np.dtype[Any]:
     return element_type(np.dtype(dtype).newbyteorder("=")).dtype
+
+
+def stored(dtype: DTypeLike | None) -> np.dtype[Any]:
+    """`canonical(dtype)` in the byte order that `dtype` names, as bytes in a file or buffer are to be read."""
+    found = canonical(dtype)
+    return found if dtype is None else found.newbyteorder(np.dtype(dtype).byteorder)
 
 
 def xla_name(dtype: np.dtype[Any]) -> str:
@@ -285,13 +295,33 @@ def promote(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
             return one
     if {first, second} == {np.dtype(bfloat16), np.dtype(float16)}:
         return np.dtype(float32)
-    wide = {np.dtype(float32), np.dtype(float64)} | COMPLEX
-    if first in wide or second in wide:
+    if first in _WIDE or second in _WIDE:
         return np.promote_types(first, second)
     raise DTypeError(
         f"{first} and {second} have no implicit promotion: neither holds all values of the other; "
         f"convert one of them, e.g. x.astype({second})"
     )
+
+
+@lru_cache(maxsize=1024)
+def promote_all(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that all of them convert to, in whatever order they stand; DTypeError where there is none.
+
+    It is not found by pairs: int8, uint8 and float16 are a float16, int8 and uint8 alone an int16, which with
+    float16 would be a float32.  Types that NumPy knows are promoted by NumPy, and the result as in `promote` with
+    each of the others.
+    """
+    extended = sorted({*dtypes} & EXTENDED_FLOAT, key=str)
+    native = [dtype for dtype in dtypes if dtype not in EXTENDED_FLOAT]
+    if not extended:
+        return np.result_type(*native)
+    # Integers alone give way to every float.
+    found = np.result_type(*native) if not {*native} <= BOOL | INTEGER else extended[0]
+    if found in _WIDE:
+        return found
+    floats = sorted({*extended, found}, key=str)
+    # Of two floats of 8 and 16 bits only bfloat16 and float16 have a promotion, so that a third never meets it.
+    return reduce(promote, [promote(*pair) for pair in combinations(floats, 2)] or floats)
 
 
 @lru_cache(maxsize=1024)

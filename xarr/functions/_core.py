@@ -18,7 +18,7 @@ import numpy as np
 from xarr.backend import AbstractBackend
 from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.config import current as config
-from xarr.dtypes import default_of, promote, promote_weak, xla_name
+from xarr.dtypes import default_of, promote_all, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning, XarrError
 from xarr.explanation.late import broadcast_error, explain_shapes
 from xarr.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
@@ -120,7 +120,7 @@ def common_dtype(*values: ArrayLike) -> DType:
     weak.sort(key=SCALARS.index)
     if not strong:
         return default_of(weak[-1])
-    return reduce(promote_weak, weak, reduce(promote, strong))
+    return reduce(promote_weak, weak, promote_all(*strong))
 
 
 def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:

@@ -564,7 +564,9 @@ def clip(
     if array.dtype in FLOAT and type(low) in _REALS and type(high) in _REALS:
         return lax.clamp(low, array, high)
     if low is not None:
-        array = maximum(array, low)
+        # In one type from the start: pairs might promote to a wider one than all three.
+        wide = array.dtype if high is None else common_dtype(array, low, high)
+        array = maximum(array.astype(wide), low)
     return fresh(array) if high is None else minimum(array, high)
 
 

@@ -58,8 +58,8 @@ def sort(
     """The elements in order along `axis`, or flattened and in order for axis None.
 
     Complex numbers go by real, then imaginary part; those with NaN come last, in this order: NaN as imaginary part,
-    as real part, as both.  Every sort is stable, so `kind` and `stable` change nothing.  `descending` puts NaN first.  Raises
-    AxisError, also for a scalar, ValueRangeError for an unknown kind.  Source: NumPy and Array API, `sort`.
+    as real part, as both.  Every sort is stable, so `kind` and `stable` change nothing.  `descending` puts NaN first.
+    Raises AxisError, also for a scalar, ValueRangeError for an unknown kind.  Source: NumPy and Array API, `sort`.
     """
     descending = flag("sort", "descending", descending)
     flag("sort", "stable", stable)

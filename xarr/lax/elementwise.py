@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.broadcasting import align_xla
-from xarr.dtypes import COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED, canonical, xla_name
+from xarr.dtypes import COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED, canonical, stored, xla_name
 from xarr.errors import BroadcastError, DTypeError, InputError
 from xarr.explanation.late import broadcast_error
 from xarr.ir import ops
@@ -298,9 +298,14 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The same bits read as `new_dtype`; a change of width adds or removes the last dimension.
 
-    Raises ShapeError [C2] if the last dimension does not hold one element of a wider type.
-    Source: XLA's BitcastConvertType.
+    Raises ShapeError [C2] if the last dimension does not hold one element of a wider type, DTypeError for a type of
+    another byte order than the machine's.  Source: XLA's BitcastConvertType.
     """
+    if stored(new_dtype) != canonical(new_dtype):
+        raise DTypeError(
+            f"bitcast_convert_type: wanted a type of the machine's byte order, got {new_dtype!r}; "
+            "xarr.frombuffer(x.tobytes(), dtype) reads bytes in another one"
+        )
     return apply(ops.BitcastConvert(canonical(new_dtype)), operand)
 
 

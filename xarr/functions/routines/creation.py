@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, canonical, promote, promote_weak
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, canonical, promote, promote_weak, stored
 from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import Device, converted, filled
 from xarr.functions._core import as_array, broadcasted, fresh, promoted
@@ -237,9 +237,10 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
 def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, offset: int = 0) -> Array:
     """A vector of the numbers whose bytes an object holds; it keeps them when the object changes.
 
+    dtype: their element type, and how their bytes are ordered: ">u4" for the largest one first.
     Raises ParseError for a number of bytes that no elements have.  Source: NumPy, `frombuffer`.
     """
-    wanted = canonical(dtype)
+    wanted = stored(dtype)
     return asarray(guarded("frombuffer", lambda: np.frombuffer(buffer, wanted, count, offset)), device=None)
 
 
@@ -259,10 +260,12 @@ def fromfile(
 ) -> Array:
     """A vector of the numbers in a file: their bytes, or text with `sep` between them.
 
+    dtype: their element type, and how their bytes are ordered: ">u4" for the largest one first.
     Raises ParseError.  Source: NumPy, `fromfile`.
     """
     wanted = canonical(dtype)
     if sep and wanted in EXTENDED_FLOAT:
-        found: Array = read("fromfile", np.fromfile, wanted, file, count=count, sep=sep)
-        return found
-    return asarray(guarded("fromfile", lambda: np.fromfile(file, wanted, count, sep, offset)), device=None)
+        numbers: Array = read("fromfile", np.fromfile, wanted, file, count=count, sep=sep)
+        return numbers
+    found = guarded("fromfile", lambda: np.fromfile(file, stored(dtype), count, sep, offset))
+    return asarray(found, device=None)
