@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from xarr.broadcasting import Shape, align_numpy, align_xla, refusal
+from xarr.broadcasting import Shape, align_numpy, align_xla, refusal, stretching_refusal
 from xarr.errors import BroadcastError, InputError, ShapeError
 from xarr.explanation.broadcast import (
     BroadcastExplanation,
@@ -64,7 +64,7 @@ a - b    a: f32[5,1]   b: f32[5]   ->  f32[5,5]
   explicit  a1 = lax.broadcast_in_dim(a, (5, 5), (0, 1))
             b1 = lax.broadcast_in_dim(b, (5, 5), (1,))
             result = lax.sub(a1, b1)
-  one op    result = lax.sub(a, b, broadcast_dimensions=(1,))
+  one op    result = lax.sub(lax.broadcast_in_dim(a, (5, 5), (0, 1)), lax.broadcast_in_dim(b, (5, 5), (1,)))
   reuse     each element of a is read 5 times, of b 5 times
   memory    a 5 elements (20 B), b 5 elements (20 B), result 25 elements (100 B)
 
@@ -227,7 +227,8 @@ a + b    a: (1, 2)   b: (4, 3, 1)   ->  (4, 3, 2)
   explicit  a1 = lax.broadcast_in_dim(a, (4, 3, 2), (1, 2))
             b1 = lax.broadcast_in_dim(b, (4, 3, 2), (0, 1, 2))
             result = lax.add(a1, b1)
-  one op    result = lax.add(a, b, broadcast_dimensions=(1, 2))
+  one op    result = lax.add(lax.broadcast_in_dim(a, (4, 3, 2), (1, 2)), \
+lax.broadcast_in_dim(b, (4, 3, 2), (0, 1, 2)))
   reuse     each element of a is read 12 times, of b twice
   memory    a 2 elements, b 12 elements, result 24 elements
 
@@ -348,6 +349,16 @@ def test_explicit_ops_one_op_and_loop_compute_what_numpy_does(op: str, operands:
     np.testing.assert_allclose(filled["result"], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("operands", [((5, 1), (5,)), ((3, 4), (3, 1)), ((2, 1), (1, 3)), ((1, 2), ())])
+def test_where_an_axis_is_stretched_one_op_is_what_jax_takes(operands: tuple[Shape, ...]) -> None:
+    explanation = explain_shapes(*operands, op="-")
+    scope = arrays(explanation) | {"lax": jax.lax}
+    single = one_op(explanation)
+    assert single is not None
+    exec(single, scope)
+    np.testing.assert_array_equal(scope["result"], np.asarray(scope["a"]) - np.asarray(scope["b"]))
+
+
 def test_explicit_ops_of_three_operands_run() -> None:
     explanation = explain_shapes((3,), (2, 1), (), op="where")
     scope = arrays(explanation) | {"lax": lax_with_broadcast_dimensions()}
@@ -360,11 +371,18 @@ def test_explicit_ops_of_three_operands_run() -> None:
 def runs(suggestion: Suggestion, explanation: BroadcastExplanation) -> bool:
     """Whether both spellings run and give the promised shape."""
     scope = {operand.name: np.ones(operand.shape, np.int32) for operand in explanation.operands}
+
+    def add(a: Any, b: Any, broadcast_dimensions: Any = None) -> Any:
+        alignment = align_xla(a.shape, b.shape, broadcast_dimensions)
+        assert stretching_refusal(alignment, "ab") is None, "no form may stretch without saying so"
+        return np.empty(alignment.result)
+
     lax: Any = SimpleNamespace(
-        add=lambda a, b, broadcast_dimensions=None: np.empty(
-            align_xla(a.shape, b.shape, broadcast_dimensions).result
-        ),
+        add=add,
         transpose=np.transpose,
+        broadcast_in_dim=lambda operand, shape, dimensions: np.asarray(
+            jax.lax.broadcast_in_dim(operand, shape, dimensions)
+        ),
     )
     try:
         got = [eval(suggestion.expression, dict(scope)).shape]

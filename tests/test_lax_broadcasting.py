@@ -11,11 +11,14 @@ from typing import Final
 import numpy as np
 import pytest
 
+import xarr
 from tests.compare import assert_same
 from tests.lax_values import HostArray, dtype_of, filled
 from tests.support.operations import own_operations
 from xarr import lax
-from xarr.errors import BroadcastError
+from xarr.broadcasting import align_xla
+from xarr.errors import BroadcastError, BroadcastWarning, DTypeError
+from xarr.explanation.spelling import one_op
 from xarr.ir import ops
 from xarr.ir.ops.elementwise import Binary
 from xarr.lazy import to_host
@@ -103,7 +106,60 @@ def test_operands_broadcast(name: str, lhs: Shape, rhs: Shape, dims: Dims, resul
     wanted = function(
         *[np.ascontiguousarray(_by_hand(v, rank, dims, result)).reshape(result) for v in (x, y)]
     )
-    assert_same(function(x, y, broadcast_dimensions=dims), to_host(wanted))
+    with xarr.config(broadcasting="numpy"):
+        assert_same(function(x, y, broadcast_dimensions=dims), to_host(wanted))
+
+
+@pytest.mark.parametrize(("lhs", "rhs", "dims", "result"), VALID, ids=str)
+@pytest.mark.parametrize("name", ["sub", "lt", "complex", "eq_to", "shift_left", "bitwise_and"])
+def test_nothing_stretches_in_explicit_mode(
+    name: str, lhs: Shape, rhs: Shape, dims: Dims, result: Shape
+) -> None:
+    function, dtype = getattr(lax, name), dtype_of(FUNCTIONS[name])
+    x, y = filled(lhs, dtype, 1), filled(rhs, dtype, 2)
+    stretches = any(map(align_xla(lhs, rhs, dims).stretched_axes, (0, 1)))
+    with xarr.config(broadcasting="explicit"):
+        if not stretches:
+            assert function(x, y, broadcast_dimensions=dims).shape == result
+            return
+        with pytest.raises(BroadcastError, match=r"refuses to stretch [xy] along axis") as refused:
+            function(x, y, broadcast_dimensions=dims)
+        explanation = refused.value.explanation
+        scope = {"lax": lax, "x": x, "y": y}
+        single = one_op(explanation)
+        assert single is not None
+        exec(single, scope)
+    with xarr.config(broadcasting="numpy"):
+        assert_same(scope["result"], to_host(function(x, y, broadcast_dimensions=dims)))
+
+
+def test_a_stretched_axis_is_announced_in_warn_mode() -> None:
+    x, y = lax.full((3, 4), 1.0), lax.full((3, 1), 2.0)
+    with xarr.config(broadcasting="warn"):
+        with pytest.warns(BroadcastWarning, match="refuses to stretch y along axis 1") as caught:
+            found = lax.sub(x, y)
+        assert caught[0].filename == __file__
+    assert_same(found, np.full((3, 4), -1.0))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_python_numbers_of_two_kinds_are_refused(name: str) -> None:
+    function = getattr(lax, name)
+    for x, y in ((0, 0.5), (True, 1), (0.5, 1j), (False, 2.0)):
+        with pytest.raises(DTypeError, match=r"wanted Python numbers of one kind|does not fit"):
+            function(x, y)
+        with pytest.raises(DTypeError, match=r"wanted Python numbers of one kind|does not fit"):
+            xarr.jit(lambda x, y=y: function(x, y))(x)
+    if FUNCTIONS[name] == "float32":
+        with pytest.raises(DTypeError, match="the Python bool True does not fit"):
+            function(np.ones(2, np.float32), True)
+
+
+def test_the_exponent_of_a_power_may_be_an_int() -> None:
+    """As in jax.lax, beside a float of Python's as beside an array of floats."""
+    assert_same(lax.pow(2.0, 3), np.float64(8))
+    assert_same(xarr.jit(lambda n: lax.pow(2.0, n))(3), np.float64(8))
+    assert_same(lax.pow(np.float32([2, 3]), 2), np.float32([4, 9]))
 
 
 @pytest.mark.parametrize(("lhs", "rhs", "dims", "label"), INVALID, ids=str)
@@ -114,6 +170,7 @@ def test_refused(name: str, lhs: Shape, rhs: Shape, dims: Dims, label: str) -> N
         getattr(lax, name)(filled(lhs, dtype), filled(rhs, dtype), broadcast_dimensions=dims)
 
 
+@pytest.mark.implicit
 def test_result_against_numpy_spelled_out() -> None:
     """One case of each kind beside NumPy's own broadcasting, which needs no help by xarr."""
     x, y = filled((2, 1, 4), dtype_of("float32"), 1), filled((3, 4), dtype_of("float32"), 5)

@@ -454,6 +454,22 @@ def _matchable(a: Sequence[int], b: Sequence[int]) -> bool:
 # --- strictness -----------------------------------------------------------------------------------
 
 
+def stretching_refusal(alignment: Alignment, names: Sequence[str]) -> str | None:
+    """Why `broadcasting="explicit"` refuses an alignment at the explicit level; None if it does not.
+
+    Where each dimension goes is said there, but not that one of size 1 is repeated.
+    """
+    for i, name in enumerate(names):
+        axes = alignment.stretched_axes(i)
+        if axes:
+            size = alignment.result[axes[0]]
+            return (
+                f'broadcasting="explicit" refuses to stretch {name} along axis {axes[0]} of the result: wanted size '
+                f"{size}, got 1"
+            )
+    return None
+
+
 def refusal(alignment: Alignment, mode: Mode, names: Sequence[str] | None = None) -> str | None:
     """Why `config.broadcasting = mode` refuses this implicit alignment; None if it does not.
 

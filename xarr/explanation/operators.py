@@ -65,7 +65,7 @@ def _arithmetic(name: str, symbol: str | None, lax: str | None = None) -> Operat
     return Operator(name, symbol, lax, keeps_dtype=True)
 
 
-def _comparison(name: str, symbol: str, lax: str) -> Operator:
+def _comparison(name: str, symbol: str | None, lax: str) -> Operator:
     return Operator(name, symbol, lax, is_comparison=True)
 
 
@@ -99,6 +99,8 @@ _OPERATORS = (
     _arithmetic("nextafter", None, "nextafter"),
     _arithmetic("shift_right_logical", None, "shift_right_logical"),
     _arithmetic("shift_right_arithmetic", None, "shift_right_arithmetic"),
+    Operator("complex", None, "complex"),
+    *(_comparison(f"{name}_to", None, f"{name}_to") for name in ("eq", "ge", "gt", "le", "lt", "ne")),
 )
 
 _BY_NAME = {operator.name: operator for operator in _OPERATORS}

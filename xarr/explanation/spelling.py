@@ -152,7 +152,10 @@ def _temporary(facts: BroadcastFacts, operand: int, taken: Sequence[str]) -> str
 
 
 def one_op(facts: BroadcastFacts) -> str | None:
-    """The op in one call with `broadcast_dimensions`; None if it is not a binary op of `xarr.lax`."""
+    """The op in one expression, with `broadcast_dimensions`; None if it is not a binary op of `xarr.lax`.
+
+    Where an axis is stretched, which `broadcasting="explicit"` refuses, with `broadcast_in_dim`, as jax.lax takes it.
+    """
     alignment = facts.alignment
     if alignment is None:
         return None
@@ -165,9 +168,19 @@ def _binary_call(facts: BroadcastFacts, alignment: Alignment) -> str | None:
         return None
     lower = min((0, 1), key=lambda i: len(alignment.operands[i]))
     arguments = list(facts.terms)
-    if len(alignment.operands[lower]) not in (0, len(alignment.result)):
+    if any(map(alignment.stretched_axes, (0, 1))):
+        arguments = [_laid(facts, alignment, i) for i in (0, 1)]
+    elif len(alignment.operands[lower]) not in (0, len(alignment.result)):
         arguments.append(f"broadcast_dimensions={alignment.dimensions[lower]}")
     return f"lax.{facts.operator.lax}({', '.join(arguments)})"
+
+
+def _laid(facts: BroadcastFacts, alignment: Alignment, operand: int) -> str:
+    """The operand in the shape of the result; a scalar, which goes with every shape, as it is."""
+    name, shape = facts.terms[operand], alignment.operands[operand]
+    if shape in ((), alignment.result):
+        return name
+    return f"lax.broadcast_in_dim({name}, {alignment.result}, {alignment.dimensions[operand]})"
 
 
 # --- what would work ------------------------------------------------------------------------------
@@ -190,11 +203,21 @@ def _transposes(facts: BroadcastFacts) -> tuple[Suggestion, ...]:
     found = []
     for fix in fixes(a, b, names=facts.terms, limit=LISTED + 1):
         explicit = None
-        if facts.operator.lax is not None and facts.same_dtype:
-            explicit = f"lax.{facts.operator.lax}({first}, lax.transpose({second}, {fix.permutation}))"
+        if fix.permutation is not None and facts.operator.lax is not None and facts.same_dtype:
+            turned = f"lax.transpose({second}, {fix.permutation})"
+            moved = tuple(b[axis] for axis in fix.permutation)
+            left, right = _stretched(first, a, fix.result), _stretched(turned, moved, fix.result)
+            explicit = f"lax.{facts.operator.lax}({left}, {right})"
         expression = facts.operator.applied([first, fix.numpy])
         found.append(Suggestion(expression, explicit, _labelled(facts, fix.result)))
     return tuple(found)
+
+
+def _stretched(term: str, shape: tuple[int, ...], result: tuple[int, ...]) -> str:
+    """An operand of the rank of the result, in its shape."""
+    if shape == result:
+        return term
+    return f"lax.broadcast_in_dim({term}, {result}, {tuple(range(len(result)))})"
 
 
 def _realigned(facts: BroadcastFacts, alignment: Alignment) -> Suggestion:

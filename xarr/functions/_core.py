@@ -7,7 +7,6 @@ operands have one element type and one shape, and `xarr.lax` never has to guess.
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
@@ -24,7 +23,7 @@ from xarr.explanation.late import broadcast_error, explain_shapes
 from xarr.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
-from xarr.ir.source import Source, here, written_operation
+from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.lazy import Handle, common_backend, unowned, weak_kind, wrap
 from xarr.records import record
@@ -211,8 +210,4 @@ def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...],
         if ambiguous_alternatives(alignment)
         else BroadcastWarning
     )
-    place = here()
-    if place is None:
-        warnings.warn(text, category, stacklevel=2)
-    else:
-        warnings.warn_explicit(text, category, place.filename, place.line)
+    warn_here(text, category)

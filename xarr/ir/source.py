@@ -6,6 +6,7 @@ import ast
 import linecache
 import os
 import sys
+import warnings
 from types import CodeType, FrameType
 from typing import Final
 
@@ -221,3 +222,12 @@ def written_operands(count: int) -> tuple[str, ...] | None:
     """The `count` operands of the running expression as the user wrote them, where they can be read."""
     place = here()
     return operand_names(place, count) if place else None
+
+
+def warn_here(message: str, category: type[Warning]) -> None:
+    """Warn at the user's line, or at the caller's where there is none."""
+    place = here()
+    if place is None:
+        warnings.warn(message, category, stacklevel=3)
+    else:
+        warnings.warn_explicit(message, category, place.filename, place.line)

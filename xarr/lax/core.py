@@ -12,7 +12,7 @@ import numpy as np
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend
-from xarr.dtypes import default_of, promote_weak
+from xarr.dtypes import PREDICATE, default_of, promote_weak
 from xarr.errors import ArgumentError, DTypeError, InputError, TracedValueError
 from xarr.host import SCALARS, host_array, scalar, scalar_kind
 from xarr.ir.graph import Node, data
@@ -34,15 +34,16 @@ BINARY: Final[dict[object, Op]] = {}
 def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractBackend | None]:
     """The nodes of the arguments of the op called `name`, and the backend they live on.
 
-    Python scalars take the element type of the first array among the arguments; DTypeError if that
-    type cannot hold their kind (a float beside an integer array).
+    Python scalars take the element type of the first array among the arguments, those that stand alone the default
+    of their kind; DTypeError if that type cannot hold their kind (a float beside an integer array), for a bool
+    beside numbers, and for scalars of different kinds: nothing promotes here.
     """
     handles = [value for value in values if isinstance(value, Handle)]
     found = common_backend(handles) if len(handles) > 1 else handles[0]._backend if handles else None
     if len(handles) == len(values) and not (recording and any(handle._weak for handle in handles)):
         return tuple([handle._node for handle in handles]), found
     strong = {i: _strong_node(value, found) for i, value in enumerate(values) if weak_kind(value) is None}
-    dtype = next(iter(strong.values())).dtype if strong else _default_dtype(values)
+    dtype = next(iter(strong.values())).dtype if strong else _default_dtype(name, values)
     nodes = tuple(
         strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values)
     )
@@ -56,8 +57,21 @@ def merged(
     return one_backend((first, second))
 
 
-def _default_dtype(scalars: Sequence[Any]) -> np.dtype[Any]:
-    return default_of(max(filter(None, map(weak_kind, scalars)), key=SCALARS.index))
+def _default_dtype(name: str, scalars: Sequence[Any]) -> np.dtype[Any]:
+    kinds = list(filter(None, map(weak_kind, scalars)))
+    if len({*kinds}) > 1:
+        shown = [_shown(value, kind) for value, kind in zip(scalars, kinds, strict=True)]
+        widest = max(kinds, key=SCALARS.index).__name__
+        raise DTypeError(
+            f"{name}: wanted Python numbers of one kind, got {' and '.join(shown)}; lax never promotes: write "
+            f"{widest}(…) around the others, or use the operators and functions of xarr, which promote"
+        )
+    return default_of(kinds[0])
+
+
+def _shown(value: Any, kind: type[Any]) -> str:
+    """A Python number in a message; what stands for one in a traced function has no value."""
+    return f"the Python {kind.__name__}{'' if isinstance(value, Handle) else f' {value!r}'}"
 
 
 def _strong_node(value: ArrayLike, backend: AbstractBackend | None) -> Node:
@@ -74,14 +88,22 @@ def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> N
     return data(TensorType(array.shape, array.dtype), owner.from_host(array), owner)
 
 
+def gives_way(kind: type[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether a Python number of this kind may become `dtype` without a conversion being asked for.
+
+    A bool is no number here, as in jax.lax.
+    """
+    return promote_weak(dtype, kind) == dtype and (kind is not bool or dtype == PREDICATE)
+
+
 def _weak_node(name: str, value: Any, dtype: np.dtype[Any]) -> Node:
     kind = weak_kind(value)
     assert kind is not None
-    if promote_weak(dtype, kind) != dtype:
-        shown = "" if isinstance(value, Handle) else f" {value!r}"
+    if not gives_way(kind, dtype):
+        fix = "write int(…) around it" if kind is bool else "convert_element_type the array"
         raise DTypeError(
-            f"{name}: the Python {kind.__name__}{shown} does not fit the other operand's {dtype}; lax "
-            f"never promotes: convert_element_type the array, or use xarr.{name} which does"
+            f"{name}: {_shown(value, kind)} does not fit the other operand's {dtype}; lax never promotes: {fix}, or "
+            "use the operators and functions of xarr, which promote"
         )
     return value._to(dtype) if isinstance(value, Handle) else scalar_node(value, dtype)
 
@@ -163,6 +185,13 @@ def items(name: str, argument: str, value: Any) -> list[Any]:
         return list(value)
     except TypeError:
         raise ArgumentError(f"{name}: wanted a sequence for {argument}, got {value!r}") from None
+
+
+def text(name: str, argument: str, value: Any) -> str:
+    """The characters of a string of any class as a plain one; InputError for what is no string."""
+    if not isinstance(value, str):
+        raise InputError(f"{name}: wanted a text for {argument}, got {value!r}")
+    return str.__str__(value)
 
 
 def real_number(name: str, argument: str, value: Any) -> float:

@@ -1,9 +1,10 @@
 """Element-wise functions of the explicit level.
 
-Names and argument order are `jax.lax`'s.  Element types never promote.  Binary functions and
-comparisons follow XlaBuilder: scalars broadcast freely, size-1 dimensions of arrays of equal rank
-stretch, and arrays of different rank need `broadcast_dimensions`, which maps the dimensions of the
-lower-rank operand, in increasing order, to dimensions of the higher-rank one.
+Names and argument order are `jax.lax`'s.  Element types never promote, and Python numbers alone must be of
+one kind.  Binary functions and comparisons follow XlaBuilder: scalars broadcast freely, size-1 dimensions
+of arrays of equal rank stretch (but not under `broadcasting="explicit"`), and arrays of different rank need
+`broadcast_dimensions`, which maps the dimensions of the lower-rank operand, in increasing order, to
+dimensions of the higher-rank one.
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr.broadcasting import align_xla
-from xarr.dtypes import COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED, canonical, stored, xla_name
-from xarr.errors import BroadcastError, DTypeError, InputError
+from xarr.broadcasting import Alignment, align_xla, stretching_refusal
+from xarr.config import current as config
+from xarr.dtypes import COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED, canonical, default_of, stored, xla_name
+from xarr.errors import BroadcastError, BroadcastWarning, DTypeError, InputError
 from xarr.explanation.late import broadcast_error
+from xarr.host import SCALARS
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.ir.source import written_operands
+from xarr.ir.source import warn_here, written_operands
 from xarr.lax.core import (
     BINARY,
     ArrayLike,
@@ -35,12 +38,14 @@ from xarr.lax.core import (
     operands,
     scalar_node,
 )
-from xarr.lazy import Handle, wrap
+from xarr.lazy import Handle, weak_kind, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
 F = TypeVar("F")
+#: Kinds of Python numbers that may have an int as exponent.
+_INEXACT: Final = SCALARS[2:]
 
 
 class BinaryFunction(Protocol):
@@ -99,8 +104,27 @@ def _aligned(op: Op, lhs: Node, rhs: Node, dimensions: Sequence[int] | None) -> 
         raise broadcast_error(
             op.lax_name, (lhs.shape, rhs.shape), written_operands(2), dtypes, dims, explicit=True
         ) from None
+    if config.broadcasting in ("explicit", "warn"):
+        _keep_explicit(op, (lhs, rhs), alignment, dims)
     left, right = alignment.dimensions
     return broadcast_node(lhs, alignment.result, left), broadcast_node(rhs, alignment.result, right)
+
+
+def _keep_explicit(
+    op: Op, nodes: tuple[Node, Node], alignment: Alignment, dims: tuple[int, ...] | None
+) -> None:
+    """Refuse, or under "warn" announce, that an axis of size 1 is stretched."""
+    names = written_operands(2)
+    refused = stretching_refusal(alignment, names or ("a", "b"))
+    if refused is None:
+        return
+    dtypes = tuple(xla_name(node.dtype) for node in nodes)
+    error = broadcast_error(
+        op.lax_name, alignment.operands, names, dtypes, dims, explicit=True, problem=refused
+    )
+    if config.broadcasting == "explicit":
+        raise error
+    warn_here(error.explanation.text(), BroadcastWarning)
 
 
 class RoundingMethod(Enum):
@@ -189,14 +213,16 @@ def sign(x: ArrayLike) -> Array:
 def pow(x: ArrayLike, y: ArrayLike, broadcast_dimensions: Sequence[int] | None = None) -> Array:
     """x to the power y.  Integers wrap; a negative integer exponent gives 0, but 1 and -1 keep their size.
 
-    x, y: arrays of one element type, or Python scalars; y may also be an integer array beside floats.
+    x, y: arrays of one element type, or Python scalars; y may also be an integer beside floats, array or not.
     broadcast_dimensions: for arrays of different rank, where each dimension of the lower-rank one goes.
 
     Raises BroadcastError [B1]-[B5] for shapes that do not fit, DTypeError for element types.
 
     Source: stablehlo.power of the StableHLO specification; jax.lax for the integer exponents.
     """
-    base, exponent = _dtype(x), _dtype(y)
+    kind, base, exponent = weak_kind(x), _dtype(x), _dtype(y)
+    if kind is not None and kind in _INEXACT and weak_kind(y) is int:
+        y = convert_element_type(y, default_of(kind))
     if base is not None and base not in INTEGER and exponent is not None and exponent in INTEGER:
         y = convert_element_type(y, base)
     return _power(x, y, broadcast_dimensions)

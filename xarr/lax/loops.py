@@ -36,7 +36,7 @@ from xarr.lax.tracing import (
     results_and_effects,
     tuple_of,
 )
-from xarr.lazy import wrap
+from xarr.lazy import weak_kind, wrap
 from xarr.tree import LEAF, Structure
 
 if TYPE_CHECKING:
@@ -174,6 +174,9 @@ def fori_loop(
 
     Errors as while_loop, and DTypeError for bounds that are no integers.  Source: jax.lax.fori_loop.
     """
+    for bound in (lower, upper):
+        if weak_kind(bound) not in (None, int):
+            raise DTypeError(f"fori_loop: wanted two integer scalars for lower and upper, got {bound!r}")
     (start, stop), backend = operands("fori_loop", lower, upper)
     if start.type is not stop.type or start.shape or start.dtype not in INTEGER:
         raise DTypeError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from xarr import records, tree
 from xarr.backend import AbstractBackend
-from xarr.dtypes import default_of, promote_weak
+from xarr.dtypes import default_of
 from xarr.effects import add_effect, last_effect
 from xarr.errors import InputError, ShapeError, XarrError, counted
 from xarr.host import host_array, is_weak, scalar, scalar_kind
@@ -21,7 +21,7 @@ from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, GetTupleElement
 from xarr.ir.types import TensorType, Type
-from xarr.lax.core import BINARY, host_node, merged, operands
+from xarr.lax.core import BINARY, gives_way, host_node, merged, operands
 from xarr.lazy import Handle, trace, wrap
 from xarr.tracebacks import shorten
 from xarr.tree import LEAF, Structure
@@ -64,7 +64,7 @@ class Computation:
         """Python scalars among the results as these element types, where those can hold their kind."""
         results = [
             Node(Constant.of(scalar(value, dtype)))
-            if value is not None and dtype is not None and promote_weak(dtype, scalar_kind(value)) == dtype
+            if value is not None and dtype is not None and gives_way(scalar_kind(value), dtype)
             else node
             for node, value, dtype in zip(self.graph.results, self.weak, dtypes, strict=True)
         ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from xarr.config import current as config
 from xarr.errors import InputError, RecompilationWarning, XarrError
 from xarr.functions._core import observers
 from xarr.ir.graph import parameter
-from xarr.ir.source import here
+from xarr.ir.source import warn_here
 from xarr.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.shapes import Shape
 from xarr.tracebacks import shorten
@@ -357,11 +356,7 @@ class Jitted(Generic[P, R]):
             f"{self.__name__} has been compiled {count} times. This time {changes}. Make what changes from call to "
             "call an array or a number that is no static argument, and pad arrays to few shapes"
         )
-        place = here()
-        if place is None:
-            warnings.warn(message, RecompilationWarning, stacklevel=2)
-        else:
-            warnings.warn_explicit(message, RecompilationWarning, place.filename, place.line)
+        warn_here(message, RecompilationWarning)
 
     # --- arguments ---------------------------------------------------------------------------------
 
