@@ -108,7 +108,7 @@ def _parameter_names(function: Callable[..., Any]) -> list[str]:
     except (TypeError, ValueError):
         return []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
+    return [str.__str__(p.name) for p in parameters if p.kind in kinds and p.default is p.empty]
 
 
 def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> ExplicitProgram:
@@ -116,6 +116,7 @@ def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> Explicit
         lowered = lower(function, *arguments)
     numbers = tuple(argument if is_weak(argument) else None for argument in arguments)
     written = _parameter_names(function)[: len(arguments)]
+    written = [name if _is_name(name) else f"x{i}" for i, name in enumerate(written)]
     written += [f"x{i}" for i in range(len(written), len(arguments))]
     names: list[str] = []
     for number, name in zip(numbers, written, strict=True):
@@ -123,12 +124,16 @@ def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> Explicit
             names.append(_safe(name, names))
     names += [f"captured_{i}" for i in range(len(lowered.captured))]
     called = getattr(function, "__name__", "")
-    name = _safe(called, names) if called.isidentifier() and not iskeyword(called) else "program"
+    name = _safe(called, names) if type(called) is str and _is_name(called) else "program"
     writer = _Writer()
     lines = writer.define(name, lowered.graph, names)
     captured = tuple(wrap(node, lowered.backend) for node in lowered.captured)
     text = "\n".join(lines) + "\n"
     return ExplicitProgram(text, name, writer.constants, captured, lowered.backend.name, numbers)
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not iskeyword(text)
 
 
 def _safe(name: str, others: Sequence[str]) -> str:

@@ -6,15 +6,16 @@ traced -> simplified -> static -> decomposed -> fused -> program
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler.decompose import decompose
 from xarr.compiler.dynamic_sizes import make_static
 from xarr.compiler.simplify import simplify
 from xarr.config import current as config
-from xarr.errors import TooLargeError, ValueRangeError
+from xarr.errors import InputError, TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops import Reduce, ReduceWindow
 from xarr.ir.types import TensorType
@@ -23,6 +24,25 @@ from xarr.ir.types import TensorType
 MOST_OPERATIONS: Final = 2**32
 
 Pass = Callable[[Graph, AbstractBackend, bool], Graph]
+
+
+#: Classes whose objects print nothing but what Python prints.
+_PLAIN: Final = frozenset({int, bool, float, complex, str, bytes, type(None)})
+
+
+def _is_plain(attribute: Any) -> bool:
+    """Whether an attribute may be written into the source of a program: no part of it prints text of its own.
+
+    Objects of other classes than those of Python's values are never written, only referred to.
+    """
+    kind = type(attribute)
+    if kind in _PLAIN:
+        return True
+    if isinstance(attribute, tuple | list):
+        return all(map(_is_plain, attribute))
+    if is_dataclass(attribute):
+        return all(_is_plain(getattr(attribute, field.name)) for field in fields(attribute))
+    return not isinstance(attribute, int | float | complex | str | bytes)
 
 
 def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
@@ -37,6 +57,8 @@ def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
             "what repeats, which lax.fori_loop and stablehlo.while do"
         )
     for node in (node for each in graph.walk() for node in each.nodes):
+        if not all(map(_is_plain, node.op.attributes().values())):
+            raise InputError(f"{node.op.lax_name}: wanted plain numbers and texts, got {node.op.attributes()}")
         if isinstance(node.type, TensorType):
             _check_size(node, node.type, backend)
     for node in graph.results:  # before anything is compiled for them

@@ -14,7 +14,7 @@ from xarr.errors import InputError
 from xarr.ir import ops
 from xarr.ir.ops.custom import AttributeValue
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, integers
+from xarr.lax.core import ArrayLike, integers, text
 from xarr.lax.tracing import argument_nodes, results_of
 
 
@@ -37,6 +37,7 @@ def custom_call(
     is not registered and for attributes of other types; EvaluationError, when it runs, for results that are
     not as declared.  Source: XLA's CustomCall.
     """
+    call_target_name = text("custom_call", "call_target_name", call_target_name)
     registered(call_target_name)
     declared, structure = _declared(result_types)
     nodes, backend = argument_nodes("custom_call", operands)
@@ -54,7 +55,7 @@ def _items(attributes: Mapping[Any, Any]) -> tuple[tuple[str, AttributeValue], .
             )
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise InputError(f"custom_call: the attribute {name!r} does not fit an int64: {value}")
-    return tuple(sorted(attributes.items()))
+    return tuple(sorted((str.__str__(name), value) for name, value in attributes.items()))
 
 
 def _declared(result_types: Any) -> tuple[tuple[TensorType, ...], tree.Structure]:

@@ -13,7 +13,7 @@ from xarr.errors import InputError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.fourier import FFT_TYPES
-from xarr.lax.core import ArrayLike, integers, operands
+from xarr.lax.core import ArrayLike, integers, operands, text
 from xarr.lazy import wrap
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     Integers count as float64, and reals as complex numbers where those are wanted.  Raises ShapeError
     [C1], [C3], DTypeError [C2], InputError for another type.  Source: XLA's Fft, with jax.lax's arguments.
     """
-    kind = fft_type.name if isinstance(fft_type, FftType) else str(fft_type).upper()
+    kind = fft_type.name if isinstance(fft_type, FftType) else text("fft", "fft_type", fft_type).upper()
     if kind not in FFT_TYPES:
         raise InputError(f"fft: wanted a type of {', '.join(FFT_TYPES)}, got {fft_type!r}")
     lengths = integers("fft", "fft_lengths", fft_lengths)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xarr.errors import InputError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.lax.core import ArrayLike, apply, flag, merged, operands
+from xarr.lax.core import ArrayLike, apply, flag, merged, operands, text
 from xarr.lax.tracing import results_of
 from xarr.lazy import wrap
 
@@ -99,8 +98,7 @@ def check(x: ArrayLike, good: ArrayLike, message: str) -> Array:
 
     Raises DTypeError [C1] if they are no bools, InputError for a message that is no text.
     """
-    if not isinstance(message, str):
-        raise InputError(f"check: wanted a text as message, got {message!r}")
+    message = text("check", "message", message)
     (value,), first = operands("check", x)
     (truth,), second = operands("check", good)
     return wrap(Node(ops.Check(message), (value, truth)), merged("check", first, second))

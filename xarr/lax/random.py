@@ -15,7 +15,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.random import STATES
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, integers, operands
+from xarr.lax.core import ArrayLike, integers, operands, text
 from xarr.lax.tracing import results_of
 from xarr.lazy import wrap
 
@@ -69,7 +69,7 @@ def rng_bit_generator(
 def _algorithm(algorithm: RandomAlgorithm | str) -> str:
     if isinstance(algorithm, RandomAlgorithm):
         return _NAMES[algorithm]
-    name = str(algorithm).upper().removeprefix("RNG_")
+    name = text("rng_bit_generator", "algorithm", algorithm).upper().removeprefix("RNG_")
     if name not in STATES:
         wanted = ", ".join(STATES)
         raise InputError(f"rng_bit_generator: wanted one of the algorithms {wanted}, got {algorithm!r}")

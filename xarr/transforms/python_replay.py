@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from keyword import iskeyword
 from typing import Any, Final
 
 import numpy as np
@@ -177,7 +178,7 @@ class _Writer:
             place = argument.place
             structure = argument.structure if isinstance(argument, Argument) else None
             if isinstance(place, str):
-                values[place] = f"kwargs[{place!r}]"
+                values[place] = f"kwargs[{_key(place, self._name)}]"
             else:
                 is_leaf = structure is not None and structure.container is None
                 values[place] = f"x{leaves}" if is_leaf else f"a{place}"
@@ -205,8 +206,8 @@ class _Writer:
             self._flatten(structure, name)
             return
         self._unless(*self._nesting(structure, name))
-        for child, step in zip(structure.children, _steps(structure, self._name), strict=True):
-            self._unpack(child, f"{name}{step}")
+        for child, way in zip(structure.children, _ways(structure, name, self._name), strict=True):
+            self._unpack(child, way)
 
     def _flatten(self, structure: Structure, name: str) -> None:
         """The leaves of a container that only the functions of its class can take apart."""
@@ -351,20 +352,32 @@ class _Writer:
         if container is dict:
             keys = [_key(key, self._name) for key in structure.keys]
             return f"{{{', '.join(f'{key}: {each}' for key, each in zip(keys, inner, strict=True))}}}"
-        fields = ", ".join(f"{key}={each}" for key, each in zip(structure.keys, inner, strict=True))
-        return f"{self._name('C', container)}({fields})"
+        fields = [
+            f"{key}={each}" if _is_plain(key) else f"**{{{self._name('K', key)}: {each}}}"
+            for key, each in zip(structure.keys, inner, strict=True)
+        ]
+        return f"{self._name('C', container)}({', '.join(fields)})"
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a name may stand in the text: a class may call its fields anything, in strings of a class of its own."""
+    return type(key) is str and key.isidentifier() and not iskeyword(key)
 
 
 def _key(key: Any, name: Callable[[str, Any], str]) -> str:
+    """A key as an expression: never the text that a class of the user's prints."""
     return repr(key) if type(key) in (str, int) else name("K", key)
 
 
-def _steps(structure: Structure, name: Callable[[str, Any], str]) -> list[str]:
-    """How the children of a container are reached."""
+def _ways(structure: Structure, value: str, name: Callable[[str, Any], str]) -> list[str]:
+    """The expressions for the children of a container that is called `value`."""
     container = structure.container
     assert container is not None
     if container is dict:
-        return [f"[{_key(key, name)}]" for key in structure.keys]
+        return [f"{value}[{_key(key, name)}]" for key in structure.keys]
     if issubclass(container, tuple | list):
-        return [f"[{place}]" for place in range(len(structure.keys))]
-    return [f".{key}" for key in structure.keys]
+        return [f"{value}[{place}]" for place in range(len(structure.keys))]
+    return [
+        f"{value}.{key}" if _is_plain(key) else f"getattr({value}, {name('K', key)})"
+        for key in structure.keys
+    ]

@@ -78,11 +78,12 @@ _NAME: Final = re.compile(r"\bw\d+\b")
 
 
 def _literal(value: Any) -> str:
-    """A Python number as an expression."""
+    """A Python number as an expression, made from the number alone, as a class of its own may print anything."""
     kind = scalar_kind(value)
+    number = kind(value)
     if kind is complex:
-        return f"complex({_literal(value.real)}, {_literal(value.imag)})"
-    return f"float('{float(value)}')" if kind is float and not np.isfinite(value) else f"({kind(value)!r})"
+        return f"complex({_literal(number.real)}, {_literal(number.imag)})"
+    return f"float('{number}')" if kind is float and not np.isfinite(number) else f"({number!r})"
 
 
 def _text(value: Any) -> str:
@@ -201,8 +202,9 @@ class Number(Array):
     __abs__, __invert__ = _unary("abs", "abs({})"), _unary("invert", "(~{})")
 
     def __round__(self, digits: int | None = None) -> Number:
-        text = f"round({self._text}, {digits!r})"
-        return Number.of(text, scalar_kind(round(_sample(self), digits)), self._numbers)
+        shown = None if digits is None else operator.index(digits)
+        text = f"round({self._text}, {shown})"
+        return Number.of(text, scalar_kind(round(_sample(self), shown)), self._numbers)
 
     def __divmod__(self, other: Any) -> tuple[Array, Array]:
         return self // other, self % other
