@@ -11,7 +11,7 @@ import numpy as np
 
 from xarr import backend as backends, display, indexing, lazy, numpy_protocols, parts
 from xarr.absent import ABSENT, AbsentAttributes
-from xarr.dtypes import COMPLEX, INTEGER, canonical
+from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
 from xarr.functions import (
     _dlpack,
@@ -218,7 +218,9 @@ class Array(AbsentAttributes, IndexingMethods, ReductionMethods, metaclass=_Arra
         return (self[i] for i in range(length))
 
     def __contains__(self, value: ArrayLike) -> bool:
-        return bool(np.any(np.asarray(self == value)))
+        # In this order an error names the operands as they stand in `value in self`.
+        found = elementwise.equal(value, self) if is_operand(value) else self == value
+        return bool(np.any(np.asarray(found)))
 
     def __repr__(self) -> str:
         return display.text(self)
@@ -411,8 +413,8 @@ class Array(AbsentAttributes, IndexingMethods, ReductionMethods, metaclass=_Arra
     __ilshift__ = in_place(elementwise.left_shift, "<<")
     __rshift__, __rrshift__ = operator(elementwise.right_shift), reflected(elementwise.right_shift)
     __irshift__ = in_place(elementwise.right_shift, ">>")
-    __eq__ = equality(elementwise.equal, False)  # type: ignore[assignment]
-    __ne__ = equality(elementwise.not_equal, True)  # type: ignore[assignment]
+    __eq__ = equality("__eq__", elementwise.equal, False)  # type: ignore[assignment]
+    __ne__ = equality("__ne__", elementwise.not_equal, True)  # type: ignore[assignment]
     __lt__, __le__ = operator(elementwise.less), operator(elementwise.less_equal)
     __gt__, __ge__ = operator(elementwise.greater), operator(elementwise.greater_equal)
 
@@ -516,8 +518,8 @@ class Array(AbsentAttributes, IndexingMethods, ReductionMethods, metaclass=_Arra
         return elementwise.clip(self, min, max, out, **options)
 
     def conj(self) -> Array:
-        """Complex conjugate."""
-        return elementwise.conj(self)
+        """Complex conjugate; bools stay bools, other than by `xarr.conj`.  Source: NumPy, `ndarray.conj`."""
+        return self.copy() if self.dtype == PREDICATE else elementwise.conj(self)
 
     conjugate = conj
 

@@ -49,8 +49,10 @@ def operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Ar
     return method
 
 
-def equality(function: Callable[[Any, Any], Array], outcome: bool) -> Callable[[Array, Any], Array]:
-    """None and texts differ from every number: as in NumPy, `outcome` for each element."""
+def equality(
+    name: str, function: Callable[[Any, Any], Array], outcome: bool
+) -> Callable[[Array, Any], Array]:
+    """An object that does not know better itself differs from every number: as in NumPy, `outcome` for each element."""
 
     def method(self: Array, other: ArrayLike) -> Array:
         try:
@@ -59,9 +61,10 @@ def equality(function: Callable[[Any, Any], Array], outcome: bool) -> Callable[[
         except XarrError as error:
             shorten(error)
             raise
-        return (
-            full_like(self, outcome, PREDICATE) if other is None or isinstance(other, str) else NotImplemented
-        )
+        if getattr(type(other), "__array_ufunc__", _UFUNC_OF_NUMPY) is not _UFUNC_OF_NUMPY:
+            return NotImplemented  # type: ignore[no-any-return]
+        answer = getattr(type(other), name)(other, self)
+        return full_like(self, outcome, PREDICATE) if answer is NotImplemented else answer
 
     return method
 

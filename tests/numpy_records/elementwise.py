@@ -81,7 +81,8 @@ _EXACT_BINARY = [
     "not_equal",
     "subtract",
 ]
-_ORDERED = ["fmax", "fmin", "greater", "greater_equal", "less", "less_equal", "maximum", "minimum"]
+_EXTREMES = ["fmax", "fmin", "maximum", "minimum"]
+_ORDERED = ["greater", "greater_equal", "less", "less_equal"]
 _DIVISIONS = ["floor_divide", "fmod", "mod", "remainder", "divmod"]
 _CLOSE_BINARY = ["arctan2", "atan2", "divide", "hypot", "logaddexp", "true_divide"]
 _SHIFTS = ["bitwise_left_shift", "bitwise_right_shift", "left_shift", "right_shift"]
@@ -107,6 +108,7 @@ RECORDS = {
     **{name: _unary(name, rtol=_CLOSE) for name in _CLOSE_UNARY},
     **{name: _binary(name) for name in _EXACT_BINARY},
     **{name: _binary(name, dtypes=_REAL, rtol=0, differs=_NO_ORDER) for name in _ORDERED},
+    **{name: _binary(name, rtol=0) for name in _EXTREMES},
     **{name: _binary(name) for name in _DIVISIONS},
     **{name: _binary(name, rtol=_CLOSE, wider=True, differs=_NEGATIVE) for name in ("pow", "power")},
     **{name: _binary(name, rtol=_CLOSE) for name in _CLOSE_BINARY},
@@ -128,6 +130,12 @@ RECORDS = {
     },
     "fix": Record(("xp.fix(x)",), signature="its parameter has no name"),
     "sign": _unary("sign", rtol=_CLOSE),
+    "expm1": _unary(
+        "expm1",
+        rtol=_CLOSE,
+        differs="of complex numbers with an infinite real and an infinite or undefined imaginary part the modulus is "
+        "known, as the Array API and C99 have it: `expm1(-inf+infj)` is -1; NumPy gives NaN",
+    ),
     "nextafter": _binary("nextafter", rtol=0),
     "clip": Record(
         (
@@ -140,8 +148,7 @@ RECORDS = {
         ),
         inputs=2,
         rtol=0,
-        dtypes=_REAL[1:],
-        differs=_NO_ORDER,
+        dtypes=(*_REAL[1:], "complex64"),
         signature="the bounds are `min` and `max`, as in the Array API; `a_min` and `a_max` are keywords",
     ),
 }

@@ -17,7 +17,7 @@ from xarr.host import scalar
 from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
 from xarr.lax.core import ArrayLike, broadcast_node
-from xarr.lazy import Handle, from_host, to_host, wrap
+from xarr.lazy import Handle, from_host, to_host, weak_kind, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -132,11 +132,20 @@ def with_size(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
+def where_mask(name: str, where: ArrayLike) -> Array:
+    """`where=` as bools; DTypeError for an array of numbers, which NumPy casts to bool no more than xarr does."""
+    is_array = isinstance(where, Handle | np.ndarray) and weak_kind(where) is None
+    dtype = as_array(where).dtype if is_array else PREDICATE
+    if dtype not in BOOL:
+        raise DTypeError(f"{name}: wanted bools for where=, got an array of {dtype}; where=mask != 0")
+    return truth(where)
+
+
 def mask_for(name: str, x: Array, where: ArrayLike) -> Array | None:
     """The mask of a reduction in the shape of x; None if every element takes part."""
     if where is True or where is None:
         return None
-    mask = truth(where)
+    mask = where_mask(name, where)
     _, spread = broadcasted(name, x, mask)
     if spread.shape != x.shape:
         raise ShapeError(

@@ -189,13 +189,17 @@ def positive(x: ArrayLike, /) -> Array:
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1, 0 without a sign; x / |x| for complex x.  Refuses bools, as NumPy does.
 
-    Source: NumPy and Array API, `sign`.
+    Where one part of a complex x is infinite, that part decides alone.  Source: NumPy and Array API, `sign`.
     """
     array = as_array(x)
     if number("sign", array.dtype) in UNSIGNED:
         return lax.min(array, 1)
     found = lax.sign(array)
-    if array.dtype not in _EXACT:
+    if array.dtype in COMPLEX:
+        parts = lax.real(array), lax.imag(array)
+        ends = [lax.select(lax.eq(lax.abs(p), math.inf), lax.sign(p), lax.full_like(p, 0)) for p in parts]
+        found = lax.select(lax.ne(*map(lax.abs, ends)), lax.complex(*ends), found)
+    elif array.dtype not in _EXACT:
         return found
     # Not found + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
     return lax.select(lax.eq(found, 0), lax.full_like(found, 0), found)

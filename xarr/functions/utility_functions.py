@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
-from xarr.errors import ShapeError, ValueRangeError
+from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import converted, filled, is_nan, with_size
 from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.statistical_functions import all as all_of
-from xarr.lax.core import ArrayLike, flag, integer, real_number
+from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lazy import weak_kind
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -25,29 +27,40 @@ def _is_finite(x: Array) -> Array:
 
 
 def isclose(
-    a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
     """Whether |a - b| <= atol + rtol * |b|, element by element; equal infinities are close.
 
-    NaN is close to nothing, or with `equal_nan` to NaN.  Bools and integers are compared as floats.  Raises
+    NaN is close to nothing, or with `equal_nan` to NaN.  Bools and integers are compared as floats.  rtol, atol:
+    numbers, or arrays that broadcast; those of NumPy's types take part in promotion, unlike Python's.  Raises
     BroadcastError.  Source: NumPy, `isclose`.
     """
     x, y = broadcasted("isclose", *promoted("isclose", a, b))
     if x.dtype in INTEGER | BOOL:
         x, y = (converted(one, promote_weak(one.dtype, float)) for one in (x, y))
     distance, size = lax.abs(lax.sub(x, y)), lax.abs(y)
-    limit = lax.add(lax.mul(size, real_number("isclose", "rtol", rtol)), real_number("isclose", "atol", atol))
-    near = lax.bitwise_and(lax.le(distance, limit), _is_finite(y))
-    found = lax.bitwise_or(near, lax.eq(x, y))
-    return (
-        lax.bitwise_or(found, lax.bitwise_and(is_nan(x), is_nan(y)))
-        if flag("isclose", "equal_nan", equal_nan)
-        else found
-    )
+    share, least = _tolerance("rtol", rtol), _tolerance("atol", atol)
+    limit = elementwise.add(elementwise.multiply(size, share), least)
+    is_finite, is_same = _is_finite(y), lax.eq(x, y)
+    if flag("isclose", "equal_nan", equal_nan):
+        is_same = lax.bitwise_or(is_same, lax.bitwise_and(is_nan(x), is_nan(y)))
+    near = elementwise.less_equal(distance, limit)
+    near, is_finite, is_same = broadcasted("isclose", near, is_finite, is_same)
+    return lax.bitwise_or(lax.bitwise_and(near, is_finite), is_same)
+
+
+def _tolerance(argument: str, value: ArrayLike) -> ArrayLike:
+    """A real number, which promotes nothing if it is Python's, or an array of them."""
+    if value is None or isinstance(value, str | bytes):
+        raise InputError(f"isclose: wanted a number for {argument}, got {value!r}")
+    tolerance = value if weak_kind(value) is not None else as_array(value)
+    if weak_kind(value) is complex or getattr(tolerance, "dtype", None) in COMPLEX:
+        raise DTypeError(f"isclose: wanted a real number for {argument}, got {value!r}")
+    return tolerance
 
 
 def allclose(
-    a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
     """Whether `isclose` holds everywhere, as a bool Array without dimensions.  Source: NumPy, `allclose`."""
     return all_of(isclose(a, b, rtol, atol, equal_nan))
@@ -83,7 +96,8 @@ def diff(
 ) -> Array:
     """Each element along `axis` minus the one before it, `n` times over; for bools whether they differ.
 
-    prepend, append: put before and behind along `axis` first; a scalar is as long there as 1.
+    prepend, append: put before and behind along `axis` first; a scalar is as long there as 1.  Their types take part
+        in promotion, those of Python numbers as in an array of them.
 
     Raises ValueRangeError for a negative n, ShapeError for a scalar `a` or parts whose other sizes differ,
     AxisError.  Source: NumPy and Array API, `diff`.
@@ -125,7 +139,8 @@ def _many_differences(array: Array, times: int, axis: int) -> Array:
 
 
 def _extended(array: Array, prepend: ArrayLike | None, append: ArrayLike | None, axis: int) -> Array:
-    given = [prepend, array, append]
+    # As in NumPy, which makes arrays of them first, Python numbers have the type of arrays of them here.
+    given = [part if part is None else as_array(part) for part in (prepend, array, append)]
     parts = promoted("diff", *(part for part in given if part is not None))
     if len(parts) == 1:
         return array

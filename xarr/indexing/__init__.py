@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xarr.errors import ArgumentError, BroadcastError, counted
 from xarr.functions._core import as_array, is_weak
 from xarr.indexing.arrays import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import Places, expanded, items_of
-from xarr.indexing.layout import Layout, layout_of
+from xarr.indexing.layout import Layout, Token, layout_of
 from xarr.indexing.masks import is_same_for_each, only_mask, write_mask
 from xarr.indexing.region import Region, written
 from xarr.indexing.values import fitted
@@ -78,21 +79,54 @@ def update(
 ) -> Array:
     """`array` with `value` at the index, or `combine(old, value)` there; element type and shape stay.
 
-    `value` broadcasts to what the index selects by NumPy's rule (leading dimensions of size 1 may be too many).
-    Raises as `read`, and for a value of another shape or kind.
+    `value` broadcasts to what the index selects by NumPy's rule (leading dimensions of size 1 may be too many, but
+    not of a list, nor where a single element is written).  Raises as `read`, and for a value of another shape or
+    kind.
     """
     found = Region.cached(index, array.shape) if mode is Mode.ERROR else None
     place = found or _understood(array, index, mode)
     if isinstance(place, Layout):
         value = value if is_weak(value) else as_array(value)
+        _refuse_matrix(place, index, value)
         mask = only_mask(place)
         if mask is not None and is_same_for_each(value, place):
             return write_mask(array, place, mask, value, combine)
         return write_arrays(array, place, value, combine, mode)
     values = fitted(array, value, place.shape)
+    if not is_weak(value):
+        _refuse_dimensions(place, index, value)
     if combine is not None:
         values = combine(place.read(array), values).astype(array.dtype)
     return written(array, place, values)
+
+
+def _refuse_dimensions(place: Region, index: Any, value: Any) -> None:
+    """BroadcastError for a list with more dimensions than what is written, and for any vector into one element."""
+    shape = np.shape(value)
+    is_element = not place.shape and not _has_ellipsis(index)
+    if len(shape) > len(place.shape) and (is_element or not hasattr(value, "shape")):
+        raise BroadcastError(
+            f"x[i] = v: wanted a value of {counted(len(place.shape), 'dimension')} at most for what the index selects, "
+            f"of shape {place.shape}, got one of shape {shape}; v.reshape({place.shape}) is one"
+            if not is_element
+            else f"x[i] = v: wanted a number for a single element, got a value of shape {shape}; write v[0] or v.item()"
+        )
+
+
+def _refuse_matrix(place: Layout, index: Any, value: ArrayLike) -> None:
+    """ArgumentError for a matrix, whatever its sizes, as the elements that a mask alone selects: they are a vector."""
+    mask = only_mask(place)
+    rank = 0 if is_weak(value) else len(value.shape)
+    is_alone = place.tokens == (Token.BATCH,) and not (isinstance(index, tuple) and len(index) > 1)
+    if rank > 1 and mask is not None and is_alone and not place.scalars:
+        raise ArgumentError(
+            f"x[mask] = v: wanted a number or a vector for the elements that the mask selects, got {value.shape}; "
+            "v.ravel() is one, and xarr.where(mask, v, x) chooses element by element"
+        )
+
+
+def _has_ellipsis(index: Any) -> bool:
+    return index is Ellipsis or (isinstance(index, tuple) and any(item is Ellipsis for item in index))
 
 
 def apply(array: Array, index: Any, function: Callable[[Any], Any], mode: Mode = Mode.ERROR) -> Array:

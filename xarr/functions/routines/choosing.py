@@ -10,7 +10,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL
 from xarr.errors import BroadcastError, DTypeError, InputError, ShapeError
-from xarr.functions._arguments import check_casting, filled, truth
+from xarr.functions._arguments import check_casting, filled, truth, where_mask
 from xarr.functions._core import DType, as_array, broadcasted, fresh, promoted
 from xarr.functions._outputs import stored
 from xarr.functions.manipulation_functions import unstack
@@ -135,7 +135,7 @@ def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLik
     (value,) = (
         promoted("copyto", src, dtype=array.dtype) if is_weak(src) else (stored(as_array(src), array.dtype),)
     )
-    mask = truth(where)
+    mask = where_mask("copyto", where)
     value, mask = (_without_leading_ones(given, len(array.shape)) for given in (value, mask))
     laid, spread, old = broadcasted("copyto", value, mask, array)
     if old.shape != array.shape:

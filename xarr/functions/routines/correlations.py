@@ -104,6 +104,8 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
                 f"{name}: wanted at most 2 dimensions, variables and observations, got {array.shape}"
             )
     element = default_float() if dtype is None else canonical(dtype)
+    if element not in FLOAT | COMPLEX:
+        raise DTypeError(f"{name}: wanted a float or complex dtype, got {element}: means are no integers")
     for array in arrays if dtype is None else ():
         element = promote(element, array.dtype)
     rows = [_rows(converted(array, element), rowvar, first=array is arrays[0]) for array in arrays]

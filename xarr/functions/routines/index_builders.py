@@ -68,7 +68,7 @@ def _open(given: ArrayLike, k: int, rank: int) -> Array:
     vector = as_array(given)
     if vector.ndim != 1:
         raise ShapeError(f"ix_: wanted vectors, got shape {vector.shape}")
-    if not vector.size and isinstance(given, list | tuple):
+    if not vector.size and not isinstance(given, Handle | np.ndarray):
         vector = lax.convert_element_type(vector, "int64")
     if vector.dtype in BOOL:
         (vector,) = nonzero(vector)

@@ -8,9 +8,9 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, default_float, info, promote, promote_weak
-from xarr.errors import DTypeError, ShapeError, ValueRangeError
+from xarr.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import adjoint, converted, filled
-from xarr.functions._core import DType, as_array
+from xarr.functions._core import DType, as_array, promoted
 from xarr.functions.creation_functions import eye
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.routines._lines import along
@@ -114,7 +114,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,
-    deg: int,
+    deg: float,
     rcond: float | None = None,
     full: bool = False,
     w: ArrayLike | None = None,
@@ -122,26 +122,30 @@ def polyfit(
 ) -> Any:
     """The coefficients of the polynomial of degree `deg` that lies nearest to the points (x, y) in least squares.
 
-    y: shape (n,), or (n, k) for k fits at once.  w: weights of the distances.  rcond: singular values of the scaled
-        powers of x less than this share of the greatest count as 0; by default n machine epsilons.
+    Computed in float64, or complex128, also for float32, as NumPy does.
+    deg: an int, or a float that is one.  y: shape (n,), or (n, k) for k fits at once.  w: weights of the distances.
+    rcond: singular values of the scaled powers of x less than this share of the greatest count as 0; by default n
+        machine epsilons.
     full: (coefficients, sums of squared distances, rank, singular values, rcond) instead; the rank is computed now,
         and the second is empty for a lower rank or no more than deg + 1 points, except that a traced function, which
         does not know the rank, has it then too.
     cov: (coefficients, their covariances) instead, "unscaled" for weights that are inverse standard deviations.
 
-    Nothing warns of a low rank.  Raises ShapeError, ValueRangeError for a negative degree, or cov of too few points,
+    Nothing warns of a low rank.  Raises ArgumentError, ValueRangeError for a negative degree, or cov of too few points,
     DTypeError for narrow floats.  Source: NumPy, `polyfit`.
     """
     count = whole("polyfit", "deg", deg) + 1
     if count < 1:
         raise ValueRangeError(f"polyfit: wanted deg >= 0, got {deg}")
-    places, values = (_floating(each) for each in (x, y))
+    places = as_array(x)
+    places, values = converted(places, promote_weak(places.dtype, float)), _floating(y)
     _check_points(places, values)
-    dtype = promote(places.dtype, values.dtype)
-    columns = values if len(values.shape) == 2 else lax.reshape(values, (values.size, 1))
-    left, right = converted(_powers(places, count), dtype), converted(columns, dtype)
+    left = _powers(converted(places, _of_lapack("polyfit", promote(places.dtype, np.dtype(np.int64)))), count)
+    right = values if len(values.shape) == 2 else lax.reshape(values, (values.size, 1))
     if w is not None:
         left, right = _weighted(left, w), _weighted(right, w)
+    powers, dtype = left.dtype, promote(left.dtype, right.dtype)
+    left, right = converted(left, dtype), converted(right, dtype)
     scale = lax.sqrt(lax.reduce_sum(lax.mul(left, left), (0,)))
     left = lax.div(left, along(scale, left.shape, 1))
     share = places.size * float(info(places.dtype).eps) if rcond is None else float(rcond)
@@ -161,7 +165,8 @@ def polyfit(
         return found, squares[:0] if low else squares, rank, s, share
     inner = matmul(spread, adjoint(spread))
     outer = lax.mul(along(scale, inner.shape, 0), along(scale, inner.shape, 1))
-    return found, _covariances(lax.div(inner, outer), squares, values, places.size - count, cov)
+    inner = converted(lax.real(lax.div(inner, outer)), powers) if powers in FLOAT else lax.div(inner, outer)
+    return found, _covariances(inner, squares, values, places.size - count, cov)
 
 
 def _floating(x: ArrayLike) -> Array:
@@ -171,7 +176,7 @@ def _floating(x: ArrayLike) -> Array:
 
 def _check_points(x: Array, y: Array) -> None:
     if len(x.shape) != 1 or not x.size or len(y.shape) not in (1, 2) or y.shape[0] != x.shape[0]:
-        raise ShapeError(
+        raise ArgumentError(
             "polyfit: wanted n >= 1 places x, shape (n,), and values y of shape (n,) or (n, k), got "
             f"{x.shape} and {y.shape}"
         )
@@ -186,12 +191,14 @@ def _powers(x: Array, count: int) -> Array:
 
 
 def _weighted(rows: Array, w: ArrayLike) -> Array:
-    weights = converted(_floating(w), rows.dtype)
+    weights = _floating(w)
     if weights.shape != rows.shape[:1]:
-        raise ShapeError(
+        raise ArgumentError(
             f"polyfit: wanted a weight for each of {rows.shape[0]} points, got shape {weights.shape}"
         )
-    return lax.mul(rows, along(weights, rows.shape, 0))
+    # NumPy multiplies in place: the products are rounded to the type of the rows.
+    left, right = promoted("polyfit", rows, along(weights, rows.shape, 0))
+    return converted(lax.mul(left, right), rows.dtype)
 
 
 def _shaped(columns: Array, like: Array) -> Array:

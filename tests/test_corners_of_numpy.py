@@ -1,0 +1,226 @@
+"""Types, values and refusals of single functions that NumPy settles in a way of its own."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.support.functions import same
+from xarr import errors
+
+INF, NAN = np.inf, np.nan
+PARTS = (-INF, -1.0, -0.0, 0.0, 2.0, INF, NAN)
+
+
+# --- types -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex64"])
+@pytest.mark.parametrize("ends", [{"prepend": 1}, {"append": 1.5}, {"prepend": True, "append": 2j}], ids=str)
+def test_numbers_put_before_a_difference_take_part_in_promotion(dtype: str, ends: dict[str, Any]) -> None:
+    x = np.array([1, 0, 1]).astype(dtype)
+    same(xarr.diff(x, **ends), np.diff(x, **ends))
+    same(xarr.jit(lambda x: xarr.diff(x, **ends))(x), np.diff(x, **ends))
+
+
+@pytest.mark.parametrize("given", [range(0), [], (), np.zeros(0), np.zeros(0, int)], ids=repr)
+def test_an_open_mesh_of_nothing(given: Any) -> None:
+    if isinstance(given, np.ndarray) and given.dtype == float:
+        assert xarr.ix_(given)[0].dtype == np.ix_(given)[0].dtype
+    same(xarr.ix_(given, [0, 2])[0], np.ix_(given, [0, 2])[0])
+
+
+def test_the_conjugate_of_bools() -> None:
+    x = np.array([True, False])
+    for method in ("conj", "conjugate"):
+        same(getattr(xarr.asarray(x), method)(), getattr(x, method)())
+    same(xarr.conj(x), np.conj(x))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "complex64"])
+@pytest.mark.parametrize("values", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("options", [{}, {"w": np.arange(1, 9) / 3}, {"cov": True}, {"full": True}], ids=str)
+def test_fits_are_computed_in_double_precision(dtype: str, values: str, options: dict[str, Any]) -> None:
+    x, y = np.arange(1, 9).astype(dtype), (np.sin(np.arange(16)) * 3).reshape(8, 2).astype(values)
+    for degree in (2, 1.0):
+        wanted, found = (function(x, y, degree, **options) for function in (np.polyfit, xarr.polyfit))
+        pairs = zip(wanted, found, strict=True) if options.keys() & {"cov", "full"} else [(wanted, found)]
+        for one, other in pairs:
+            assert np.asarray(other).dtype == np.asarray(one).dtype or not np.ndim(one)
+            np.testing.assert_allclose(np.asarray(other), one, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("degree", [2.5, "2", None, 1j, NAN])
+def test_a_degree_that_is_no_integer(degree: Any) -> None:
+    with pytest.raises(TypeError, match="polyfit: wanted an int for deg"):
+        xarr.polyfit([1.0, 2, 3], [1.0, 2, 3], degree)
+
+
+# --- values ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_the_sign_of_a_complex_infinity(dtype: str) -> None:
+    z = np.array([complex(real, imag) for real in PARTS for imag in PARTS]).astype(dtype)
+    with np.errstate(invalid="ignore"):
+        wanted = np.sign(z)
+    for found in (xarr.sign(z), xarr.jit(xarr.sign)(z)):
+        for part in ("real", "imag"):
+            np.testing.assert_allclose(getattr(np.asarray(found), part), getattr(wanted, part), rtol=1e-6)
+            assert_same(
+                np.signbit(getattr(np.asarray(found), part)[~np.isnan(wanted)]),
+                np.signbit(getattr(wanted, part)[~np.isnan(wanted)]),
+            )
+
+
+TOLERANCES = [
+    {"atol": np.float64(1 - 2e-16), "rtol": 0},
+    {"rtol": np.float64(1 - 2e-16), "atol": np.float32(0)},
+    {"rtol": np.array([0.2, 0.01]), "atol": [0, 1e-9]},
+    {"rtol": 0, "atol": np.array([INF, NAN])},
+    {"rtol": np.int64(1), "atol": True},
+]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int8"])
+@pytest.mark.parametrize("tolerance", TOLERANCES, ids=str)
+def test_tolerances_of_numpys_types_and_arrays(dtype: str, tolerance: dict[str, Any]) -> None:
+    a, b = np.array([1, 1.1]).astype(dtype), np.array([0.1, 1]).astype(dtype)
+    for first, second in ((a, b), (b, a), (a, a)):
+        with np.errstate(invalid="ignore"):
+            same(xarr.isclose(first, second, **tolerance), np.isclose(first, second, **tolerance))
+            assert bool(xarr.allclose(first, second, **tolerance)) == np.allclose(first, second, **tolerance)
+
+
+@pytest.mark.implicit
+def test_tolerances_broadcast() -> None:
+    a, b, rtol = np.ones(3), np.full(3, 1.1), np.array([[0.2], [0.01]])
+    same(xarr.isclose(a, b, rtol=rtol), np.isclose(a, b, rtol=rtol))
+
+
+@pytest.mark.parametrize("tolerance", [None, "1", 1j, np.complex64(1)])
+def test_tolerances_that_are_no_real_numbers(tolerance: Any) -> None:
+    with pytest.raises(TypeError, match=r"isclose: wanted a (real )?number for atol"):
+        xarr.isclose(1.0, 1.0, atol=tolerance)
+
+
+class Knowing:
+    """An object that answers comparisons itself."""
+
+    def __eq__(self, other: object) -> Any:
+        return "equal"
+
+    def __ne__(self, other: object) -> Any:
+        return "other"
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    "stranger", [object(), {}, {1}, b"ab", "ab", None, int, Ellipsis, slice(2), len], ids=repr
+)
+def test_comparison_with_what_is_no_number(stranger: object) -> None:
+    x = xarr.asarray([1, 2])
+    for found, outcome in ((x == stranger, False), (x != stranger, True), (stranger == x, False)):
+        same(found, np.full(2, outcome))
+    assert stranger not in x
+
+
+def test_comparison_with_an_object_that_knows_better() -> None:
+    x = xarr.asarray([1, 2])
+    assert (x == Knowing()) == (Knowing() == x) == "equal"
+    assert (x != Knowing()) == "other"
+
+
+@pytest.mark.parametrize("x", [xarr.ones(2), np.ones(2), [1.0, 1.0]], ids=["Array", "ndarray", "list"])
+def test_a_refused_membership_names_both_as_written(x: Any) -> None:
+    y = xarr.zeros((2, 3))
+    with pytest.raises(errors.BroadcastError, match=r"x: f64\[2\]   y: f64\[2,3\]"):
+        x in y  # noqa: B015
+
+
+# --- refusals ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["cov", "corrcoef"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64"])
+def test_covariances_are_no_integers(name: str, dtype: str) -> None:
+    with pytest.raises(TypeError, match=f"{name}: .*wanted a float or complex dtype, got {dtype}"):
+        getattr(xarr, name)([[1, 2, 3], [4, 5, 7]], dtype=dtype)
+
+
+MASKED = [
+    lambda xp, x, where: xp.sum(x, where=where),
+    lambda xp, x, where: xp.prod(x, where=where),
+    lambda xp, x, where: xp.max(x, where=where, initial=0),
+    lambda xp, x, where: xp.mean(x, where=where),
+    lambda xp, x, where: xp.std(x, where=where),
+    lambda xp, x, where: xp.any(x, where=where),
+    lambda xp, x, where: xp.nansum(x, where=where),
+    lambda xp, x, where: xp.nanvar(x, where=where),
+    lambda xp, x, where: xp.add.reduce(x, where=where),
+    lambda xp, x, where: xp.copyto(xp.asarray(x), 1, where=where),
+]
+
+
+@pytest.mark.parametrize("call", MASKED, ids=map(str, range(len(MASKED))))
+def test_masks_are_bools(call: Any) -> None:
+    x = np.array([1.0, 2])
+    for dtype in ("int64", "uint8", "float32"):
+        for mask in (np.array([0, 1], dtype), xarr.asarray([0, 1], dtype=dtype)):
+            with pytest.raises(TypeError, match=f"wanted bools for where=, got an array of {dtype}"):
+                call(xarr, x, mask)
+    for where in ([0, 1], [False, True], True, np.array([False, True]), 1):
+        wanted, found = call(np, x, where), call(xarr, x, where)
+        assert wanted is found is None or np.asarray(found) == wanted
+
+
+def _assigned(xp: Any, array: Any, index: Any, value: Any) -> Any:
+    copy = xp.asarray(array.copy())
+    copy[index] = value
+    return np.asarray(copy)
+
+
+MASK = np.array([[True, False], [True, True]])
+INDICES = [
+    *[(np.zeros(()), index) for index in ((), ...)],
+    *[(np.zeros(2), index) for index in (0, [True, False], slice(0, 1))],
+    *[(np.zeros((2, 2)), index) for index in ((0, 0), (0, 0, None), (0, 0, ...), 0, (0,), [0, 1], ([0], 0))],
+    *[(np.zeros((2, 2)), index) for index in (MASK, (MASK,), (MASK, ...), MASK[:, 0], ~MASK, True)],
+    *[(np.zeros((3, 2, 2)), index) for index in ((0, MASK), (slice(2), MASK), (0, 0))],
+]
+VALUES = [5, [1], [[1]], [[[1]]], (1,), range(1), [[1, 2]], np.float32(2), np.ones(2)]
+VALUES += [np.ones(shape) for shape in ((1,), (1, 1), (1, 1, 1), (1, 2), (3,), (1, 3), (3, 1))]
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize(("array", "index"), INDICES, ids=map(str, range(len(INDICES))))
+def test_what_may_be_assigned(array: Any, index: Any) -> None:
+    """Of what NumPy refuses nothing is written: no list with more dimensions, no vector as one element, no matrix
+    as the elements of a mask."""
+    for value in VALUES:
+        values = [value, *([xarr.asarray(value)] if isinstance(value, np.ndarray) else [])]
+        try:
+            wanted = _assigned(np, array, index, value)
+        except (TypeError, ValueError) as refusal:
+            for each in values:
+                with pytest.raises((TypeError, ValueError)) as refused:
+                    _assigned(xarr, array, index, each)
+                assert isinstance(refused.value, type(refusal)), (value, refused.value)
+            continue
+        for each in values:
+            assert_same(_assigned(xarr, array, index, each), wanted)
+
+
+def test_refused_assignments_say_what_to_write() -> None:
+    x = xarr.zeros((2, 2))
+    with pytest.raises(
+        errors.BroadcastError, match=r"a single element, got a value of shape \(1,\); write v\[0\]"
+    ):
+        x[0, 0] = [1]
+    with pytest.raises(errors.BroadcastError, match=r"of shape \(2,\), got one of shape \(1, 2\)"):
+        x[0] = [[1, 2]]
+    with pytest.raises(errors.ArgumentError, match=r"a vector .* got \(1, 3\); v.ravel\(\) is one"):
+        x[MASK] = np.ones((1, 3))
