@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import jax
 import numpy as np
 import pytest
 
@@ -18,6 +19,7 @@ from tests.support.operations import own_operations
 from xarr import lax
 from xarr.broadcasting import align_xla
 from xarr.errors import BroadcastError, BroadcastWarning, DTypeError
+from xarr.explanation.broadcast import explain_shapes
 from xarr.explanation.spelling import one_op
 from xarr.ir import ops
 from xarr.ir.ops.elementwise import Binary
@@ -131,6 +133,18 @@ def test_nothing_stretches_in_explicit_mode(
         exec(single, scope)
     with xarr.config(broadcasting="numpy"):
         assert_same(scope["result"], to_host(function(x, y, broadcast_dimensions=dims)))
+
+
+@pytest.mark.parametrize(
+    "shapes", [((5, 1), (5,)), ((3, 4), (3, 1)), ((2, 1), (1, 3)), ((1, 2), ())], ids=str
+)
+def test_where_an_axis_is_stretched_one_op_is_what_jax_takes(shapes: tuple[Shape, Shape]) -> None:
+    a, b = (filled(shape, dtype_of("float32"), seed) for seed, shape in enumerate(shapes))
+    scope = {"lax": jax.lax, "a": a, "b": b}
+    single = one_op(explain_shapes(*shapes, op="-"))
+    assert single is not None
+    exec(single, scope)
+    assert_same(np.asarray(scope["result"]), a - b)
 
 
 def test_a_stretched_axis_is_announced_in_warn_mode() -> None:
