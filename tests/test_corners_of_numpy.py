@@ -119,7 +119,9 @@ class Knowing:
 
 
 @pytest.mark.parametrize(
-    "stranger", [object(), {}, {1}, b"ab", "ab", None, int, Ellipsis, slice(2), len], ids=repr
+    "stranger",
+    [object(), {}, {1}, b"ab", "ab", None, int, Ellipsis, slice(2), len],
+    ids=lambda each: type(each).__name__ + str(each is int),
 )
 def test_comparison_with_what_is_no_number(stranger: object) -> None:
     x = xarr.asarray([1, 2])

@@ -58,7 +58,9 @@ def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
         )
     for node in (node for each in graph.walk() for node in each.nodes):
         if not all(map(_is_plain, node.op.attributes().values())):
-            raise InputError(f"{node.op.lax_name}: wanted plain numbers and texts, got {node.op.attributes()}")
+            raise InputError(
+                f"{node.op.lax_name}: wanted plain numbers and texts, got {node.op.attributes()}"
+            )
         if isinstance(node.type, TensorType):
             _check_size(node, node.type, backend)
     for node in graph.results:  # before anything is compiled for them

@@ -197,8 +197,8 @@ def sign(x: ArrayLike, /) -> Array:
     found = lax.sign(array)
     if array.dtype in COMPLEX:
         parts = lax.real(array), lax.imag(array)
-        ends = [lax.select(lax.eq(lax.abs(p), math.inf), lax.sign(p), lax.full_like(p, 0)) for p in parts]
-        found = lax.select(lax.ne(*map(lax.abs, ends)), lax.complex(*ends), found)
+        a, b = (lax.select(lax.eq(lax.abs(p), math.inf), lax.sign(p), lax.full_like(p, 0)) for p in parts)
+        found = lax.select(lax.ne(lax.abs(a), lax.abs(b)), lax.complex(a, b), found)
     elif array.dtype not in _EXACT:
         return found
     # Not found + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.

@@ -35,18 +35,19 @@ def isclose(
     numbers, or arrays that broadcast; those of NumPy's types take part in promotion, unlike Python's.  Raises
     BroadcastError.  Source: NumPy, `isclose`.
     """
-    x, y = broadcasted("isclose", *promoted("isclose", a, b))
+    tolerances = _tolerance("rtol", rtol), _tolerance("atol", atol)
+    arrays = [each for each in tolerances if weak_kind(each) is None]
+    x, y, *spread = broadcasted("isclose", *promoted("isclose", a, b), *arrays)
+    share, least = (each if weak_kind(each) is not None else spread.pop(0) for each in tolerances)
     if x.dtype in INTEGER | BOOL:
         x, y = (converted(one, promote_weak(one.dtype, float)) for one in (x, y))
     distance, size = lax.abs(lax.sub(x, y)), lax.abs(y)
-    share, least = _tolerance("rtol", rtol), _tolerance("atol", atol)
     limit = elementwise.add(elementwise.multiply(size, share), least)
-    is_finite, is_same = _is_finite(y), lax.eq(x, y)
+    is_same = lax.eq(x, y)
     if flag("isclose", "equal_nan", equal_nan):
         is_same = lax.bitwise_or(is_same, lax.bitwise_and(is_nan(x), is_nan(y)))
-    near = elementwise.less_equal(distance, limit)
-    near, is_finite, is_same = broadcasted("isclose", near, is_finite, is_same)
-    return lax.bitwise_or(lax.bitwise_and(near, is_finite), is_same)
+    near = lax.bitwise_and(elementwise.less_equal(distance, limit), _is_finite(y))
+    return lax.bitwise_or(near, is_same)
 
 
 def _tolerance(argument: str, value: ArrayLike) -> ArrayLike:
