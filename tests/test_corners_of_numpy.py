@@ -163,6 +163,7 @@ MASKED = [
     lambda xp, x, where: xp.nansum(x, where=where),
     lambda xp, x, where: xp.nanvar(x, where=where),
     lambda xp, x, where: xp.add.reduce(x, where=where),
+    lambda xp, x, where: xp.add(x, 1, out=xp.zeros(2), where=where)[1],
     lambda xp, x, where: xp.copyto(xp.asarray(x), 1, where=where),
 ]
 

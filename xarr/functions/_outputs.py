@@ -17,7 +17,7 @@ from xarr import lax, parts
 from xarr.broadcasting import has_place
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, promote
 from xarr.errors import DTypeError, InputError, ShapeError
-from xarr.functions._arguments import check_casting, converted, truth
+from xarr.functions._arguments import check_casting, converted, truth, where_mask
 from xarr.functions._core import DType, as_array, broadcasted
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle
@@ -138,7 +138,7 @@ def show(
     `Handle._show` raises in a traced function.
     """
     _check_types(name, found.dtype, out.dtype, casting)
-    mask = None if where is True else truth(where)
+    mask = None if where is True else where_mask(name, where)
     wanted = found.shape if mask is None else _common(name, found.shape, mask.shape)
     if wanted != out.shape and not (broadcasts and has_place(wanted, out.shape)):
         larger = ", or a larger one that it broadcasts to" if broadcasts else ""

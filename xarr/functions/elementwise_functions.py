@@ -17,6 +17,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED
 from xarr.errors import DTypeError, InputError, ValueRangeError
+from xarr.functions._complex import complex_expm1, complex_sign
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, is_weak, promoted
 from xarr.functions._outputs import takes_out
 from xarr.functions._rows import (
@@ -147,15 +148,7 @@ def expm1(x: ArrayLike, /) -> Array:
     found = _expm1(x)
     if found.dtype not in COMPLEX:
         return found
-    array = lax.convert_element_type(as_array(x), found.dtype)
-    part, angle = lax.real(array), lax.imag(array)
-    turns = lax.bitwise_not(lax.is_finite(angle))
-    least = lax.complex(lax.full_like(part, -1), lax.full_like(part, 0))
-    most = lax.complex(lax.full_like(part, math.inf), lax.full_like(part, math.nan))
-    found = lax.select(lax.bitwise_and(turns, lax.eq(part, -math.inf)), least, found)
-    found = lax.select(lax.bitwise_and(turns, lax.eq(part, math.inf)), most, found)
-    # The sum of the real part's two terms is +0 of any zero.
-    return lax.select(lax.eq(array, 0), lax.complex(lax.full_like(part, 0), angle), found)
+    return complex_expm1(found, lax.convert_element_type(as_array(x), found.dtype))
 
 
 # --- compositions ------------------------------------------------------------------------------------
@@ -194,12 +187,8 @@ def sign(x: ArrayLike, /) -> Array:
     array = as_array(x)
     if number("sign", array.dtype) in UNSIGNED:
         return lax.min(array, 1)
-    found = lax.sign(array)
-    if array.dtype in COMPLEX:
-        parts = lax.real(array), lax.imag(array)
-        a, b = (lax.select(lax.eq(lax.abs(p), math.inf), lax.sign(p), lax.full_like(p, 0)) for p in parts)
-        found = lax.select(lax.ne(lax.abs(a), lax.abs(b)), lax.complex(a, b), found)
-    elif array.dtype not in _EXACT:
+    found = complex_sign(array) if array.dtype in COMPLEX else lax.sign(array)
+    if array.dtype not in _EXACT:
         return found
     # Not found + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
     return lax.select(lax.eq(found, 0), lax.full_like(found, 0), found)
