@@ -293,6 +293,7 @@ if _typing.TYPE_CHECKING:
         fft as fft,
         lib as lib,
         linalg as linalg,
+        polynomial as polynomial,
         random as random,
         stablehlo as stablehlo,
         tree as tree,
@@ -337,6 +338,7 @@ if _typing.TYPE_CHECKING:
         unique_inverse as unique_inverse,
         unique_values as unique_values,
     )
+    from xarr.polynomial._host import poly1d as poly1d
     from xarr.transforms.callbacks import effects_barrier as effects_barrier, pure_callback as pure_callback
     from xarr.transforms.jit import eval_shape as eval_shape, jit as jit
 
@@ -414,6 +416,8 @@ _LATE_MODULES: _typing.Final = {
     "emath": "",
     "lib": "",
     "linalg": "",
+    "polynomial": "",
+    "polynomial._host": "poly1d",
     "random": "",
     "stablehlo": "",
     "tree_util": "",

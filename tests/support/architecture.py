@@ -55,6 +55,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "lib",
         "lib.*",
         "linalg",
+        "polynomial",
+        "polynomial.*",
         "linalg.*",
         "make_explicit",
         "doctor",
