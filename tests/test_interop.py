@@ -179,9 +179,13 @@ def test_what_is_no_number_stays_numpys_in_broadcast_arrays() -> None:
 
 
 @pytest.mark.parametrize("asked", [np.may_share_memory, np.shares_memory])
-def test_no_array_shows_what_is_written_to_another(asked: Any) -> None:
+def test_no_array_shares_memory_with_another_one(asked: Any) -> None:
     x = xarr.arange(3)
-    assert asked(x, x) is asked(x, np.asarray(x)) is False
+    assert asked(x, x) is False
+    assert asked(x, np.arange(3)) is False
+    # Whoever asks, as scikit-learn does, wants to know whether it may write into the second.
+    assert asked(x, np.asarray(x)) is True
+    assert asked(np.array(x), x) is False
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,4 @@ def test_a_function_that_only_looks_like_numpys_is_not_taken_for_it() -> None:
 def test_a_ufunc_of_the_same_name_is_another() -> None:
     special = pytest.importorskip("scipy.special")
     assert special.cbrt.__name__ == "cbrt"
-    for own in (special.cbrt, np.frompyfunc(lambda a: a, 1, 1)):
-        with pytest.raises(InputError, match=r"the ufunc .* does not take xarr arrays"):
-            own(xarr.ones(2))
+    assert_same(special.cbrt(xarr.asarray([8.0])), special.cbrt(np.array([8.0])))

@@ -6,6 +6,7 @@ from math import e as e, inf as inf, nan as nan, pi as pi
 
 from xarr import (
     absent as _absent,
+    import_hooks as _import_hooks,
     lax as lax,
 )
 from xarr.array import (
@@ -446,3 +447,6 @@ if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a t
 
 def __dir__() -> list[str]:
     return _public_names(globals(), (*_LATE, *_PUBLIC_MODULES))
+
+
+_import_hooks.install()

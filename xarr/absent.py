@@ -112,7 +112,6 @@ class AbsentAttributes:
     resize = Absent()
     setfield = Absent()
     setflags = Absent()
-    strides = Absent()
     tofile = Absent()
     tostring = Absent()
 

@@ -55,7 +55,9 @@ class _ArrayType(type):
         return _memory.ndarray_of(*args, **options) if cls is Array else super().__call__(*args, **options)
 
 
-class Array(AbsentAttributes, IndexingMethods, ReductionMethods, metaclass=_ArrayType):
+class Array(
+    AbsentAttributes, numpy_protocols.HostMemory, IndexingMethods, ReductionMethods, metaclass=_ArrayType
+):
     """An n-dimensional array of numbers whose value is computed when somebody looks.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:

@@ -1,8 +1,8 @@
 """NumPy's own functions called with Arrays: `np.sin(x)`, `np.concatenate([x, y])`, `np.linalg.norm(x)`.
 
 NumPy asks an argument of another class what to do: NEP 13 for ufuncs, NEP 18 for all others.  Here it is
-xarr's function of the same name that runs, so that results are Arrays and stay lazy.  What xarr has not is
-refused with what to write instead, and never computed behind the user's back by NumPy.
+xarr's function of the same name that runs, so that results are Arrays and stay lazy.  What xarr has not of NumPy's is
+refused with what to write instead.  Ufuncs of other libraries (scipy.special, numba, `np.frompyfunc`) run on the host.
 """
 
 from __future__ import annotations
@@ -14,22 +14,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.errors import InputError, XarrError
-from xarr.lazy import Handle, namespace
+from xarr import backend as backends
+from xarr.backend import AbstractBackend
+from xarr.dtypes import ANY, EXTENDED_FLOAT
+from xarr.errors import InputError, TracedValueError, XarrError
+from xarr.lazy import Handle, common_backend, from_host, home, namespace, to_host
 from xarr.tracebacks import shorten
 
-#: Whether writing to one array shows in another: never, Arrays are values.
+#: Whether writing to one array shows in another.
 _OF_MEMORY: Final = (np.may_share_memory, np.shares_memory)
 
 
 def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     """What `called`, or a method of it such as `reduce`, gives for inputs of which one is an Array.
 
-    Raises as xarr's own, and InputError for a ufunc that xarr has not.
+    Raises as xarr's own, and InputError for a ufunc of NumPy's that xarr has not.  Those of other libraries are
+    computed on the host.
     """
     own = _counterpart(called)
     if own is None:
-        raise InputError(_refusal(called, method))
+        if getattr(np, called.__name__, None) is called:
+            raise InputError(_refusal(called, method))
+        return _on_host(called, method, inputs, options)
     wanted = own if method == "__call__" else getattr(own, method)
     try:
         return wanted(*inputs, **options)
@@ -41,7 +47,7 @@ def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappi
 def function(called: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
     """What NumPy's function `called` gives, by xarr's of the same name.  InputError if there is none."""
     if called in _OF_MEMORY:
-        return False
+        return _share_memory(called, *args, **kwargs)
     own = _counterpart(called)
     if own is None:
         raise InputError(_refusal(called, "__call__"))
@@ -52,6 +58,71 @@ def function(called: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -
     except XarrError as error:
         shorten(error)
         raise
+
+
+def _on_host(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """The result of another library's ufunc as Arrays; Arrays among its `out` show it.
+
+    Raises TracedValueError for an Array without a value, InputError for `ufunc.at` of an Array.
+    """
+    outs = options.get("out") or ()
+    handles = [each for each in (*inputs, *outs, *options.values()) if isinstance(each, Handle)]
+    if any(handle._node.traced for handle in handles):
+        raise TracedValueError(_refusal_in_trace(called))
+    if method == "at" and isinstance(inputs[0], Handle):
+        raise InputError(
+            f"{called.__name__}.at writes into its first argument, which an Array is not; give it a copy"
+        )
+    owner = common_backend(handles) or home(handles[0])
+    host_outs = [
+        np.empty(each._node.shape, each._node.dtype) if isinstance(each, Handle) else each for each in outs
+    ]
+    host_options = {name: host_value(value) for name, value in options.items() if name != "out"}
+    if outs:
+        host_options["out"] = tuple(host_outs)
+    results = getattr(called, method)(*map(host_value, inputs), **host_options)
+    if not outs:
+        many = isinstance(results, tuple)
+        return tuple(array_of(each, owner) for each in results) if many else array_of(results, owner)
+    for out, host in zip(outs, host_outs, strict=True):
+        if isinstance(out, Handle):
+            out._show(from_host(host, owner))
+    computed = results if isinstance(results, tuple) else (results,)
+    shown = tuple(
+        array_of(each, owner) if out is None else out for out, each in zip(outs, computed, strict=True)
+    )
+    return shown if isinstance(results, tuple) else shown[0]
+
+
+def host_value(value: Any) -> Any:
+    """An argument for a function of NumPy arrays: of Arrays the values, also in lists and tuples of them."""
+    if isinstance(value, Handle):
+        host = to_host(value)
+        return host if host.shape else host[()]
+    if type(value) in (list, tuple) and any(isinstance(each, Handle | list | tuple) for each in value):
+        return type(value)(map(host_value, value))
+    return value
+
+
+def array_of(result: Any, backend: AbstractBackend | None = None) -> Any:
+    """A result of a function of NumPy arrays as an Array, by default on the default backend.
+
+    Python numbers, and arrays of text and objects, stay as they are.
+    """
+    if not isinstance(result, np.ndarray | np.generic) or result.dtype not in ANY:
+        return result
+    values = np.asarray(result)
+    # A view may be of an array that somebody writes to.
+    return from_host(values if values.base is None else values.copy(), backend or backends.default())
+
+
+def _share_memory(called: Callable[..., bool], a: Any, b: Any, *options: Any, **named: Any) -> bool:
+    """Whether a NumPy array shows the memory of an Array; no Array shows what is written to another one."""
+    if isinstance(a, Handle) and isinstance(b, Handle):
+        return False
+    if any(isinstance(each, Handle) and each._node.value is None for each in (a, b)):
+        return False
+    return called(host_value(a), host_value(b), *options, **named)
 
 
 def _is_of_numbers(given: Any) -> bool:
@@ -86,6 +157,57 @@ def _counterpart(called: Callable[..., Any]) -> Callable[..., Any] | None:
     except AttributeError:
         return None
     return found
+
+
+class HostMemory(Handle):
+    """What other libraries ask of an Array to read its value: attributes of NumPy's arrays and of pandas'."""
+
+    __slots__ = ()
+
+    #: To pandas an array of its own around one of NumPy's, so that it selects by masks: `frame[mask]`.
+    _typ = "npy_extension"
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """The value as a read-only NumPy array.  Source: pandas, `NumpyExtensionArray.to_numpy`."""
+        return to_host(self)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next in each dimension of `numpy.asarray(x)`, computed if need be."""
+        return np.asarray(self).strides
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """AttributeError for types that NumPy has not, and for repeated elements, so that `__array__` is asked.
+
+        `data` is the memory itself, not an address: the handle may show another value tomorrow.
+        """
+        host = to_host(self)
+        if host.dtype in EXTENDED_FLOAT or (0 in host.strides and host.size > 1):
+            raise AttributeError(
+                "__array_interface__ is for memory that NumPy has a code for and that is dense"
+            )
+        memory = host.ravel(order="K")  # where the dimensions lie in another order no copy either
+        if not np.may_share_memory(memory, host):
+            host = memory = np.ascontiguousarray(host)
+            memory.flags.writeable = False
+        # With strides, since without them PIL wants a buffer.
+        return {
+            "version": 3,
+            "shape": host.shape,
+            "typestr": host.dtype.str,
+            "strides": host.strides,
+            "data": memory,
+        }
+
+
+def _refusal_in_trace(called: np.ufunc) -> str:
+    name = called.__name__
+    own = f"xarr.lax.{name} does it" if hasattr(namespace(None).lax, name) else "xarr has no such function"
+    return (
+        f"the ufunc {name} is another library's and computes on the host, but in a traced function there are no values "
+        f"yet; {own}; or call it outside and give the function its result, or within by xarr.pure_callback"
+    )
 
 
 def _refusal(called: Callable[..., Any], method: str) -> str:

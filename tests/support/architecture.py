@@ -61,6 +61,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "make_explicit",
         "doctor",
         "einops_backend",
+        "import_hooks",
         "stablehlo",
         "random",
         "random.*",

@@ -13,6 +13,8 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from xarr.errors import InputError
+
 #: `kDLCPU` and the number of the device.
 CPU: Final = (1, 0)
 #: The version that NumPy reads and writes.
@@ -161,3 +163,16 @@ def imported(x: Any, to_cpu: bool, copy: bool | None) -> np.ndarray[Any, Any]:
         tensor.code = code  # a capsule that was not taken goes back as it came, to be read or freed by others
         raise
     return values.view(dtype)
+
+
+def read(x: Any) -> Any:
+    """The values of an array whose library has dtypes of its own, as PyTorch; all else as it is.
+
+    Those on another device are copied to the CPU.  Raises InputError for an array that does not give them.
+    """
+    if not hasattr(x, "__dlpack__") or isinstance(getattr(x, "dtype", None), np.dtype):
+        return x
+    try:
+        return imported(x, True, None)
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise InputError(f"asarray: {type(x).__name__} does not give its values: {error}") from error

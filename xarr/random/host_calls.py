@@ -14,11 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import backend as backends, lazy
-from xarr.backend import AbstractBackend
-from xarr.dtypes import ANY
 from xarr.errors import InputError, TracedValueError
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
+from xarr.numpy_protocols import array_of, host_value
 from xarr.random.keys import Key
 
 #: How to draw the same distribution in a traced function, from a key that is an argument of it, in terms of the
@@ -127,9 +126,9 @@ def call(
             args = (*args[:position], buffer, *args[position + 1 :])
         else:
             kwargs = {**kwargs, "out": buffer}
-    drawn = draw(*map(on_host, args), **{key: on_host(value) for key, value in kwargs.items()})
+    drawn = draw(*map(host_value, args), **{key: host_value(value) for key, value in kwargs.items()})
     if not isinstance(out, Handle):
-        return _as_array(drawn, backend)
+        return array_of(drawn, backend)
     out._show(lazy.from_host(buffer, backend))
     return out
 
@@ -177,23 +176,4 @@ def _refuse_key(label: str, *arguments: Any) -> None:
 def seed_on_host(name: str, seed: Any) -> Any:
     """A seed as numpy.random takes it.  InputError for a key."""
     _refuse_key(name, seed)
-    return on_host(seed)
-
-
-def on_host(value: Any) -> Any:
-    """An argument as NumPy's function takes it: of Arrays the values, also in lists and tuples of them."""
-    if isinstance(value, Handle):
-        host = lazy.to_host(value)
-        return host if host.shape else host[()]
-    if type(value) in (list, tuple) and any(isinstance(each, Handle | list | tuple) for each in value):
-        return type(value)(map(on_host, value))
-    return value
-
-
-def _as_array(drawn: Any, backend: AbstractBackend) -> Any:
-    """What NumPy drew as an Array; Python numbers and bytes, and arrays of text and objects, as they are."""
-    if not isinstance(drawn, np.ndarray | np.generic) or drawn.dtype not in ANY:
-        return drawn
-    values = np.asarray(drawn)
-    # A choice of one row is a view of the array that it was chosen from.
-    return lazy.from_host(values if values.base is None else values.copy(), backend)
+    return host_value(seed)
