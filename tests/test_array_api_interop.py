@@ -136,7 +136,9 @@ def test_numpy_reads_without_a_copy_and_cannot_write(dtype: Any) -> None:
     assert np.shares_memory(lent, np.asarray(array))
     assert not lent.flags.writeable
     own = np.from_dlpack(array, copy=True)
-    own[...] = 0
+    assert not np.shares_memory(own, np.asarray(array))
+    if own.flags.writeable:  # NumPy 2.1 takes even a copy for read-only.
+        own[...] = 0
     assert_same(array, sample(dtype))
 
 

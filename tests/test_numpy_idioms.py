@@ -41,7 +41,9 @@ def test_a_traced_count_repeats_nothing() -> None:
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2), (0,)], ids=str)
 def test_bytes_are_those_of_the_elements(shape: tuple[int, ...], dtype: str) -> None:
     host = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype) + np.ones((), dtype)
-    assert bytes(xarr.asarray(host)) == bytes(host)
+    # Integers of rank 0 are counts of zero bytes; NumPy 2.1 still takes bools for such.
+    wanted = host.tobytes() if dtype == "bool" else bytes(host)
+    assert bytes(xarr.asarray(host)) == wanted
 
 
 @pytest.mark.parametrize("cuts", [[2, 5], [0, 0], [9], [], 3, [-1]], ids=str)

@@ -30,6 +30,9 @@ FOLDER: Final = Path(__file__).resolve().parents[1] / "numpy_records"
 #: xarr leaves them out, or takes them only to refuse them with the reason.
 WITHOUT: Final = frozenset({"order", "subok", "like", "casting", "signature"})
 
+#: The records are of NumPy 2.4; an older one refuses more, and has other values for NaN.
+OLDER: Final = tuple(map(int, np.__version__.split(".")[:2])) < (2, 4)
+
 _OF_UFUNCS: Final = frozenset({"dtype", "where", "axes", "axis", "keepdims"})
 
 
