@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import jax
+import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
 from tests.support.checkout import CHECKOUT
 from xarr import absent
+from xarr.errors import DTypeError, InputError
+
+jax.config.update("jax_enable_x64", True)
 
 MODULES = {"": jax, "lax": jax.lax, "lax.linalg": jax.lax.linalg, "random": jax.random, "tree": jax.tree}
 
@@ -90,3 +97,78 @@ def test_stop_gradient_changes_nothing() -> None:
 def test_an_import_of_a_name_says_why() -> None:
     with pytest.raises(ImportError, match="which JAX has: derivatives are planned"):
         from xarr import grad  # type: ignore[attr-defined]  # noqa: F401
+
+
+# --- signatures --------------------------------------------------------------------------------------
+
+#: Arguments of jax.lax that no function of xarr.lax takes, and why.
+EVERYWHERE = {
+    "accuracy": "it chooses among ways of rounding, and xarr has one",
+    "out_sharding": "several devices are planned",
+    "sharding": "several devices are planned",
+}
+#: Other arguments that are not there, or not by that name.
+ELSEWHERE = {
+    ("nextafter", "x1"): "x, as of all functions of two arrays",
+    ("nextafter", "x2"): "y, as of all functions of two arrays",
+    ("scan", "_split_transpose"): "a private argument, about derivatives",
+}
+
+
+def _shared(path: str) -> Iterator[tuple[str, Any, Any]]:
+    own, theirs = _own(path), MODULES[path]
+    for name in dir(theirs):
+        mine, other = getattr(own, name, None), getattr(theirs, name)
+        if not name.startswith("_") and mine is not None and callable(other) and not isinstance(other, type):
+            yield name, mine, other
+
+
+def test_the_arguments_of_lax_are_those_of_jax() -> None:
+    found, everywhere = set(), set()
+    for name, mine, theirs in _shared("lax"):
+        try:
+            wanted = inspect.signature(theirs).parameters
+        except (TypeError, ValueError):  # a built-in, or a primitive
+            continue
+        own = inspect.signature(mine).parameters
+        positional = [
+            key for key, each in wanted.items() if each.kind is each.POSITIONAL_OR_KEYWORD and key in own
+        ]
+        assert positional == [key for key in own if key in positional], name
+        for key, each in wanted.items():
+            if key not in own and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+                (everywhere if key in EVERYWHERE else found).add(key if key in EVERYWHERE else (name, key))
+    assert found == set(ELSEWHERE)
+    assert everywhere == set(EVERYWHERE)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "out_dtype"),
+    [
+        ("int8", "int32"),
+        ("float32", "float64"),
+        ("float32", "float16"),
+        ("int32", "int8"),
+        ("bfloat16", "float32"),
+    ],
+)
+def test_mul_to_another_element_type(dtype: str, out_dtype: str) -> None:
+    x, y = (np.array(values).astype(jax.numpy.dtype(dtype)) for values in ([[100, 3]], [[100], [-7]]))
+    x, y = np.broadcast_to(x, (2, 2)), np.broadcast_to(y, (2, 2))
+    wanted = np.asarray(jax.lax.mul(x, y, out_dtype=out_dtype))
+    assert_same(xarr.lax.mul(x, y, out_dtype=out_dtype), wanted)
+    assert_same(xarr.jit(lambda a, b: xarr.lax.mul(a, b, out_dtype=out_dtype))(x, y), wanted)
+    assert_same(xarr.lax.mul(xarr.asarray(x[0]), xarr.asarray(y), (1,), out_dtype=out_dtype), wanted)
+    with pytest.raises(DTypeError):
+        xarr.lax.mul(x, np.ones((2, 2), bool), out_dtype=out_dtype)
+
+
+def test_operands_of_branches_by_name() -> None:
+    both = xarr.lax.cond(True, lambda x: x, lambda x: -x, operand=2.0)
+    assert_same(both, np.asarray(2.0))
+    assert_same(xarr.lax.cond(False, lambda _: 1, lambda _: 2, operand=None), np.asarray(2))
+    assert_same(xarr.lax.switch(1, [lambda x: x, lambda x: -x], operand=2.0), np.asarray(-2.0))
+    with pytest.raises(InputError, match="got both"):
+        xarr.lax.cond(True, lambda x: x, lambda x: -x, 1.0, operand=2.0)
+    assert_same(xarr.lax.map(lambda x: x + 1, np.arange(3), batch_size=2), np.arange(3) + 1)
+    assert_same(xarr.lax.stack(operands=[np.ones(2), np.zeros(2)]), np.stack([np.ones(2), np.zeros(2)]))

@@ -60,16 +60,16 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
     return full(shape, 0, dtype)
 
 
-def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     """Arrays of one shape and element type along a new dimension `axis`.  Raises as `concatenate` does.
 
     Source: jax.lax.stack.
     """
-    if not len(arrays):
+    if not len(operands):
         raise InputError("stack: wanted at least one array, got none")
-    ranks = [_rank(each) for each in arrays]
+    ranks = [_rank(each) for each in operands]
     along = normalize_axis(integer("stack", "axis", axis), ranks[0] + 1)
-    return concatenate([expand_dims(each, (along,)) for each in arrays], along)
+    return concatenate([expand_dims(each, (along,)) for each in operands], along)
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:

@@ -7,7 +7,7 @@ return pytrees, and may use outer arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -41,11 +41,18 @@ Function = Callable[..., Any]
 # --- branches --------------------------------------------------------------------------------------
 
 
-def cond(pred: ArrayLike, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
+#: Stands for an `operand` that was not given, which may be None.
+_NO_OPERAND: Final = object()
+
+
+def cond(
+    pred: ArrayLike, true_fun: Function, false_fun: Function, *operands: Any, operand: Any = _NO_OPERAND
+) -> Any:
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
 
     pred: bool scalar, or a real number that counts as true unless it is 0.
     true_fun, false_fun: give the same structure, shapes and element types.
+    operand: the only operand, by name.
 
     Raises ShapeError [C1] for a predicate that is not a scalar, DTypeError [C1] for a complex one, ShapeError
     [C3] for branches that differ (both results are shown).  Source: XLA's Conditional, with jax.lax's
@@ -53,6 +60,7 @@ def cond(pred: ArrayLike, true_fun: Function, false_fun: Function, *operands: An
     """
     predicate, owner = _predicate(pred)
     roles = (("true_fun", true_fun), ("false_fun", false_fun))
+    operands = _with_operand("cond", operands, operand)
     return _branches("cond", roles, operands, predicate, owner, lambda graphs: ops.If(*graphs))
 
 
@@ -70,17 +78,27 @@ def _predicate(pred: ArrayLike) -> tuple[Node, AbstractBackend | None]:
     return (node if node.dtype in BOOL else ne(wrap(node, backend), 0)._node), backend
 
 
-def switch(index: ArrayLike, branches: Sequence[Function], *operands: Any) -> Any:
+def _with_operand(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _NO_OPERAND:
+        return operands
+    if operands:
+        raise InputError(f"{name}: wanted operands by position or one by name, got both")
+    return (operand,)
+
+
+def switch(index: ArrayLike, branches: Sequence[Function], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
     """`branches[index](*operands)`, with `index` moved to the nearest branch if it is out of range.
 
-    index: integer scalar.  Raises ShapeError or DTypeError [C1] for another index, ShapeError [C3] without
+    index: integer scalar; operand: the only operand, by name.
+
+    Raises ShapeError or DTypeError [C1] for another index, ShapeError [C3] without
     branches or for branches that differ.  Source: jax.lax.switch.
     """
     functions = tuple(branches)
     node, owner = _branch_index("switch", index)
     last = min(max(len(functions) - 1, 0), int(np.iinfo(node.dtype).max))
     clamped = clamp(0, wrap(node, owner), last)
-    return _switch("switch", clamped, owner, functions, operands)
+    return _switch("switch", clamped, owner, functions, _with_operand("switch", operands, operand))
 
 
 def _branch_index(name: str, index: ArrayLike) -> tuple[Node, AbstractBackend | None]:

@@ -174,7 +174,7 @@ complex = _binary(ops.Complex())
 div = _binary(ops.Divide())
 max = _binary(ops.Maximum())
 min = _binary(ops.Minimum())
-mul = _binary(ops.Multiply())
+_product = _binary(ops.Multiply())
 nextafter = _binary(ops.NextAfter())
 _power = _binary(ops.Power())
 rem = _binary(ops.Remainder())
@@ -195,6 +195,34 @@ gt_to = _binary(ops.Compare("GT", total_order=True))
 le_to = _binary(ops.Compare("LE", total_order=True))
 lt_to = _binary(ops.Compare("LT", total_order=True))
 ne_to = _binary(ops.Compare("NE", total_order=True))
+
+
+def mul(
+    x: ArrayLike,
+    y: ArrayLike,
+    broadcast_dimensions: Sequence[int] | None = None,
+    *,
+    out_dtype: DTypeLike | None = None,
+) -> Array:
+    """The product of x and y.
+
+    x, y: arrays of one element type, or Python scalars.
+    broadcast_dimensions: for arrays of different rank, where each dimension of the lower-rank one goes.
+    out_dtype: the element type to which x and y are converted before they are multiplied.
+
+    Raises BroadcastError [B1]-[B5] for shapes that do not fit, DTypeError for element types.
+    Source: stablehlo.multiply of the StableHLO specification; jax.lax.mul.
+    """
+    if out_dtype is None:
+        return _product(x, y, broadcast_dimensions)
+    (lhs, rhs), backend = operands("mul", x, y)
+    if lhs.dtype != rhs.dtype:
+        return _product(x, y, broadcast_dimensions)  # which refuses them
+    first, second = (convert_element_type(wrap(node, backend), out_dtype) for node in (lhs, rhs))
+    return _product(first, second, broadcast_dimensions)
+
+
+BINARY[mul] = ops.Multiply()
 
 
 def sign(x: ArrayLike) -> Array:

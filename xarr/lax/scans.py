@@ -114,9 +114,10 @@ def _interleaved(even: Any, odd: Any, dim: int) -> Any:
     )
 
 
-def map(f: Callable[..., Any], xs: Any) -> Any:
+def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """f of each slice along the leading axis of `xs`, a pytree of arrays, stacked.
 
+    batch_size: accepted for jax.lax's sake; it changes nothing.
     Raises as `scan` does.  Source: jax.lax.map.
     """
     if not callable(f):
