@@ -99,6 +99,11 @@ def test_an_unknown_name_is_an_attribute_error():
         xarr.hannning  # noqa: B018
 
 
+def test_python_suggests_nothing_where_a_reason_says_what_to_write():
+    run = subprocess.run([sys.executable, "-c", "import xarr; xarr.trapz"], capture_output=True, text=True)
+    assert run.stderr.endswith("which NumPy has removed: `xarr.trapezoid`\n")
+
+
 @pytest.mark.parametrize(("code", "meant"), [("xarr.zeroes", "zeros"), ("xarr.linalg.solv", "solve")])
 def test_python_suggests_the_name_that_was_meant(code, meant):
     run = subprocess.run([sys.executable, "-c", f"import xarr; {code}"], capture_output=True, text=True)

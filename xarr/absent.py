@@ -52,14 +52,14 @@ def missing(module: str, name: str) -> AttributeError | ImportError:
     an AttributeError Python would drop the text.
     """
     text = f"module {module!r} has no attribute {name!r}"
-    # With the module, Python adds "Did you mean" where it prints the error.
+    # With the module, Python adds "Did you mean" where it prints the error: only where no reason says better.
     owner = sys.modules.get(module)
     reason = "" if name.startswith("_") else _reason(f"{module}.{name}".removeprefix("xarr."))
     if not reason:
         return AttributeError(text, name=name, obj=owner)
     if sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(f"cannot import name {name!r} from {module!r}, {reason}", name=module)
-    return AttributeError(f"{text}, {reason}", name=name, obj=owner)
+    return AttributeError(f"{text}, {reason}", name=name)
 
 
 def _reason(path: str) -> str:
