@@ -22,7 +22,8 @@ from xarr.errors import BackendError, InputError, TracedValueError
 from xarr.functions import _dlpack
 
 CPU = (1, 0)
-DTYPES = [row.dtype for row in TABLE]
+#: NumPy, which lends the memory here, has no DLPack of elements of less than 8 bits.
+DTYPES = [row.dtype for row in TABLE if row.bits >= 8]
 
 
 class Producer:

@@ -18,7 +18,11 @@ from xarr.ir.types import TensorType
 from xarr.lazy import wrap
 
 #: All but the powers of two, which have no neighbours on both sides of zero.
-FLOATS = [row.dtype.type for row in TABLE if row.kind == "float" and row.dtype != ml_dtypes.float8_e8m0fnu]
+FLOATS = [
+    row.dtype.type
+    for row in TABLE
+    if row.kind == "float" and row.bits >= 8 and row.dtype != ml_dtypes.float8_e8m0fnu
+]
 SIGNED_ZERO = [dtype for dtype in FLOATS if "fnuz" not in dtype.__name__]
 
 

@@ -157,6 +157,12 @@ def test_bitcast_convert_c2(shape: tuple[int, ...]) -> None:
     refused("bitcast_convert_type", filled(shape, dtype_of("uint8")), np.int32, label="C2")
 
 
+def test_bitcast_convert_c3() -> None:
+    refused(
+        "bitcast_convert_type", filled((2,), dtype_of("uint8")), "float6_e2m3fn", label="C3", by_jax=False
+    )
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int32", "complex64"])
 def test_reduce_precision_c1(dtype: str) -> None:
     refused("reduce_precision", filled((2,), dtype_of(dtype)), 5, 10, label="C1", by_jax=False)

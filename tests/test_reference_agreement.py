@@ -7,14 +7,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from tests.compare import assert_same
 from tests.programs import graph, run, type_of
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import compile_graph
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, TABLE, info
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, SUB_BYTE, TABLE, element_type, info
 from xarr.ir import ops
 from xarr.ir.op import Op
 from xarr.ir.ops.special import SpecialFunction
@@ -51,6 +51,8 @@ shapes = st.sampled_from([(), (0,), (1,), (5,), (2, 3), (2, 0, 3), (1, 3, 1), (2
 @st.composite
 def arrays(draw: st.DrawFn, dtype: np.dtype[Any], shape: Shape) -> Any:
     values = [draw(elements(dtype)) for _ in range(int(np.prod(shape)))]
+    if dtype in SUB_BYTE:
+        return np.array(values, np.uint8).view(dtype).reshape(shape)
     with np.errstate(all="ignore"):
         found = np.array(values, np.dtype(float) if dtype in FLOAT else dtype).astype(dtype).reshape(shape)
     # Backends must not depend on the memory order.
@@ -60,6 +62,8 @@ def arrays(draw: st.DrawFn, dtype: np.dtype[Any], shape: Shape) -> Any:
 def elements(dtype: np.dtype[Any]) -> st.SearchStrategy[Any]:
     if dtype in BOOL:
         return st.booleans()
+    if dtype in SUB_BYTE:  # as their bits
+        return st.integers(0, 2 ** element_type(dtype).bits - 1)
     if dtype in INTEGER:
         low, high = int(info(dtype).min), int(info(dtype).max)
         return (
@@ -174,7 +178,9 @@ def test_bitcast(data: st.DataObject) -> None:
     rigid = BOOL | COMPLEX
     if old in rigid or new in rigid:
         new = old
-    ratio = max(1, new.itemsize // old.itemsize)
+    widths = element_type(old).bits, element_type(new).bits
+    assume(max(widths) % min(widths) == 0)
+    ratio = max(1, widths[1] // widths[0])
     shape = (*data.draw(shapes), ratio) if ratio > 1 else data.draw(shapes)
     agree(ops.BitcastConvert(new), data.draw(arrays(old, shape)))
 

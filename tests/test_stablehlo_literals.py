@@ -8,12 +8,14 @@ from hypothesis import given, strategies as st
 
 from tests.support.graphs import tensor
 from tests.xla import parse, run_stablehlo
-from xarr.dtypes import TABLE
+from xarr.dtypes import TABLE, element_type
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.stablehlo.literals import dense, ints, quoted
 
 NAMES = [str(row.dtype) for row in TABLE]
+#: XLA ends the process at types of 6 bits.
+OF_XLA = [name for name in NAMES if not name.startswith("float6")]
 
 
 def as_mlir_reads(literal: str, type: Any) -> str:
@@ -30,9 +32,9 @@ def assert_exact(type: Any, raw: bytes) -> None:
 @pytest.mark.parametrize("name", [n for n in NAMES if np.dtype(n).itemsize <= 2 and np.dtype(n).kind in "fV"])
 def test_every_narrow_float(name: str) -> None:
     dtype = np.dtype(name)
-    patterns = np.arange(2 ** (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}")
-    for part in np.split(patterns, len(patterns) // 64):
-        assert_exact(tensor(dtype, 64), part.tobytes())
+    patterns = np.arange(2 ** element_type(dtype).bits, dtype=f"u{dtype.itemsize}")
+    for part in np.split(patterns, max(1, len(patterns) // 64)):
+        assert_exact(tensor(dtype, len(part)), part.tobytes())
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "bool"])
@@ -40,10 +42,9 @@ def test_every_narrow_float(name: str) -> None:
 def test_any_bits(name: str, data: st.DataObject) -> None:
     dtype = np.dtype(name)
     count = data.draw(st.integers(1, 6))
-    assert_exact(
-        tensor(dtype, count),
-        data.draw(st.binary(min_size=count * dtype.itemsize, max_size=count * dtype.itemsize)),
-    )
+    raw = data.draw(st.binary(min_size=count * dtype.itemsize, max_size=count * dtype.itemsize))
+    highest = 2 ** min(8, element_type(dtype).bits) - 1
+    assert_exact(tensor(dtype, count), bytes(byte & highest for byte in raw))
 
 
 @given(
@@ -56,7 +57,7 @@ def test_floats_near_decimals(values: list[float], name: str) -> None:
     assert_exact(tensor(name, len(values)), array.tobytes())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_XLA)
 @pytest.mark.parametrize(
     "shape", [(), (0,), (2, 0, 3), (1,), (1, 1, 1), (3,), (2, 3, 2), (101,), (7, 30)], ids=str
 )

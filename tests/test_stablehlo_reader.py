@@ -317,7 +317,7 @@ def test_attributes_of_every_syntax() -> None:
         ("%0 = stablehlo.add %x, %x : tensor<3xf32", "'<' is not closed", "2:35"),
         ("%0 = stablehlo.iota dim = 1 : tensor<3xf32>", r"\[C1\]", "2:6"),
         ("%0 = stablehlo.frob %x : tensor<3xf32>", "does not support", "2:6"),
-        ("%0 = stablehlo.negate %x : tensor<3xi4>", "element type i4", "2:6"),
+        ("%0 = stablehlo.negate %x : tensor<3xi3>", "element type i3", "2:6"),
         ("%0 = stablehlo.transpose %x : (tensor<3xf32>) -> tensor<3xf32>", "permutation is missing", "2:6"),
         ('%0 = stablehlo.transpose %x, dims = ["a"] : (tensor<3xf32>) -> tensor<3xf32>', "an integer", "2:6"),
         ("%0:2 = stablehlo.negate %x : tensor<3xf32>", "has 1 results", "2:8"),
@@ -355,12 +355,12 @@ def test_shows_the_line_with_a_caret() -> None:
 def test_lists_everything_unsupported() -> None:
     text = main(
         "%0 = stablehlo.frob %x : tensor<3xf32>\n"
-        '%1 = "x.y"(%0) : (tensor<3xf32>) -> tensor<3xi4>\n'
+        '%1 = "x.y"(%0) : (tensor<3xf32>) -> tensor<3xi3>\n'
         "return %0 : tensor<3xf32>",
         "%x: tensor<3xf32>",
     )
     with pytest.raises(
-        ParseError, match=r"stablehlo.frob, at .*:2:6\n  x.y, at .*:3:6\n  the type tensor<3xi4>"
+        ParseError, match=r"stablehlo.frob, at .*:2:6\n  x.y, at .*:3:6\n  the type tensor<3xi3>"
     ):
         stablehlo.parse(text)
 

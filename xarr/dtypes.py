@@ -34,6 +34,9 @@ float8_e3m4, float8_e4m3 = ml_dtypes.float8_e3m4, ml_dtypes.float8_e4m3
 float8_e4m3b11fnuz, float8_e4m3fn = ml_dtypes.float8_e4m3b11fnuz, ml_dtypes.float8_e4m3fn
 float8_e4m3fnuz, float8_e5m2 = ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2
 float8_e5m2fnuz, float8_e8m0fnu = ml_dtypes.float8_e5m2fnuz, ml_dtypes.float8_e8m0fnu
+int2, int4, uint2, uint4 = ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4
+float4_e2m1fn = ml_dtypes.float4_e2m1fn
+float6_e2m3fn, float6_e3m2fn = ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn
 
 
 class extended:
@@ -66,22 +69,24 @@ class KeyType:
 class ElementType:
     """One row of the table: a dtype and what it is called.
 
-    `kind` is one of "bool", "signed", "unsigned", "float", "complex"; `bits` counts storage bits
-    (a bool is stored in 8, as in XLA).
+    `kind` is one of "bool", "signed", "unsigned", "float", "complex"; `bits` counts the bits that a value has
+    (a bool has 8, as in XLA; an element of 2, 4 or 6 bits has the lower ones of a byte).  `wide` is the type
+    that computes with the elements: another one for what has less than 8 bits.
     """
 
     dtype: np.dtype[Any]
     kind: str
     xla: str
     mlir: str
-
-    @property
-    def bits(self) -> int:
-        return self.dtype.itemsize * 8
+    bits: int
+    wide: np.dtype[Any]
 
 
-def _row(scalar: type[Any], kind: str, xla: str, mlir: str) -> ElementType:
-    return ElementType(np.dtype(scalar), kind, xla, mlir)
+def _row(
+    scalar: type[Any], kind: str, xla: str, mlir: str, bits: int | None = None, wide: type[Any] | None = None
+) -> ElementType:
+    dtype = np.dtype(scalar)
+    return ElementType(dtype, kind, xla, mlir, bits or dtype.itemsize * 8, np.dtype(wide or scalar))
 
 
 TABLE: Final[tuple[ElementType, ...]] = (
@@ -108,24 +113,38 @@ TABLE: Final[tuple[ElementType, ...]] = (
     _row(float8_e5m2, "float", "f8e5m2", "f8E5M2"),
     _row(float8_e5m2fnuz, "float", "f8e5m2fnuz", "f8E5M2FNUZ"),
     _row(float8_e8m0fnu, "float", "f8e8m0fnu", "f8E8M0FNU"),
+    _row(int2, "signed", "s2", "i2", 2, int8),
+    _row(int4, "signed", "s4", "i4", 4, int8),
+    _row(uint2, "unsigned", "u2", "ui2", 2, uint8),
+    _row(uint4, "unsigned", "u4", "ui4", 4, uint8),
+    _row(float4_e2m1fn, "float", "f4e2m1fn", "f4E2M1FN", 4, float32),
+    _row(float6_e2m3fn, "float", "f6e2m3fn", "f6E2M3FN", 6, float32),
+    _row(float6_e3m2fn, "float", "f6e3m2fn", "f6E3M2FN", 6, float32),
 )
+
+#: The wide type of each type of less than 8 bits.  These types hold numbers and compute by way of the wide one;
+#: they are in none of the sets of a kind, since what is made for whole bytes is not made for them.
+SUB_BYTE: Final = {row.dtype: row.wide for row in TABLE if row.bits < 8}
+_WHOLE: Final = tuple(row for row in TABLE if row.bits >= 8)
 
 _BY_DTYPE: Final = {row.dtype: row for row in TABLE}
 _BY_XLA: Final = {row.xla: row for row in TABLE}
 _BY_MLIR: Final = {row.mlir: row for row in TABLE}
 
-BOOL: Final = frozenset(row.dtype for row in TABLE if row.kind == "bool")
-SIGNED: Final = frozenset(row.dtype for row in TABLE if row.kind == "signed")
-UNSIGNED: Final = frozenset(row.dtype for row in TABLE if row.kind == "unsigned")
+BOOL: Final = frozenset(row.dtype for row in _WHOLE if row.kind == "bool")
+SIGNED: Final = frozenset(row.dtype for row in _WHOLE if row.kind == "signed")
+UNSIGNED: Final = frozenset(row.dtype for row in _WHOLE if row.kind == "unsigned")
 INTEGER: Final = SIGNED | UNSIGNED
-FLOAT: Final = frozenset(row.dtype for row in TABLE if row.kind == "float")
-COMPLEX: Final = frozenset(row.dtype for row in TABLE if row.kind == "complex")
+FLOAT: Final = frozenset(row.dtype for row in _WHOLE if row.kind == "float")
+COMPLEX: Final = frozenset(row.dtype for row in _WHOLE if row.kind == "complex")
 NUMBER: Final = INTEGER | FLOAT | COMPLEX
 ANY: Final = NUMBER | BOOL
 
 #: Floats that NumPy itself does not know; they have no NumPy promotion rules with most types.
 #: `dtype.kind` does not tell: it is "f" for float8_e5m2 and "V" for the others.
 EXTENDED_FLOAT: Final = frozenset(dtype for dtype in FLOAT if not issubclass(dtype.type, np.floating))
+
+SUB_BYTE_INTEGER: Final = frozenset(dtype for dtype, wide in SUB_BYTE.items() if wide in INTEGER)
 
 PREDICATE: Final = np.dtype(np.bool_)
 
@@ -172,6 +191,11 @@ def _instead(dtype: np.dtype[Any]) -> str:
             + " is widest"
         )
     return ""
+
+
+def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that computes with elements of `dtype`: the type itself, but for those of less than 8 bits."""
+    return SUB_BYTE.get(dtype, dtype)
 
 
 def canonical(dtype: DTypeLike | None) -> np.dtype[Any]:
@@ -263,6 +287,14 @@ def real_part_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype in COMPLEX else dtype
 
 
+def total_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of a sum or product, as in NumPy: int64 for bools and signed integers, uint64 for unsigned ones."""
+    wide = widened(dtype)
+    if wide in SIGNED or wide in BOOL:
+        return np.dtype(int64)
+    return np.dtype(uint64) if wide in UNSIGNED else dtype
+
+
 def complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The complex type with `dtype` parts; narrow floats go to complex64."""
     if dtype in COMPLEX:
@@ -272,10 +304,13 @@ def complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def info(dtype: np.dtype[Any]) -> Any:
     """`finfo` or `iinfo` of an element type, `ml_dtypes` types included."""
+    # mypy: ml_dtypes leaves the constructors of iinfo and finfo untyped.
     if dtype in INTEGER:
         return np.iinfo(dtype)
-    # mypy: ml_dtypes leaves finfo's constructor untyped.
-    return ml_dtypes.finfo(dtype) if dtype in EXTENDED_FLOAT else np.finfo(dtype)  # type: ignore[no-untyped-call]
+    if dtype in SUB_BYTE_INTEGER:
+        return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+    known = dtype not in EXTENDED_FLOAT and dtype not in SUB_BYTE
+    return np.finfo(dtype) if known else ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=1024)
@@ -284,10 +319,18 @@ def promote(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
 
     bfloat16 and the float8 types have no NumPy rule with integers or with each other: integers take
     the float's type and bfloat16 with float16 gives float32, as in JAX; two different float8 types,
-    or float8 with a wider 16-bit float, are refused.
+    or float8 with a wider 16-bit float, are refused.  A type of less than 8 bits takes bools alone, as in JAX.
     """
     if first == second:
         return first
+    if first in SUB_BYTE or second in SUB_BYTE:
+        narrow, other = (first, second) if first in SUB_BYTE else (second, first)
+        if other in BOOL:
+            return narrow
+        raise DTypeError(
+            f"{first} and {second} have no implicit promotion: types of less than 8 bits only hold numbers; "
+            f"convert, e.g. x.astype({str(widened(narrow) if other in SUB_BYTE else other)!r})"
+        )
     if first not in EXTENDED_FLOAT and second not in EXTENDED_FLOAT:
         return np.promote_types(first, second)
     for one, other in ((first, second), (second, first)):
@@ -328,10 +371,15 @@ def promote_all(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
 def _promote_weak(dtype: np.dtype[Any], scalar: type[Any], float_: np.dtype[Any]) -> np.dtype[Any]:
     if scalar is bool:
         return dtype
+    if dtype in SUB_BYTE and (scalar is complex or (scalar is float and dtype in SUB_BYTE_INTEGER)):
+        raise DTypeError(
+            f"{dtype} and a Python {scalar.__name__} have no implicit promotion: types of less than 8 bits only "
+            f"hold numbers; convert, e.g. x.astype({str(float_)!r})"
+        )
     if scalar is int:
         return default_of(int) if dtype == PREDICATE else dtype
     if scalar is float:
-        return dtype if dtype in FLOAT | COMPLEX else float_
+        return dtype if dtype in FLOAT | COMPLEX or dtype in SUB_BYTE else float_
     return complex_of(float_ if dtype in BOOL | INTEGER else dtype)
 
 
@@ -360,8 +408,10 @@ def check_fits(value: int, dtype: np.dtype[Any], *, given: bool = False) -> None
 
     `given`: the caller asked for `dtype` by name, so that no promotion could help.
     """
-    if dtype in INTEGER and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-        limits = np.iinfo(dtype)
+    if dtype not in INTEGER | SUB_BYTE_INTEGER:
+        return
+    limits = info(dtype)
+    if not limits.min <= value <= limits.max:
         # Python refuses to print integers of more than 4300 digits.
         shown = str(value) if value.bit_length() < 1000 else f"of {value.bit_length()} bits"
         raise ValueRangeError(

@@ -8,7 +8,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr.dtypes import ANY, BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, check_fits, default_of, info
+from xarr.dtypes import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    EXTENDED_FLOAT,
+    INTEGER,
+    SUB_BYTE,
+    SUB_BYTE_INTEGER,
+    canonical,
+    check_fits,
+    default_of,
+    info,
+)
 from xarr.errors import ArgumentError, DTypeError, InputError, RaggedError, TracedValueError, ValueRangeError
 
 HostArray = np.ndarray[Any, Any]
@@ -16,6 +28,7 @@ HostArray = np.ndarray[Any, Any]
 SCALARS = (bool, int, float, complex)
 _NUMBERS: Final = frozenset(SCALARS)
 _SEQUENCES: Final = frozenset({list, tuple})
+_KNOWN: Final = ANY | frozenset(SUB_BYTE)
 #: Dimensions that a NumPy array may have.
 _MOST_LEVELS: Final = 64
 
@@ -40,7 +53,7 @@ def scalar(value: complex, dtype: np.dtype[Any], *, given: bool = False) -> Host
         raise DTypeError(
             f"the complex number {value!r} does not fit {dtype}; take .real, .imag or abs() first"
         )
-    if dtype in INTEGER and isinstance(value, int):
+    if (dtype in INTEGER or dtype in SUB_BYTE_INTEGER) and isinstance(value, int):
         check_fits(value, dtype, given=given)
     try:
         with np.errstate(over="ignore"):  # a float beyond the type is infinity, as in NumPy
@@ -72,7 +85,7 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
     found = _as_numpy(value, copy if owns_memory else None)
     if wanted is not None and copy is not False and found.dtype.kind in "OUST":
         return _read(value, found, wanted)
-    if found.dtype.kind in "OUSTMm" or (found.dtype.newbyteorder("=") not in ANY and wanted is None):
+    if found.dtype.kind in "OUSTMm" or (found.dtype.newbyteorder("=") not in _KNOWN and wanted is None):
         _refuse(value, found)
     if not isinstance(value, np.ndarray | np.generic) and not hasattr(value, "__array__"):
         found = _default_typed(found, wanted, value)

@@ -10,7 +10,19 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.backend import read_only
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, complex_of, float8_e8m0fnu, info
+from xarr.dtypes import (
+    BOOL,
+    COMPLEX,
+    EXTENDED_FLOAT,
+    FLOAT,
+    INTEGER,
+    SUB_BYTE,
+    SUB_BYTE_INTEGER,
+    complex_of,
+    element_type,
+    float8_e8m0fnu,
+    info,
+)
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -92,11 +104,28 @@ def pad(x: Array, value: Array, low: Ints, high: Ints, interior: Ints) -> Array:
 def bitcast(x: Array, dtype: np.dtype[Any]) -> Array:
     """The same bits as another type; the last dimension appears or vanishes with a change of width."""
     x = np.ascontiguousarray(x).reshape(np.shape(x))
+    old, new = element_type(x.dtype).bits, element_type(dtype).bits
+    if old != new and min(old, new) < 8:
+        return _bitcast_narrow(x, dtype, old, new)
     if x.dtype.itemsize == dtype.itemsize:
         return x.view(dtype)
     if x.dtype.itemsize > dtype.itemsize:
         return x.reshape((*x.shape, 1)).view(dtype)
     return x.view(dtype).reshape(x.shape[:-1])
+
+
+def _bitcast_narrow(x: Array, dtype: np.dtype[Any], old: int, new: int) -> Array:
+    """`bitcast` between widths in bits of which one is less than 8: the first element has the lowest bits."""
+    if old > new:
+        parts = x.reshape((*x.shape, 1)).view(np.uint8)[..., None] >> np.arange(
+            0, min(old, 8), new, dtype=np.uint8
+        )
+        return (parts & np.uint8(2**new - 1)).reshape((*x.shape, old // new)).view(dtype)
+    per_byte = 8 // old if new >= 8 else new // old
+    shifts = np.arange(0, per_byte * old, old, dtype=np.uint8)
+    codes = x.view(np.uint8).reshape((*x.shape[:-1], x.shape[-1] // per_byte, per_byte)) << shifts
+    found: Array = np.bitwise_or.reduce(codes, axis=-1)
+    return found.view(dtype).reshape(x.shape[:-1])
 
 
 # --- conversion ------------------------------------------------------------------------------------
@@ -105,6 +134,8 @@ def bitcast(x: Array, dtype: np.dtype[Any]) -> Array:
 def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     """XLA's ConvertElementType: floats to integers saturate, NaN becomes 0, complex loses its imaginary part."""
     x = np.asarray(x)
+    if x.dtype in SUB_BYTE or dtype in SUB_BYTE:
+        return _convert_narrow(x, dtype)
     if x.dtype in COMPLEX and dtype not in COMPLEX:
         if dtype in BOOL:
             truth: Array = np.not_equal(x, 0)
@@ -120,6 +151,23 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     if dtype in EXTENDED_FLOAT:
         return _odd_float32(x).astype(dtype)
     return x.astype(dtype)
+
+
+def _convert_narrow(x: Array, dtype: np.dtype[Any]) -> Array:
+    """`convert` from or to types of less than 8 bits, by way of the types that compute with them."""
+    if x.dtype in SUB_BYTE:
+        x = x.astype(SUB_BYTE[x.dtype])
+    if dtype not in SUB_BYTE:
+        return convert(x, dtype)
+    x = x.real if x.dtype in COMPLEX else x
+    if dtype not in SUB_BYTE_INTEGER:
+        nearest: Array = _odd_float32(x).astype(dtype)
+        return nearest
+    if x.dtype in FLOAT:
+        limits = info(dtype)
+        x = np.clip(_saturated(x, SUB_BYTE[dtype]), limits.min, limits.max)
+    narrow: Array = convert(x, SUB_BYTE[dtype]).astype(dtype)
+    return narrow
 
 
 def _odd_float32(x: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr_numpy import (
@@ -73,6 +73,9 @@ def _compare(emitter: Emitter, node: Node) -> str:
     return f"{ufunc}(total_order({x}), total_order({y}))" if node.op.total_order else f"{ufunc}({x}, {y})"
 
 
+#: Element types whose finite numbers stand in a program as they are.
+_LITERAL: Final = (BOOL | INTEGER | FLOAT) - EXTENDED_FLOAT
+
 _COMPARISONS: Final = {
     "EQ": "np.equal",
     "NE": "np.not_equal",
@@ -86,7 +89,7 @@ _COMPARISONS: Final = {
 def _constant(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Constant)
     array = node.op.array
-    if not array.shape and node.dtype not in EXTENDED_FLOAT | COMPLEX and np.isfinite(array):
+    if not array.shape and node.dtype in _LITERAL and np.isfinite(array):
         return f"np.{node.dtype.name}({array.item()!r})"
     return emitter.constant(array)
 
@@ -125,7 +128,7 @@ def _convert(emitter: Emitter, node: Node) -> str:
     old, new = node.operands[0].dtype, node.dtype
     if (old in FLOAT | COMPLEX and new not in FLOAT | COMPLEX) or (old in COMPLEX and new not in COMPLEX):
         return f"convert({name}, {emitter.constant(new)})"
-    if new in EXTENDED_FLOAT:
+    if new in EXTENDED_FLOAT or old in SUB_BYTE or new in SUB_BYTE:
         return f"convert({name}, {emitter.constant(new)})"
     return f"{name}.astype({emitter.constant(new)})"
 

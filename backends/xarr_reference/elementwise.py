@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, INTEGER, complex_of, info, real_part_of
+from xarr.dtypes import BOOL, COMPLEX, INTEGER, SUB_BYTE_INTEGER, complex_of, info, real_part_of
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
@@ -465,7 +465,7 @@ def convert(x: Scalar, dtype: DType) -> Scalar:
         return np.bool_(x != 0)
     if is_complex(x) and dtype not in COMPLEX:
         return convert(x.real, dtype)
-    if dtype in INTEGER:
+    if dtype in INTEGER or dtype in SUB_BYTE_INTEGER:
         return wrapped(int(x), dtype) if is_bool(x) or is_integer(x) else saturated(exact(x), dtype)
     if is_bool(x) or is_integer(x):
         return rounded(int(x), dtype)

@@ -12,7 +12,16 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, INTEGER, float8_e8m0fnu, info, real_part_of
+from xarr.dtypes import (
+    BOOL,
+    COMPLEX,
+    INTEGER,
+    SUB_BYTE_INTEGER,
+    element_type,
+    float8_e8m0fnu,
+    info,
+    real_part_of,
+)
 
 Scalar: TypeAlias = Any
 DType: TypeAlias = np.dtype[Any]
@@ -26,7 +35,7 @@ def is_bool(x: Scalar) -> bool:
 
 
 def is_integer(x: Scalar) -> bool:
-    return x.dtype in INTEGER
+    return x.dtype in INTEGER or x.dtype in SUB_BYTE_INTEGER
 
 
 def is_complex(x: Scalar) -> bool:
@@ -43,7 +52,7 @@ def is_nan(x: Scalar) -> bool:
 
 def width(dtype: DType) -> int:
     """Number of bits of an element."""
-    return dtype.itemsize * 8
+    return element_type(dtype).bits
 
 
 def bits_of(x: Scalar) -> int:

@@ -17,7 +17,7 @@ from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.indexed import gathered
 from xarr.compiler.loops import Affine, Buffer, Role, load
 from xarr.compiler.scalars import DType, Value, Values
-from xarr.dtypes import COMPLEX
+from xarr.dtypes import COMPLEX, SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -276,6 +276,7 @@ def is_held(node: Node) -> bool:
         and not kind.dynamic
         and 0 not in kind.shape
         and kind.dtype not in COMPLEX
+        and kind.dtype not in SUB_BYTE
     )
 
 

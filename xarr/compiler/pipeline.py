@@ -14,6 +14,7 @@ from xarr.backend import AbstractBackend, Program
 from xarr.compiler.decompose import decompose
 from xarr.compiler.dynamic_sizes import make_static
 from xarr.compiler.simplify import simplify
+from xarr.compiler.sub_byte import widen
 from xarr.config import current as config
 from xarr.errors import InputError, TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node
@@ -106,7 +107,7 @@ STAGES: Final[dict[str, Pass]] = {
     "traced": lambda graph, backend, hot: graph,
     "simplified": lambda graph, backend, hot: simplify(graph),
     "static": lambda graph, backend, hot: make_static(graph),
-    "decomposed": lambda graph, backend, hot: _within_limits(decompose(graph, backend), backend),
+    "decomposed": lambda graph, backend, hot: _within_limits(decompose(widen(graph), backend), backend),
     "fused": lambda graph, backend, hot: backend.fuse(graph, hot),
 }
 LAST: Final = "fused"

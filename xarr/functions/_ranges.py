@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.backend import AbstractBackend
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, check_fits, info
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, SUB_BYTE, check_fits, info, widened
 from xarr.errors import DivisionByZeroError, DTypeError, InputError, ValueRangeError
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import DType
@@ -28,7 +28,7 @@ INT64 = np.dtype(np.int64)
 
 def _counter(size: int, dtype: DType, backend: AbstractBackend | None) -> Array:
     """0, 1 … size - 1; in the type of XLA's iota where it holds them, else wrapped or rounded from int64."""
-    exact = 2 ** (info(dtype).nmant + 1) if dtype not in INTEGER else int(info(dtype).max) + 1
+    exact = 2 ** (info(dtype).nmant + 1) if widened(dtype) not in INTEGER else int(info(dtype).max) + 1
     counted = wrap(Node(Iota(TensorType((size,), dtype if size <= exact else INT64), 0)), backend)
     return converted(counted, dtype)
 
@@ -111,7 +111,7 @@ def _wrapped(value: int) -> int:
 
 def float_range(start: Any, step: Any, size: int, dtype: DType, backend: AbstractBackend) -> Array:
     """start + i * delta of a float type, delta being (start + step) - start in that type."""
-    narrow = dtype in EXTENDED_FLOAT or dtype.itemsize == 2
+    narrow = dtype in EXTENDED_FLOAT or dtype in SUB_BYTE or dtype.itemsize == 2
     computed = np.dtype(np.float32) if narrow else dtype
     with np.errstate(all="ignore"):
         ends = np.array([start, start + step], np.float64).astype(dtype).astype(computed)

@@ -20,6 +20,7 @@ from xarr.dtypes import (
     default_float,
     info,
     promote,
+    widened,
 )
 from xarr.errors import DTypeError
 from xarr.functions._core import (
@@ -59,7 +60,7 @@ def same(name: str, dtype: DType) -> DType:
 
 def to_float(name: str, dtype: DType) -> DType:
     """Floats and complexes stay; integers go to the float NumPy picks: 8 bits float16, 16 bits float32."""
-    if dtype in FLOAT or dtype in COMPLEX:
+    if widened(dtype) in FLOAT or dtype in COMPLEX:
         return dtype
     if default_float() == np.float32:
         return default_float()
@@ -86,7 +87,7 @@ def common_real_float(name: str, *values: ArrayLike) -> DType:
 
 
 def quotient_type(name: str, dtype: DType) -> DType:
-    return dtype if dtype in FLOAT or dtype in COMPLEX else default_float()
+    return dtype if widened(dtype) in FLOAT or dtype in COMPLEX else default_float()
 
 
 def number(name: str, dtype: DType) -> DType:
@@ -107,7 +108,7 @@ def real_number(name: str, dtype: DType) -> DType:
 
 
 def bits_type(name: str, dtype: DType) -> DType:
-    if dtype not in BOOL and dtype not in INTEGER:
+    if dtype not in BOOL and widened(dtype) not in INTEGER:
         raise DTypeError(
             f"{name}: wanted integers or bools, got {dtype}; comparisons need "
             "parentheses, as in (x > 0) & (y > 0); x.astype(int) converts numbers"

@@ -15,12 +15,15 @@ from xarr.dtypes import (
     INTEGER,
     NUMBER,
     SIGNED,
+    SUB_BYTE,
+    SUB_BYTE_INTEGER,
     UNSIGNED,
     canonical,
     default_of,
     info,
     promote,
     real_part_of,
+    widened,
 )
 from xarr.errors import ArgumentError, DTypeError, InputError, ValueRangeError
 from xarr.explanation.late import broadcast_error
@@ -134,7 +137,7 @@ def finfo(type: Any, /) -> FloatInfo:
     type.  Source: NumPy and Array API, `finfo`.
     """
     dtype = _dtype_of(type)
-    if dtype not in FLOAT | COMPLEX:
+    if dtype not in FLOAT | COMPLEX and (dtype not in SUB_BYTE or dtype in SUB_BYTE_INTEGER):
         raise _KindError(f"finfo: wanted a float or complex type, got {dtype}; iinfo knows integers")
     return FloatInfo(dtype)
 
@@ -145,7 +148,7 @@ def iinfo(type: Any, /) -> Any:
     Raises DTypeError for any other.  Source: NumPy, `iinfo`.
     """
     dtype = _dtype_of(type)
-    if dtype not in INTEGER:
+    if dtype not in INTEGER | SUB_BYTE_INTEGER:
         raise _KindError(f"iinfo: wanted an integer type, got {dtype}; finfo knows floats")
     return info(dtype)
 
@@ -175,7 +178,7 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
             raise ValueRangeError(
                 f"isdtype: wanted a kind of {', '.join(map(repr, _KINDS))} or a dtype, got {kind!r}"
             )
-        return found in _KINDS[kind]
+        return widened(found) in _KINDS[kind]
     return found == canonical(kind)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, SIGNED, UNSIGNED, canonical, default_float, promote
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, canonical, default_float, promote, total_type
 from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, counted
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import (
@@ -56,13 +56,6 @@ def _count(array: Array, axes: tuple[int, ...]) -> int:
 # --- sums and products ----------------------------------------------------------------------------
 
 
-def _total_dtype(dtype: DType) -> DType:
-    """NumPy's: sums of bools and narrow integers are int64, of unsigned ones uint64."""
-    if dtype in SIGNED or dtype in BOOL:
-        return INT64
-    return np.dtype(np.uint64) if dtype in UNSIGNED else dtype
-
-
 def _total(
     name: str,
     a: ArrayLike,
@@ -75,7 +68,7 @@ def _total(
     array = as_array(a)
     axes = _axes(array, axis)
     mask = mask_for(name, array, where)
-    element = _total_dtype(array.dtype) if dtype is None else canonical(dtype)
+    element = total_type(array.dtype) if dtype is None else canonical(dtype)
     reduce, combine, neutral = _TOTALS[name, element in BOOL]
     array = truth(array) if element in BOOL else converted(array, element)
     found = reduce(masked(array, mask, filled((), neutral, element, None)), axes)
@@ -146,7 +139,7 @@ _RUNNING: dict[tuple[str, bool], _Running] = {
 
 def _running(kind: str, array: Array, axis: int, dtype: DTypeLike | None) -> Array:
     (dim,) = _axes(array, integer(f"cum{kind}", "axis", axis))
-    element = _total_dtype(array.dtype) if dtype is None else canonical(dtype)
+    element = total_type(array.dtype) if dtype is None else canonical(dtype)
     array = truth(array) if element in BOOL else converted(array, element)
     return _RUNNING[kind, element in BOOL](array, dim)
 

@@ -11,7 +11,18 @@ from numpy.typing import DTypeLike
 
 from xarr import tree
 from xarr.backend import AbstractBackend
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, canonical, info
+from xarr.dtypes import (
+    BOOL,
+    COMPLEX,
+    EXTENDED_FLOAT,
+    FLOAT,
+    INTEGER,
+    SUB_BYTE,
+    SUB_BYTE_INTEGER,
+    canonical,
+    info,
+    widened,
+)
 from xarr.errors import DTypeError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum, combiner
@@ -183,11 +194,12 @@ def highest(dtype: DType) -> Any:
 
 
 def _extreme(dtype: DType, infinity: float, end: str) -> Any:
-    if dtype in INTEGER:
+    if dtype in INTEGER | SUB_BYTE_INTEGER:
         return getattr(info(dtype), end)
     if dtype in COMPLEX:
         return complex(infinity, infinity)
-    has_infinity = dtype not in EXTENDED_FLOAT or np.isinf(np.array(np.inf).astype(dtype).astype(np.float32))
+    known = dtype not in EXTENDED_FLOAT and dtype not in SUB_BYTE
+    has_infinity = known or np.isinf(np.array(np.inf).astype(dtype).astype(np.float32))
     signed = dtype != ml_dtypes.float8_e8m0fnu
     return infinity if has_infinity and (signed or infinity > 0) else getattr(info(dtype), end)
 
@@ -216,7 +228,7 @@ def _arg_extremum(name: str, direction: str, operand: ArrayLike, axis: int, inde
     indices = canonical(index_dtype)
     if indices not in INTEGER:
         raise DTypeError(f"{name}: wanted an integer index_dtype, got {indices}")
-    if node.dtype not in FLOAT | INTEGER | BOOL:
+    if widened(node.dtype) not in FLOAT | INTEGER | BOOL:
         raise DTypeError(
             f"{name}: complex numbers have no order, got {node.tensor_type.short()}; take abs or real"
         )

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr.dtypes import EXTENDED_FLOAT
+from xarr.dtypes import EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import ArgumentError, InputError, ParseError
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["genfromtxt", "load", "loadtxt", "save", "savetxt", "savez", "savez_compressed"]
 
-_NARROW: Final = {str(dtype): dtype for dtype in EXTENDED_FLOAT}
+#: What NumPy has no numbers of.
+_EXTENDED: Final = EXTENDED_FLOAT | frozenset(SUB_BYTE)
+_NARROW: Final = {str(dtype): dtype for dtype in _EXTENDED}
 #: What Python's readers of headers and of zip files raise besides ValueError.
 _DAMAGED: Final = (*(BadZipFile, NotImplementedError, RecursionError, SyntaxError, TokenError, zlib.error),)
 _BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
@@ -38,13 +40,13 @@ _BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
 def _encoded(array: ArrayLike) -> np.ndarray[Any, Any]:
     """The values as a file of NumPy's can hold them.
 
-    bfloat16 becomes V2, as jax.numpy saves and reads it.  NumPy cannot read back what it writes of the float8
+    bfloat16 becomes V2, as jax.numpy saves and reads it.  NumPy cannot read back what it writes of narrower
     types: they become bytes in a field that has the name of the type.
     """
     host = to_host(as_array(array))
     if host.dtype == _BFLOAT16:
         return host.view("V2")
-    return host.view([(str(host.dtype), "u1")]) if host.dtype in EXTENDED_FLOAT else host
+    return host.view([(str(host.dtype), "u1")]) if host.dtype in _EXTENDED else host
 
 
 def _decoded(host: np.ndarray[Any, Any]) -> Array:
@@ -244,7 +246,7 @@ def savetxt(
     Raises ParseError for another rank and for a format that does not fit.  Source: NumPy, `savetxt`.
     """
     host = to_host(as_array(X))
-    values = host.astype(np.float32) if host.dtype in EXTENDED_FLOAT else host
+    values = host.astype(np.float32) if host.dtype in _EXTENDED else host
     options = {"header": header, "footer": footer, "comments": comments, "encoding": encoding}
     guarded("savetxt", lambda: np.savetxt(fname, values, fmt, delimiter, newline, **options))  # type: ignore[arg-type]
 

@@ -148,6 +148,7 @@ class ShiftRightArithmetic(Binary):
     name = "stablehlo.shift_right_arithmetic"
     lax_name = "shift_right_arithmetic"
     accepts = INTEGER
+    counts_bits = True
 
 
 @operation
@@ -157,6 +158,7 @@ class ShiftRightLogical(Binary):
     name = "stablehlo.shift_right_logical"
     lax_name = "shift_right_logical"
     accepts = INTEGER
+    counts_bits = True
 
 
 @operation

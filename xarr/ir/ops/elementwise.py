@@ -18,7 +18,9 @@ from xarr.dtypes import (
     INTEGER,
     PREDICATE,
     SIGNED,
+    SUB_BYTE,
     UNSIGNED,
+    element_type,
 )
 from xarr.errors import ValueRangeError
 from xarr.ir.graph import Node
@@ -53,6 +55,8 @@ class Elementwise(Op):
     arity: ClassVar[int]
     #: How many transcendental functions an element takes as long as, for those that are no single instruction.
     weight: ClassVar[int] = 1
+    #: Whether the result depends on how many bits the elements have.
+    counts_bits: ClassVar[bool] = False
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """The result's element type for operands of element type `dtype`."""
@@ -66,13 +70,17 @@ class Elementwise(Op):
         for operand in operands:
             if operand is not first:
                 self._refuse_mixture(self.tensors(operands, self.arity))
-        if first.dtype not in self.accepts:
+        if first.dtype not in self.accepts and not self._accepts_narrow(first.dtype):
             self.fail_dtype("C1", f"wanted {_kinds(self.accepts)} elements, got {first.short()}")
         dtype = self.result_dtype(first.dtype)
         return first if dtype is first.dtype else first.with_dtype(dtype)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         return printer.regular(node)
+
+    def _accepts_narrow(self, dtype: np.dtype[Any]) -> bool:
+        """Whether the operation is one of elements of less than 8 bits, done by the type that computes with them."""
+        return not self.counts_bits and dtype in SUB_BYTE and SUB_BYTE[dtype] in self.accepts
 
     def _refuse_mixture(self, operands: tuple[TensorType, ...]) -> None:
         shown = ", ".join(operand.short() for operand in operands)
@@ -213,6 +221,7 @@ class BitcastConvert(Op):
 
     * C1: bool and complex take part in no change of width; complex and real never mix.
     * C2: for a wider type, the last dimension equals the ratio of the widths.
+    * C3: one width is a multiple of the other.
     """
 
     dtype: np.dtype[Any]
@@ -221,7 +230,7 @@ class BitcastConvert(Op):
 
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
-        old, new = operand.dtype.itemsize, self.dtype.itemsize
+        old, new = element_type(operand.dtype).bits, element_type(self.dtype).bits
         rigid = BOOL | COMPLEX
         if old != new and (operand.dtype in rigid or self.dtype in rigid):
             self.fail_dtype("C1", f"no bitcast of another width from {operand.short()} to {self.dtype}")
@@ -231,6 +240,8 @@ class BitcastConvert(Op):
             )
         if old == new:
             return operand.with_dtype(self.dtype)
+        if max(old, new) % min(old, new):
+            self.fail_dtype("C3", f"no bitcast of {old} bits to {new}, got {operand.short()} to {self.dtype}")
         if old > new:
             return TensorType((*operand.shape, old // new), self.dtype)
         if not operand.shape or operand.shape[-1] != new // old:

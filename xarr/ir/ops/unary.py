@@ -48,6 +48,7 @@ class CountLeadingZeros(Unary):
     name = "stablehlo.count_leading_zeros"
     lax_name = "clz"
     accepts = INTEGER
+    counts_bits = True
 
 
 @operation
@@ -153,6 +154,7 @@ class Popcnt(Unary):
     name = "stablehlo.popcnt"
     lax_name = "population_count"
     accepts = INTEGER
+    counts_bits = True
 
 
 @operation

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.dtypes import COMPLEX, FLOAT, INTEGER, UNSIGNED, real_part_of
+from xarr.dtypes import COMPLEX, SUB_BYTE, element_type, real_part_of
 from xarr.errors import ParseError
 from xarr.ir.stablehlo.lexer import Text
 from xarr.ir.stablehlo.records import Literal
@@ -64,6 +64,8 @@ def _from_bytes(literal: Literal, type: TensorType, digits: str, text: Text) -> 
     raw = bytes.fromhex(digits)
     if type.dtype == np.bool_:
         raw = _bools(raw, type.size)
+    if type.dtype in SUB_BYTE:  # the lower bits of a byte each; the others do not count
+        raw = bytes(byte & 2 ** element_type(type.dtype).bits - 1 for byte in raw)
     if len(raw) == type.nbytes:
         return Elements(type, raw, False)
     if len(raw) == type.dtype.itemsize and literal.style == "hex":
@@ -171,9 +173,10 @@ def _converted(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
     if dtype in COMPLEX:
         parts = [part.strip() for item in items for part in _pair(item)]
         return _floats(parts, real_part_of(dtype)).view(dtype)
-    if dtype in FLOAT:
+    kind = element_type(dtype).kind
+    if kind == "float":
         return _floats(items, dtype)
-    if dtype in INTEGER:
+    if kind in ("signed", "unsigned"):
         return _integers(items, dtype)
     known = {"true": True, "false": False, "1": True, "0": False, "-1": True}
     wrong = next((item for item in items if item not in known), None)
@@ -194,9 +197,9 @@ def _integers(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
     if wrong is not None:
         raise ValueError(f"expected an integer, got {wrong[:40]!r}")
     values = [int(item, 0) if item.startswith("0x") else int(item) for item in items]
-    width = dtype.itemsize * 8
+    width = element_type(dtype).bits
     # The bits of a type without sign may be written as one with or without.
-    low = 0 if dtype in UNSIGNED else -(2 ** (width - 1))
+    low = 0 if element_type(dtype).kind == "unsigned" else -(2 ** (width - 1))
     if values and not (low <= min(values) and max(values) < 2**width):
         raise ValueError(f"{min(values)} … {max(values)} exceeds {width} bits")
     return np.array([value % 2**width for value in values], f"u{dtype.itemsize}").view(dtype)
@@ -212,7 +215,7 @@ def _floats(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
     bits = found.view(f"u{dtype.itemsize}")
     for index, item in enumerate(items):
         if not decimal[index]:
-            if not _BITS.fullmatch(item) or int(item, 16) >= 2 ** (8 * dtype.itemsize):
+            if not _BITS.fullmatch(item) or int(item, 16) >= 2 ** element_type(dtype).bits:
                 raise ValueError(f"expected a float or the bits of one, got {item[:40]!r}")
             bits[index] = int(item, 16)
     return found

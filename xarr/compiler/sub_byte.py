@@ -1,0 +1,56 @@
+"""Compute with numbers of less than 8 bits by way of a wider type: backends only hold, move and convert them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from xarr.dtypes import SUB_BYTE
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.op import Op
+from xarr.ir.types import TensorType, Type
+
+#: What computes with elements; all other ops hand them on, or leave it to the computations that they carry.
+_COMPUTING: Final = (ops.Elementwise, ops.Clamp, ops.Iota)
+
+
+def widen(graph: Graph) -> Graph:
+    """`graph` with each operation on elements of less than 8 bits done in the wider type; itself without any.
+
+    Results become integers modulo 2 ** bits again, and floats the nearest ones, as XLA does it.
+    """
+    if not any(map(_has_narrow, graph.walk())):
+        return graph
+    return OncePerGraph(_widened)(graph)
+
+
+def _has_narrow(graph: Graph) -> bool:
+    return any(_is_narrow(node.type) for node in (*graph.parameters, *graph.nodes))
+
+
+def _is_narrow(type: Type) -> bool:
+    return isinstance(type, TensorType) and type.dtype in SUB_BYTE
+
+
+def _widened(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        op = map_graphs(node.op, inner)
+        if not isinstance(op, _COMPUTING) or not any(map(_is_narrow, (node.type, *map(_type, operands)))):
+            return None if op is node.op else node.rebuilt(operands, op)
+        found = node.rebuilt(tuple([_wide(each) for each in operands]), _of_wide(op))
+        return Node(ops.Convert(node.dtype), (found,)) if _is_narrow(node.type) else found
+
+    return rewritten(graph, rule)
+
+
+def _type(node: Node) -> Type:
+    return node.type
+
+
+def _of_wide(op: Op) -> Op:
+    return replace(op, type=op.type.with_dtype(SUB_BYTE[op.type.dtype])) if isinstance(op, ops.Iota) else op
+
+
+def _wide(node: Node) -> Node:
+    return Node(ops.Convert(SUB_BYTE[node.dtype]), (node,)) if _is_narrow(node.type) else node
