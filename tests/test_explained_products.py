@@ -164,6 +164,28 @@ def test_explain_notes_products() -> None:
     assert "w @ x" in str(failed) and "does not multiply" in str(failed)
 
 
+@pytest.mark.parametrize("mode", ["rank", "explicit"])
+def test_strictness_refuses_what_can_be_written(mode: str) -> None:
+    x, w = xarr.asarray(np.arange(12.0).reshape(2, 2, 3)), xarr.asarray(np.arange(6.0).reshape(1, 1, 3, 2))
+    columns = w.mT
+    calls: tuple[tuple[Any, Any], ...] = (
+        (lambda: x @ w, np.matmul(np.asarray(x), np.asarray(w))),
+        (lambda: xarr.vecdot(x, columns), np.vecdot(np.asarray(x), np.asarray(columns))),
+    )
+    for call, wanted in calls:
+        with xarr.config(broadcasting=mode), pytest.raises(ExplainedProductError) as caught:
+            call()
+        text = str(caught.value)
+        assert f'broadcasting="{mode}" refuses to broadcast x' in text and "of the batch axes" in text
+        assert "->  refused" in text and "the explicit ops above say the same" in text
+        assert not caught.value.explanation.fits
+        ElementTree.fromstring(caught.value.explanation.html())
+        scope: dict[str, Any] = {"lax": lax, "x": x, "w": w, "columns": columns}
+        with xarr.config(broadcasting=mode):
+            exec("\n".join(explicit_ops(caught.value.explanation)), scope)
+        assert_same(scope["result"], wanted)
+
+
 # --- chains -------------------------------------------------------------------------------------------
 
 

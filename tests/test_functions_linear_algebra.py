@@ -169,6 +169,7 @@ def test_refusals(text, error, words):
 SHAPE = st.lists(st.integers(1, 3), min_size=1, max_size=3).map(tuple)
 
 
+@pytest.mark.implicit
 @given(SHAPE, SHAPE)
 def test_every_fix_of_a_mismatch_works(a, b):
     x1, x2 = XP.ones(a), XP.ones(b)

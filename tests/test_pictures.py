@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xarr.explanation.broadcast import explain_expression
+from xarr.explanation.chain import explain_text
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 EXPRESSIONS = ("(5,1) - (5,)", "(3,4) + (3,)", "where((3,), (2,1), ())")
@@ -82,7 +82,7 @@ def fills_of(svg: str) -> set[tuple[int, ...]]:
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_svg(expression: str, browser: str, tmp_path: Path) -> None:
-    svg = explain_expression(expression).svg()
+    svg = explain_text(expression).svg()
     size = [float(number) for number in re.findall(r'(?:width|height)="([\d.]+)"', svg)[:2]]
     pixels = drawn(svg.replace("<svg ", '<svg style="display:block" ', 1), browser, tmp_path)
     # A last pixel that is covered in part mixes both colours, or shows nothing of the picture.
@@ -94,13 +94,20 @@ def test_svg(expression: str, browser: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_html(expression: str, browser: str, tmp_path: Path) -> None:
-    html = explain_expression(expression).html()
+    html = explain_text(expression).html()
     pixels = drawn(html, browser, tmp_path)
     width, height = extent(pixels)
     assert width == WIDTH
     assert 200 < height < HEIGHT
     assert ink(pixels) > 0.01
     assert len(fills_of(html) & colors_in(pixels)) >= 2
+
+
+def test_what_is_missing_is_red(browser: str, tmp_path: Path) -> None:
+    red = (0xFB, 0xD9, 0xD9)
+    assert red in colors_in(drawn(explain_text("(3,4) + (3,)").svg(), browser, tmp_path))
+    assert red in colors_in(drawn(explain_text("(3,4) @ (3,)").html(), browser, tmp_path))
+    assert red not in colors_in(drawn(explain_text("(3,4) + (4,)").svg(), browser, tmp_path))
 
 
 def test_an_empty_picture_is_noticed(browser: str, tmp_path: Path) -> None:

@@ -442,19 +442,13 @@ class Array(
         return elementwise.bitwise_invert(self)
 
     def __matmul__(self, other: ArrayLike) -> Array:
-        found = linear_algebra.matmul(self, other)
-        if observers:
-            observe_product(self, other)
-        return found
+        return _product(self, other)
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
-        found = linear_algebra.matmul(other, self)
-        if observers:
-            observe_product(other, self)
-        return found
+        return _product(other, self)
 
     def __imatmul__(self, other: ArrayLike) -> Array:
-        return self._become(linear_algebra.matmul(self, other), ("set", parts.ALL, "{part} @ v"))
+        return self._become(_product(self, other), ("set", parts.ALL, "{part} @ v"))
 
     # --- methods: each is the function of the same name ------------------------------------------------
 
@@ -545,6 +539,18 @@ class Array(
         if self.dtype not in COMPLEX:
             raise DTypeError(f"imag: {self.dtype} has no imaginary part to set; write x = x + 1j * values")
         self._show(complex_of(self.real, indexing.update(self.imag, ..., values)))
+
+
+def _product(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """x1 @ x2."""
+    try:
+        found = linear_algebra.matmul(x1, x2)
+    except XarrError as error:
+        shorten(error)
+        raise
+    if observers:
+        observe_product(x1, x2)
+    return found
 
 
 def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from math import prod
@@ -63,13 +63,15 @@ class ContractionExplanation:
     """Which axes of two operands a product contracts, keeps and broadcasts, or why it does not run.
 
     `str(e)` or `e.text()`, `e.html()`, `e.svg()`; notebooks show the HTML.  `pairs` are the contracted axes of both
-    operands, `batch` is how many leading axes of the result broadcast.
+    operands, `batch` is how many leading axes of the result broadcast, and `problem` says why the strictness in force
+    refuses that.
     """
 
     op: str
     operands: tuple[Operand, Operand]
     pairs: tuple[tuple[int, int], ...]
     batch: int = 0
+    problem: str | None = None
 
     @property
     def names(self) -> tuple[str, str]:
@@ -100,7 +102,7 @@ class ContractionExplanation:
     @property
     def fits(self) -> bool:
         """Whether the product runs."""
-        return not self.clashes
+        return not self.clashes and self.problem is None
 
     @property
     def result(self) -> Operand | None:
@@ -143,6 +145,7 @@ class ContractionExplanation:
         """`a @ b    a: f32[2,3]   b: f32[3]   ->  f32[2]`."""
         operands = "   ".join(f"{operand.name}: {operand.label}" for operand in self.operands)
         outcome = "does not multiply" if self.result is None else self.result.label
+        outcome = outcome if self.problem is None else "refused"
         return f"{self.expression}    {operands}   ->  {outcome}"
 
     def __str__(self) -> str:
@@ -194,9 +197,10 @@ def product_error(
     names: Sequence[str] | None,
     dtypes: Sequence[str | None],
     pairs: Sequence[tuple[int, int]] | None = None,
+    problem: str | None = None,
 ) -> ExplainedProductError:
     """The error for a product that does not run; its message is the explanation's text."""
-    explanation = explain_product(op, shapes, names, dtypes, pairs)
+    explanation = replace(explain_product(op, shapes, names, dtypes, pairs), problem=problem)
     error = ExplainedProductError(explanation.text())
     error.explanation = explanation
     return error
@@ -237,7 +241,7 @@ def _columns(found: ContractionExplanation) -> Iterator[_Column]:
 def problem_lines(found: ContractionExplanation) -> list[str]:
     """Why the product does not run, one sentence per line."""
     first, second = found.names
-    lines = []
+    lines = [] if found.problem is None else [found.problem]
     for column in found.clashes:
         (i, j), (size, other) = column.axes, column.sizes
         wanted = (
@@ -385,7 +389,7 @@ def _rows(found: ContractionExplanation) -> list[list[str]]:
     for number, name in enumerate(found.names):
         cells = (_cell(c.sizes[number], c.axes[number], c.size is None) for c in found.columns)
         rows.append([name, *cells])
-    if found.fits:
+    if not found.clashes:
         rows.append(
             ["result", *("summed" if c.output is None else _cell(c.size, c.output) for c in found.columns)]
         )
@@ -429,9 +433,15 @@ def _failure(found: ContractionExplanation) -> Iterator[str]:
         return
     for line in problem_lines(found):
         yield f"  {line}"
+    if not found.clashes:
+        yield f"  {_ACCEPTED}"
+        return
     fixes = suggestions(found)
     yield "  what would work:" if fixes else f"  {no_suggestion(found)}"
     yield from suggestion_lines(fixes, " " * 6)
+
+
+_ACCEPTED: Final = "the explicit ops above say the same and are accepted"
 
 
 def no_suggestion(found: ContractionExplanation) -> str:
@@ -453,13 +463,15 @@ def _html_parts(found: ContractionExplanation) -> Iterator[str]:
     yield f"<table>{''.join(rows)}</table>"
     for line in problem_lines(found):
         yield f'<p class="w">{escape(line)}</p>'
-    if not found.fits:
+    if found.clashes:
         fixes = suggestions(found)
         yield (
             f"<p>What would work:</p>{listing(fixes)}" if fixes else f"<p>{escape(no_suggestion(found))}</p>"
         )
     else:
         yield f'<pre style="{MONOSPACED}">{escape(chr(10).join(_code(found)))}</pre>'
+        if found.problem is not None:
+            yield f"<p>{_ACCEPTED}</p>"
 
 
 def _drawn(found: ContractionExplanation) -> str:
@@ -480,7 +492,7 @@ def _drawn(found: ContractionExplanation) -> str:
                 canvas.box(x, y, width - 6, CELL - 4, "x" if column.size is None else style, cell)
         y += CELL
     lines = [("w", line) for line in problem_lines(found)]
-    for one in suggestions(found) if lines else ():
+    for one in suggestions(found) if found.clashes else ():
         lines.append(("", f"{one.expression} \N{RIGHTWARDS ARROW} {one.result}"))
     lines += [("", line.strip()) for line in _code(found)]
     for style, line in lines:

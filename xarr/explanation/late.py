@@ -35,11 +35,12 @@ def product_error(
     names: Sequence[str] | None,
     dtypes: Sequence[str | None],
     pairs: Sequence[tuple[int, int]] | None = None,
+    problem: str | None = None,
 ) -> ExplainedProductError:
     """As `xarr.explanation.contraction.product_error`."""
     from xarr.explanation import contraction
 
-    return contraction.product_error(op, shapes, names, dtypes, pairs)
+    return contraction.product_error(op, shapes, names, dtypes, pairs, problem)
 
 
 def explain_shapes(

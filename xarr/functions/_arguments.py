@@ -11,13 +11,14 @@ import numpy as np
 from xarr import backend as backends, lax, tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
-from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
 from xarr.host import scalar
 from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
 from xarr.lax.core import ArrayLike, broadcast_node
 from xarr.lazy import Handle, from_host, to_host, weak_kind, wrap
+from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -211,9 +212,11 @@ def of_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]:
     def arranging(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except (InputError, TypeError, ValueError):
+        except (InputError, TypeError, ValueError) as error:
             found = [leaf for leaf in tree.leaves((args, kwargs), _is_arranged) if _is_arranged(leaf)]
             if len(found) < keys:
+                if isinstance(error, XarrError):
+                    shorten(error)
                 raise
             arranged: R = found[0]._arranged(function, args, kwargs)
             return arranged

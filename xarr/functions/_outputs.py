@@ -16,11 +16,12 @@ import numpy as np
 from xarr import lax, parts
 from xarr.broadcasting import has_place
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, promote
-from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.errors import DTypeError, InputError, ShapeError, XarrError
 from xarr.functions._arguments import check_casting, converted, truth, where_mask
 from xarr.functions._core import DType, as_array, broadcasted
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle
+from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -60,19 +61,23 @@ def takes_out(
         place = len(parameters.parameters) if is_by_name else list(parameters.parameters).index("out")
 
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
-            if len(args) <= place and kwargs.get("out") is None:
-                return function(*args, **kwargs)
-            bound = parameters.bind(*args, **kwargs)
-            out, bound.arguments["out"] = bound.arguments["out"], None
-            if out is None:
-                return function(*bound.args, **bound.kwargs)
-            target = only(name, out)
-            if keeps_inexact:
-                _refuse_exact(name, bound, target)
-            if sums and bound.arguments.get("dtype") is None:
-                bound.arguments["dtype"] = _wide(bound, target)
-            found: Any = function(*bound.args, **bound.kwargs)
-            return show(name, target, found, _casting_of(bound, casting), broadcasts=broadcasts)  # type: ignore[return-value]
+            try:
+                if len(args) <= place and kwargs.get("out") is None:
+                    return function(*args, **kwargs)
+                bound = parameters.bind(*args, **kwargs)
+                out, bound.arguments["out"] = bound.arguments["out"], None
+                if out is None:
+                    return function(*bound.args, **bound.kwargs)
+                target = only(name, out)
+                if keeps_inexact:
+                    _refuse_exact(name, bound, target)
+                if sums and bound.arguments.get("dtype") is None:
+                    bound.arguments["dtype"] = _wide(bound, target)
+                found: Any = function(*bound.args, **bound.kwargs)
+                return show(name, target, found, _casting_of(bound, casting), broadcasts=broadcasts)  # type: ignore[return-value]
+            except XarrError as error:
+                shorten(error)
+                raise
 
         # Tracebacks and errors tell by the code which function was called.
         called.__code__ = called.__code__.replace(co_name=function.__name__)

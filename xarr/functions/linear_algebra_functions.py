@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xarr import lax
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.broadcasting import Misfit, align_numpy, refusal
+from xarr.config import current as config
 from xarr.dtypes import BOOL, FLOAT, PREDICATE, xla_name
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import product_error
@@ -87,19 +88,24 @@ def _first_to_last_but_one(array: Array) -> Array:
 
 
 def _batched(a: Array, b: Array) -> Array:
-    batch = _common_batch(a, b)
+    batch = _common_batch("matmul", a, b, 2)
     count = len(batch)
     a, b = _with_batch(a, batch, 2), _with_batch(b, batch, 2)
     own = tuple(range(count))
     return product(a, b, ((count + 1,), (count,)), (own, own))
 
 
-def _common_batch(a: Array, b: Array) -> tuple[int, ...]:
-    """What the dimensions before the matrices broadcast to."""
-    first, second = a.shape[:-2], b.shape[:-2]
-    if isinstance(align_numpy(first, second), Misfit):
-        raise _refused("matmul", a, b)
-    return aligned("matmul_batch", (first, second), (a.dtype, b.dtype)).result
+def _common_batch(name: str, a: Array, b: Array, core: int) -> tuple[int, ...]:
+    """What the dimensions before the last `core` ones broadcast to."""
+    first, second = (array.shape[: len(array.shape) - core] for array in (a, b))
+    alignment = align_numpy(first, second)
+    if isinstance(alignment, Misfit):
+        raise _refused(name, a, b)
+    mode: Any = config.broadcasting
+    if mode != "numpy" and refusal(alignment, mode) is not None:
+        problem = refusal(alignment, mode, written_operands(2) or ("a", "b"))
+        raise _refused(name, a, b, problem=f"{problem} of the batch axes")
+    return aligned(name, (first, second), (a.dtype, b.dtype)).result
 
 
 def _with_batch(array: Array, batch: tuple[int, ...], core: int) -> Array:
@@ -111,12 +117,21 @@ def _with_batch(array: Array, batch: tuple[int, ...], core: int) -> Array:
     return lax.broadcast_in_dim(array, shape, range(missing, len(shape)))
 
 
-def _refused(name: str, a: Array, b: Array, pairs: Sequence[tuple[int, int]] | None = None) -> ShapeError:
-    """The error for shapes that have no such product: its table, and what would work, with the user's names."""
+def _refused(
+    name: str,
+    a: Array,
+    b: Array,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    problem: str | None = None,
+) -> ShapeError:
+    """The error for shapes that have no such product: its table, and what would work, with the user's names.
+
+    `problem` is a refusal by the strictness in force.
+    """
     dtypes = [xla_name(array.dtype) for array in (a, b)]
     # tensordot(a, b, axes) has a third argument.
     names = written_operands(2) or (written_operands(3) or ())[:2]
-    return product_error(name, (a.shape, b.shape), names or None, dtypes, pairs)
+    return product_error(name, (a.shape, b.shape), names or None, dtypes, pairs, problem)
 
 
 # --- products of vectors and tensors --------------------------------------------------------------
@@ -191,7 +206,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         normalize_axis(-1, len(array.shape))
     if a.shape[-1] != b.shape[-1]:
         raise _refused("vecdot", a, b)
-    batch = aligned("vecdot", (a.shape[:-1], b.shape[:-1]), (a.dtype, b.dtype)).result
+    batch = _common_batch("vecdot", a, b, 1)
     a, b = _with_batch(conjugated(a), batch, 1), _with_batch(b, batch, 1)
     own = tuple(range(len(batch)))
     return product(a, b, ((len(batch),), (len(batch),)), (own, own))
