@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import subprocess
 import sys
 from collections.abc import Callable
@@ -494,3 +495,21 @@ REFUSED: list[tuple[str, type[Exception], str, Callable[[], Any]]] = [
 def test_refuses(error: type[Exception], message: str, call: Callable[[], Any]) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_keys_are_compared_as_jax_compares_them() -> None:
+    one, several, other = random.key(0), random.split(random.key(0), 3), random.key(1)
+    assert bool(one == random.key(0)) and not bool(one == other) and bool(one != other)
+    found = several == several[1]
+    assert_same(found, np.array([False, True, False]))
+    assert_same(several != several[1], ~np.asarray(found))
+    assert_same(xarr.jit(lambda a, b: a == b)(one, other), np.asarray(False))
+    assert (one == None) is False and (one != "a") is True  # noqa: E711
+    wanted = jax.random.split(jax.random.key(0), 3)
+    assert_same(found, np.asarray(wanted == wanted[1]))
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+    for number in (0, np.uint32(0), np.zeros(2, np.uint32), xarr.zeros(2)):
+        for compare in (operator.eq, operator.ne):
+            with pytest.raises(DTypeError, match=r"random.key_data\(key\) are its numbers"):
+                compare(one, number)

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 from xarr import lax, tree
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, KeyType, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.functions import manipulation_functions as manipulation
+from xarr.functions import elementwise_functions as elementwise, manipulation_functions as manipulation
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
 from xarr.host import is_weak
@@ -137,6 +137,30 @@ class Key:
 
     def __iter__(self) -> Iterator[Key]:
         return (self[index] for index in range(len(self)))
+
+    def __eq__(self, other: object) -> Any:
+        """Whether the keys are the same, element by element, as bools; keys broadcast.
+
+        Raises DTypeError beside numbers, BroadcastError.  As an Array, a key has no hash.  Source: jax.random.
+        """
+        return self._same_words(other) if self._is_comparable(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        """Whether the keys differ; see `==`."""
+        return lax.bitwise_not(self._same_words(other)) if self._is_comparable(other) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _is_comparable(self, other: object) -> bool:
+        if is_weak(other) or isinstance(other, Handle | np.ndarray | np.generic):
+            raise DTypeError(
+                "a key is compared with keys, not with numbers; random.key_data(key) are its numbers"
+            )
+        return isinstance(other, Key)
+
+    def _same_words(self, other: Any) -> Array:
+        same = elementwise.equal(self.data, other.data)
+        return lax.reduce_and(same, (same.ndim - 1,))
 
     def __repr__(self) -> str:
         if self.data._node.traced:
