@@ -98,7 +98,8 @@ class Handle:
     _backend: AbstractBackend | None
     #: Set while a function is being recorded.
     _made_in: _Trace | None
-    #: Set for what in NumPy would be a view of another Array, until something is written to it.
+    #: For what in NumPy would be a view of another Array, until something is written to it; results of jitted
+    #: functions, which are made without `__init__`, have none.
     _part: parts.Part | None
     #: bool, int, float or complex for what stands for a Python number in a traced function, else None.
     _weak: ClassVar[type[Any] | None] = None
@@ -106,6 +107,7 @@ class Handle:
     def __init__(self, node: Node, backend: AbstractBackend | None) -> None:
         self._node = node
         self._backend = backend
+        self._part = None
         node.handles += 1
         if node.value is not None:
             _orphans.discard(node)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import lru_cache
 from inspect import CO_OPTIMIZED
@@ -43,6 +43,16 @@ class Step(Enum):
     IMAG = "x.imag"
 
 
+# Names of their own, since looking up a member of an enumeration takes as long as the rest of `mark`.
+INDEX: Final = Step.INDEX
+TRANSPOSE: Final = Step.TRANSPOSE
+RESHAPE: Final = Step.RESHAPE
+FLIP: Final = Step.FLIP
+BROADCAST: Final = Step.BROADCAST
+DIAGONAL: Final = Step.DIAGONAL
+REAL: Final = Step.REAL
+IMAG: Final = Step.IMAG
+
 #: What a part was made of, how, and what that was a part of itself.
 Part = tuple[Callable[[], "Handle | None"], Step, Any, Any]
 #: What is written, for messages: a method of `x.at[…]`, an index or ALL, a value, or its text with "{part}" in it.
@@ -56,13 +66,17 @@ H = TypeVar("H", bound="Handle")
 
 def mark(array: Handle, part: H, step: Step, argument: Any) -> H:
     """`part`, which a function of NumPy's made of `array` by `step` and nobody else holds yet."""
-    part._part = (ref(array), step, argument, getattr(array, "_part", None))
+    try:
+        outer = array._part
+    except AttributeError:  # quicker than getattr, for an Array that is none
+        outer = None
+    part._part = (ref(array), step, argument, outer)
     return part
 
 
 def reshaped(part: Part, shape: tuple[int, ...]) -> Part:
     """What an Array that is a `part` is once its own shape was set."""
-    return (_nobody, Step.RESHAPE, (shape, "C"), part)
+    return (_nobody, RESHAPE, (shape, "C"), part)
 
 
 def _nobody() -> None:
@@ -88,12 +102,12 @@ def _lineage(part: Part) -> tuple[Handle, list[tuple[Step, Any]]] | None:
 
 
 _REPLAYS: Final[dict[Step, Callable[[Any, Any], Any]]] = {
-    Step.TRANSPOSE: np.transpose,
-    Step.FLIP: np.flip,
-    Step.BROADCAST: np.broadcast_to,
-    Step.DIAGONAL: lambda view, offsets: np.diagonal(view, *offsets),
-    Step.REAL: lambda view, _: view.real,
-    Step.IMAG: lambda view, _: view.imag,
+    TRANSPOSE: np.transpose,
+    FLIP: np.flip,
+    BROADCAST: np.broadcast_to,
+    DIAGONAL: lambda view, offsets: np.diagonal(view, *offsets),
+    REAL: lambda view, _: view.real,
+    IMAG: lambda view, _: view.imag,
 }
 
 
@@ -105,11 +119,11 @@ def _views(whole: Handle, steps: list[tuple[Step, Any]]) -> list[np.ndarray[Any,
     views = [np.lib.stride_tricks.as_strided(memory, shape, strides)]
     for step, argument in steps:
         view = views[-1]
-        if step is Step.INDEX:
+        if step is INDEX:
             # With an ellipsis no element is read.
             index = argument if isinstance(argument, tuple) else (argument,)
             view = view[index if any(item is ... for item in index) else (*index, ...)]
-        elif step is Step.RESHAPE:
+        elif step is RESHAPE:
             new, order = argument
             try:
                 view = view.reshape(new, order=order, copy=False)
@@ -141,7 +155,7 @@ def warn_of_write(handle: Handle, part: Part, write: Write | None) -> None:
     if views is None:
         return
     place = Source(frame.f_code, frame.f_lasti)
-    key = place, handle._node.source, tuple((step, step is Step.INDEX or given) for step, given in lineage[1])
+    key = place, handle._node.source, tuple((step, step is INDEX or given) for step, given in lineage[1])
     message = _texts.get(key)
     if message is None:
         told = _told(handle, lineage, write or _SET, views[-1].flags.writeable, frame)
@@ -279,8 +293,8 @@ def _item(item: Any) -> str:
     return str(item) if item is None or isinstance(item, int | np.integer) else "i"
 
 
-def _transposed(text: str, order: tuple[int, ...]) -> str:
-    is_reversed = order == tuple(range(len(order)))[::-1]
+def _transposed(text: str, order: Sequence[int]) -> str:
+    is_reversed = list(order) == [*range(len(order))][::-1]
     return f"{text}.T" if is_reversed else f"{text}.transpose({', '.join(map(str, order))})"
 
 
@@ -295,24 +309,24 @@ def _order(order: str) -> str:
 
 
 _SPELLINGS: Final[dict[Step, Callable[[str, Any], str]]] = {
-    Step.INDEX: lambda text, index: f"{text}[{_index(index)}]",
-    Step.TRANSPOSE: _transposed,
-    Step.RESHAPE: _reshaped,
-    Step.FLIP: lambda text, axes: f"xarr.flip({text}, {axes})",
-    Step.BROADCAST: lambda text, shape: f"xarr.broadcast_to({text}, {shape})",
-    Step.DIAGONAL: lambda text, offsets: f"{text}.diagonal({', '.join(map(str, offsets))})",
-    Step.REAL: lambda text, _: f"{text}.real",
-    Step.IMAG: lambda text, _: f"{text}.imag",
+    INDEX: lambda text, index: f"{text}[{_index(index)}]",
+    TRANSPOSE: _transposed,
+    RESHAPE: _reshaped,
+    FLIP: lambda text, axes: f"xarr.flip({text}, {axes})",
+    BROADCAST: lambda text, shape: f"xarr.broadcast_to({text}, {shape})",
+    DIAGONAL: lambda text, offsets: f"{text}.diagonal({', '.join(map(str, offsets))})",
+    REAL: lambda text, _: f"{text}.real",
+    IMAG: lambda text, _: f"{text}.imag",
 }
 #: The whole `text` with the new value of what the step makes of it; not of BROADCAST and DIAGONAL, which are never
 #: written to.
 _INVERSES: Final[dict[Step, Callable[[str, Any, str], str]]] = {
-    Step.INDEX: lambda text, index, new: f"{text}.at[{_index(index)}].set({new})",
-    Step.TRANSPOSE: lambda text, order, new: _transposed(new, tuple(np.argsort(order).tolist())),
-    Step.RESHAPE: lambda text, argument, new: f"{new}.reshape({text}.shape{_order(argument[1])})",
-    Step.FLIP: lambda text, axes, new: f"xarr.flip({new}, {axes})",
-    Step.REAL: lambda text, is_all, new: new if is_all else f"{new} + 1j * {text}.imag",
-    Step.IMAG: lambda text, _, new: f"{text}.real + 1j * {new}",
+    INDEX: lambda text, index, new: f"{text}.at[{_index(index)}].set({new})",
+    TRANSPOSE: lambda text, order, new: _transposed(new, tuple(np.argsort(order).tolist())),
+    RESHAPE: lambda text, argument, new: f"{new}.reshape({text}.shape{_order(argument[1])})",
+    FLIP: lambda text, axes, new: f"xarr.flip({new}, {axes})",
+    REAL: lambda text, is_all, new: new if is_all else f"{new} + 1j * {text}.imag",
+    IMAG: lambda text, _, new: f"{text}.real + 1j * {new}",
 }
 _VALUES: Final = (bool, int, float, complex, np.generic)
 
@@ -328,7 +342,7 @@ def _rewrite(whole: str, steps: list[tuple[Step, Any]], write: Write) -> str | N
     else:
         value = str(value) if isinstance(value, _VALUES) and len(str(value)) <= _LONGEST_VALUE else "v"
     above = list(steps)
-    if above[-1][0] is Step.INDEX and (index is ALL or _is_of_ints(above[-1][1])):
+    if above[-1][0] is INDEX and (index is ALL or _is_of_ints(above[-1][1])):
         _, outer = above.pop()
         spelled = _index(outer) if index is ALL else f"{_index(outer)}, {_index(index)}"
     else:

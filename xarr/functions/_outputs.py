@@ -62,13 +62,10 @@ def takes_out(
 
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                if len(args) <= place and kwargs.get("out") is None:
+                if (len(args) <= place or args[place] is None) and kwargs.get("out") is None:
                     return function(*args, **kwargs)
                 bound = parameters.bind(*args, **kwargs)
-                out, bound.arguments["out"] = bound.arguments["out"], None
-                if out is None:
-                    return function(*bound.args, **bound.kwargs)
-                target = only(name, out)
+                target, bound.arguments["out"] = only(name, bound.arguments["out"]), None
                 if keeps_inexact:
                     _refuse_exact(name, bound, target)
                 if sums and bound.arguments.get("dtype") is None:

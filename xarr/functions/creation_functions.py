@@ -68,7 +68,7 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, host_node, integer, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic, with_sizes_of
 from xarr.lazy import Handle, from_host, wrap
-from xarr.parts import Step, mark
+from xarr.parts import DIAGONAL, mark
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -544,7 +544,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     """
     array, offset = as_array(v), whole("diag", "k", k)
     if len(array.shape) == 2:
-        return mark(array, _diagonal(array, offset), Step.DIAGONAL, (offset,))
+        return mark(array, _diagonal(array, offset), DIAGONAL, (offset,))
     if len(array.shape) != 1:
         raise ShapeError(f"diag: wanted a vector or a matrix, got shape {array.shape}")
     refuse_dynamic("diag", array, "lax.select")

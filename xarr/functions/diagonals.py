@@ -13,7 +13,7 @@ from xarr.functions._outputs import takes_out
 from xarr.functions.creation_functions import diag
 from xarr.functions.statistical_functions import sum as total
 from xarr.lax.core import ArrayLike, integer
-from xarr.parts import Step, mark
+from xarr.parts import DIAGONAL, mark
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         raise AxisError(f"diagonal: wanted two different axes, got {axis1} and {axis2}")
     rest = [axis for axis in range(array.ndim) if axis not in (first, second)]
     found = _of_last_two(lax.transpose(array, [*rest, first, second]), shift)
-    return mark(array, found, Step.DIAGONAL, (shift, first, second))
+    return mark(array, found, DIAGONAL, (shift, first, second))
 
 
 def _of_last_two(array: Array, offset: int) -> Array:

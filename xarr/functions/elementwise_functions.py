@@ -41,7 +41,7 @@ from xarr.functions._rows import (
 from xarr.functions._ufuncs import pair_ufunc, ufunc
 from xarr.ir import ops
 from xarr.lax.core import ArrayLike, integer
-from xarr.parts import Step, mark
+from xarr.parts import IMAG, REAL, mark
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -275,8 +275,8 @@ def real(val: ArrayLike) -> Array:
     array = as_array(val)
     if array.dtype not in COMPLEX:
         dynamic = array._node.tensor_type.dynamic  # else an op of its own tells where the part was made
-        return mark(array, fresh(array) if dynamic else lax.reshape(array, array.shape), Step.REAL, True)
-    return mark(array, lax.real(array), Step.REAL, False)
+        return mark(array, fresh(array) if dynamic else lax.reshape(array, array.shape), REAL, True)
+    return mark(array, lax.real(array), REAL, False)
 
 
 def imag(val: ArrayLike) -> Array:
@@ -284,7 +284,7 @@ def imag(val: ArrayLike) -> Array:
     array = as_array(val)
     if array.dtype not in COMPLEX:
         return lax.full_like(array, 0)
-    return mark(array, lax.imag(array), Step.IMAG, None)
+    return mark(array, lax.imag(array), IMAG, None)
 
 
 @ufunc

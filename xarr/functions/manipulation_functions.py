@@ -29,7 +29,7 @@ from xarr.functions.creation_functions import argument, broadcast_array
 from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
-from xarr.parts import Step, mark
+from xarr.parts import BROADCAST, FLIP, INDEX, RESHAPE, TRANSPOSE, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def reshape(a: ArrayLike, /, shape: Shape, order: str = "C", *, copy: bool | Non
     else:
         backwards = lax.reshape(lax.reshape(_reversed(array), (array.size,)), sizes[::-1])
         found = lax.transpose(backwards, range(len(sizes))[::-1])
-    return found if copy else mark(array, found, Step.RESHAPE, (sizes, "F" if order == "F" else "C"))
+    return found if copy else mark(array, found, RESHAPE, (sizes, "F" if order == "F" else "C"))
 
 
 def _reversed(array: Array) -> Array:
@@ -114,7 +114,7 @@ def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
 
 def _reshaped(array: Array, found: Array) -> Array:
     """`found`, which is `array` under another shape, as a part of it."""
-    return mark(array, found, Step.RESHAPE, (found.shape, "C"))
+    return mark(array, found, RESHAPE, (found.shape, "C"))
 
 
 @of_elements
@@ -170,12 +170,12 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
         raise ShapeError(
             f"transpose: wanted {counted(rank, 'axis')} for shape {array.shape}, got {tuple(order)}"
         )
-    return transposed(array, order)
+    return mark(array, lax.transpose(array, order), TRANSPOSE, order)
 
 
 def transposed(array: Array, order: Sequence[int]) -> Array:
     """The dimensions in an order that is a permutation, as a part of `array`."""
-    return mark(array, lax.transpose(array, order), Step.TRANSPOSE, tuple(order))
+    return mark(array, lax.transpose(array, order), TRANSPOSE, tuple(order))
 
 
 permute_dims = transpose
@@ -222,7 +222,7 @@ def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
     """Elements in reverse order along `axis` (all by default).  Raises AxisError.  Source: NumPy."""
     array = as_array(m)
     axes = normalize_axes(axis, len(array.shape))
-    return mark(array, lax.rev(array, axes), Step.FLIP, axes)
+    return mark(array, lax.rev(array, axes), FLIP, axes)
 
 
 def flipud(m: ArrayLike) -> Array:
@@ -286,7 +286,7 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     Raises BroadcastError, with what would work, if it does not fit.  Source: NumPy.
     """
     given, sizes = as_array(array), check_sizes(shape)
-    return mark(given, broadcast_array("broadcast_to", given, sizes), Step.BROADCAST, sizes)
+    return mark(given, broadcast_array("broadcast_to", given, sizes), BROADCAST, sizes)
 
 
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
@@ -305,7 +305,7 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
         mark(
             array,
             lax.broadcast_in_dim(array, alignment.result, dimensions),
-            Step.BROADCAST,
+            BROADCAST,
             alignment.result,
         )
         for array, dimensions in zip(found, alignment.dimensions, strict=True)
@@ -499,9 +499,9 @@ def array_split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> lis
         low, high, _ = slice(start, stop).indices(size)
         key = low, builtins.max(low, high)
         if key in parts:
-            return mark(array, fresh(parts[key]), Step.INDEX, _from_to(key, place))
+            return mark(array, fresh(parts[key]), INDEX, _from_to(key, place))
         found = lax.slice_in_dim(array, *key, axis=place)
-        parts[key] = mark(array, found, Step.INDEX, _from_to(key, place))
+        parts[key] = mark(array, found, INDEX, _from_to(key, place))
         return parts[key]
 
     cuts = [0, *_cuts("array_split", indices_or_sections, size), size]
@@ -575,6 +575,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     refuse_dynamic("unstack", array, "lax.dynamic_index_in_dim", (place,))
     whole = (slice(None),) * place
     return tuple(
-        mark(array, found, Step.INDEX, (*whole, number)) if found.shape else found
+        mark(array, found, INDEX, (*whole, number)) if found.shape else found
         for number, found in enumerate(lax.unstack(array, place))
     )

@@ -23,7 +23,7 @@ from xarr.indexing.region import Region, written
 from xarr.indexing.values import fitted
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle
-from xarr.parts import Step, mark
+from xarr.parts import INDEX, mark
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -48,19 +48,19 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
 
 def read_part(array: Array, index: Any) -> Array:
     """array[index], which where NumPy would make a view is a part of `array`; see `xarr.parts`.  Raises as `read`."""
-    place = Region.cached(index, array.shape) or _understood(array, index, Mode.ERROR)
+    region = Region.cached(index, array.shape)
+    if region is not None:
+        # A single element is a number in NumPy, unless there is an ellipsis.
+        is_view = region.shape or index is ... or (type(index) is tuple and ... in index)
+        return mark(array, region.read(array), INDEX, index) if is_view else region.read(array)
+    place = _understood(array, index, Mode.ERROR)
     if not isinstance(place, Region):
         return read_arrays(array, place, Mode.ERROR, None)
-    found = place.read(array)
-    return mark(array, found, Step.INDEX, index) if _is_view(index, place.shape) else found
-
-
-def _is_view(index: Any, shape: tuple[int, ...]) -> bool:
-    """Whether NumPy does not copy: a single element is a number, and arrays without dimensions make a copy."""
     items = index if isinstance(index, tuple) else (index,)
-    if not shape and not any(item is ... for item in items):
-        return False
-    return not any(isinstance(item, Handle | np.ndarray) for item in items)
+    found = place.read(array)
+    # NumPy copies what is at arrays without dimensions.
+    is_copy = not place.shape or any(isinstance(item, Handle | np.ndarray) for item in items)
+    return found if is_copy else mark(array, found, INDEX, index)
 
 
 def taken(

@@ -22,7 +22,7 @@ from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, to_host
-from xarr.parts import Step, mark
+from xarr.parts import INDEX, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     for dim in axes:
         low, high = bounds[dim] or (0, 0)
         found = lax.slice_in_dim(array, low, high, axis=dim)
-        array = mark(array, found, Step.INDEX, (*[slice(None)] * dim, slice(low, high)))
+        array = mark(array, found, INDEX, (*[slice(None)] * dim, slice(low, high)))
     return array
 
 
