@@ -75,6 +75,15 @@ def test_dtype() -> None:
     assert not xarr.issubdtype(xarr.dtypes.extended, xarr.dtypes.prng_key)
 
 
+def test_other_mistakes_are_told_as_before() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(InputError, match="an array of Python objects"):
+        xarr.stack([{1: 0, "a": 1}])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="a ragged list is no array"):
+        xarr.stack(endless)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

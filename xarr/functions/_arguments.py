@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from xarr import backend as backends, lax, tree
+from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
@@ -213,7 +213,9 @@ def of_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except (InputError, TypeError, ValueError) as error:
-            found = [leaf for leaf in tree.leaves((args, kwargs), _is_arranged) if _is_arranged(leaf)]
+            found = [
+                value for value in _items((*args, *kwargs.values())) if hasattr(type(value), "_arranged")
+            ]
             if len(found) < keys:
                 if isinstance(error, XarrError):
                     shorten(error)
@@ -224,5 +226,6 @@ def of_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]:
     return arranging
 
 
-def _is_arranged(value: Any) -> bool:
-    return hasattr(type(value), "_arranged")
+def _items(values: Iterable[Any]) -> list[Any]:
+    """The values, and those in lists and tuples of them for one level, as in `stack([a, b])`."""
+    return [item for value in values for item in (value if isinstance(value, list | tuple) else [value])]
