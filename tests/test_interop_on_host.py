@@ -18,7 +18,7 @@ import sklearn.preprocessing
 
 import xarr
 from tests.compare import assert_same
-from xarr.errors import BackendError, InputError, TracedValueError
+from xarr.errors import BackendError, InputError, PartUpdateWarning, TracedValueError
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -243,3 +243,14 @@ def test_einops_takes_arrays_whichever_is_imported_first(first: str) -> None:
 
 def test_importing_xarr_does_not_import_einops() -> None:
     subprocess.run([sys.executable, "-c", "import xarr, sys; assert 'einops' not in sys.modules"], check=True)
+
+
+def test_parts_warn_when_shuffled_and_are_no_out() -> None:
+    x = xarr.arange(6.0).reshape(2, 3)
+    with pytest.warns(PartUpdateWarning):
+        xarr.random.default_rng(0).shuffle(x[0])
+    with pytest.raises(InputError, match="part"):
+        scipy.special.erf(x[0], out=x[1])
+    with pytest.raises(InputError, match="part"):
+        xarr.random.default_rng(0).random(out=x[0])
+    assert_same(x, np.arange(6.0).reshape(2, 3))

@@ -10,7 +10,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.support.functions import expression
-from xarr.errors import ArgumentError, AxisError, ShapeError, TracedValueError
+from xarr.errors import ArgumentError, AxisError, ShapeError, TracedValueError, ValueRangeError
 from xarr.lib.stride_tricks import sliding_window_view
 
 X = np.arange(12.0).reshape(3, 4)
@@ -52,11 +52,6 @@ def test_windows_are_in_the_graph_and_those_summed_at_once_take_no_memory() -> N
     assert windows.shape == (2**30 - 2**14 + 1, 2**14)  # 17 TB, of which nothing is computed
 
 
-def test_strides_are_refused_with_what_to_do() -> None:
-    with pytest.raises(AttributeError, match=r"reads memory.*sliding_window_view"):
-        xarr.lib.stride_tricks.as_strided  # noqa: B018
-
-
 @pytest.mark.parametrize("name", ["sqrt", "log", "arcsin"])
 def test_complex_results_need_values(name: str) -> None:
     function = getattr(xarr.emath, name)
@@ -67,3 +62,37 @@ def test_complex_results_need_values(name: str) -> None:
         xarr.jit(function)(xarr.ones(2))
     assert_same(xarr.jit(function)(xarr.ones(2, complex)), getattr(np.emath, name)(np.ones(2, complex)))
     assert function(xarr.full(2, -2, xarr.bfloat16)).dtype == xarr.complex64
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [
+        ((3, 2), (8, 8)),
+        ((2, 2, 2), (16, 8, 8)),
+        ((4,), (0,)),
+        ((0, 3), (999, 8)),
+        ((), ()),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_as_strided_is_numpys(shape: Any, strides: Any) -> None:
+    for values in (np.arange(6.0), np.arange(6).reshape(2, 3)):
+        wanted = np.lib.stride_tricks.as_strided(values, shape, strides).copy()
+        assert_same(xarr.lib.stride_tricks.as_strided(xarr.asarray(values), shape, strides), wanted)
+    x = xarr.arange(6)
+    windows = xarr.lib.stride_tricks.as_strided(x, (4, 3), x.strides * 2)
+    windows[0] = 9
+    assert_same(x, np.arange(6))
+
+
+def test_as_strided_reads_no_other_memory() -> None:
+    x = xarr.arange(6)
+    for shape, strides in (((7,), (8,)), ((2,), (-8,)), ((2, 4), (24, 8)), ((2,), (41,))):
+        with pytest.raises(ValueRangeError, match="as_strided: wanted bytes 0 to 48"):
+            xarr.lib.stride_tricks.as_strided(x, shape, strides)
+    assert_same(xarr.lib.stride_tricks.as_strided(x[::-1], (6,), (8,)), np.arange(6)[::-1].copy())
+    with pytest.raises(ShapeError, match="a stride for each size"):
+        xarr.lib.stride_tricks.as_strided(x, (2, 2), (8,))
+    with pytest.raises(TracedValueError):
+        xarr.jit(lambda x: xarr.lib.stride_tricks.as_strided(x, (2,), (8,)))(x)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import backend as backends
+from xarr import backend as backends, parts
 from xarr.backend import AbstractBackend
 from xarr.dtypes import ANY, EXTENDED_FLOAT
 from xarr.errors import InputError, TracedValueError, XarrError
@@ -73,6 +73,9 @@ def _on_host(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Ma
         raise InputError(
             f"{called.__name__}.at writes into its first argument, which an Array is not; give it a copy"
         )
+    refused = [parts.refusal(called.__name__, each) for each in outs if isinstance(each, Handle)]
+    if any(refused):
+        raise InputError(next(filter(None, refused)))
     owner = common_backend(handles) or home(handles[0])
     host_outs = [
         np.empty(each._node.shape, each._node.dtype) if isinstance(each, Handle) else each for each in outs

@@ -9,18 +9,57 @@ import numpy as np
 
 from xarr import lax
 from xarr.absent import missing
-from xarr.errors import ArgumentError, ShapeError
+from xarr.errors import ArgumentError, ShapeError, ValueRangeError
 from xarr.functions._arguments import filled, is_listed
 from xarr.functions._core import as_array, fresh
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.lazy import from_host, home
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
-__all__ = ["sliding_window_view"]
+__all__ = ["as_strided", "sliding_window_view"]
+
+
+def as_strided(
+    x: ArrayLike,
+    shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    subok: bool = False,
+    writeable: bool = True,
+) -> Array:
+    """Elements by distances in memory: result[i, j] lies i * strides[0] + j * strides[1] bytes after x[0, …].
+
+    x: array of any type.  shape, strides: by default those of x.  The result is an array of its own, read on the host
+    at once; writing to it changes no other.
+
+    Raises ValueRangeError for elements that lie outside of the memory of x, ShapeError for another number of strides
+    than sizes, TracedValueError in a traced function.  Source: NumPy, `lib.stride_tricks.as_strided`.
+    """
+    array = as_array(x)
+    refuse_dynamic("as_strided", array, "lax.gather")
+    host = np.asarray(array)
+    sizes = host.shape if shape is None else integers("as_strided", "shape", shape)
+    steps = host.strides if strides is None else integers("as_strided", "strides", strides)
+    if len(sizes) != len(steps) or any(size < 0 for size in sizes):
+        raise ShapeError(
+            f"as_strided: wanted a stride for each size, which are not negative, got {sizes} and {steps}"
+        )
+    first, end = (
+        bound - host.__array_interface__["data"][0] for bound in np.lib.array_utils.byte_bounds(host)
+    )
+    ends = [(size - 1) * step for size, step in zip(sizes, steps, strict=True)]
+    lowest, highest = sum(min(each, 0) for each in ends), sum(max(each, 0) for each in ends) + host.itemsize
+    if 0 not in sizes and (lowest < first or highest > end):
+        raise ValueRangeError(
+            f"as_strided: wanted bytes {first} to {end} of x, which has shape {host.shape} and strides {host.strides}; "
+            f"shape {sizes} with strides {steps} reads {lowest} to {highest}"
+        )
+    values = np.lib.stride_tricks.as_strided(host, sizes, steps).copy()
+    return from_host(values, home(array))
 
 
 def sliding_window_view(

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import backend as backends, lazy
+from xarr import backend as backends, lazy, parts
 from xarr.errors import InputError, TracedValueError
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
@@ -121,6 +121,9 @@ def call(
     out = args[position] if position < len(args) else kwargs.get("out")
     if isinstance(out, Handle):
         refuse_dynamic(f"random.{label}(out=)", out, "y = without out=")
+        refused = parts.refusal(f"random.{label}", out)
+        if refused is not None:
+            raise InputError(refused)
         buffer = np.empty(out._node.shape, out._node.dtype)
         if position < len(args):
             args = (*args[:position], buffer, *args[position + 1 :])
