@@ -173,6 +173,10 @@ def test_no_promotion_but_of_bools_and_python_numbers(name: str) -> None:
     for other in ("int8", "float32", *(each for each in ALL if each != name)):
         with pytest.raises(DTypeError, match=r"have no implicit promotion: .*; convert, e.g. x.astype\('"):
             x + xarr.ones(3, dtype=other)
+    assert xarr.result_type(x, bool, 1, bool) == x.dtype
+    for order in ((x, bool, "int8"), ("int8", bool, x), (bool, "int8", x)):
+        with pytest.raises(DTypeError, match="no implicit promotion"):
+            xarr.result_type(*order)
     with pytest.raises(DTypeError, match="complex have no implicit promotion"):
         x * 1j
     if name in INTEGERS:

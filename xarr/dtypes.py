@@ -354,6 +354,8 @@ def promote_all(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
     float16 would be a float32.  Types that NumPy knows are promoted by NumPy, and the result as in `promote` with
     each of the others.
     """
+    if not SUB_BYTE.keys().isdisjoint(dtypes):  # which bools alone join, in any order
+        return reduce(promote, dtypes)
     extended = sorted({*dtypes} & EXTENDED_FLOAT, key=str)
     native = [dtype for dtype in dtypes if dtype not in EXTENDED_FLOAT]
     if not extended:

@@ -16,7 +16,7 @@ import numpy as np
 
 from xarr import backend as backends, parts
 from xarr.backend import AbstractBackend
-from xarr.dtypes import ANY, EXTENDED_FLOAT
+from xarr.dtypes import ANY, EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import InputError, TracedValueError, XarrError
 from xarr.lazy import Handle, common_backend, from_host, home, namespace, to_host
 from xarr.tracebacks import shorten
@@ -186,7 +186,7 @@ class HostMemory(Handle):
         `data` is the memory itself, not an address: the handle may show another value tomorrow.
         """
         host = to_host(self)
-        if host.dtype in EXTENDED_FLOAT or (0 in host.strides and host.size > 1):
+        if host.dtype in EXTENDED_FLOAT or host.dtype in SUB_BYTE or (0 in host.strides and host.size > 1):
             raise AttributeError(
                 "__array_interface__ is for memory that NumPy has a code for and that is dense"
             )
