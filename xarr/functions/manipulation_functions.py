@@ -7,7 +7,7 @@ several arrays are joined, the one that NumPy 2 promotes them to.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -361,13 +361,10 @@ def _several(name: str, arrays: Arrays) -> list[Array]:
     """The arrays of a sequence, or those along the first dimension of one array."""
     if isinstance(arrays, Handle | np.ndarray):
         return list(unstack(arrays))
-    try:
-        found = [argument(array) for array in arrays]
-    except TypeError as error:
-        if isinstance(arrays, Sequence):
-            raise
-        raise InputError(f"{name}: wanted a sequence of arrays, got {arrays!r}") from error
-    return found
+    if not hasattr(arrays, "__getitem__"):  # as NumPy asks
+        fix = "; a list(…) of it is one" if isinstance(arrays, Iterable) else ""
+        raise InputError(f"{name}: wanted a sequence of arrays, got {arrays!r}{fix}")
+    return [argument(array) for array in arrays]
 
 
 def _joined(name: str, arrays: list[Array], axis: int, dtype: DTypeLike | None, casting: str) -> Array:
