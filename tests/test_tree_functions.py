@@ -27,6 +27,10 @@ class Pair:
     def __init__(self, first: Any, second: Any, tag: Any = "tag") -> None:
         self.first, self.second, self.tag = first, second, tag
 
+    def __repr__(self) -> str:
+        # The workers of a run must call their tests alike: no address of an object.
+        return f"{type(self).__name__}({self.first!r}, {self.second!r}, {self.tag!r})"
+
     def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
         return (self.first, self.second), self.tag
 
