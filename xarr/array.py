@@ -476,7 +476,10 @@ class Array(
         return manipulation.ravel(self, order)
 
     def flatten(self, order: str = "C") -> Array:
-        """All elements in one dimension, as `ravel`, in an array that is in NumPy too one of its own."""
+        """All elements in one dimension, as `ravel`; in NumPy too the result is an array of its own.
+
+        Source: NumPy, `ndarray.flatten`.
+        """
         return manipulation.ravel(self, order).copy()
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:

@@ -176,7 +176,10 @@ class HostMemory(Handle):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next in each dimension of `numpy.asarray(x)`, computed if need be."""
+        """Bytes from one element to the next in each dimension of `numpy.asarray(x)`, computed if need be.
+
+        Source: NumPy, `ndarray.strides`.
+        """
         return np.asarray(self).strides
 
     @property
