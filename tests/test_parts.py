@@ -271,6 +271,32 @@ def test_parts_keep_nothing_alive() -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize(
+    "step", ["x = x[::-1]", "x = x.T", "x = x.reshape(2, 3).reshape(6)", "x.shape = (6,)"]
+)
+@pytest.mark.parametrize("outermost", ["x", "x[:]"])
+def test_a_loop_of_parts_of_parts_remembers_few(step: str, outermost: str) -> None:
+    whole = xarr.arange(6)
+    scope = {"x": eval(outermost, {"x": whole})}
+    if outermost == "x":
+        del whole
+    for _ in range(200):
+        exec(step, scope)
+    steps, part = 0, scope["x"]._part
+    while part is not None:
+        steps, part = steps + 1, part[3]
+    assert steps <= 40
+
+
+def test_a_part_of_a_part_that_is_gone_is_one_of_what_lives() -> None:
+    x = xarr.zeros((4, 6))
+    y = x[1:]
+    p = x[1:].T[1:]
+    del y
+    with pytest.warns(PartUpdateWarning, match=r"x = x.at\[1:\]"):
+        p[0] = 1
+
+
 def test_in_threads() -> None:
     x = xarr.asarray(host())
     failures: list[BaseException] = []

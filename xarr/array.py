@@ -87,7 +87,7 @@ class Array(
         part, new = getattr(self, "_part", None), manipulation.reshape(self, shape)
         self._rebind(new)
         if part is not None:
-            self._part = parts.reshaped(part, new.shape)
+            self._part = parts.reshape_part(part, new.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:

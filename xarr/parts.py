@@ -59,6 +59,8 @@ Part = tuple[Callable[[], "Handle | None"], Step, Any, Any]
 Write = tuple[str, Any, Any]
 ALL: Final = ...
 _LONGEST_VALUE: Final = 24
+#: Steps from an Array to a part of it that are remembered: more are no spelling that anybody would write.
+_MOST_STEPS: Final = 32
 
 
 H = TypeVar("H", bound="Handle")
@@ -70,13 +72,36 @@ def mark(array: Handle, part: H, step: Step, argument: Any) -> H:
         outer = array._part
     except AttributeError:  # quicker than getattr, for an Array that is none
         outer = None
-    part._part = (ref(array), step, argument, outer)
+    part._part = (ref(array), step, argument, None if outer is None else _to_live(outer))
     return part
 
 
-def reshaped(part: Part, shape: tuple[int, ...]) -> Part:
-    """What an Array that is a `part` is once its own shape was set."""
-    return (_nobody, RESHAPE, (shape, "C"), part)
+def _to_live(part: Part) -> Part | None:
+    """`part` up to the outermost Array that is alive; None if none is, or if that is too many steps away.
+
+    Else `x = x[1:]` in a loop would remember every x that there was.
+    """
+    steps: list[Part] = []
+    one: Part | None = part
+    while one is not None:
+        steps.append(one)
+        one = one[3]
+    if len(steps) >= _MOST_STEPS:
+        return None
+    while steps and steps[-1][0]() is None:
+        steps.pop()
+    if not steps or steps[-1][3] is None:
+        return part if steps else None
+    live: Part | None = None
+    for reference, step, argument, _ in reversed(steps):
+        live = (reference, step, argument, live)
+    return live
+
+
+def reshape_part(part: Part, shape: tuple[int, ...]) -> Part | None:
+    """The part that an Array is which was `part` until its own shape was set; None if it is one no more."""
+    live = _to_live(part)
+    return None if live is None else (_nobody, RESHAPE, (shape, "C"), live)
 
 
 def _nobody() -> None:
