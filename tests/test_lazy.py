@@ -16,7 +16,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.test_strictness import run
-from xarr import backend as backends, lazy, pending
+from xarr import backend as backends, evaluation, lazy, pending
 from xarr.compiler.programs import Programs
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, Constant
@@ -53,7 +53,7 @@ class Counting(NumpyBackend):
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     found = Counting()
     monkeypatch.setattr(backends, "_loaded", {**backends._loaded, "counting": found})
-    monkeypatch.setattr(lazy, "_programs", Programs())
+    monkeypatch.setattr(evaluation, "_programs", Programs())
     with xarr.use_backend("counting"):
         yield found
 
@@ -136,7 +136,7 @@ def test_a_value_that_equals_a_literal_is_not_taken_for_it() -> None:
 
 def test_the_programs_kept_are_bounded(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = Programs(count=10)
-    monkeypatch.setattr(lazy, "_programs", programs)
+    monkeypatch.setattr(evaluation, "_programs", programs)
     x, used = xarr.asarray(np.arange(200.0)), xarr.asarray(np.ones(1))
     for place in range(200):
         assert_same(x[place], np.float64(place))
@@ -160,7 +160,7 @@ def call_with_literal(size: int, inner: bool) -> xarr.Array:
 @pytest.mark.parametrize("inner", [False, True], ids=["in the graph", "in a computation of one"])
 def test_the_bytes_of_programs_kept_are_bounded(monkeypatch: pytest.MonkeyPatch, inner: bool) -> None:
     programs = Programs(nbytes=100_000)
-    monkeypatch.setattr(lazy, "_programs", programs)
+    monkeypatch.setattr(evaluation, "_programs", programs)
     for size in range(1000, 1100):
         assert_same(call_with_literal(size, inner), np.full(size, float(size)))
     assert 5 < len(programs) <= 10

@@ -8,37 +8,30 @@ is bound below once so that the layers under it can return Arrays without import
 from __future__ import annotations
 
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from xarr import backend as backends, parts, tree
-from xarr.backend import AbstractBackend, failed_node
-from xarr.checked import run_checked
-from xarr.compiler.pipeline import lower
-from xarr.compiler.programs import Compiled, Programs
+from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.errors import (
     BackendError,
     InputError,
-    TooLargeError,
     TracedValueError,
     ValueRangeError,
     XarrError,
 )
+from xarr.evaluation import run, run_few
 from xarr.host import is_weak, scalar_kind
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
-from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
-from xarr.pending import LONGEST, Pending, ended, graph_of, key_of_few, order_of, parts_of, structure_of
-from xarr.progress import ProgressBar
+from xarr.pending import ended
 from xarr.records import record
 from xarr.tracebacks import shorten
 
@@ -296,7 +289,7 @@ def _evaluate(handles: tuple[object, ...], progress: bool | str) -> None:
             # One that belongs to no backend goes on belonging to none, whoever computes it.
             pending.setdefault(home(handle), []).append(handle._node)
     for owner, nodes in pending.items():
-        _run(nodes, owner, label)
+        run(nodes, owner, label)
 
 
 def block_until_ready(x: Tree) -> Tree:
@@ -313,8 +306,8 @@ def _computed(handle: Handle) -> Node:
     node = handle._node
     if node.value is None:
         backend = handle._backend or home(handle)
-        if config.debugging() or not _run_few(node, backend):
-            _run([node], backend)
+        if config.debugging() or not run_few(node, backend):
+            run([node], backend)
     return node
 
 
@@ -336,133 +329,6 @@ def moved(handle: Handle, backend: AbstractBackend) -> Array:
     """The value of `handle`, computed if need be, on another backend."""
     node = _computed(handle)
     return wrap(data(node.type, moved_value(node.type, node.value, node.owner, backend), backend), backend)
-
-
-_programs: Final = Programs()
-#: Held while the graph is read or nodes are settled, not while a program runs.
-_lock: Final = threading.RLock()
-
-
-def _run(roots: list[Node], backend: AbstractBackend, label: str | None = None) -> None:
-    if config.debugging():
-        run_checked(roots, backend, _run_part)
-        return
-    with _lock:
-        order = order_of(roots)
-        parts = [(order, roots)] if len(order) <= LONGEST else parts_of(order, roots)
-    if label is None:
-        for part, needed in parts:
-            _run_part(part, needed, backend)
-    elif len(parts) == 1:
-        with ProgressBar(label, None) as bar:
-            _run_part(*parts[0], backend, bar)
-    else:
-        with ProgressBar(label, len(parts)) as bar:
-            for part, needed in parts:
-                _run_part(part, needed, backend)
-                bar.step()
-
-
-def _run_part(
-    order: list[Node], roots: list[Node], backend: AbstractBackend, bar: ProgressBar | None = None
-) -> None:
-    """Compute the `roots`; with a `bar`, by a program made for this run that counts its steps there."""
-    with _lock:
-        key, leaves, outputs = structure_of(order, roots, backend)
-        arguments = [buffer_of(leaf, backend) for leaf in leaves]
-        compiled = _programs.get(key) if bar is None else None
-        if compiled is None:
-            graph = lower(graph_of(order, leaves, outputs), backend)
-            if bar is None:
-                compiled = Compiled(backend.compile(graph), graph)
-                _programs.add(key, compiled)
-            else:
-                compiled = Compiled(backend.compile_watched(graph, bar), graph)
-    try:
-        values = compiled.program(*arguments)
-    except MemoryError as error:
-        raise _too_large(error, compiled, (order, leaves, outputs), backend) from error
-    except BaseException as error:
-        _say_where(error, compiled, (order, leaves, outputs), backend)
-        raise
-    with _lock:
-        for node, value in zip(outputs, values, strict=True):
-            if node.value is None:  # another thread may have been faster
-                node.settle(value, backend)
-
-
-def _run_few(node: Node, backend: AbstractBackend) -> bool:
-    """Compute a node by a program that is there for its `key_of_few`; False where there is none.
-
-    What `_run` does, for the common case of eager use.
-    """
-    few = key_of_few(node, backend)
-    compiled = None if few is None else _programs.get(few[0])
-    if few is None or compiled is None:
-        return False
-    leaves = few[1]
-    try:
-        (value,) = compiled.program(*[buffer_of(leaf, backend) for leaf in leaves])
-    except MemoryError as error:
-        raise _too_large(error, compiled, (order_of([node]), leaves, [node]), backend) from error
-    except BaseException as error:
-        _say_where(error, compiled, (order_of([node]), leaves, [node]), backend)
-        raise
-    with _lock:
-        if node.value is None:
-            node.settle(value, backend)
-    return True
-
-
-def _say_where(error: BaseException, compiled: Compiled, pending: Pending, backend: AbstractBackend) -> None:
-    """Add to an error of a program the line that built the node it comes from."""
-    node = failed_node(error, compiled.graph)
-    if node is not None:
-        here = _counterpart(node, compiled, pending, backend)
-        error.add_note(f"while computing {node.op.called} -> {node.type}, built at {here.source}")
-
-
-def _too_large(
-    error: MemoryError, compiled: Compiled, pending: Pending, backend: AbstractBackend
-) -> TooLargeError:
-    """The error for a program that found no memory: it names the array and the line that built it."""
-    node = failed_node(error, compiled.graph)
-    if node is None and len(pending[2]) > 1:
-        return out_of_memory(error, None)
-    return out_of_memory(
-        error, pending[2][0] if node is None else _counterpart(node, compiled, pending, backend)
-    )
-
-
-def _counterpart(
-    node: Node,
-    compiled: Compiled,
-    pending: Pending,
-    backend: AbstractBackend,
-) -> Node:
-    """The node of the `pending` graph for `node` of the one that was compiled, perhaps from other lines."""
-    order, leaves, outputs = pending
-    with _lock:
-        if any(node.value is not None for node in set(order).difference(leaves)):
-            return node  # Another thread has computed it meanwhile, so that its structure is gone.
-        present = lower(graph_of(order, leaves, outputs), backend)
-    return present.nodes[compiled.graph.nodes.index(node)]
-
-
-def buffer_of(leaf: Node, backend: AbstractBackend) -> Any:
-    """The value of a computed node or a constant, on `backend`."""
-    if leaf.owner is backend:
-        return leaf.value
-    if isinstance(leaf.op, Constant):
-        return backend.from_host(leaf.op.array) if leaf.op.type.shape else _number(leaf.op, backend)
-    # A value made of constants alone may have been computed by another backend: it belongs to none.
-    return moved_value(leaf.type, leaf.value, leaf.owner, backend)
-
-
-@lru_cache(maxsize=4096)
-def _number(constant: Constant, backend: AbstractBackend) -> Any:
-    """A constant without dimensions, which programs use again and again."""
-    return backend.from_host(constant.array)
 
 
 # --- tracing ---------------------------------------------------------------------------------------

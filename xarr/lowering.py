@@ -13,11 +13,12 @@ from xarr.compiler import pipeline
 from xarr.dtypes import canonical
 from xarr.effects import START
 from xarr.errors import InputError
+from xarr.evaluation import buffer_of
 from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity
-from xarr.lazy import Handle, buffer_of, evaluate, trace, wrap
+from xarr.lazy import Handle, evaluate, trace, wrap
 from xarr.records import record
 from xarr.shapes import Shape, Sizes, check_sizes
 

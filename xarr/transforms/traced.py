@@ -12,6 +12,7 @@ import numpy as np
 from xarr import backend as backends, lazy, tree
 from xarr.backend import AbstractBackend, Program, failed_node
 from xarr.compiler.pipeline import lower
+from xarr.evaluation import buffer_of
 from xarr.host import scalar
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.memory_use import out_of_memory
@@ -108,7 +109,7 @@ class Traced:
         outer = tuple([lazy.wrap(node, self.backend) for node in self.captured])
         lazy.evaluate(*outer)
         graph = lower(self.graph, owner, hot=True)
-        hidden = tuple([lazy.buffer_of(node, owner) for node in self.captured])
+        hidden = tuple([buffer_of(node, owner) for node in self.captured])
         given = [self.arrays.index(place) for place in self.donation.leaves if place in self.arrays]
         program = owner.compile_owning(graph, given) if given else owner.compile(graph)
         return Compiled(program, graph, hidden, outer)
@@ -149,7 +150,7 @@ def explain(error: BaseException, graph: Graph) -> None:
 
 
 def _buffer(leaf: Any, owner: AbstractBackend) -> Any:
-    return lazy.buffer_of(leaf._node, owner) if isinstance(leaf, Handle) else owner.from_host(leaf)
+    return buffer_of(leaf._node, owner) if isinstance(leaf, Handle) else owner.from_host(leaf)
 
 
 def _is_passed_again(leaves: Sequence[Any], place: int) -> bool:
