@@ -57,21 +57,15 @@ from xarr.functions.creation_functions import (
     array as array,
     asarray as asarray,
     copy as copy,
-    diag as diag,
     empty as empty,
     empty_like as empty_like,
-    eye as eye,
     from_dlpack as from_dlpack,
     full as full,
     full_like as full_like,
-    identity as identity,
     linspace as linspace,
     meshgrid as meshgrid,
     ones as ones,
     ones_like as ones_like,
-    tri as tri,
-    tril as tril,
-    triu as triu,
     zeros as zeros,
     zeros_like as zeros_like,
 )
@@ -234,6 +228,14 @@ from xarr.functions.manipulation_functions import (
     unstack as unstack,
     vsplit as vsplit,
     vstack as vstack,
+)
+from xarr.functions.matrices import (
+    diag as diag,
+    eye as eye,
+    identity as identity,
+    tri as tri,
+    tril as tril,
+    triu as triu,
 )
 from xarr.functions.searching_functions import (
     argmax as argmax,

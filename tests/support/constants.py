@@ -23,14 +23,15 @@ MAKERS = {
             "ones",
             "empty",
             "full",
-            "eye",
-            "identity",
-            "tri",
         ),
     },
+    "xarr.functions.matrices": {"eye", "identity", "tri"},
 }
 #: The modules that define them, and the one that takes the backend away.
-DEFINING = ("lax/creation.py", "lax/_constants.py", "lax/arrangement.py", "functions/creation_functions.py")
+DEFINING = (
+    *("lax/creation.py", "lax/_constants.py", "lax/arrangement.py"),
+    *("functions/creation_functions.py", "functions/matrices.py"),
+)
 
 
 def constants_of_the_default_backend(paths: Iterable[Path]) -> list[str]:

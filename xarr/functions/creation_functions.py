@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -36,7 +36,6 @@ from xarr.errors import (
     DTypeError,
     InputError,
     RaggedError,
-    ShapeError,
     ValueRangeError,
 )
 from xarr.functions import _dlpack
@@ -46,10 +45,8 @@ from xarr.functions._arguments import (
     check_order,
     converted,
     filled,
-    laid,
     moved,
     of_elements,
-    traced_integer,
 )
 from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
 from xarr.functions._ranges import (
@@ -62,13 +59,9 @@ from xarr.functions._ranges import (
     unusual_range,
 )
 from xarr.host import SCALARS, host_array, only_numbers, scalar_kind
-from xarr.ir.graph import Node
-from xarr.ir.ops import Iota
-from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, host_node, integer, whole
+from xarr.lax.core import ArrayLike, host_node, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic, with_sizes_of
 from xarr.lazy import Handle, from_host, wrap
-from xarr.parts import DIAGONAL, mark
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -460,113 +453,7 @@ def linspace(
     return (values, moved(step, device)) if retstep else values
 
 
-# --- matrices -------------------------------------------------------------------------------------
-
-
-#: The number of a diagonal, which in a traced function may be an argument of it.
-Diagonal: TypeAlias = "int | Array"
-
-
-def _diagonal_number(
-    shape: tuple[int, ...], k: Diagonal, backend: AbstractBackend | None
-) -> tuple[Array, Array]:
-    """(column numbers, row numbers + k) of matrices of `shape`."""
-    rank, type = len(shape), TensorType(shape, INT64)
-    rows, columns = (wrap(Node(Iota(type, axis)), backend) for axis in (rank - 2, rank - 1))
-    # A diagonal outside the matrix is as good as the first one outside, whose number int64 can hold.
-    traced = traced_integer("a triangle", "k", k)
-    if traced is not None:
-        return columns, lax.add(rows, lax.clamp(-shape[-2], traced, shape[-1]))
-    return columns, lax.add(rows, max(-shape[-2], min(shape[-1], whole("a triangle", "k", k))))
-
-
-def eye(
-    N: int,
-    M: int | None = None,
-    k: Diagonal = 0,
-    dtype: DTypeLike | None = None,
-    order: str | None = "C",
-    *,
-    device: Device = None,
-) -> Array:
-    """An N by M matrix with ones on diagonal k (above the main one for k > 0).  Source: NumPy, `eye`."""
-    check_order("eye", order)
-    shape = check_sizes((N, N if M is None else M))
-    return converted(lax.eq(*_diagonal_number(shape, k, backend_of(device))), canonical(dtype))
-
-
-def identity(n: int, dtype: DTypeLike | None = None, *, device: Device = None) -> Array:
-    """The n by n identity matrix.  Source: NumPy, `identity`."""
-    return eye(n, dtype=dtype, device=device)
-
-
-def tri(
-    N: int, M: int | None = None, k: Diagonal = 0, dtype: DTypeLike | None = None, *, device: Device = None
-) -> Array:
-    """An N by M matrix with ones at and below diagonal k.  Source: NumPy, `tri`."""
-    sizes = (whole("tri", "N", N), whole("tri", "M", N if M is None else M))
-    shape = check_sizes([max(size, 0) for size in sizes])  # as NumPy does it, unlike in `eye`
-    return converted(lax.le(*_diagonal_number(shape, k, backend_of(device))), canonical(dtype))
-
-
-def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
-    matrix = as_array(m)
-    if not matrix.shape:
-        raise ShapeError(f"{name}: wanted an array of rank 1 or more, got a scalar")
-    if len(matrix.shape) == 1:
-        refuse_dynamic(name, matrix, "a matrix")
-        matrix = lax.broadcast_in_dim(matrix, matrix.shape * 2, (1,))
-    place = _diagonal_number(matrix.shape, k, matrix._backend)
-    zero = laid(filled((), 0, matrix.dtype, None), matrix.shape)
-    return lax.select(lax.ge(*place) if upper else lax.le(*place), matrix, zero)
-
-
-def tril(m: ArrayLike, k: Diagonal = 0) -> Array:
-    """Matrices (…, N, M) with zeros above diagonal k; a vector counts as a matrix of equal rows.
-
-    Raises ShapeError for a scalar.  Source: NumPy, `tril`.
-    """
-    return _triangle("tril", m, k, upper=False)
-
-
-def triu(m: ArrayLike, k: Diagonal = 0) -> Array:
-    """Matrices (…, N, M) with zeros below diagonal k; a vector counts as a matrix of equal rows.
-
-    Raises ShapeError for a scalar.  Source: NumPy, `triu`.
-    """
-    return _triangle("triu", m, k, upper=True)
-
-
-def diag(v: ArrayLike, k: int = 0) -> Array:
-    """A vector as diagonal k of a square matrix of zeros, or diagonal k of a matrix as a vector.
-
-    Raises ShapeError for any other rank than 1 and 2.  Source: NumPy, `diag`.
-    """
-    array, offset = as_array(v), whole("diag", "k", k)
-    if len(array.shape) == 2:
-        return mark(array, _diagonal(array, offset), DIAGONAL, (offset,))
-    if len(array.shape) != 1:
-        raise ShapeError(f"diag: wanted a vector or a matrix, got shape {array.shape}")
-    refuse_dynamic("diag", array, "lax.select")
-    size = array.shape[0] + abs(offset)
-    if not array.shape[0]:
-        return filled((size, size), 0, array.dtype, array._backend)
-    # In row-major order the diagonal is every (size + 1)-th element.
-    first = offset if offset >= 0 else -offset * size
-    behind = size * size - 1 - first - (array.shape[0] - 1) * (size + 1)
-    flat = lax.pad(array, filled((), 0, array.dtype, None), [(first, behind, size)])
-    return lax.reshape(flat, (size, size))
-
-
-def _diagonal(matrix: Array, offset: int) -> Array:
-    """A diagonal is every (n + 1)-th element of the n by n block that it divides."""
-    rows, columns = matrix.shape
-    top, left = max(-offset, 0), max(offset, 0)
-    size = max(min(rows - top, columns - left), 0)
-    if not size:
-        return filled((0,), 0, matrix.dtype, matrix._backend)
-    block = lax.slice(matrix, (top, left), (top + size, left + size))
-    return lax.slice(lax.reshape(block, (size * size,)), (0,), (size * size,), (size + 1,))
+# --- from several arrays ---------------------------------------------------------------------------
 
 
 def meshgrid(

@@ -10,7 +10,7 @@ from xarr import lax
 from xarr.errors import AxisError, ShapeError
 from xarr.functions._core import as_array
 from xarr.functions._outputs import takes_out
-from xarr.functions.creation_functions import diag
+from xarr.functions.matrices import diag
 from xarr.functions.statistical_functions import sum as total
 from xarr.lax.core import ArrayLike, integer
 from xarr.parts import DIAGONAL, mark

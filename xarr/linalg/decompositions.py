@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xarr import lax
 from xarr.errors import ValueRangeError
 from xarr.functions._arguments import adjoint
-from xarr.functions.creation_functions import tril, triu
 from xarr.functions.elementwise_functions import isfinite
+from xarr.functions.matrices import tril, triu
 from xarr.lax import _constants as constants, linalg as lapack
 from xarr.lax.core import ArrayLike, flag
 from xarr.linalg._arguments import checked, free_of_nan, in_order, matrices, spread, squares, transposed

@@ -10,7 +10,7 @@ from xarr import lax
 from xarr.dtypes import COMPLEX
 from xarr.errors import MatrixShapeError
 from xarr.functions._arguments import converted
-from xarr.functions.creation_functions import eye
+from xarr.functions.matrices import eye
 from xarr.lax import _constants as constants, linalg as lapack
 from xarr.lax.core import ArrayLike, integer
 from xarr.linalg._arguments import axes_of, checked, pair, square, squares, with_batch

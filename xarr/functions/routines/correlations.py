@@ -14,9 +14,9 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, default_float, promote
 from xarr.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import conjugated, converted, filled, truth
 from xarr.functions._core import DType, as_array, promoted
-from xarr.functions.creation_functions import diag
 from xarr.functions.elementwise_functions import clip, isfinite
 from xarr.functions.linear_algebra_functions import matmul
+from xarr.functions.matrices import diag
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known
 from xarr.lax import _constants as constants

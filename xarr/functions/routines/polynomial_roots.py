@@ -11,8 +11,8 @@ from xarr.dtypes import COMPLEX, FLOAT, default_float, info, promote, promote_we
 from xarr.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import adjoint, converted, filled
 from xarr.functions._core import DType, as_array, promoted
-from xarr.functions.creation_functions import eye
 from xarr.functions.linear_algebra_functions import matmul
+from xarr.functions.matrices import eye
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax import _constants as constants
