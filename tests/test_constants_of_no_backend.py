@@ -180,6 +180,7 @@ OWN_ARGUMENTS = {
     "multivariate_normal": {"shape": ()},
     "categorical": {"shape": ()},
     "dirichlet": {"shape": ()},
+    "orthogonal": {"n": 3},
 }
 #: Made of the numbers of other functions, and slow on the reference backend.
 OF_OTHERS = {
@@ -224,6 +225,25 @@ def test_random_numbers_live_with_their_key(name):
         return
     for one, other in zip(arrays_in(found), arrays_in(drawn(name, random.key(3))), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5)
+
+
+def test_keys_that_live_elsewhere_are_arranged_there():
+    key = random.wrap_key_data(random.key(3).data.to(OTHER))
+    assert homes(xarr.stack([key, key]).data) == {OTHER}
+    assert homes(random.split(key, 6).reshape(2, 3).T.data) == {OTHER}
+
+
+def test_functions_of_polynomials_give_arrays_of_the_backend_of_their_arguments():
+    c = xarr.asarray([1.0, 2.0, 3.0], device=OTHER)
+    assert homes(xarr.polynomial.polynomial.polyder(c)) == {OTHER}
+    assert homes(xarr.polynomial.chebyshev.chebval(c, [1.0, 0.5])) == {OTHER}
+    both = xarr.polynomial.polynomial.polydiv(c, [1.0, 2.0])
+    assert [homes(each) for each in both] == [{OTHER}, {OTHER}]
+
+
+def test_a_buffer_is_read_where_it_lives():
+    x = xarr.asarray([1.0, 2.0], device=OTHER)
+    assert homes(xarr.ndarray((2,), "float64", buffer=x)) == {OTHER}
 
 
 def test_choices_of_every_kind_live_with_their_key():
@@ -351,9 +371,14 @@ def test_an_index_that_lives_elsewhere_is_explained():
 
 
 def test_library_code_makes_constants_of_no_backend():
-    folders = ("functions", "lax", "linalg", "random", "indexing", "explanation")
+    folders = ("functions", "lax", "lib", "linalg", "polynomial", "random", "indexing", "explanation")
     paths = [path for folder in folders for path in sorted(CHECKOUT.glob(f"xarr/{folder}/**/*.py"))]
-    assert constants_of_the_default_backend([*paths, CHECKOUT / "xarr" / "fft.py"]) == []
+    assert (
+        constants_of_the_default_backend(
+            [*paths, CHECKOUT / "xarr" / "fft.py", CHECKOUT / "xarr" / "emath.py"]
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(

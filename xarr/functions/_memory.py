@@ -15,7 +15,7 @@ from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import DType, fresh
 from xarr.functions.creation_functions import asarray, empty
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, to_host
+from xarr.lazy import Handle, home, to_host
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -43,11 +43,11 @@ def ndarray_of(
                 f"ndarray: wanted no strides without a buffer, got {strides}; the order in memory is the backend's "
                 "affair, and xarr.permute_dims is how to reorder dimensions"
             )
-        return empty(shape, element, order)
-    memory = to_host(buffer) if isinstance(buffer, Handle) else buffer
+        return empty(shape, element, order, device=None)
+    memory, backend = (to_host(buffer), home(buffer)) if isinstance(buffer, Handle) else (buffer, None)
     kind = element if dtype is None else np.dtype(dtype)  # of either byte order
     try:
-        return asarray(np.ndarray(shape, kind, memory, offset, strides, order))
+        return asarray(np.ndarray(shape, kind, memory, offset, strides, order), device=backend)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"ndarray: {error}") from error
 

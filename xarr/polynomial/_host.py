@@ -27,10 +27,11 @@ from numpy.polynomial.legendre import legval
 from numpy.polynomial.polynomial import polyval
 
 from xarr.absent import missing
+from xarr.backend import AbstractBackend
 from xarr.functions.creation_functions import asarray
 from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.polynomials import polyval as evaluated
-from xarr.lazy import Handle
+from xarr.lazy import Handle, common_backend
 
 
 def _on_host(name: str, value: Any) -> Any:
@@ -46,24 +47,31 @@ def _on_host(name: str, value: Any) -> Any:
     return value
 
 
-def _from_host(value: Any) -> Any:
-    """A result of NumPy's with Arrays for its arrays and numbers, and these classes for its own."""
+def _from_host(value: Any, backend: AbstractBackend | None = None) -> Any:
+    """A result of NumPy's with Arrays for its arrays and numbers, and these classes for its own.
+
+    backend: that of the Arrays, by default the default one.
+    """
     if isinstance(value, np.ndarray | np.inexact | np.integer):
-        return asarray(value)
+        return asarray(value, device=backend)
     if type(value) in _CLASSES:
         return _CLASSES[type(value)]._of(value)
     if isinstance(value, list | tuple):
-        return type(value)([_from_host(each) for each in value])
+        return type(value)([_from_host(each, backend) for each in value])
     return value
 
 
 def with_arrays(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` of NumPy's, called `name` in errors, with Arrays in and Arrays out."""
+    """`function` of NumPy's, called `name` in errors, with Arrays in and Arrays out, on their backend.
+
+    Raises as NumPy's, TracedValueError for an Array without a value, BackendError for Arrays of two backends.
+    """
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        given = {key: _on_host(name, value) for key, value in options.items()}
-        return _from_host(function(*[_on_host(name, each) for each in args], **given))
+        backend = common_backend([each for each in (*args, *options.values()) if isinstance(each, Handle)])
+        on_host = {key: _on_host(name, value) for key, value in options.items()}
+        return _from_host(function(*[_on_host(name, each) for each in args], **on_host), backend)
 
     return call
 

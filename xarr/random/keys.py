@@ -21,6 +21,7 @@ from xarr.host import is_weak
 from xarr.ir.ops.ciphers import U32, U64, Pair, joined, threefry2x32, words
 from xarr.ir.ops.formula import Term, filled, spread
 from xarr.ir.ops.random import places
+from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lazy import Handle, wrap
 
@@ -196,7 +197,7 @@ def _is_key(value: Any) -> bool:
 
 def _numbers(shape: tuple[int, ...], start: int) -> Array:
     """start, start + 1, … in this shape."""
-    count = lax.iota(np.int64, prod(shape))
+    count = constants.iota(np.int64, prod(shape))
     return lax.reshape(lax.add(count, np.int64(start)), shape)
 
 
