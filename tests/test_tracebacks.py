@@ -66,6 +66,7 @@ CALLS: dict[str, tuple[Callable[[], Any], int]] = {
     "jit of an array asked for": (lambda: xarr.jit(np.asarray)(x()), 0),
     "a function of NumPy's": (lambda: np.sum(x(), axis=3), 1),
     "a ufunc of NumPy's": (lambda: np.add(x(), np.ones(3)), 1),
+    "two results": (lambda: xarr.divmod(x(), xarr.ones(3)), 0),
     "an option": (lambda: xarr.add(x(), 1.0, dtype="int8", casting="safe"), 1),
     "at evaluation": (lambda: np.asarray(x()[xarr.asarray([5]) + 0]), 1),
     "an axis": (lambda: x().sum(axis=2), 1),

@@ -334,7 +334,11 @@ def _unary_pair(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
         if options or out is not None or second is not None:
             outs = out if second is None else (out, second)
             return with_options(called, (x,), outs, options)  # type: ignore[arg-type]
-        return function(x)
+        try:
+            return function(x)
+        except XarrError as error:
+            shorten(error)
+            raise
 
     return called
 
@@ -346,6 +350,10 @@ def _binary_pair(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[...,
         if options or out is not None or second is not None:
             outs = out if second is None else (out, second)
             return with_options(called, (x1, x2), outs, options)  # type: ignore[arg-type]
-        return function(x1, x2)
+        try:
+            return function(x1, x2)
+        except XarrError as error:
+            shorten(error)
+            raise
 
     return called
