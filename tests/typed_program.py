@@ -25,6 +25,8 @@ assert_type(leaves[0], Any)
 # Misspelled names are errors.
 np.summ(x)  # type: ignore[attr-defined]
 np.linalg.invert(x)  # type: ignore[attr-defined]
+np.emath.sqr(x)  # type: ignore[attr-defined]
+np.lib.stride_tricks.sliding_windows(x, 2)  # type: ignore[attr-defined]
 x.meann()  # type: ignore[attr-defined]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xarr.errors import InputError
+from xarr.names import public_names
 from xarr.transforms.callbacks import side_effect
 
 __all__ = ["callback", "print"]
@@ -103,3 +104,7 @@ class _Check(string.Formatter):
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
         return value
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())

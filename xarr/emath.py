@@ -18,6 +18,7 @@ from xarr.functions._arguments import converted
 from xarr.functions.creation_functions import argument
 from xarr.functions.routines._values import looked_at
 from xarr.lax.core import ArrayLike
+from xarr.names import public_names
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -41,10 +42,6 @@ def _complex(x: Array) -> Array:
         return x
     is_narrow = x.dtype in _TO_COMPLEX64 | EXTENDED_FLOAT
     return converted(x, np.dtype(np.complex64 if is_narrow else np.complex128))
-
-
-def __dir__() -> list[str]:
-    return __all__
 
 
 def _below_zero(values: Any) -> Any:
@@ -114,5 +111,11 @@ def arctanh(x: ArrayLike) -> Array:
     return _of("arctanh", x, _beyond_one)
 
 
-def __getattr__(name: str) -> object:
-    raise missing(__name__, name)
+if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        raise missing(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())

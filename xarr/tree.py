@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xarr.errors import InputError
+from xarr.names import public_names
 from xarr.pytrees import (
     LEAF as LEAF,
     IsLeaf,
@@ -187,4 +188,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return public_names(globals())

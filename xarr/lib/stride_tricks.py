@@ -16,6 +16,7 @@ from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import from_host, home
+from xarr.names import public_names
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -147,5 +148,11 @@ def _axes(array: Array, axis: int | Sequence[int] | None, count: int) -> tuple[i
     return tuple([normalize_axis(one, rank) for one in given])
 
 
-def __getattr__(name: str) -> object:
-    raise missing(__name__, name)
+if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        raise missing(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
