@@ -67,7 +67,7 @@ def test_the_page_lists_what_is_left_out() -> None:
         ("", "vmap", r"vmap is planned; until then lax\.map"),
         ("", "make_jaxpr", r"xarr\.lower\(f, \*args\) gives the graph"),
         ("lax", "psum", "several devices are planned"),
-        ("lax.linalg", "schur", "LAPACK's routine"),
+        ("lax.linalg", "schur", "JAX calls LAPACK"),
     ],
 )
 def test_the_error_says_why(path: str, name: str, words: str) -> None:
