@@ -227,3 +227,149 @@ def test_refused_assignments_say_what_to_write() -> None:
         x[0] = [[1, 2]]
     with pytest.raises(errors.ArgumentError, match=r"a vector .* got \(1, 3\); v.ravel\(\) is one"):
         x[MASK] = np.ones((1, 3))
+
+
+# --- arguments that NumPy takes too -------------------------------------------------------------------
+
+
+class Measured:
+    """A class of the user's, written with xarr in the place of NumPy."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return xarr.asarray(self.values)
+
+
+def test_a_class_whose_array_is_one_of_xarr() -> None:
+    given = Measured([3, 1, 2])
+    same(xarr.asarray(given), np.array([3, 1, 2]))
+    same(xarr.sort(given), np.array([1, 2, 3]))
+    same(xarr.arange(3) + xarr.sin(given), np.arange(3) + np.sin([3, 1, 2]))
+    with pytest.raises(errors.RaggedError):
+        xarr.asarray(Measured([[1], [1, 2]]))
+
+
+@pytest.mark.parametrize(
+    "shift", [1.7, -1.7, True, np.float32(2.9), np.bool_(True), np.array([1.5]), (1.9, False)]
+)
+def test_rolls_by_what_becomes_an_int(shift: Any) -> None:
+    x = np.arange(6).reshape(2, 3)
+    axes = (0, 1) if isinstance(shift, tuple) else 1
+    same(xarr.roll(x, shift, axes), np.roll(x, shift, axes))
+    if not isinstance(shift, tuple):
+        same(xarr.roll(x, xarr.asarray(shift), axes), np.roll(x, shift, axes))
+
+
+@pytest.mark.parametrize("shift", [NAN, INF, 1j, "a", None], ids=repr)
+def test_rolls_by_what_is_no_number_of_places(shift: Any) -> None:
+    with pytest.raises(errors.ArgumentError, match="roll: wanted an int for shift"):
+        xarr.roll([1, 2], shift)
+
+
+@pytest.mark.parametrize(
+    "reps", [True, False, (True, 2), np.bool_(True), [False, True], np.array([True, False])]
+)
+def test_tiles_by_bools(reps: Any) -> None:
+    same(xarr.tile([1, 2], reps), np.tile([1, 2], reps))
+    if isinstance(reps, bool):
+        same(xarr.tile([1, 2], xarr.asarray(reps)), np.tile([1, 2], reps))
+
+
+# Not "equiv", by which NumPy refuses the Python numbers that "no" lets pass.
+@pytest.mark.parametrize("casting", ["no", "safe", "same_kind", "unsafe"])
+@pytest.mark.parametrize(
+    "bounds", [(1, 3), (1.5, 3), (np.int64(1), 3), (None, np.float32(2)), (np.uint8(1), None)]
+)
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "float64"])
+def test_casting_of_bounds(casting: str, bounds: tuple[Any, Any], dtype: str) -> None:
+    x = np.arange(5).astype(dtype)
+    try:
+        wanted = np.clip(x, *bounds, casting=casting)
+    except TypeError:
+        with pytest.raises(errors.DTypeError, match=r"clip: .* does not become"):
+            xarr.clip(x, *bounds, casting=casting)
+        return
+    same(xarr.clip(x, *bounds, casting=casting), wanted)
+    same(xarr.asarray(x).clip(*bounds, casting=casting), wanted)
+
+
+def test_casting_of_clip_to_out() -> None:
+    x, o = xarr.asarray([0.5, 2.5, 9.5]), xarr.zeros(3, dtype="int64")
+    with pytest.raises(errors.DTypeError, match="same_kind"):
+        xarr.clip(x, 1.5, 8, out=o)
+    assert xarr.clip(x, 1.5, 8, out=o, casting="unsafe") is o
+    same(o, np.array([1, 2, 8]))
+    with pytest.raises(errors.ValueRangeError, match="clip: wanted casting as one of"):
+        xarr.clip(x, 1, 2, casting="any")
+
+
+@pytest.mark.parametrize("p", [[1.0, 2, 3], [0.0, 2], [3.0], [1, -1], np.arange(40.0), [1j, 2]], ids=str)
+def test_polynomials_at_infinity(p: Any) -> None:
+    x = np.array([INF, -INF, NAN, 0.0, 2.0, -1.5])
+    with np.errstate(invalid="ignore"):
+        wanted = np.polyval(p, x)
+    for found in (xarr.polyval(p, x), xarr.jit(xarr.polyval)(np.asarray(p), x)):
+        np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
+def test_subscripts_of_einsum_are_anything_that_is_an_int() -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+    labels = xarr.arange(2)
+    same(xarr.einsum(x, list(labels), y, [labels[1]], [labels[0]]), np.einsum(x, [0, 1], y, [1], [0]))
+    for wrong in (True, 1.0, 52, -1, "a"):
+        with pytest.raises(errors.ArgumentError, match="wanted ints from 0 to 51"):
+            xarr.einsum(y, [wrong])
+    with pytest.raises(errors.ValueRangeError, match="einsum: wanted casting as one of"):
+        xarr.einsum("i->", y, casting="any")
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize(
+    "bounds", [{}, {"ndmax": 2}, {"ndmax": 3, "ndmin": 3}, {"ndmax": 64}, {"ndmax": 2, "ndmin": 1}]
+)
+def test_the_most_levels_of_a_list(depth: int, bounds: dict[str, int]) -> None:
+    nested: Any = [1, 2]
+    for _ in range(depth - 1):
+        nested = [nested, nested]
+    array = np.array(nested)
+    same(xarr.array(array, **bounds), np.array(array, **bounds))
+    if depth > bounds.get("ndmax", 64):
+        with pytest.raises(errors.ShapeError, match="array: wanted sequences nested at most 2 deep"):
+            xarr.array(nested, **bounds)
+    else:
+        same(xarr.array(nested, **bounds), np.array(nested, **bounds))
+
+
+@pytest.mark.parametrize("bounds", [{"ndmax": -1}, {"ndmax": 65}, {"ndmax": 1, "ndmin": 2}])
+def test_impossible_bounds_of_dimensions(bounds: dict[str, int]) -> None:
+    with pytest.raises(errors.ValueRangeError, match=r"array: wanted .*ndmax"):
+        xarr.array([1], **bounds)
+
+
+def test_arrays_of_no_floats_are_no_places_to_delete() -> None:
+    same(xarr.delete([0, 1], []), np.delete([0, 1], []))
+    for nothing in (np.zeros(0), xarr.zeros(0)):
+        with pytest.raises(IndexError, match="delete: wanted ints"):
+            xarr.delete([0, 1], nothing)
+
+
+@pytest.mark.parametrize("mode", ["maximum", "minimum"])
+@pytest.mark.parametrize("length", [0, (1, 0), ((0, 1),)])
+def test_padding_with_the_largest_of_nothing(mode: str, length: Any) -> None:
+    for width in (0, 1):
+        with pytest.raises(errors.ValueRangeError, match="pad: a stat_length of 0"):
+            xarr.pad([1.0, 2], width, mode, stat_length=length)
+
+
+def test_a_product_by_name() -> None:
+    same(xarr.eye(2).dot(b=[1.0, 2]), np.eye(2).dot(b=[1.0, 2]))
+
+
+def test_names_of_several_things() -> None:
+    named = [
+        errors.counted(number, noun)
+        for number, noun in ((1, "array"), (2, "array"), (2, "entry"), (2, "axis"))
+    ]
+    assert named == ["1 array", "2 arrays", "2 entries", "2 axes"]

@@ -239,7 +239,7 @@ def test_padding_by_axis():
         ("xp.transpose(x, (0,))", ShapeError, "wanted 2 axes"),
         ("xp.matrix_transpose(x[0])", ShapeError, "rank 2"),
         ("xp.flip(x, 2)", AxisError, "out of range"),
-        ("xp.roll(x, 0.5)", InputError, "int"),
+        ("xp.roll(x, 0.5j)", InputError, "int"),
         ("xp.rot90(x, 1, (0,))", ShapeError, "two axes"),
         ("xp.tile(x, -1)", ShapeError, "reps"),
         ("xp.repeat(x, -1)", ShapeError, "repeats"),

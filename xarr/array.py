@@ -498,9 +498,9 @@ class Array(
         """Indices that sort along `axis`."""
         return sorting.argsort(self, axis, **options)
 
-    def dot(self, other: ArrayLike, out: Array | None = None) -> Array:
+    def dot(self, b: ArrayLike, out: Array | None = None) -> Array:
         """NumPy's dot product."""
-        return linear_algebra.dot(self, other, out)
+        return linear_algebra.dot(self, b, out)
 
     def round(self, decimals: int = 0, out: Array | None = None) -> Array:
         """Rounded to `decimals` places, ties to even."""

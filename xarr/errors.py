@@ -31,10 +31,12 @@ _CALLED: Final = {"__call__": "self", "__array_function__": "func", "__array_ufu
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things in a message: `1 element`, `2,000 elements`, `2 entries`, `3 axes`."""
-    plural = (
-        f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun[:-2]}es" if noun.endswith("is") else f"{noun}s"
-    )
+    """A number of things in a message: `1 element`, `2,000 elements`, `2 entries`, `3 arrays`, `3 axes`."""
+    plural = f"{noun}s"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        plural = f"{noun[:-1]}ies"
+    elif noun.endswith("is"):
+        plural = f"{noun[:-2]}es"
     return f"{number:,} {noun if number == 1 else plural}"
 
 

@@ -109,7 +109,7 @@ def _read(value: Any, found: HostArray, wanted: np.dtype[Any]) -> HostArray:
 
 def _as_numpy(value: Any, copy: bool | None) -> HostArray:
     try:
-        found = np.asarray(value)
+        found = _by_numpy(value)
         # Not np.array(value, copy=True): an old `__array__` does not know the argument and would warn.
         return np.array(found, subok=False) if copy else found
     except OverflowError as error:
@@ -120,6 +120,19 @@ def _as_numpy(value: Any, copy: bool | None) -> HostArray:
         raise RaggedError(
             f"a ragged list is no array: wanted sequences of equal length at each level, got {_shown(value)}"
         ) from error
+
+
+def _by_numpy(value: Any) -> HostArray:
+    """np.asarray(value), also if its method `__array__` gives an Array of xarr's, which NumPy refuses."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        if isinstance(value, list | tuple) or not hasattr(value, "__array__"):
+            raise
+        found = value.__array__()
+        if isinstance(found, np.ndarray) or not hasattr(found, "__array__"):
+            raise
+        return np.asarray(found)
 
 
 def _without_values(value: Any, error: TracedValueError) -> TracedValueError:

@@ -16,7 +16,7 @@ from xarr.functions._core import DType, as_array, broadcasted, common_dtype, pro
 from xarr.host import scalar
 from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
-from xarr.lax.core import ArrayLike, broadcast_node
+from xarr.lax.core import ArrayLike, broadcast_node, integer
 from xarr.lazy import Handle, from_host, to_host, weak_kind, wrap
 from xarr.tracebacks import shorten
 
@@ -30,6 +30,8 @@ Device = str | AbstractBackend | None
 Axes = int | tuple[int, ...] | None
 #: From the strictest rule to none.
 CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
+#: Of an array of NumPy's.
+MOST_DIMENSIONS: Final = 64
 
 
 def refuse_arrays_apart(name: str, axis: object) -> None:
@@ -63,6 +65,30 @@ def check_casting(name: str, casting: str, dtypes: Iterable[DType] = (), to: DTy
     for dtype in dtypes:
         if to is not None and not np.can_cast(dtype, to, casting):  # type: ignore[arg-type]
             raise DTypeError(f"{name}: {dtype} does not become {to} by the rule casting={casting!r}")
+
+
+def check_common_casting(name: str, casting: str, array: Array, *others: ArrayLike | None) -> None:
+    """`check_casting` of arrays, None for no array, to the type that all are promoted to; Python numbers have none."""
+    if casting == "same_kind":  # it allows every promotion
+        return
+    values = [array, *[each for each in others if each is not None]]
+    own = [common_dtype(each) for each in values if weak_kind(each) is None]
+    check_casting(name, casting, own, common_dtype(*values))
+
+
+def missing_dimensions(rank: int, ndmin: int, ndmax: int, nested: bool) -> int:
+    """How many dimensions `array` adds, 0 or less for none, to one of `rank` that was `nested` sequences, or not.
+
+    Raises ValueRangeError unless ndmin <= ndmax <= 64, ShapeError for sequences nested deeper than `ndmax`.
+    """
+    least, most = integer("array", "ndmin", ndmin), integer("array", "ndmax", ndmax)
+    if not 0 <= most <= MOST_DIMENSIONS:
+        raise ValueRangeError(f"array: wanted 0 <= ndmax <= {MOST_DIMENSIONS}, as in NumPy, got {most}")
+    if least > most:
+        raise ValueRangeError(f"array: wanted ndmin <= {most}, which is ndmax, got {least}")
+    if nested and rank > most:
+        raise ShapeError(f"array: wanted sequences nested at most {most} deep, which is ndmax, got {rank}")
+    return least - rank
 
 
 def backend_of(device: Device) -> AbstractBackend:

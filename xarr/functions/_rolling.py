@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from xarr import lax
 from xarr.errors import ShapeError
 from xarr.functions._arguments import is_listed, traced_integer
 from xarr.lax.core import integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle
+from xarr.lazy import Handle, to_host
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -20,14 +23,24 @@ Shift = Any
 
 
 def shifts_of(shift: Any) -> tuple[Shift, ...]:
-    """One shift or several, as ints where they have values.  ArgumentError for what is no integer."""
+    """One shift or several, as ints where they have values.  ArgumentError for what is no real number."""
     if isinstance(shift, Handle) and shift._node.traced and len(shift._node.shape) == 1:
         values = [lax.index_in_dim(shift, at, keepdims=False) for at in range(shift._node.shape[0])]
     else:
         values = list(shift) if is_listed(shift) else [shift]
     traced = [traced_integer("roll", "shift", value) for value in values]
     pairs = zip(traced, values, strict=True)
-    return tuple([integer("roll", "shift", value) if one is None else one for one, value in pairs])
+    return tuple([_whole(value) if one is None else one for one, value in pairs])
+
+
+def _whole(shift: Any) -> int:
+    """The int of a shift that may be a bool, or a float, whose fraction is dropped, as in NumPy."""
+    value = to_host(shift)[()] if isinstance(shift, Handle) else shift
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, float | np.floating) and math.isfinite(value):
+        return int(value)
+    return integer("roll", "shift", value)
 
 
 def rolled(array: Array, shifts: Sequence[Shift], axes: Sequence[int]) -> Array:

@@ -216,7 +216,22 @@ def called_on_cores(
     found = _computed_on_cores(function, operands, options)
     if target is None:
         return found
-    return show(name, target, found, options.get("casting", "same_kind"), broadcasts=False)
+    cores = _number_of_cores(function, operands)
+    # What is repeated in a larger `out` are the dimensions that it loops over, and no core dimension.
+    broadcasts = (
+        _axes_of_cores(function, options) is None
+        and target.ndim >= cores
+        and found.shape[found.ndim - cores :] == target.shape[target.ndim - cores :]
+    )
+    return show(name, target, found, options.get("casting", "same_kind"), broadcasts=broadcasts)
+
+
+def _number_of_cores(function: Any, operands: Sequence[ArrayLike]) -> int:
+    """How many core dimensions the result has; one marked "?" is left out with that of a vector."""
+    result: str = function.signature.partition("->")[2]
+    if "?" in result:
+        return sum(as_array(each).ndim > 1 for each in operands)
+    return 0 if result == "()" else result.count(",") + 1
 
 
 def _computed_on_cores(function: Any, operands: Sequence[ArrayLike], options: Mapping[str, Any]) -> Array:

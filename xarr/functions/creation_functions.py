@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -40,11 +40,13 @@ from xarr.errors import (
 )
 from xarr.functions import _dlpack
 from xarr.functions._arguments import (
+    MOST_DIMENSIONS,
     Device,
     backend_of,
     check_order,
     converted,
     filled,
+    missing_dimensions,
     moved,
     of_elements,
 )
@@ -69,8 +71,6 @@ if TYPE_CHECKING:
 
 Shape = int | Sequence[int]
 INT64 = np.dtype(np.int64)
-#: Of an array of NumPy's.
-_MOST_DIMENSIONS: Final = 64
 
 
 # --- from data ------------------------------------------------------------------------------------
@@ -190,17 +190,16 @@ def array(
     copy: bool | None = True,
     order: str | None = "K",
     ndmin: int = 0,
+    ndmax: int = MOST_DIMENSIONS,
     device: Device = None,
 ) -> Array:
     """`asarray`, but a new Array by default, with at least `ndmin` dimensions (new ones come first).
 
-    Raises ValueRangeError for an `ndmin` above 64.  Source: NumPy, `array`.
+    ndmax: how many dimensions nested sequences may have.  Raises ShapeError for more, ValueRangeError for bounds
+    above 64.  Source: NumPy, `array`.
     """
     result = asarray(object, dtype, order, device=device, copy=copy)
-    least = integer("array", "ndmin", ndmin)
-    if least > _MOST_DIMENSIONS:
-        raise ValueRangeError(f"array: wanted ndmin <= {_MOST_DIMENSIONS}, as in NumPy, got {least}")
-    missing = least - len(result.shape)
+    missing = missing_dimensions(result.ndim, ndmin, ndmax, isinstance(object, list | tuple))
     return lax.expand_dims(result, range(missing)) if missing > 0 else result
 
 

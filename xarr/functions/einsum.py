@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, counted
-from xarr.functions._arguments import check_order, converted, is_listed
+from xarr.functions._arguments import check_casting, check_order, converted, is_listed
 from xarr.functions._core import DType, aligned, as_array, promoted
 from xarr.functions._outputs import only, show
 from xarr.functions.diagonals import diagonal
@@ -76,14 +77,22 @@ def _sublist(name: str, labels: Any) -> list[Any]:
         raise ArgumentError(f"{name}: wanted a list of ints and Ellipsis as subscripts, got {labels!r}")
     labels = looked_at(name, "subscripts", labels, "give them as a list of ints")
     labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    for label in labels:
-        is_number = isinstance(label, int | np.integer) and not isinstance(label, bool)
-        if label is not Ellipsis and not (is_number and 0 <= label < 52):
-            raise ArgumentError(f"{name}: wanted ints from 0 to 51 and Ellipsis as subscripts, got {label!r}")
+    labels = [label if label is Ellipsis else _number(name, label) for label in labels]
     if sum(label is Ellipsis for label in labels) > 1:
         raise ShapeError(f"{name}: wanted at most one Ellipsis in the subscripts {labels!r}")
     # As NumPy numbers them: 0 is A, 26 is a.
     return [label if label is Ellipsis else chr(label + (65 if label < 26 else 71)) for label in labels]
+
+
+def _number(name: str, label: Any) -> int:
+    """A subscript that is a number; ArgumentError for bools, for what is no integer, and for others than 52."""
+    try:
+        number = -1 if isinstance(label, bool) else operator.index(label)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 52:
+        raise ArgumentError(f"{name}: wanted ints from 0 to 51 and Ellipsis as subscripts, got {label!r}")
+    return number
 
 
 def _parsed(name: str, operands: tuple[Any, ...]) -> tuple[Expression, list[Any]]:
@@ -273,6 +282,7 @@ def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kw
     DTypeError for what `casting` does not allow.  Source: NumPy, `einsum`.
     """
     dtype, casting = _options(kwargs)
+    check_casting("einsum", casting)
     expression, given = _parsed("einsum", operands)
     if out is not None:
         target = only("einsum", out)

@@ -17,6 +17,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED
 from xarr.errors import DTypeError, InputError, ValueRangeError
+from xarr.functions._arguments import check_common_casting
 from xarr.functions._complex import complex_expm1, complex_sign
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, is_weak, promoted
 from xarr.functions._outputs import takes_out
@@ -541,15 +542,18 @@ def clip(
     *,
     a_min: ArrayLike | None = None,
     a_max: ArrayLike | None = None,
+    casting: str = "same_kind",
 ) -> Array:
     """a, but not below `min` nor above `max`; either may be None.  `max` wins where min > max.
 
-    The bounds broadcast with a and take part in promotion, as in NumPy; a Python int beyond the range of an
-    integer a bounds nothing.  `a_min` and `a_max` are NumPy's other names.  Raises ValueRangeError for a bound
-    that would leave no value, InputError for one given under both names.  Source: NumPy, Array API, `clip`.
+    The bounds broadcast with a and take part in promotion, as in NumPy, as far as `casting` lets them; a Python int
+    beyond the range of an integer a bounds nothing.  `a_min` and `a_max` are NumPy's other names.  Raises
+    ValueRangeError for a bound that would leave no value, InputError for one given under both names, DTypeError.
+    Source: NumPy, Array API, `clip`.
     """
     array = as_array(a)
     low, high = _one_of("min", min, a_min), _one_of("max", max, a_max)
+    check_common_casting("clip", casting, array, low, high)
     if array.dtype in INTEGER:
         limits = np.iinfo(array.dtype)
         low = None if type(low) is int and low <= limits.min else low

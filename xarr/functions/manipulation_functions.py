@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
-from xarr.dtypes import canonical
+from xarr.dtypes import BOOL, canonical
 from xarr.errors import ArgumentError, DivisionByZeroError, DTypeError, InputError, ShapeError, counted
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import check_casting, is_listed, of_elements, refuse_arrays_apart
@@ -28,6 +28,7 @@ from xarr.functions._rolling import rolled, shifts_of
 from xarr.functions.creation_functions import argument, broadcast_array
 from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.layouts import items_of
 from xarr.lazy import Handle
 from xarr.parts import BROADCAST, FLIP, INDEX, RESHAPE, TRANSPOSE, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
@@ -262,7 +263,8 @@ def roll(a: ArrayLike, shift: Axes | Array | Sequence[Array], axis: Axes | None 
 
     Without `axis` over the flattened array.  A tuple of shifts goes with a tuple of axes, which may name
     a dimension twice; one of them may be a single number for all.  In a traced function the shifts may depend on
-    its arguments.  Raises AxisError, ShapeError for different counts.  Source: NumPy, `roll`.
+    its arguments.  Of floats the fractions are dropped.  Raises AxisError, ShapeError for different counts,
+    ArgumentError for what is no real number.  Source: NumPy, `roll`.
     """
     array, shifts = as_array(a), shifts_of(shift)
     if axis is None:
@@ -317,10 +319,10 @@ def tile(A: ArrayLike, reps: Axes) -> Array:
     """`A` repeated reps[i] times along dimension i; the shorter of shape and reps gets ones in
     front.
 
-    Raises ShapeError for negative counts.  Source: NumPy, `tile`.
+    True repeats once, False not at all.  Raises ShapeError for negative counts.  Source: NumPy, `tile`.
     """
     array = as_array(A)
-    counts = check_sizes(reps, name="reps")
+    counts = check_sizes(tuple(map(_count, items_of(reps))), name="reps")
     rank = builtins.max(len(counts), len(array.shape))
     counts = (1,) * (rank - len(counts)) + counts
     sizes = (1,) * (rank - len(array.shape)) + array.shape
@@ -328,6 +330,12 @@ def tile(A: ArrayLike, reps: Axes) -> Array:
     odd = range(2 * rank)[1::2]
     spread = lax.broadcast_in_dim(lax.reshape(array, sizes), between, odd)
     return lax.reshape(spread, [count * size for count, size in zip(counts, sizes, strict=True)])
+
+
+def _count(value: Any) -> Any:
+    """A bool as the int that it counts as; anything else itself."""
+    is_flag = isinstance(value, bool | np.bool_) or (isinstance(value, Handle) and value._node.dtype in BOOL)
+    return int(value) if is_flag else value
 
 
 def repeat(

@@ -230,7 +230,7 @@ def _number(name: str, bins: Any) -> int:
     try:
         count = operator.index(bins)
     except TypeError:
-        raise InputError(f"{name}: wanted an int, edges or a rule for bins, got {bins!r}") from None
+        raise ArgumentError(f"{name}: wanted an int, edges or a rule for bins, got {bins!r}") from None
     if count < 1:
         raise ValueRangeError(f"{name}: wanted at least one bin, got {count}")
     return count

@@ -319,7 +319,7 @@ def nanmedian(
     return lines.shaped(found, keepdims=keepdims)
 
 
-@takes_out("unsafe")
+@takes_out("unsafe", broadcasts=True)
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -336,7 +336,7 @@ def nanquantile(
     return _nanquantile(asked, as_array(a), axis, keepdims, weights)
 
 
-@takes_out("unsafe")
+@takes_out("unsafe", broadcasts=True)
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,

@@ -56,7 +56,7 @@ def median(
     return lines.shaped(found, keepdims=flag("median", "keepdims", keepdims))
 
 
-@takes_out("same_kind")
+@takes_out("same_kind", broadcasts=True)
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -84,7 +84,7 @@ def quantile(
     return _quantile("quantile", as_array(a), asked, axis, keepdims, weights)
 
 
-@takes_out("same_kind")
+@takes_out("same_kind", broadcasts=True)
 def percentile(
     a: ArrayLike,
     q: ArrayLike,

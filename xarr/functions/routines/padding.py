@@ -109,7 +109,7 @@ def _extension(mode: str, given: Any, rank: int) -> Callable[[Array, int, tuple[
         ends = _pairs("end_values", 0 if given is None else given, rank)
         return lambda array, axis, width: _by_ramps(array, axis, width, ends[axis])
     if mode in _STATISTICS:
-        lengths = [(None, None)] * rank if given is None else _lengths(given, rank)
+        lengths = [(None, None)] * rank if given is None else _lengths(mode, given, rank)
         return lambda array, axis, width: _by_statistic(array, axis, width, mode, lengths[axis])
     if given not in (None, "even", "odd"):
         raise ValueRangeError(f"pad: wanted reflect_type 'even' or 'odd', got {given!r}")
@@ -157,10 +157,12 @@ def _pairs(argument: str, given: Any, rank: int) -> list[Pair]:
     return [(row[0], row[1]) for row in rows]
 
 
-def _lengths(given: Any, rank: int) -> list[Pair]:
+def _lengths(mode: str, given: Any, rank: int) -> list[Pair]:
     found = [(round(float(a)), round(float(b))) for a, b in _pairs("stat_length", given, rank)]
     if any(length < 0 for pair in found for length in pair):
         raise ValueRangeError(f"pad: wanted a stat_length of 0 or more, got {given!r}")
+    if mode in ("maximum", "minimum") and any(0 in pair for pair in found):
+        raise ValueRangeError(f"pad: a stat_length of 0 leaves mode {mode!r} nothing to take from")
     return found
 
 

@@ -181,7 +181,7 @@ def _several(coefficients: Array, places: Array) -> tuple[Array, Array]:
 
 
 def polyval(p: ArrayLike, x: ArrayLike) -> Array:
-    """The values of a polynomial at x, by Horner's scheme.
+    """The values of a polynomial at x, by Horner's scheme, which gives NaN for an infinite x.
 
     p: coefficients, that of the highest power first; in further dimensions, which broadcast with those of x, those of
         several polynomials.  Raises BroadcastError.  Source: NumPy, `polyval`.
@@ -199,10 +199,11 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
         product = elementwise.multiply(found, places)
         return elementwise.add(product, laid(coefficient, places.shape)), ()
 
-    found = laid(coefficients[0], places.shape)
+    # From zero on, as NumPy, so that an infinite x gives NaN.
+    found = lax.full_like(places, 0)
     if coefficients.shape[0] > _WRITTEN_OUT:
-        result: Array = lax.scan(step, found, coefficients[1:])[0]
+        result: Array = lax.scan(step, found, coefficients)[0]
         return result
-    for place in range(1, coefficients.shape[0]):
+    for place in range(coefficients.shape[0]):
         found, _ = step(found, coefficients[place])
     return fresh(found)

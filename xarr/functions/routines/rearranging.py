@@ -219,10 +219,11 @@ def _keeps(obj: Any, size: int) -> Host:
     """A mask of what `delete` leaves."""
     if not isinstance(obj, slice):
         instead = "give assume_unique_indices=True if all ints in obj differ, or obj as a static argument"
+        is_list = isinstance(obj, list | tuple)  # an empty one has no type yet
         obj = np.asarray(looked_at("delete", "the values of obj", obj, instead))
         if obj.dtype in BOOL and obj.shape != (size,):
             raise ShapeError(f"delete: wanted a mask of {size} bools, got shape {obj.shape}")
-        if not obj.size and obj.dtype not in BOOL:
+        if is_list and not obj.size:
             obj = obj.astype(INT64)
         if obj.dtype not in BOOL | INTEGER:
             raise IndexingError(f"delete: wanted ints, a slice or a mask as obj, got {obj.dtype}")
