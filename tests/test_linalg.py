@@ -224,6 +224,14 @@ def test_what_fails_for_its_values(backend: str, call: Any, message: str) -> Non
         jitted(xarr.eye(2) + 1.5).evaluate()
 
 
+def test_the_matrix_that_is_not_finite_is_named(backend: str) -> None:
+    for function in (linalg.eig, linalg.eigvals):
+        with pytest.raises(LinAlgError, match=r"infs or NaNs\n"):
+            function(xarr.full((2, 2), xarr.inf))
+        with pytest.raises(LinAlgError, match=r"infs or NaNs \(matrix \(1,\) of \(2,\)\)"):
+            function(xarr.stack([xarr.eye(2), xarr.full((2, 2), xarr.nan)]))
+
+
 def _is_positive_definite(matrix: Any) -> bool:
     try:
         linalg.cholesky(matrix)

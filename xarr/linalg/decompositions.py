@@ -176,4 +176,5 @@ def eigvals(a: ArrayLike) -> Array:
 
 
 def _finite(array: Array) -> Array:
-    return checked("Array must not contain infs or NaNs", isfinite(array), array)[0]
+    finite = lax.reduce_and(isfinite(array), (array.ndim - 2, array.ndim - 1))
+    return checked("Array must not contain infs or NaNs", finite, array)[0]
