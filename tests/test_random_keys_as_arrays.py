@@ -13,7 +13,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import random
-from xarr.errors import InputError, ShapeError
+from xarr.errors import InputError, ShapeError, XarrError
 
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "reshape": lambda np_, keys: keys.reshape(2, 3),
@@ -100,3 +100,30 @@ def test_other_mistakes_are_told_as_before() -> None:
 def test_refusals(call: Callable[[Any], Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call(random.split(random.key(0), 6))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [xarr.asarray, lambda key: xarr.full(3, key), lambda key: xarr.ones(2).at[0].set(key)],
+    ids=["asarray", "full", "set"],
+)
+def test_numbers_are_made_of_no_key(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(XarrError, match="Key"):
+        call(random.key(0))
+
+
+def test_callbacks_get_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    key = random.key(7)
+
+    def draw(key: Any) -> Any:
+        xarr.debug.print("{}", key)
+        of_key = xarr.pure_callback(
+            lambda own: np.asarray(random.uniform(own, (3,))), xarr.ShapeDtypeStruct((3,), "float64"), key
+        )
+        return of_key, random.uniform(key, (3,))
+
+    for form in (draw, xarr.jit(draw)):
+        first, second = form(key)
+        assert first.tolist() == second.tolist()
+        assert capsys.readouterr().out == "Key([0, 7], impl='threefry2x32')\n"
+    assert (xarr.tree.map(np.asarray, key) == key).item()

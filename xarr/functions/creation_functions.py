@@ -116,7 +116,10 @@ def asarray(
 def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
     given = np.asarray(obj) if isinstance(obj, np.matrix) else _dlpack.read(obj)
     # What is no number yet is read as the type that is wanted; numbers are converted as xarr does it.
-    text = isinstance(given, str | bytes | NoneType) or getattr(given, "dtype", np.dtype(bool)).kind in "OUST"
+    kind = getattr(
+        getattr(given, "dtype", None), "kind", "b"
+    )  # of random keys and others' types there is none
+    text = isinstance(given, str | bytes | NoneType) or kind in "OUST"
     values = host_array(given, wanted if text else None)
     if wanted is not None and _keeps_kind(values.dtype, wanted):
         with np.errstate(all="ignore"):

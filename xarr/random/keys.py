@@ -43,6 +43,11 @@ class Key:
     data: Array
     impl: ClassVar[str] = _IMPL
 
+    def __post_init__(self) -> None:
+        data: Any = self.data
+        if isinstance(data, np.ndarray):  # as functions of pytrees and callbacks put in for an Array
+            object.__setattr__(self, "data", as_array(data))
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the array of keys, () for a single one."""
