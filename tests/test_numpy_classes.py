@@ -12,7 +12,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.support.functions import expression
-from xarr.errors import ArgumentError, AxisError, DTypeError, ShapeError
+from xarr.errors import ArgumentError, AxisError, DTypeError, PartUpdateWarning, ShapeError
 
 CALLS = [
     "xp.sum(x, axis=5)",
@@ -158,10 +158,23 @@ def test_a_view_has_the_same_bits(old: str, new: str, shape: tuple[int, ...]) ->
             assert found.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [("int4", "int8"), ("int8", "int4"), ("int4", "uint2"), ("bool", "int2")]
+)
+def test_a_view_of_less_than_a_byte_has_as_many_bits(old: str, new: str) -> None:
+    x = xarr.ones((2, 4), old)
+    with pytest.raises(
+        DTypeError, match=rf"view: wanted a dtype of as many bits as {old}, which has \d, got {new}"
+    ):
+        x.view(new)
+    assert xarr.asarray([1, -1], "int4").view("uint4").tolist() == [1, 15]
+
+
 def test_a_view_shares_nothing() -> None:
     x = xarr.asarray([1.0, 2.0])
     bits = x.view("int64")
-    bits[0] = 0
+    with pytest.warns(PartUpdateWarning, match=r'x\.view\("int64"\) is a part of x|bits, that is'):
+        bits[0] = 0
     assert x.tolist() == [1.0, 2.0]
     assert x.view(xarr.float32).view(float).tolist() == [1.0, 2.0]
     assert_same(x.view(), np.asarray(x))

@@ -29,7 +29,9 @@ VIEWS = (
     "xp.flipud(x)", "xp.fliplr(x)", "xp.rot90(x)", "xp.rot90(x, 2)", "xp.atleast_3d(x)", "xp.atleast_1d(x)[1]",
     "xp.split(x, 2)[1]", "xp.array_split(x, 3, axis=1)[2]", "xp.hsplit(x, 2)[0]", "xp.vsplit(x, 2)[0]",
     "xp.unstack(x)[1]", "xp.unstack(x, axis=1)[1]", "xp.ravel(x)", "xp.permute_dims(x, (1, 0))",
-    "xp.matrix_transpose(x)", "next(iter(x))", "[*x][2]", "xp.real(x)",
+    "xp.matrix_transpose(x)", "next(iter(x))", "[*x][2]", "xp.real(x)", "x.view()", "x.view(float)[1]",
+    "xp.einsum('ij', x)", "xp.einsum('ij->ji', x)", "xp.einsum('i...->...i', x)", "xp.einsum('ii->i', x[:, :4])",
+    "xp.einsum(x, [0, 1], [1, 0])",
 )  # fmt: skip
 #: Of these it makes views that cannot be written to, but which are parts here.
 READ_ONLY = ("xp.broadcast_to(x, (2, 4, 6))", "x.diagonal()", "xp.diagonal(x)", "xp.diag(x)")
@@ -42,6 +44,7 @@ COPIES = (
     "xp.tile(x, 1)",
     "xp.repeat(x, 1)", "x[xp.asarray(1)]", "xp.pad(x, 0)", "xp.round(x)", "xp.triu(x)", "copy.copy(x)[()].copy()",
     "copy.deepcopy(x[1])", "pickle.loads(pickle.dumps(x[1]))", "xp.append(x, x)", "xp.stack([x])", "xp.clip(x, 0, 99)",
+    "xp.einsum('ij->i', x)", "xp.einsum('ij,ij->ij', x, x)",
     "xp.cumsum(x, 0)", "xp.trim_zeros(x[0]).copy()", "xp.resize(x, (4, 6))", "xp.diff(x)", "xp.vstack([x])", "x[1:1]",
 )  # fmt: skip
 #: What writes to a part p, in both namespaces.
@@ -109,6 +112,12 @@ def test_writing_to_what_numpy_lets_nobody_write_to_says_so(make: str) -> None:
     assert "NumPy lets nobody write to" in str(caught.message)
 
 
+def test_bytes_that_do_not_lie_side_by_side_are_no_part() -> None:
+    with pytest.raises(ValueError, match="contiguous"):
+        host().T.view("int8")
+    assert not warnings_of("p = x.T.view('int8'); p += 1", namespace(xarr, xarr.asarray(host())))
+
+
 def test_a_part_of_complex_numbers() -> None:
     x = xarr.asarray(host() + 1j)
     for make, rewrite in (("x.real", "+ 1j * x.imag"), ("x.imag", "x.real + 1j *")):
@@ -156,6 +165,13 @@ TEXTS = (
         "x = xarr.flip(xarr.flip(x, (0,)).at[...].subtract(1), (0,))",
         "b = xarr.flip",
     ),
+    (
+        "d = xp.einsum('ii->i', x[:, 1:5]); d += 1",
+        "xarr.einsum('ii->i', x[:, 1:5]).at[...].add(1)",
+        "d = xarr.einsum('ii->i', x[:, 1:5]).copy()",
+    ),
+    ("x.view('int64')[1] = 5", 'x = x.view("int64").at[1].set(5).view(x.dtype)', 'x.view("int64").copy()'),
+    ("x.view()[1] = 5", "x = x.at[...].set(x[...].at[1].set(5))", "x[...].copy()"),
     ("x[[0]][...] = 1; x[1:].put([0], 3)", "x = x.at[1:].set(x[1:].at[i].set(3))", "x[1:].copy()"),
 )
 
@@ -169,6 +185,7 @@ def test_the_text_names_the_variables_and_both_rewrites(program: str, rewrite: s
     assert "program.py:1" in str(first.message)
     if " v)" in rewrite or "[i]" in rewrite:
         return
+    rewrite = str(first.message).partition("write ")[2].partition(" to change x")[0]
     # What the text says is what NumPy does.
     changed = namespace(np, host())
     exec(program if "for" not in program else "x[0] += 1", changed)

@@ -41,6 +41,8 @@ class Step(Enum):
     DIAGONAL = "x.diagonal(offset, axis1, axis2)"
     REAL = "x.real, of an x that is real or not"
     IMAG = "x.imag"
+    EINSUM = "einsum(subscripts, x), which adds nothing up"
+    VIEW = "x.view(dtype)"
 
 
 # Names of their own, since looking up a member of an enumeration takes as long as the rest of `mark`.
@@ -52,6 +54,8 @@ BROADCAST: Final = Step.BROADCAST
 DIAGONAL: Final = Step.DIAGONAL
 REAL: Final = Step.REAL
 IMAG: Final = Step.IMAG
+EINSUM: Final = Step.EINSUM
+VIEW: Final = Step.VIEW
 
 #: What a part was made of, how, and what that was a part of itself.
 Part = tuple[Callable[[], "Handle | None"], Step, Any, Any]
@@ -133,13 +137,16 @@ _REPLAYS: Final[dict[Step, Callable[[Any, Any], Any]]] = {
     DIAGONAL: lambda view, offsets: np.diagonal(view, *offsets),
     REAL: lambda view, _: view.real,
     IMAG: lambda view, _: view.imag,
+    EINSUM: lambda view, subscripts: np.einsum(subscripts, view),
+    VIEW: lambda view, dtype: view.view(dtype),
+    RESHAPE: lambda view, shape: view.reshape(shape[0], order=shape[1], copy=False),
 }
 
 
 def _views(whole: Handle, steps: list[tuple[Step, Any]]) -> list[np.ndarray[Any, Any]] | None:
-    """NumPy's views after each step, the first of all of `whole`, none of which may be read; None for a copy."""
-    shape, sizes = whole._node.shape, whole._node.tensor_type
-    memory = np.empty(1, np.complex64 if sizes.dtype.kind == "c" else np.int8)
+    """NumPy's views after each step, the first of all of `whole`, none of which may be read; None for no view."""
+    shape, dtype = whole._node.shape, whole._node.dtype
+    memory = np.empty(1, dtype)
     strides = np.cumprod([memory.itemsize, *[max(size, 1) for size in shape[:0:-1]]])[::-1] if shape else ()
     views = [np.lib.stride_tricks.as_strided(memory, shape, strides)]
     for step, argument in steps:
@@ -148,14 +155,11 @@ def _views(whole: Handle, steps: list[tuple[Step, Any]]) -> list[np.ndarray[Any,
             # With an ellipsis no element is read.
             index = argument if isinstance(argument, tuple) else (argument,)
             view = view[index if any(item is ... for item in index) else (*index, ...)]
-        elif step is RESHAPE:
-            new, order = argument
-            try:
-                view = view.reshape(new, order=order, copy=False)
-            except ValueError:
-                return None
         else:
-            view = _REPLAYS[step](view, argument)
+            try:
+                view = _REPLAYS[step](view, argument)
+            except ValueError:  # a shape that needs a copy, or bytes that do not lie side by side
+                return None
         views.append(view)
     return views
 
@@ -342,6 +346,8 @@ _SPELLINGS: Final[dict[Step, Callable[[str, Any], str]]] = {
     DIAGONAL: lambda text, offsets: f"{text}.diagonal({', '.join(map(str, offsets))})",
     REAL: lambda text, _: f"{text}.real",
     IMAG: lambda text, _: f"{text}.imag",
+    EINSUM: lambda text, subscripts: f"xarr.einsum({subscripts!r}, {text})",
+    VIEW: lambda text, dtype: f'{text}.view("{dtype.name}")',
 }
 #: The whole `text` with the new value of what the step makes of it; not of BROADCAST and DIAGONAL, which are never
 #: written to.
@@ -352,6 +358,11 @@ _INVERSES: Final[dict[Step, Callable[[str, Any, str], str]]] = {
     FLIP: lambda text, axes, new: f"xarr.flip({new}, {axes})",
     REAL: lambda text, is_all, new: new if is_all else f"{new} + 1j * {text}.imag",
     IMAG: lambda text, _, new: f"{text}.real + 1j * {new}",
+    EINSUM: lambda text, subscripts, new: (
+        f"{text}.reshape(-1).at[xarr.einsum({subscripts!r}, xarr.arange({text}.size).reshape({text}.shape))]"
+        f".set({new}).reshape({text}.shape)"
+    ),
+    VIEW: lambda text, _, new: f"{new}.view({text}.dtype)",
 }
 _VALUES: Final = (bool, int, float, complex, np.generic)
 

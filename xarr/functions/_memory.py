@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.dtypes import BOOL, COMPLEX, canonical, real_part_of
-from xarr.errors import ArgumentError, ShapeError
+from xarr.dtypes import BOOL, COMPLEX, SUB_BYTE, canonical, element_type, real_part_of
+from xarr.errors import ArgumentError, DTypeError, ShapeError
 from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import DType, fresh
 from xarr.functions.creation_functions import asarray, empty
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, home, to_host
+from xarr.parts import INDEX, VIEW, mark
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -53,7 +54,7 @@ def ndarray_of(
 
 
 def viewed(array: Array, dtype: Any, kind: type | None) -> Array:
-    """The same bits as elements of `dtype`, in an Array of its own; see `Array.view`."""
+    """The same bits as elements of `dtype`, in an Array of its own that is a part of `array`; see `Array.view`."""
     if isinstance(dtype, type) and issubclass(dtype, np.ndarray | Handle):
         dtype, kind = None, dtype
     if kind is not None and not issubclass(kind, Handle):
@@ -62,13 +63,25 @@ def viewed(array: Array, dtype: Any, kind: type | None) -> Array:
         )
     wanted = array.dtype if dtype is None else canonical(dtype)
     if wanted == array.dtype:
-        return fresh(array)
+        dynamic = array._node.tensor_type.dynamic  # else an op of its own tells where the part was made
+        return mark(array, fresh(array) if dynamic else lax.reshape(array, array.shape), INDEX, ...)
     refuse_dynamic("view", array, "lax.bitcast_convert_type")
+    _check_bits(array.dtype, wanted)
     shape = _shape(array, wanted)
     if not array.size:
         return filled(shape, 0, wanted, array._backend)
     rows = array if array.shape else lax.reshape(array, (1,))
-    return lax.reshape(_from_plain(_bits(_plain(rows), wanted), wanted), shape)
+    return mark(array, lax.reshape(_from_plain(_bits(_plain(rows), wanted), wanted), shape), VIEW, wanted)
+
+
+def _check_bits(old: DType, new: DType) -> None:
+    """DTypeError for types of less than a byte, which NumPy keeps one in a byte and XLA side by side."""
+    sizes = [element_type(dtype).bits for dtype in (old, new)]
+    if {old, new} & SUB_BYTE.keys() and sizes[0] != sizes[1]:
+        raise DTypeError(
+            f"view: wanted a dtype of as many bits as {old}, which has {sizes[0]}, got {new} of {sizes[1]}; "
+            "x.astype(dtype) converts, lax.bitcast_convert_type(x, dtype) splits and joins elements as XLA does"
+        )
 
 
 def _shape(array: Array, wanted: DType) -> tuple[int, ...]:

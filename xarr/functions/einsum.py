@@ -13,12 +13,13 @@ from xarr import lax
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, counted
 from xarr.functions._arguments import check_casting, check_order, converted, is_listed
-from xarr.functions._core import DType, aligned, as_array, promoted
+from xarr.functions._core import DType, aligned, as_array, fresh, promoted
 from xarr.functions._outputs import only, show
 from xarr.functions.diagonals import diagonal
 from xarr.functions.linear_algebra_functions import product
 from xarr.functions.routines._values import looked_at
 from xarr.lazy import Handle
+from xarr.parts import EINSUM, TRANSPOSE, mark
 from xarr.records import record
 
 if TYPE_CHECKING:
@@ -298,7 +299,21 @@ def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kw
     arrays = promoted("einsum", *given, dtype=dtype)
     sizes = _sizes("einsum", expression, arrays)
     path = _path(expression, sizes, arrays, optimize or "greedy")
-    return _evaluated(expression, arrays, sizes, path)
+    found = _evaluated(expression, arrays, sizes, path)
+    if len(given) == 1 and found.dtype == as_array(given[0]).dtype:
+        return _part(given[0], expression, found)
+    return found
+
+
+def _part(operand: Any, expression: Expression, found: Array) -> Array:
+    """`found` as a part of the one operand, unless dimensions of it were added up or stretched."""
+    (labels,), output = expression.inputs, expression.output
+    if not isinstance(operand, Handle) or set(labels) != set(output):
+        return found
+    found = fresh(found) if found is operand else found
+    if len(labels) == len(output):
+        return mark(operand, found, TRANSPOSE, tuple([labels.index(label) for label in output]))
+    return mark(operand, found, EINSUM, _text(expression))
 
 
 def _options(kwargs: dict[str, Any]) -> tuple[DType | None, Any]:
@@ -336,10 +351,7 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
 def _numpys(
     expression: Expression, shapes: Sequence[tuple[int, ...]], optimize: Any
 ) -> tuple[list[Any], str]:
-    letters = _unused(expression)
-    every = [*expression.inputs, expression.output]
-    *terms, output = ["".join(str(letters.get(label, label)) for label in labels) for labels in every]
-    text = f"{','.join(terms)}->{output}"
+    text = _text(expression)
     stand_ins = [np.broadcast_to(np.float64(0), shape) for shape in shapes]
     try:
         path, report = np.einsum_path(text, *stand_ins, optimize=optimize)
@@ -348,6 +360,14 @@ def _numpys(
             f"einsum: wanted another path for {text} than optimize={optimize!r}: {error}"
         ) from error
     return list(path), report
+
+
+def _text(expression: Expression) -> str:
+    """The subscripts, with a letter for each dimension."""
+    letters = _unused(expression)
+    every = [*expression.inputs, expression.output]
+    *terms, output = ["".join(str(letters.get(label, label)) for label in labels) for labels in every]
+    return f"{','.join(terms)}->{output}"
 
 
 def _unused(expression: Expression) -> dict[Any, str]:

@@ -151,11 +151,12 @@ class IndexingMethods(Handle):
         return bytes(as_int(cast("Array", self))) if count else self.tobytes()
 
     def view(self, dtype: Any = None, type: Any = None) -> Array:
-        """The same bits as elements of `dtype`: a new Array, which shares nothing with this one.
+        """The same bits as elements of `dtype`: a new Array, which is a part of this one.
 
         The last dimension has as many elements as its bytes hold.  Bytes other than 0 become True as bools.
         Raises ShapeError where they are no whole number of elements, or an array without dimensions would need another
-        size, DTypeError, ArgumentError for another class than Array.  Source: NumPy, `ndarray.view`.
+        size, DTypeError for types of less than a byte beside those of other sizes, ArgumentError for another class than
+        Array.  Source: NumPy, `ndarray.view`.
         """
         return viewed(self._array(), dtype, type)
 
