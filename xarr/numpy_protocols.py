@@ -73,13 +73,12 @@ def _on_host(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Ma
         raise InputError(
             f"{called.__name__}.at writes into its first argument, which an Array is not; give it a copy"
         )
-    refused = [parts.refusal(called.__name__, each) for each in outs if isinstance(each, Handle)]
+    name = called.__name__
+    refused = [parts.refusal(name, each, called=name) for each in outs if isinstance(each, Handle)]
     if any(refused):
         raise InputError(next(filter(None, refused)))
     owner = common_backend(handles) or home(handles[0])
-    host_outs = [
-        np.empty(each._node.shape, each._node.dtype) if isinstance(each, Handle) else each for each in outs
-    ]
+    host_outs = [_buffer(each, options.get("where", True)) for each in outs]
     host_options = {name: host_value(value) for name, value in options.items() if name != "out"}
     if outs:
         host_options["out"] = tuple(host_outs)
@@ -95,6 +94,13 @@ def _on_host(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Ma
         array_of(each, owner) if out is None else out for out, each in zip(outs, computed, strict=True)
     )
     return shown if isinstance(results, tuple) else shown[0]
+
+
+def _buffer(out: Any, where: Any) -> Any:
+    """Memory for the result that `out` is to show, with its values where no result is written."""
+    if not isinstance(out, Handle):
+        return out
+    return np.empty(out._node.shape, out._node.dtype) if where is True else np.array(to_host(out))
 
 
 def host_value(value: Any) -> Any:
@@ -209,10 +215,12 @@ class HostMemory(Handle):
 
 def _refusal_in_trace(called: np.ufunc) -> str:
     name = called.__name__
-    own = f"xarr.lax.{name} does it" if hasattr(namespace(None).lax, name) else "xarr has no such function"
+    own = (
+        f"xarr.lax.{name} does it, or" if hasattr(namespace(None).lax, name) else "xarr has no such function:"
+    )
     return (
         f"the ufunc {name} is another library's and computes on the host, but in a traced function there are no values "
-        f"yet; {own}; or call it outside and give the function its result, or within by xarr.pure_callback"
+        f"yet; {own} call it outside and give the function its result, or within by xarr.pure_callback"
     )
 
 

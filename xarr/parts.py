@@ -230,15 +230,18 @@ def _start(source: Source) -> tuple[int, int | None]:
     return source.start
 
 
-def refusal(name: str, out: Handle) -> str | None:
-    """What to write instead of `out=` of a part of an Array that is alive; None for any other Array."""
+def refusal(name: str, out: Handle, called: str = "") -> str | None:
+    """What to write instead of `out=` of a part of an Array that is alive; None for any other Array.
+
+    called: the expression of the function, which is `xarr.{name}` if there is none.
+    """
     part = getattr(out, "_part", None)
     lineage = None if part is None else _lineage(part)
     frame = user_frame()
     if lineage is None or frame is None or not _views(*lineage):
         return None
     whole = _name(lineage[0], frame) or "x"
-    call = f"xarr.{name}(…)"
+    call = f"{called or f'xarr.{name}'}(…)"
     written = _rewrite(whole, lineage[1], ("set", ALL, call))
     instead = f"{whole} = {written}" if written else f"{whole} = … of {call}"
     return (

@@ -116,9 +116,7 @@ def asarray(
 def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
     given = np.asarray(obj) if isinstance(obj, np.matrix) else _dlpack.read(obj)
     # What is no number yet is read as the type that is wanted; numbers are converted as xarr does it.
-    kind = getattr(
-        getattr(given, "dtype", None), "kind", "b"
-    )  # of random keys and others' types there is none
+    kind = getattr(getattr(given, "dtype", None), "kind", "b")  # which types of others, as of keys, lack
     text = isinstance(given, str | bytes | NoneType) or kind in "OUST"
     values = host_array(given, wanted if text else None)
     if wanted is not None and _keeps_kind(values.dtype, wanted):

@@ -128,7 +128,8 @@ def call(
     out = args[position] if position < len(args) else kwargs.get("out")
     if isinstance(out, Handle):
         refuse_dynamic(f"random.{label}(out=)", out, "y = without out=")
-        refused = parts.refusal(f"random.{label}", out)
+        name = label.rpartition(".")[2]  # only methods of generators have out=
+        refused = parts.refusal(f"random.{label}", out, called=f"rng.{name}")
         if refused is not None:
             raise InputError(refused)
         buffer = np.empty(out._node.shape, out._node.dtype)
