@@ -73,7 +73,7 @@ _ABOUT_TYPES: Final = (
 )
 _BY_NUMPY: Final = (
     "genfromtxt load loadtxt save savetxt savez savez_compressed fromfile fromstring frombuffer fromiter "
-    "from_dlpack array2string array_repr array_str"
+    "from_dlpack array2string array_repr array_str base_repr binary_repr"
 )
 _WRITING: Final = "copyto ndarray.fill ndarray.put ndarray.sort"
 #: Names without a row, and why.
@@ -81,7 +81,7 @@ NOT_TIMED: Final[dict[str, str]] = {
     **dict.fromkeys(_ABOUT_TYPES.split(), "says something about types or shapes, and reads no element"),
     **dict.fromkeys(_BY_NUMPY.split(), "NumPy reads, writes or shows the values in both"),
     **dict.fromkeys(_WRITING.split(), "changes its operand, another one at each call"),
-    "ndenumerate": "a loop of Python's over elements",
+    **dict.fromkeys(("broadcast", "ndenumerate"), "a loop of Python's over elements"),
 }
 
 

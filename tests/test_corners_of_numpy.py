@@ -373,3 +373,31 @@ def test_names_of_several_things() -> None:
         for number, noun in ((1, "array"), (2, "array"), (2, "entry"), (2, "axis"))
     ]
     assert named == ["1 array", "2 arrays", "2 entries", "2 axes"]
+
+
+def test_one_tuple_of_elements_after_the_other() -> None:
+    own, theirs = (xp.broadcast(xp.asarray([[1], [2]]), xp.asarray([3.5, 4, 5])) for xp in (xarr, np))
+    for _ in range(2):
+        assert [tuple(map(float, each)) for each in own] == list(theirs)
+        assert (own.index, own.size) == (theirs.index, theirs.size) == (6, 6)
+        own.reset()
+        theirs.reset()
+    assert xarr.jit(lambda x: xarr.zeros(xarr.broadcast(x, [[1], [2]]).shape))(np.ones(3)).shape == (2, 3)
+    with xarr.config(broadcasting="explicit"):
+        assert xarr.broadcast(xarr.ones((2, 1)), 3).shape == (2, 1)
+    with pytest.raises(errors.BroadcastError, match="broadcast"):
+        xarr.broadcast([1, 2], [1, 2, 3])
+
+
+def test_digits_of_numbers_that_have_none() -> None:
+    assert xarr.binary_repr(xarr.asarray(5), 4) == xarr.base_repr(xarr.asarray(5), padding=1) == "0101"
+    assert xarr.binary_repr(True) == "1"
+    for base in (1, 37):
+        with pytest.raises(errors.ValueRangeError, match=r"base_repr: wanted a base from 2 to 36"):
+            xarr.base_repr(5, base)
+    with pytest.raises(
+        errors.ValueRangeError, match=r"binary_repr: wanted a width of 4 or more for 10, got 2"
+    ):
+        xarr.binary_repr(10, 2)
+    with pytest.raises(errors.InputError, match="wanted an int"):
+        xarr.binary_repr(1.5)  # type: ignore[arg-type]

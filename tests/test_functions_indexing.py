@@ -14,6 +14,8 @@ from tests.index_draws import counted
 from xarr.errors import (
     BroadcastError,
     DTypeError,
+    FlatIndexError,
+    HugeSizeError,
     IndexingError,
     InputError,
     ShapeError,
@@ -326,5 +328,11 @@ def test_builders_refuse() -> None:
     refused(DTypeError, "wanted integers", lambda: xarr.unravel_index(1.5, (3,)))
     refused(ShapeError, "each of 2 dimensions", lambda: xarr.ravel_multi_index(([1],), (2, 3)))
     refused(ValueRangeError, "order 'C'", lambda: xarr.unravel_index(0, (2,), order="K"))
-    refused(IndexingError, "index 6 is out of bounds", lambda: xarr.unravel_index(6, (2, 3)))
-    refused(IndexingError, "index -1 is out of bounds", lambda: xarr.ravel_multi_index(([-1], [0]), (2, 3)))
+    refused(FlatIndexError, "index 6 is out of bounds", lambda: xarr.unravel_index(6, (2, 3)))
+    refused(FlatIndexError, "index -1 is out of bounds", lambda: xarr.ravel_multi_index(([-1], [0]), (2, 3)))
+    refused(FlatIndexError, "no index is in bounds", lambda: xarr.unravel_index([1], (2, 0)))
+    refused(HugeSizeError, "less than 2", lambda: xarr.unravel_index(1, (2**32 - 1, 2**31 + 1)))
+    refused(HugeSizeError, "less than 2", lambda: xarr.ravel_multi_index(([0], [0]), (2**62, 2)))
+    refused(ShapeError, "one index for the shape", lambda: xarr.unravel_index([0], ()))
+    with pytest.raises(ValueError, match="out of bounds"):
+        xarr.unravel_index(6, (2, 3))

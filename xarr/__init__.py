@@ -384,7 +384,7 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.files": "genfromtxt load loadtxt save savetxt savez savez_compressed",
     "functions.routines.float_errors": "errstate geterr seterr",
     "functions.routines.floating_point": "frexp ldexp modf spacing",
-    "functions.routines.functional": "apply_along_axis apply_over_axes ndenumerate ndindex vectorize",
+    "functions.routines.functional": "apply_along_axis apply_over_axes broadcast ndenumerate ndindex vectorize",
     "functions.routines.histograms": (
         "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
     ),
@@ -408,7 +408,7 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.polynomial_roots": "poly polyfit roots",
     "functions.routines.polynomials": "polyadd polyder polydiv polyint polymul polysub polyval",
     "functions.routines.printing": (
-        "array2string array_repr array_str format_float_positional format_float_scientific "
+        "array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific "
         "get_printoptions printoptions set_printoptions"
     ),
     "functions.routines.rearranging": "append block delete insert resize rollaxis trim_zeros",

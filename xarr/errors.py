@@ -149,6 +149,10 @@ class IndexingError(XarrError, IndexError):
     """An index is out of bounds or of a kind that cannot index an array."""
 
 
+class FlatIndexError(IndexingError, ValueError):
+    """An index into a shape, and into no array, is out of bounds, which NumPy calls a ValueError."""
+
+
 class SliceStepError(IndexingError, ValueError):
     """A slice with the step 0."""
 

@@ -22,4 +22,17 @@ RECORDS = {
         differs="says Array(…), with the dtype always, and the backend where it is not numpy",
     ),
     "array_str": Record(("xp.array_str(x)", "xp.array_str(x, 30, 2, True)")),
+    "base_repr": Record(
+        tuple(f"xp.base_repr({numbers})" for numbers in ("10", "-10, 3", "0, 2, 4", "x.size, 36, padding=2")),
+        shapes=((3, 4),),
+        dtypes=("int8",),
+    ),
+    "binary_repr": Record(
+        tuple(
+            f"xp.binary_repr({numbers})"
+            for numbers in ("10", "-3, 5", "-3", "0, 3", "2**70", "x.size, width=8")
+        ),
+        shapes=((3, 4),),
+        dtypes=("int8",),
+    ),
 }

@@ -13,20 +13,25 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy import ndindex
 
 from xarr import lax
+from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError, TracedValueError, counted
+from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import converted
 from xarr.functions._core import aligned, as_array, broadcasted
 from xarr.functions.creation_functions import argument
+from xarr.functions.manipulation_functions import broadcast_to
 from xarr.functions.routines._recorded import each_slice, results_as_arrays, results_on
 from xarr.functions.routines._values import is_known
 from xarr.indexing.element_loops import count
+from xarr.indexing.flat import Flat
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Map
 from xarr.ir.types import TensorType
@@ -40,7 +45,7 @@ from xarr.tree import LEAF
 if TYPE_CHECKING:
     from xarr.array import Array
 
-__all__ = ["apply_along_axis", "apply_over_axes", "ndenumerate", "ndindex", "vectorize"]
+__all__ = ["apply_along_axis", "apply_over_axes", "broadcast", "ndenumerate", "ndindex", "vectorize"]
 
 Function = Callable[..., Any]
 
@@ -66,6 +71,52 @@ class ndenumerate:
 
     def __iter__(self) -> ndenumerate:
         return self
+
+
+class broadcast:
+    """The shape that arrays broadcast to, and an iterator over the elements that meet in it, Arrays without dimensions.
+
+    shape, size, ndim, nd: of what the arrays broadcast to; numiter: how many there are; iters: their elements in
+    the order of that shape; index: how many tuples of elements were given so far.
+    One `broadcast` among the arrays stands for its own.  Raises BroadcastError, with the fixes that would work.
+    Source: NumPy, `broadcast`.
+    """
+
+    def __init__(self, *arrays: ArrayLike | broadcast) -> None:
+        own = [each._arrays if isinstance(each, broadcast) else (as_array(each),) for each in arrays]
+        self._arrays: tuple[Array, ...] = tuple(array for each in own for array in each)
+        for array in self._arrays:
+            refuse_dynamic("broadcast", array, "xarr.broadcast_arrays")
+        self.shape = _common_shape([array.shape for array in self._arrays])
+        self.size, self.ndim, self.nd = math.prod(self.shape), len(self.shape), len(self.shape)
+        self.numiter, self.index = len(self._arrays), 0
+
+    @cached_property
+    def iters(self) -> tuple[Flat, ...]:
+        spread = [broadcast_to(array, self.shape) for array in self._arrays]
+        evaluate(*[array for array in spread if not array._node.traced])
+        return tuple(array.flat for array in spread)
+
+    def reset(self) -> None:
+        """Begin with the first elements again."""
+        self.index = 0
+
+    def __next__(self) -> tuple[Array, ...]:
+        if self.index >= self.size:
+            raise StopIteration
+        self.index += 1
+        count(sys._getframe(1), 1)
+        return tuple(each[self.index - 1] for each in self.iters)
+
+    def __iter__(self) -> broadcast:
+        return self
+
+
+def _common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    alignment = align_numpy(*shapes)
+    if isinstance(alignment, Misfit):
+        raise broadcast_error("broadcast", tuple(shapes))
+    return alignment.result
 
 
 # --- along and over axes --------------------------------------------------------------------------

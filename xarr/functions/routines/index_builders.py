@@ -11,7 +11,15 @@ import numpy as np
 from xarr import lax
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, INTEGER, canonical
-from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import (
+    DTypeError,
+    FlatIndexError,
+    HugeSizeError,
+    IndexingError,
+    InputError,
+    ShapeError,
+    ValueRangeError,
+)
 from xarr.functions._arguments import is_listed
 from xarr.functions._core import as_array, broadcasted
 from xarr.functions.creation_functions import arange, asarray, linspace, ones, zeros
@@ -23,6 +31,7 @@ from xarr.indexing.items import item_of_integers
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, check_callable, integer, integers, items, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.layouts import MAX_SIZE
 from xarr.lazy import Handle, common_backend
 from xarr.shapes import check_sizes
 
@@ -301,7 +310,10 @@ def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negat
     elif dtype not in INTEGER:
         raise DTypeError(f"{name}: wanted integers, got {dtype}")
     item = item_of_integers(name, given, from_end=negative)
-    found = settled_places(item, axis, size, mode, None if item.array is None else item.array._backend)
+    try:
+        found = settled_places(item, axis, size, mode, None if item.array is None else item.array._backend)
+    except IndexingError as error:
+        raise FlatIndexError(*error.args) from None
     found = lax.convert_element_type(found, "int64")
     found = found if found.shape == item.shape else lax.reshape(found, item.shape)
     return lax.clamp(np.int64(0), found, np.int64(max(size - 1, 0))) if mode is Mode.CLIP else found
@@ -315,8 +327,11 @@ def _is_column_major(name: str, order: str | None) -> bool:
 
 
 def _sizes(given: Any) -> Ints:
-    """The sizes of a shape: a vector or sequence of ints, or one int."""
-    return check_sizes(tuple(given) if is_listed(given) else (given,))
+    """The sizes of a shape: a vector or sequence of ints, or one int.  HugeSizeError for 2**63 elements or more."""
+    sizes = check_sizes(tuple(given) if is_listed(given) else (given,))
+    if prod(sizes) > MAX_SIZE:
+        raise HugeSizeError(f"wanted a shape of less than 2**63 elements, got {sizes}")
+    return sizes
 
 
 def _steps(shape: Ints, column_major: bool) -> Ints:
@@ -329,10 +344,16 @@ def _steps(shape: Ints, column_major: bool) -> Ints:
 def unravel_index(indices: ArrayLike, shape: Any, order: str | None = "C") -> tuple[Array, ...]:
     """Indices into a flattened array as indices into an array of `shape`, an int64 array for each dimension.
 
-    order: "C", the last dimension runs fastest, or "F", the first.  Raises IndexingError (NumPy: ValueError)
-    for what is not in [0, size), DTypeError for floats.  Source: NumPy, `unravel_index`.
+    order: "C", the last dimension runs fastest, or "F", the first.  Raises FlatIndexError, an IndexError and a
+    ValueError, for what is not in [0, size), IndexingError if that is found when the result is computed, ShapeError
+    for several indices without a dimension to lie in, HugeSizeError, DTypeError for floats.
+    Source: NumPy, `unravel_index`.
     """
     steps = _steps(sizes := _sizes(shape), _is_column_major("unravel_index", order))
+    if not sizes and as_array(indices).shape:
+        raise ShapeError(
+            f"unravel_index: wanted one index for the shape (), got indices of shape {as_array(indices).shape}"
+        )
     flat = _places("unravel_index", indices, 0, prod(sizes), Mode.ERROR)
     rows = zip(sizes, steps, strict=True)
     return tuple([lax.rem(lax.div(flat, max(step, 1)), max(size, 1)) for size, step in rows])
@@ -347,7 +368,8 @@ def ravel_multi_index(
     """Indices into an array of shape `dims`, one array for each dimension, as indices into the flattened array.
 
     mode: "raise", "wrap" or "clip", or one for each dimension; none counts from the end.
-    Raises IndexingError (NumPy: ValueError), ShapeError for another number of arrays, BroadcastError, DTypeError.
+    Raises FlatIndexError and HugeSizeError as `unravel_index`, ShapeError for another number of arrays,
+    BroadcastError, DTypeError.
     Source: NumPy, `ravel_multi_index`.
     """
     steps = _steps(sizes := _sizes(dims), _is_column_major("ravel_multi_index", order))

@@ -18,14 +18,17 @@ from numpy import (
     set_printoptions,
 )
 
+from xarr.errors import ValueRangeError
 from xarr.functions._core import as_array
-from xarr.lax.core import ArrayLike
+from xarr.lax.core import ArrayLike, integer, whole
 from xarr.lazy import to_host
 
 __all__ = [
     "array2string",
     "array_repr",
     "array_str",
+    "base_repr",
+    "binary_repr",
     "format_float_positional",
     "format_float_scientific",
     "get_printoptions",
@@ -90,3 +93,35 @@ def array2string(
     }
     host = to_host(as_array(a))
     return np.array2string(host, max_line_width, precision, suppress_small, separator, prefix, **options)
+
+
+def base_repr(number: int, base: int = 2, padding: int = 0) -> str:
+    """The digits of an integer in another base, with so many zeros before them.
+
+    Raises ValueRangeError for bases below 2 and above 36, InputError for what is no integer.
+    Source: NumPy, `base_repr`.
+    """
+    if not 2 <= integer("base_repr", "base", base) <= 36:
+        raise ValueRangeError(f"base_repr: wanted a base from 2 to 36, got {base}")
+    return np.base_repr(_number("base_repr", number), base, whole("base_repr", "padding", padding))
+
+
+def binary_repr(num: int, width: int | None = None) -> str:
+    """The bits of an integer, after zeros up to `width`; with a width, a negative one in two's complement.
+
+    Raises ValueRangeError for a width that is too small, InputError for what is no integer.
+    Source: NumPy, `binary_repr`.
+    """
+    wide = None if width is None else integer("binary_repr", "width", width)
+    try:
+        return np.binary_repr(_number("binary_repr", num), wide)
+    except ValueError:
+        least = len(np.binary_repr(_number("binary_repr", num), None).lstrip("-"))
+        raise ValueRangeError(
+            f"binary_repr: wanted a width of {least} or more for {num}, got {width}"
+        ) from None
+
+
+def _number(name: str, value: Any) -> int:
+    """An int from anything with `__index__`, bools too."""
+    return int(value) if isinstance(value, bool | np.bool_) else integer(name, "the number", value)
