@@ -175,7 +175,7 @@ def test_while_c1_condition() -> None:
 
 def test_while_c2_python_scalar_that_becomes_another_type() -> None:
     message = (
-        r"while_loop \[C2\].*at \['x'\] is s64\[\] in init_val and f64\[\] after.*start from np.float64\(0\)"
+        r"while_loop \[C2\].*at \['x'\] is s64\[\] in init_val and f64\[\] after.*start from numpy.float64\(0\)"
     )
     with pytest.raises(ShapeError, match=message):
         lax.while_loop(
@@ -189,7 +189,7 @@ def test_while_c2_shape_dtype_and_structure() -> None:
     ):
         lax.while_loop(lambda c: True, lambda c: lax.broadcast(c, (1,)), np.ones(2))
     with pytest.raises(
-        ShapeError, match=r"\[C2\].*end the body with convert_element_type\(result, np.float32\)"
+        ShapeError, match=r"\[C2\].*end the body with convert_element_type\(result, numpy.float32\)"
     ):
         lax.while_loop(
             lambda c: True, lambda c: lax.convert_element_type(c, np.float64), np.ones(2, np.float32)

@@ -148,7 +148,7 @@ def test_in_place_updates_leave_the_callers_arrays_alone() -> None:
         ((lambda c, x: (c, x), 0, 3), "wanted arrays with a leading axis for xs, xs is"),
         ((lambda c, x: (c, x), 0, {"a": np.ones(3), "b": np.ones(4)}), r"xs\['b'\] is f64\[4\]"),
         ((lambda c, x: (c, x), 0, np.ones(3), 4), "the length wanted is 4"),
-        ((lambda c, x: (c * 1.5, x), 1, np.ones(3)), r"scan \[C2\].*start from np.float64\(1\)"),
+        ((lambda c, x: (c * 1.5, x), 1, np.ones(3)), r"scan \[C2\].*start from numpy.float64\(1\)"),
         ((lambda c, x: ((c, c), x), 0, np.ones(3)), r"scan \[C2\]"),
         ((lambda c, x: (c[None], x), np.int64(0), np.ones(3)), r"scan \[C2\].*s64\[\].*s64\[1\]"),
     ],

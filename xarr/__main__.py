@@ -124,7 +124,7 @@ def _array_in(path: Path) -> np.ndarray[Any, Any]:
         # NumPy's own words offer allow_pickle=, which would run whatever the file says.
         reason = "it holds Python objects" if "Object arrays" in str(error) else "it is none, or is damaged"
         raise InputError(
-            f"wanted an array of numbers in the .npy file {path}, but {reason}; write one by np.save"
+            f"wanted an array of numbers in the .npy file {path}, but {reason}; write one by numpy.save"
         ) from None
     if not isinstance(found, np.ndarray):
         with found:

@@ -160,7 +160,7 @@ def _refuse_parameter(node: Node) -> None:
                 f"function, or hand it out at each call by xarr.debug.callback(kept.append, x){place}"
             )
         raise TracedValueError(
-            "the value of a traced array was asked for (by float, bool, int, list, np.asarray …), but inside "
+            "the value of a traced array was asked for (by float, bool, int, list, numpy.asarray …), but inside "
             "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
             "control flow that depends on values, xarr.where to choose element by element, static_argnames of "
             "xarr.jit for an argument that is a size, an axis or a flag, xarr.debug.print to show the value when the "

@@ -117,7 +117,7 @@ def only(name: str, out: object) -> Array:
     if not isinstance(out, Handle) or out._weak is not None:
         raise InputError(
             f"{name}: wanted an xarr Array for out=, got {type(out).__name__}; xarr writes into no array of NumPy's: "
-            f"write n[...] = xarr.{name}(…) for an n of NumPy's, and n += np.asarray(x) for n += x"
+            f"write n[...] = xarr.{name}(…) for an n of NumPy's, and n += numpy.asarray(x) for n += x"
         )
     refused = parts.refusal(name, out)
     if refused is not None:

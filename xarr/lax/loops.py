@@ -150,10 +150,10 @@ def _carry_fix(old: Type, new: Type, leaf: Any) -> str:
         return f"start from an array of shape {new.shape} (broadcast_in_dim), or reshape the body's result"
     if is_weak(leaf):
         kind = type(leaf).__name__
-        return f"the Python {kind} {leaf!r} became {old.dtype}; start from np.{new.dtype}({leaf!r})"
+        return f"the Python {kind} {leaf!r} became {old.dtype}; start from numpy.{new.dtype}({leaf!r})"
     return (
-        f"start from convert_element_type(init, np.{new.dtype}), or end the body with "
-        f"convert_element_type(result, np.{old.dtype})"
+        f"start from convert_element_type(init, numpy.{new.dtype}), or end the body with "
+        f"convert_element_type(result, numpy.{old.dtype})"
     )
 
 

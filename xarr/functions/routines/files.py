@@ -133,8 +133,8 @@ def _unpickled(function: Callable[[], Any]) -> Any:
         return guarded("load", function)
     except MemoryError as error:
         raise ParseError(
-            f"load: {error}: the file says that it holds so much; if it is not damaged, np.load(file, mmap_mode='r') "
-            "reads it in parts"
+            f"load: {error}: the file says that it holds so much; if it is not damaged, "
+            "numpy.load(file, mmap_mode='r') reads it in parts"
         ) from error
     except _DAMAGED as error:
         raise ParseError(f"load: the file is damaged: {error}") from error

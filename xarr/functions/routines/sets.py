@@ -98,7 +98,7 @@ def unique(
             ("return_counts", return_counts),
         )
     ]
-    refuse_dynamic("unique", array, "np.unique")
+    refuse_dynamic("unique", array, "numpy.unique")
     if size is not None:
         (size,) = check_sizes(size, name="size")
     dim = None if axis is None else normalize_axis(axis, len(array.shape))
@@ -289,7 +289,7 @@ def _both(ar1: Array, ar2: Array) -> _Both:
 def _vectors(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     arrays = as_array(ar1), as_array(ar2)
     for array in arrays:
-        refuse_dynamic(name, array, f"np.{name}")
+        refuse_dynamic(name, array, f"numpy.{name}")
     return ravel(arrays[0]), ravel(arrays[1])
 
 
