@@ -234,7 +234,7 @@ def _canonical(dtype: DTypeLike) -> np.dtype[Any]:
     return element_type(np.dtype(dtype).newbyteorder("=")).dtype
 
 
-def stored(dtype: DTypeLike | None) -> np.dtype[Any]:
+def with_byte_order(dtype: DTypeLike | None) -> np.dtype[Any]:
     """`canonical(dtype)` in the byte order that `dtype` names, as bytes in a file or buffer are to be read."""
     found = canonical(dtype)
     return found if dtype is None else found.newbyteorder(np.dtype(dtype).byteorder)

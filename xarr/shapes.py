@@ -416,7 +416,9 @@ def unpack(memory: np.ndarray[Any, Any], dimensions: Sizes, layout: Layout) -> n
 
 def _ndarray(value: object, function: str) -> np.ndarray[Any, Any]:
     if not isinstance(value, np.ndarray | np.generic):  # NumPy's arithmetic makes scalars of 0-d arrays
-        raise InputError(f"{function} wants a NumPy array, got {type(value).__name__}; numpy.asarray makes one")
+        raise InputError(
+            f"{function} wants a NumPy array, got {type(value).__name__}; numpy.asarray makes one"
+        )
     if value.dtype.hasobject:
         raise DTypeError(f"{function} wants elements of a fixed size, got dtype {value.dtype}")
     return np.asarray(value)

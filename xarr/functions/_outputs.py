@@ -33,7 +33,7 @@ R = TypeVar("R")
 THERE_AND_BACK = "there and back"
 
 
-def stored(values: Array, dtype: DType) -> Array:
+def cast_for_writing(values: Array, dtype: DType) -> Array:
     """Values as an assignment to elements of `dtype` converts them: without imaginary parts, bools by their truth."""
     if dtype in BOOL:
         return truth(values)
@@ -147,10 +147,10 @@ def show(
         raise ShapeError(f"{name}: wanted an out of shape {wanted}{larger}, got {out.shape}")
     if mask is None:
         found, _ = broadcasted(name, found, out)
-        out._show(stored(found, out.dtype))
+        out._show(cast_for_writing(found, out.dtype))
     else:
         found, mask, old = broadcasted(name, found, mask, out)
-        out._show(lax.select(mask, stored(found, out.dtype), old))
+        out._show(lax.select(mask, cast_for_writing(found, out.dtype), old))
     return out
 
 

@@ -19,7 +19,17 @@ from numpy.typing import DTypeLike
 
 from xarr.broadcasting import Alignment, align_xla, stretching_refusal
 from xarr.config import current as config
-from xarr.dtypes import COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED, canonical, default_of, stored, xla_name
+from xarr.dtypes import (
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    PREDICATE,
+    UNSIGNED,
+    canonical,
+    default_of,
+    with_byte_order,
+    xla_name,
+)
 from xarr.errors import BroadcastError, BroadcastWarning, DTypeError, InputError
 from xarr.explanation.late import broadcast_error
 from xarr.host import SCALARS
@@ -355,7 +365,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Raises ShapeError [C2] if the last dimension does not hold one element of a wider type, DTypeError for a type of
     another byte order than the machine's.  Source: XLA's BitcastConvertType.
     """
-    if stored(new_dtype) != canonical(new_dtype):
+    if with_byte_order(new_dtype) != canonical(new_dtype):
         raise DTypeError(
             f"bitcast_convert_type: wanted a type of the machine's byte order, got {new_dtype!r}; "
             "xarr.frombuffer(x.tobytes(), dtype) reads bytes in another one"

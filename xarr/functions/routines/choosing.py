@@ -12,7 +12,7 @@ from xarr.dtypes import BOOL
 from xarr.errors import BroadcastError, DTypeError, InputError, ShapeError
 from xarr.functions._arguments import check_casting, filled, truth, where_mask
 from xarr.functions._core import DType, as_array, broadcasted, fresh, promoted
-from xarr.functions._outputs import stored
+from xarr.functions._outputs import cast_for_writing
 from xarr.functions.manipulation_functions import unstack
 from xarr.host import is_weak
 from xarr.lax.core import ArrayLike
@@ -109,7 +109,7 @@ def _fitted_value(value: ArrayLike, array: Array) -> Array:
     if is_weak(value) and isinstance(value, int):
         given = promoted("piecewise", value, dtype=array.dtype)[0]
     else:
-        given = stored(as_array(value), array.dtype)
+        given = cast_for_writing(as_array(value), array.dtype)
     if given.shape not in ((), array.shape):
         raise ShapeError(
             f"piecewise: wanted a scalar or the shape {array.shape} of x from each function, got {given.shape}"
@@ -133,7 +133,9 @@ def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLik
     refuse_dynamic("copyto", array, "lax.select")
     _check_casting(src, array.dtype, casting)
     (value,) = (
-        promoted("copyto", src, dtype=array.dtype) if is_weak(src) else (stored(as_array(src), array.dtype),)
+        promoted("copyto", src, dtype=array.dtype)
+        if is_weak(src)
+        else (cast_for_writing(as_array(src), array.dtype),)
     )
     mask = where_mask("copyto", where)
     value, mask = (_without_leading_ones(given, len(array.shape)) for given in (value, mask))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, canonical, promote, promote_weak, stored
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, canonical, promote, promote_weak, with_byte_order
 from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import Device, converted, filled
 from xarr.functions._core import as_array, broadcasted, fresh, promoted
@@ -240,7 +240,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, off
     dtype: their element type, and how their bytes are ordered: ">u4" for the largest one first.
     Raises ParseError for a number of bytes that no elements have.  Source: NumPy, `frombuffer`.
     """
-    wanted = stored(dtype)
+    wanted = with_byte_order(dtype)
     return asarray(guarded("frombuffer", lambda: np.frombuffer(buffer, wanted, count, offset)), device=None)
 
 
@@ -267,5 +267,5 @@ def fromfile(
     if sep and wanted in EXTENDED_FLOAT:
         numbers: Array = read("fromfile", np.fromfile, wanted, file, count=count, sep=sep)
         return numbers
-    found = guarded("fromfile", lambda: np.fromfile(file, stored(dtype), count, sep, offset))
+    found = guarded("fromfile", lambda: np.fromfile(file, with_byte_order(dtype), count, sep, offset))
     return asarray(found, device=None)
