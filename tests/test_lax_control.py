@@ -174,9 +174,7 @@ def test_while_c1_condition() -> None:
 
 
 def test_while_c2_python_scalar_that_becomes_another_type() -> None:
-    message = (
-        r"while_loop \[C2\].*at \['x'\] is s64\[\] in init_val and f64\[\] after.*start from numpy.float64\(0\)"
-    )
+    message = r"while_loop \[C2\].*at \['x'\] is s64\[\] in init_val and f64\[\] after.*start from numpy.float64\(0\)"
     with pytest.raises(ShapeError, match=message):
         lax.while_loop(
             lambda c: True, lambda c: {"x": lax.add(lax.convert_element_type(c["x"], float), 0.5)}, {"x": 0}

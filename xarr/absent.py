@@ -1,4 +1,4 @@
-"""What becomes of each name of NumPy's that needs a word: why it is absent, or how it differs; and of JAX's.
+"""Names of NumPy and JAX that need a word: why one is absent, or how it differs.
 
 The words stand beside this file: those about NumPy's names in `numpy_names.tsv`, from which `docs/make_coverage.py`
 writes the page too, those about JAX's in `jax_names.tsv`.  They are read when a name is missing.

@@ -49,7 +49,7 @@ Axis = int | tuple[int, ...] | None
 
 
 class _ArrayType(type):
-    """What Array is a kind of: calling it makes an array as NumPy's `ndarray` does; `lazy.wrap` shows nodes."""
+    """The metaclass of Array: calling that makes an array as NumPy's `ndarray` does; `lazy.wrap` shows nodes."""
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
         return _memory.ndarray_of(*args, **options) if cls is Array else super().__call__(*args, **options)

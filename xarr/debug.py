@@ -1,4 +1,4 @@
-"""What a recorded function shows while it runs."""
+"""Text and calls back into Python from a function while it runs, also from a recorded one."""
 
 from __future__ import annotations
 

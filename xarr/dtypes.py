@@ -40,11 +40,11 @@ float6_e2m3fn, float6_e3m2fn = ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn
 
 
 class extended:
-    """What the type of elements that are no numbers is below, for `issubdtype`.  Source: jax.dtypes."""
+    """The base of types of elements that are no numbers, for `issubdtype`.  Source: jax.dtypes."""
 
 
 class prng_key(extended):
-    """What the type of random keys is below, for `issubdtype`.  Source: jax.dtypes."""
+    """The base of the type of random keys, for `issubdtype`.  Source: jax.dtypes."""
 
 
 @record
@@ -166,7 +166,7 @@ def element_type(dtype: np.dtype[Any]) -> ElementType:
 
 
 def _instead(dtype: np.dtype[Any]) -> str:
-    """What to do about an element type that NumPy has and xarr has not."""
+    """Text on what to do about an element type that NumPy has and xarr has not; "" where there is nothing to say."""
     if dtype.names is not None:
         fields = ", ".join(f"{name!r}: xarr.zeros(n)" for name in dtype.names[:3])
         more = ", …" if len(dtype.names) > 3 else ""

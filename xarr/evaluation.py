@@ -1,4 +1,4 @@
-"""How nodes get their values: the program for a pending graph, its run, and the errors that come of it.
+"""Evaluation of nodes: the program for a pending graph, its run, and the errors that come of it.
 
 Programs are kept by the structure of their graphs.  Arrays are `xarr.lazy`'s: here are nodes only.
 """

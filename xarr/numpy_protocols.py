@@ -169,7 +169,7 @@ def _counterpart(called: Callable[..., Any]) -> Callable[..., Any] | None:
 
 
 class HostMemory(Handle):
-    """What other libraries ask of an Array to read its value: attributes of NumPy's arrays and of pandas'."""
+    """Attributes of NumPy's arrays and of pandas' by which other libraries read the value of an Array."""
 
     __slots__ = ()
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Step(Enum):
-    """How a part was made of another Array; beside it stands the argument of the step."""
+    """A way to make a part of another Array; beside it stands the argument of the step."""
 
     INDEX = "x[index]"
     TRANSPOSE = "x.transpose(order)"
@@ -187,10 +187,10 @@ def warn_of_write(handle: Handle, part: Part, write: Write | None) -> None:
     key = place, handle._node.source, tuple((step, step is INDEX or given) for step, given in lineage[1])
     message = _texts.get(key)
     if message is None:
-        told = _told(handle, lineage, write or _SET, views[-1].flags.writeable, frame)
+        text = _message(handle, lineage, write or _SET, views[-1].flags.writeable, frame)
         if len(_texts) >= _MOST_TEXTS:
             _texts.clear()
-        message = _texts[key] = f"{told}\n{place}"
+        message = _texts[key] = f"{text}\n{place}"
     warnings.warn_explicit(
         message,
         PartUpdateWarning,
@@ -231,7 +231,7 @@ def _start(source: Source) -> tuple[int, int | None]:
 
 
 def refusal(name: str, out: Handle, called: str = "") -> str | None:
-    """What to write instead of `out=` of a part of an Array that is alive; None for any other Array.
+    """Text of the error for `out=` of a part of an Array that is alive, with a rewrite; None for any other Array.
 
     called: the expression of the function, which is `xarr.{name}` if there is none.
     """
@@ -245,15 +245,15 @@ def refusal(name: str, out: Handle, called: str = "") -> str | None:
     written = _rewrite(whole, lineage[1], ("set", ALL, call))
     instead = f"{whole} = {written}" if written else f"{whole} = … of {call}"
     return (
-        f"{name}: out= is {_spelled(whole, lineage[1])}, a part of {whole}: in NumPy {whole} would change too; "
-        f"write {instead}, or out= an array of its own, {_spelled(whole, lineage[1])}.copy()"
+        f"{name}: out= is {_spell(whole, lineage[1])}, a part of {whole}: in NumPy {whole} would change too; "
+        f"write {instead}, or out= an array of its own, {_spell(whole, lineage[1])}.copy()"
     )
 
 
 _SET: Final[Write] = ("set", ALL, None)
 
 
-def _told(
+def _message(
     handle: Handle,
     lineage: tuple[Handle, list[tuple[Step, Any]]],
     write: Write,
@@ -261,7 +261,7 @@ def _told(
     frame: FrameType,
 ) -> str:
     whole, steps = _name(lineage[0], frame) or "x", lineage[1]
-    spelled, name = _spelled(whole, steps), _name(handle, frame)
+    spelled, name = _spell(whole, steps), _name(handle, frame)
     shown = spelled if name is None else f"{name}, that is {spelled},"
     copied = f"{spelled}.copy()" if name is None else f"{name} = {spelled}.copy()"
     if not is_written:
@@ -304,7 +304,7 @@ def _variables(frame: FrameType) -> dict[str, Any]:
 # --- spelling -------------------------------------------------------------------------------------------------
 
 
-def _spelled(text: str, steps: list[tuple[Step, Any]]) -> str:
+def _spell(text: str, steps: list[tuple[Step, Any]]) -> str:
     """The expression for what the steps make of `text`."""
     for step, argument in steps:
         text = _SPELLINGS[step](text, argument)
@@ -325,12 +325,12 @@ def _item(item: Any) -> str:
     return str(item) if item is None or isinstance(item, int | np.integer) else "i"
 
 
-def _transposed(text: str, order: Sequence[int]) -> str:
+def _spell_transpose(text: str, order: Sequence[int]) -> str:
     is_reversed = list(order) == [*range(len(order))][::-1]
     return f"{text}.T" if is_reversed else f"{text}.transpose({', '.join(map(str, order))})"
 
 
-def _reshaped(text: str, argument: tuple[tuple[int, ...], str]) -> str:
+def _spell_reshape(text: str, argument: tuple[tuple[int, ...], str]) -> str:
     shape, order = argument
     sizes = "-1" if len(shape) == 1 else ", ".join(map(str, shape)) or "()"
     return f"{text}.reshape({sizes}{_order(order)})"
@@ -342,8 +342,8 @@ def _order(order: str) -> str:
 
 _SPELLINGS: Final[dict[Step, Callable[[str, Any], str]]] = {
     INDEX: lambda text, index: f"{text}[{_index(index)}]",
-    TRANSPOSE: _transposed,
-    RESHAPE: _reshaped,
+    TRANSPOSE: _spell_transpose,
+    RESHAPE: _spell_reshape,
     FLIP: lambda text, axes: f"xarr.flip({text}, {axes})",
     BROADCAST: lambda text, shape: f"xarr.broadcast_to({text}, {shape})",
     DIAGONAL: lambda text, offsets: f"{text}.diagonal({', '.join(map(str, offsets))})",
@@ -356,7 +356,7 @@ _SPELLINGS: Final[dict[Step, Callable[[str, Any], str]]] = {
 #: written to.
 _INVERSES: Final[dict[Step, Callable[[str, Any, str], str]]] = {
     INDEX: lambda text, index, new: f"{text}.at[{_index(index)}].set({new})",
-    TRANSPOSE: lambda text, order, new: _transposed(new, tuple(np.argsort(order).tolist())),
+    TRANSPOSE: lambda text, order, new: _spell_transpose(new, tuple(np.argsort(order).tolist())),
     RESHAPE: lambda text, argument, new: f"{new}.reshape({text}.shape{_order(argument[1])})",
     FLIP: lambda text, axes, new: f"xarr.flip({new}, {axes})",
     REAL: lambda text, is_all, new: new if is_all else f"{new} + 1j * {text}.imag",
@@ -375,7 +375,7 @@ def _rewrite(whole: str, steps: list[tuple[Step, Any]], write: Write) -> str | N
     if any(step not in _INVERSES for step, _ in steps):
         return None
     method, index, value = write
-    part = _spelled(whole, steps)
+    part = _spell(whole, steps)
     if isinstance(value, str):
         value = value.replace("{part}", part)
     else:
@@ -386,10 +386,10 @@ def _rewrite(whole: str, steps: list[tuple[Step, Any]], write: Write) -> str | N
         spelled = _index(outer) if index is ALL else f"{_index(outer)}, {_index(index)}"
     else:
         spelled = _index(index)
-    new = f"{_spelled(whole, above)}.at[{spelled}].{method}({value})"
+    new = f"{_spell(whole, above)}.at[{spelled}].{method}({value})"
     while above:
         step, argument = above.pop()
-        new = _INVERSES[step](_spelled(whole, above), argument, new)
+        new = _INVERSES[step](_spell(whole, above), argument, new)
     return new
 
 

@@ -69,7 +69,7 @@ class Structure:
         return Structure(self.container, self.keys, children, self.aux)
 
     def paths(self, prefix: str = "") -> Iterator[str]:
-        """How Python reaches each leaf from the value, as in `[0]['w'].bias`; "" for a lone leaf."""
+        """The path to each leaf as Python writes it, as in `[0]['w'].bias`; "" for a lone leaf."""
         if self.container is None:
             yield prefix
         for key, child in zip(self.keys, self.children, strict=True):
@@ -83,7 +83,7 @@ class Structure:
             yield from child.key_paths((*prefix, self.entry(key)))
 
     def step(self, key: Any) -> str:
-        """How the child called `key` is reached."""
+        """The step of a path to the child called `key`, as Python writes it."""
         return str(self.entry(key))
 
     def entry(self, key: Any) -> Any:
@@ -187,7 +187,7 @@ def _name(entry: Any) -> str:
 
 @record
 class _Registered:
-    """How values of a registered class are taken apart, to (keys, children, aux), and built from aux and children."""
+    """Functions of a registered class: one to (keys, children, aux), one back from aux and children."""
 
     flatten: Callable[[Any], tuple[tuple[Any, ...], tuple[Any, ...], Any]]
     unflatten: Callable[[Any, Any], Any]
@@ -451,7 +451,7 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
 
 
 def difference(wanted: Structure, got: Structure, path: str = "") -> str | None:
-    """Where two structures first differ, in words; None where they are equal."""
+    """Text on the first difference of two structures; None where they are equal."""
     if wanted == got:
         return None
     place = f"at {path}: " if path else ""

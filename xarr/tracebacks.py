@@ -73,7 +73,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 # --- notebooks ----------------------------------------------------------------------------------------
 
 
-def rendered(error: XarrError) -> list[str]:
+def render(error: XarrError) -> list[str]:
     """The lines that IPython shows for an error; a picture goes before them where there is a page to show it."""
     short = config.traceback == "short"
     trace = without_own_frames(error.__traceback__) if short else error.__traceback__
@@ -104,4 +104,4 @@ def _shell() -> Any:
     return None if module is None else module.get_ipython()
 
 
-XarrError._render_traceback_ = rendered
+XarrError._render_traceback_ = render

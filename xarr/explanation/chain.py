@@ -51,7 +51,7 @@ class ChainExplanation:
 
     @property
     def summary(self) -> str:
-        """How many ops there are, and how it ends."""
+        """One line: the number of ops, and the result or the op that fails."""
         result = self.steps[-1].result
         if result is not None and self.fits:
             return f"{self.expression}   ->  {result.label}, in {len(self.steps)} ops"

@@ -1,4 +1,4 @@
-"""What a product such as `a @ b` does with the axes of its operands, or why it does not: one object, all views."""
+"""Explanations of products such as `a @ b`: which axes meet, or why they do not; one object, all views."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class _Column:
 
     @property
     def size(self) -> int | None:
-        """How far it runs; None if the sizes do not agree."""
+        """The number of values it takes; None if the sizes do not agree."""
         known = {size for size in self.sizes if size is not None}
         if self.is_batch and len(known) > 1:
             known.discard(1)
         return known.pop() if len(known) == 1 else None
 
     def how(self, names: Sequence[str]) -> str:
-        """What happens along it."""
+        """A word on the axis: contracted, kept, batch, or CLASH."""
         if self.size is None:
             return "CLASH"
         if not self.is_batch:
@@ -360,7 +360,7 @@ def explicit_ops(found: ContractionExplanation) -> tuple[str, ...]:
 
 
 def einsum(found: ContractionExplanation) -> str | None:
-    """The same in einsum; None where a batch axis is stretched, for which it has no letter of its own."""
+    """The product as a call of einsum; None where a batch axis is stretched, for which it has no letter of its own."""
     if any(column.is_batch and {*column.sizes} - {None, column.size} for column in found.columns):
         return None
     terms = ["".join(column.letter for column in _own(found, number)) for number in (0, 1)]
@@ -445,7 +445,7 @@ _ACCEPTED: Final = "the explicit ops above say the same and are accepted"
 
 
 def no_suggestion(found: ContractionExplanation) -> str:
-    """What was tried in vain."""
+    """Text on the repairs that were tried in vain."""
     if found.op == "matmul":
         return "no transpose of them fits, in either order"
     return "no axis of one has the size of an axis of the other"

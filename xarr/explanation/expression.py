@@ -113,7 +113,7 @@ class _Reader:
         return found
 
     def tree(self, least: int) -> Operation | ShapeText:
-        """What binds at least as strongly as `least` from here on."""
+        """Read the part of the text from here on that binds at least as strongly as `least`."""
         found, compared = self.primary(), False
         while True:
             start = self.at

@@ -234,7 +234,7 @@ _COMBINATIONS: Final = {
 
 
 def _combination(op: Scatter) -> str:
-    """How one array's elements are combined with updates, where it is one operation; else by `f`."""
+    """A template for combining an element of one array with an update: one operation where it is one, else `f`."""
     graph = op.update_computation
     if len(graph.results) == 1:
         result = graph.results[0]

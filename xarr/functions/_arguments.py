@@ -227,10 +227,10 @@ def traced_integer(name: str, argument: str, value: object) -> Array | None:
     return lax.convert_element_type(array, np.int64)
 
 
-def of_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]:
+def arranges_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]:
     """`function`, which only arranges elements, for random keys too.
 
-    A class whose values are arrays of something else than numbers has a method `_arranged(function, args, kwargs)`,
+    A class whose values are arrays of something else than numbers has a method `_arrange(function, args, kwargs)`,
     which is asked where `function` itself takes no such value.  keys: how many of them it must get.
     """
 
@@ -239,14 +239,12 @@ def of_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except (InputError, TypeError, ValueError) as error:
-            found = [
-                value for value in _items((*args, *kwargs.values())) if hasattr(type(value), "_arranged")
-            ]
+            found = [value for value in _items((*args, *kwargs.values())) if hasattr(type(value), "_arrange")]
             if len(found) < keys:
                 if isinstance(error, XarrError):
                     shorten(error)
                 raise
-            arranged: R = found[0]._arranged(function, args, kwargs)
+            arranged: R = found[0]._arrange(function, args, kwargs)
             return arranged
 
     return arranging

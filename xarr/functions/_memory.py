@@ -1,4 +1,4 @@
-"""What NumPy's users say about memory that has a meaning for values: bits read as another type, a buffer's numbers."""
+"""NumPy's ways to read memory that have a meaning for values: bits as another type, the numbers in a buffer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def ndarray_of(
 
 
 def viewed(array: Array, dtype: Any, kind: type | None) -> Array:
-    """The same bits as elements of `dtype`, in an Array of its own that is a part of `array`; see `Array.view`."""
+    """An Array of its own, a part of `array`, that holds its bits as elements of `dtype`; see `Array.view`."""
     if isinstance(dtype, type) and issubclass(dtype, np.ndarray | Handle):
         dtype, kind = None, dtype
     if kind is not None and not issubclass(kind, Handle):

@@ -65,7 +65,7 @@ def takes_out(
                 if (len(args) <= place or args[place] is None) and kwargs.get("out") is None:
                     return function(*args, **kwargs)
                 bound = parameters.bind(*args, **kwargs)
-                target, bound.arguments["out"] = only(name, bound.arguments["out"]), None
+                target, bound.arguments["out"] = target_of(name, bound.arguments["out"]), None
                 if keeps_inexact:
                     _refuse_exact(name, bound, target)
                 if sums and bound.arguments.get("dtype") is None:
@@ -108,7 +108,7 @@ def _wide(bound: BoundArguments, out: Array) -> DType | None:
     return promote(own, out.dtype)
 
 
-def only(name: str, out: object) -> Array:
+def target_of(name: str, out: object) -> Array:
     """The one Array that `out=` is, or a tuple of it.  InputError for anything else, and for a part of an Array."""
     if isinstance(out, tuple):
         if len(out) != 1:

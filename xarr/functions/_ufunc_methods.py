@@ -18,7 +18,7 @@ from xarr.errors import DTypeError, InputError, ShapeError, counted
 from xarr.functions import _ufunc_folds as folds
 from xarr.functions._arguments import check_casting, check_order, converted, laid, mask_for, masked, truth
 from xarr.functions._core import DType, as_array, promoted
-from xarr.functions._outputs import only, show
+from xarr.functions._outputs import show, target_of
 from xarr.functions._ufuncs import NOT_GIVEN, Axes, Options, OptionsOfProducts, UFunc
 from xarr.functions.manipulation_functions import moveaxis
 from xarr.lax.core import ArrayLike, flag
@@ -95,7 +95,7 @@ def _outputs(function: UFunc, out: object) -> list[Array | None]:
         raise InputError(
             f"{name}: wanted {counted(function.nout, 'item')} in out=, each an Array or None, got {len(given)}"
         )
-    return [None if one is None else only(name, one) for one in given]
+    return [None if one is None else target_of(name, one) for one in given]
 
 
 def _computed(
@@ -321,7 +321,7 @@ def reduce(
     name = _refuse_method(function, "reduce")
     x = as_array(array)
     if out is not None:
-        target = only(name, out)
+        target = target_of(name, out)
         dtype = _wide(function, x, target) if dtype is None else dtype
         found = reduce(function, x, axis, dtype, None, keepdims, initial, where)
         return show(name, target, found, "unsafe", broadcasts=False)
@@ -408,7 +408,7 @@ def accumulate(function: Any, array: ArrayLike, axis: Axes, dtype: DTypeLike | N
     name = _refuse_method(function, "accumulate")
     x = as_array(array)
     if out is not None:
-        target = only(name, out)
+        target = target_of(name, out)
         dtype = _wide(function, x, target) if dtype is None else dtype
         return show(name, target, accumulate(function, x, axis, dtype, None), "unsafe", broadcasts=False)
     dim = _only_axis(name, x, axis)
@@ -441,7 +441,7 @@ def reduceat(
     name = _refuse_method(function, "reduceat")
     x = as_array(array)
     if out is not None:
-        target = only(name, out)
+        target = target_of(name, out)
         dtype = _wide(function, x, target) if dtype is None else dtype
         return show(
             name, target, reduceat(function, x, indices, axis, dtype, None), "unsafe", broadcasts=False

@@ -42,13 +42,13 @@ from xarr.functions import _dlpack
 from xarr.functions._arguments import (
     MOST_DIMENSIONS,
     Device,
+    arranges_elements,
     backend_of,
     check_order,
     converted,
     filled,
     missing_dimensions,
     moved,
-    of_elements,
 )
 from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
 from xarr.functions._ranges import (
@@ -356,7 +356,7 @@ def empty_like(
     return _like(prototype, 0, dtype, order, shape, device)
 
 
-@partial(of_elements, keys=2)
+@partial(arranges_elements, keys=2)
 def full_like(
     a: ArrayLike,
     fill_value: ArrayLike,

@@ -14,7 +14,7 @@ from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, counted
 from xarr.functions._arguments import check_casting, check_order, converted, is_listed
 from xarr.functions._core import DType, aligned, as_array, fresh, promoted
-from xarr.functions._outputs import only, show
+from xarr.functions._outputs import show, target_of
 from xarr.functions.diagonals import diagonal
 from xarr.functions.linear_algebra_functions import product
 from xarr.functions.routines._values import looked_at
@@ -286,7 +286,7 @@ def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kw
     check_casting("einsum", casting)
     expression, given = _parsed("einsum", operands)
     if out is not None:
-        target = only("einsum", out)
+        target = target_of("einsum", out)
         wide = (
             reduce(promote, [as_array(each).dtype for each in given], target.dtype)
             if dtype is None

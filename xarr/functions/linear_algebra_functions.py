@@ -96,7 +96,7 @@ def _batched(a: Array, b: Array) -> Array:
 
 
 def _common_batch(name: str, a: Array, b: Array, core: int) -> tuple[int, ...]:
-    """What the dimensions before the last `core` ones broadcast to."""
+    """The shape that the dimensions before the last `core` ones broadcast to."""
     first, second = (array.shape[: len(array.shape) - core] for array in (a, b))
     alignment = align_numpy(first, second)
     if isinstance(alignment, Misfit):

@@ -20,7 +20,7 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, canonical
 from xarr.errors import ArgumentError, DivisionByZeroError, DTypeError, InputError, ShapeError, counted
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import check_casting, is_listed, of_elements, refuse_arrays_apart
+from xarr.functions._arguments import arranges_elements, check_casting, is_listed, refuse_arrays_apart
 from xarr.functions._core import DType, as_array, fresh, promoted
 from xarr.functions._outputs import takes_out
 from xarr.functions._repeating import repeated_alike, repeated_each
@@ -44,7 +44,7 @@ Arrays = Sequence[ArrayLike] | ArrayLike
 # --- shapes ---------------------------------------------------------------------------------------
 
 
-@of_elements
+@arranges_elements
 def reshape(a: ArrayLike, /, shape: Shape, order: str = "C", *, copy: bool | None = None) -> Array:
     """The elements in row-major order (column-major for order "F") under another shape.
 
@@ -96,7 +96,7 @@ def _open_size(old: tuple[int, ...], new: Shape) -> tuple[int, ...]:
     return checked
 
 
-@of_elements
+@arranges_elements
 def ravel(a: ArrayLike, order: str = "C") -> Array:
     """All elements in one dimension, row-major or (order "F") column-major.  Source: NumPy, `ravel`."""
     return reshape(a, (-1,) if as_array(a).size else (0,), order)
@@ -118,7 +118,7 @@ def _reshaped(array: Array, found: Array) -> Array:
     return mark(array, found, RESHAPE, (found.shape, "C"))
 
 
-@of_elements
+@arranges_elements
 def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     """New dimensions of size 1 that have the numbers `axis` in the result.
 
@@ -281,7 +281,7 @@ def _ints(name: str, argument: str, value: Axes) -> tuple[int, ...]:
 # --- repeating ------------------------------------------------------------------------------------
 
 
-@of_elements
+@arranges_elements
 def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     """`array` repeated to `shape` by NumPy's rule; allowed in every mode of `config.broadcasting`.
 
@@ -314,7 +314,7 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     )
 
 
-@of_elements
+@arranges_elements
 def tile(A: ArrayLike, reps: Axes) -> Array:
     """`A` repeated reps[i] times along dimension i; the shorter of shape and reps gets ones in
     front.
@@ -410,7 +410,7 @@ def _check_casting(name: str, arrays: list[Array], dtype: DType, casting: Any) -
             )
 
 
-@of_elements
+@arranges_elements
 @takes_out("same_kind")
 def concatenate(
     arrays: Arrays,
@@ -436,7 +436,7 @@ def concatenate(
 concat = concatenate
 
 
-@of_elements
+@arranges_elements
 @takes_out("same_kind")
 def stack(
     arrays: Arrays,

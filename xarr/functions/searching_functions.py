@@ -9,7 +9,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import INTEGER
 from xarr.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, ValueRangeError
-from xarr.functions._arguments import of_elements, truth
+from xarr.functions._arguments import arranges_elements, truth
 from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions._searches import places_in
@@ -32,7 +32,7 @@ def where(condition: ArrayLike, /) -> tuple[Array, ...]: ...
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
 
 
-@of_elements
+@arranges_elements
 def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Any:
     """x where `condition` differs from 0, else y; all three broadcast, x and y promote.
 

@@ -30,7 +30,7 @@ from xarr.functions._arguments import (
     with_size,
 )
 from xarr.functions._core import DType, as_array
-from xarr.functions._outputs import only, show, takes_out
+from xarr.functions._outputs import show, takes_out, target_of
 from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.shapes import normalize_axes
 
@@ -341,7 +341,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: Array | None = None, keepdims: boo
     """
     array = as_array(a)
     if out is not None:
-        target = only("ptp", out)
+        target = target_of("ptp", out)
         # NumPy writes the largest element there, and then the difference.
         wide = converted(array, promote(array.dtype, target.dtype))
         return show("ptp", target, ptp(wide, axis, None, keepdims), "same_kind", broadcasts=False)

@@ -151,7 +151,7 @@ class IndexingMethods(Handle):
         return bytes(as_int(cast("Array", self))) if count else self.tobytes()
 
     def view(self, dtype: Any = None, type: Any = None) -> Array:
-        """The same bits as elements of `dtype`: a new Array, which is a part of this one.
+        """A new Array, a part of this one, that holds its bits as elements of `dtype`.
 
         The last dimension has as many elements as its bytes hold.  Bytes other than 0 become True as bools.
         Raises ShapeError where they are no whole number of elements, or an array without dimensions would need another

@@ -301,7 +301,7 @@ class Graph:
 
     @cached_property
     def operation_count(self) -> int:
-        """How many operations run, those of a computation as often as an op carries it, each loop for one iteration."""
+        """The number of operations that run, those of a computation as often as an op carries it, each loop once."""
         return sum(1 + sum(each.operation_count for each in node.op.graphs) for node in self.nodes)
 
     def walk(self, graphs_of: Callable[[Node], tuple[Graph, ...]] | None = None) -> list[Graph]:

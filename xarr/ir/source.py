@@ -117,7 +117,7 @@ def _operands(statement: ast.stmt) -> list[ast.expr]:
 
 
 def operation_at(source: Source | None, name: str, count: int) -> tuple[str, tuple[str, ...] | None]:
-    """How the operation `name` is written at `source`, and its `count` operands as far as they can be read.
+    """The operation `name` as it is written at `source`, and its `count` operands as far as they can be read.
 
     Of an index that is `setitem:` or `getitem:` and the user's text with a `{}` for each operand: it has no name
     that could be called.  Of a `setitem` the operands are the value and what it is written to.

@@ -37,7 +37,7 @@ def two_ways(keyed: Callable[P, R], draw: Callable[..., Any]) -> TwoWays[P, R]:
     name, host = keyed.__name__, host_calls.function(draw)
     parameters = inspect.signature(keyed).parameters.values()
     needed = sum(each.default is each.empty for each in parameters)
-    ways = f"random.{name}{_shown(keyed)}", f"numpy.random.{name}{_shown(draw)}"
+    ways = f"random.{name}{_parameters_of(keyed)}", f"numpy.random.{name}{_parameters_of(draw)}"
 
     @wraps(keyed)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -61,7 +61,7 @@ def two_ways(keyed: Callable[P, R], draw: Callable[..., Any]) -> TwoWays[P, R]:
     return wrapper
 
 
-def _shown(function: Callable[..., Any]) -> str:
+def _parameters_of(function: Callable[..., Any]) -> str:
     parameters = inspect.signature(function).parameters.values()
     plain = [each.replace(annotation=each.empty) for each in parameters]
     return str(inspect.Signature(plain))

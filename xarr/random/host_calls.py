@@ -80,7 +80,7 @@ def function(draw: Callable[..., Any], name: str = "") -> Callable[..., Any]:
 
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__module__ = "xarr.random"
-    wrapper.__doc__ = _with_source(draw, name)
+    wrapper.__doc__ = _add_source(draw, name)
     return wrapper
 
 
@@ -95,11 +95,11 @@ def method(draw: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         return call(label, partial(draw, self._host), args, kwargs, position)
 
-    wrapper.__doc__ = _with_source(draw, label)
+    wrapper.__doc__ = _add_source(draw, label)
     return wrapper
 
 
-def _with_source(draw: Callable[..., Any], label: str) -> str:
+def _add_source(draw: Callable[..., Any], label: str) -> str:
     """NumPy's docstring, which says what the arguments are, with a word on Arrays."""
     return f"{inspect.getdoc(draw)}\n\nArrays are taken and returned.  Source: NumPy, `random.{label}`."
 

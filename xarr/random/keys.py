@@ -97,7 +97,7 @@ class Key:
         return self._by(manipulation.transpose, axes or None)
 
     def copy(self) -> Key:
-        """The same keys."""
+        """New keys that are equal to these."""
         return Key(self.data.copy())
 
     def block_until_ready(self) -> Key:
@@ -106,12 +106,12 @@ class Key:
         return self
 
     def _by(self, function: Callable[..., Array], *args: Any) -> Key:
-        arranged: Key = self._arranged(function, (self, *args), {})
+        arranged: Key = self._arrange(function, (self, *args), {})
         return arranged
 
     @staticmethod
-    def _arranged(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """What a function that only arranges elements makes of keys: it is called with their numbers instead."""
+    def _arrange(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """The result for keys of a function that only arranges elements: it is called with their numbers instead."""
         leaves, structure = tree.flatten((args, kwargs), _is_key)
         keys = [leaf for leaf in leaves if _is_key(leaf)]
         arrays = [as_array(leaf) for leaf in leaves if isinstance(leaf, Handle | np.ndarray)]

@@ -25,7 +25,7 @@ class Stage:
 
     @property
     def graph(self) -> Graph:
-        """What was recorded; it prints as StableHLO."""
+        """The recorded graph; it prints as StableHLO."""
         return self.traced.graph
 
     @property

@@ -143,7 +143,7 @@ _GRAPHS: Final[dict[tuple[str, int], Callable[[Ints], Graph]]] = {
 
 @operation
 class ThreefryBits(Elementwise):
-    """What Threefry gives for a key and a counter, four uint32 operands, element by element.
+    """Threefry's words for a key and a counter, four uint32 operands, element by element.
 
     form: "first" or "second" of its two words, their "xor", or both "joined" to a uint64, of which the first
     is the high half, the low one if "swapped".
