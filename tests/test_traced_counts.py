@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -88,3 +89,18 @@ def test_what_is_no_traced_integer(number: Any) -> None:
             xarr.jit(call)(number)
     with pytest.raises(ArgumentError, match="wanted an int for shift, got f64"):
         xarr.jit(lambda by: xarr.roll(xarr.ones(3), by))(1.5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda n: xarr.ones((2, 3)).reshape(n, -1),
+        lambda n: xarr.diagonal(xarr.ones((3, 3)), n),
+        lambda n: xarr.linspace(0, 1, n),
+    ],
+    ids=["reshape", "diagonal", "linspace"],
+)
+def test_a_count_without_a_value_is_named_with_what_works(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(ArgumentError, match=r"wanted an int for \w+, got .*static_argnames of xarr\.jit"):
+        xarr.jit(call)(1)
+    assert xarr.jit(call, static_argnums=0)(1).size

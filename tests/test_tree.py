@@ -50,6 +50,10 @@ def test_paths_are_written_as_python_reaches_the_leaves() -> None:
     assert list(tree.LEAF.paths()) == [""]
 
 
+def test_a_structure_is_shown_as_it_nests() -> None:
+    assert repr(tree.structure({"a": [1, (2, None)]})) == "Structure({'a': [*, (*, None)]})"
+
+
 def test_structures_are_equal_by_classes_and_keys_not_by_leaves() -> None:
     def structure(value: Any) -> tree.Structure:
         return tree.flatten(value)[1]

@@ -96,6 +96,9 @@ class Structure:
             return DictKey(key)
         return SequenceKey(key) if container in (tuple, list) else GetAttrKey(key)
 
+    def __repr__(self) -> str:
+        return f"Structure({self})"
+
     def __str__(self) -> str:
         if self.container is None:
             return "*"

@@ -229,4 +229,9 @@ def integer(name: str, argument: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise ArgumentError(f"{name}: wanted an int for {argument}, got {value!r}") from None
+        instead = (
+            "; in a traced function it has no value yet: name the argument in static_argnames of xarr.jit"
+            if isinstance(value, Handle) and value._node.traced
+            else ""
+        )
+        raise ArgumentError(f"{name}: wanted an int for {argument}, got {value!r}{instead}") from None
