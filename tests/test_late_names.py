@@ -111,3 +111,11 @@ def test_python_suggests_the_name_that_was_meant(code, meant):
     run = subprocess.run([sys.executable, "-c", f"import xarr; {code}"], capture_output=True, text=True)
     assert run.returncode == 1
     assert f"Did you mean: '{meant}'?" in run.stderr
+
+
+def test_a_star_imports_every_public_name() -> None:
+    scope: dict[str, object] = {}
+    exec("from xarr import *", scope)
+    del scope["__builtins__"]
+    assert sorted(scope) == [name for name in sorted(dir(xarr)) if not name.startswith("_")]
+    assert scope["nansum"] is xarr.nansum

@@ -447,6 +447,8 @@ _PUBLIC_MODULES: _typing.Final = frozenset(
 if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
 
     def __getattr__(name: str) -> object:
+        if name == "__all__":  # for `from xarr import *`, which else has not what is imported late
+            return [each for each in __dir__() if not each.startswith("_")]
         if name not in _LATE:
             raise _absent.missing("xarr", name)
         module = _importlib.import_module(f"xarr.{_LATE[name]}")
