@@ -303,6 +303,8 @@ def test_casting_of_clip_to_out() -> None:
     same(o, np.array([1, 2, 8]))
     with pytest.raises(errors.ValueRangeError, match="clip: wanted casting as one of"):
         xarr.clip(x, 1, 2, casting="any")
+    with pytest.raises(TypeError, match=r"clip: wanted casting as one of .*, got None"):
+        xarr.clip(x, 1, 2, casting=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("p", [[1.0, 2, 3], [0.0, 2], [3.0], [1, -1], np.arange(40.0), [1j, 2]], ids=str)
@@ -401,3 +403,54 @@ def test_digits_of_numbers_that_have_none() -> None:
         xarr.binary_repr(10, 2)
     with pytest.raises(errors.InputError, match="wanted an int"):
         xarr.binary_repr(1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 5), (4, 4), (0, 2), (), (2, 3, 1)], ids=str)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex128"])
+def test_an_array_resizes_itself(shape: tuple[int, ...], dtype: str) -> None:
+    host = np.arange(6).reshape(2, 3).astype(dtype)
+    x, other = xarr.asarray(host), xarr.asarray(host)
+    same_value = x.copy()
+    x.resize(*shape) if shape else x.resize(())
+    wanted = host.copy()
+    wanted.resize(shape, refcheck=False)
+    same(x, wanted)
+    same(other, host)
+    same(same_value, host)
+
+    def shown(x: Any) -> Any:
+        y = x.copy()
+        y.resize(shape)
+        return y
+
+    same(xarr.jit(shown)(other), wanted)
+
+
+def test_what_does_not_resize() -> None:
+    x = xarr.arange(6)
+    x.resize(None)
+    x.resize()
+    same(x, np.arange(6))
+    for wrong, error in (("hi", TypeError), (-1, ValueError), (1.5, TypeError)):
+        with pytest.raises(error, match="resize"):
+            x.resize(wrong)
+    with pytest.raises(TypeError, match="refcheck"):
+        x.resize(3, refcheck="hi")
+    part = x[:4]
+    with pytest.raises(errors.ArgumentError, match=r"resize: wanted an array of its own"):
+        part.resize(2)
+    alone = part.copy()
+    alone.resize(2)
+    same(alone, np.arange(2))
+
+
+def test_complex_types_of_objects_that_are_no_arrays() -> None:
+    class Column:
+        def __init__(self, dtype: Any) -> None:
+            self.dtype = dtype
+
+    for dtype in (np.dtype("complex64"), np.dtype(float), type("Own", (), {"type": np.complex128})()):
+        assert xarr.iscomplexobj(Column(dtype)) is bool(np.iscomplexobj(Column(dtype)))
+        assert xarr.isrealobj(Column(dtype)) is not xarr.iscomplexobj(Column(dtype))
+    assert xarr.iscomplexobj([1j])
+    assert not xarr.iscomplexobj(xarr.asarray([1.0], dtype="bfloat16"))

@@ -109,7 +109,6 @@ class AbsentAttributes:
     itemset = Absent()
     newbyteorder = Absent()
     ptp = Absent()
-    resize = Absent()
     setfield = Absent()
     setflags = Absent()
     tofile = Absent()

@@ -59,9 +59,13 @@ def is_listed(value: object) -> bool:
 
 
 def check_casting(name: str, casting: str, dtypes: Iterable[DType] = (), to: DType | None = None) -> None:
-    """ValueRangeError for an unknown rule of casting, DTypeError for one of `dtypes` that must not become `to`."""
+    """Check the rule of casting, and that it lets each of `dtypes` become `to`.
+
+    Raises ValueRangeError for an unknown rule, ArgumentError for what is no text, DTypeError for a type.
+    """
     if casting not in CASTINGS:
-        raise ValueRangeError(f"{name}: wanted casting as one of {', '.join(CASTINGS)}, got {casting!r}")
+        wrong = ValueRangeError if isinstance(casting, str) else ArgumentError
+        raise wrong(f"{name}: wanted casting as one of {', '.join(CASTINGS)}, got {casting!r}")
     for dtype in dtypes:
         if to is not None and not np.can_cast(dtype, to, casting):  # type: ignore[arg-type]
             raise DTypeError(f"{name}: {dtype} does not become {to} by the rule casting={casting!r}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from operator import index as as_int
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from xarr import lax
 from xarr.dtypes import INTEGER
-from xarr.errors import ShapeError, ValueRangeError
+from xarr.errors import ArgumentError, ShapeError, ValueRangeError
 from xarr.functions import (
     indexing_functions as functions,
     searching_functions as searching,
@@ -17,11 +19,13 @@ from xarr.functions import (
 from xarr.functions._memory import viewed
 from xarr.indexing import update
 from xarr.indexing.bounds import Mode
-from xarr.indexing.flat import Flat, put
-from xarr.lax.core import ArrayLike
+from xarr.indexing.flat import Flat, flattened, put
+from xarr.lax import _constants as constants
+from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, namespace, to_host
-from xarr.parts import ALL
+from xarr.parts import ALL, refusal
+from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -67,6 +71,26 @@ class IndexingMethods(Handle):
         """
         refuse_dynamic("x.put", self, "lax.scatter")
         self._show(put(self._array(), indices, values, Mode.of(mode)), ("set", "i", values))
+
+    def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
+        """Make x show its elements in another shape, without the last ones or with zeros after them.
+
+        new_shape: sizes, or a sequence of them; none, or None, changes nothing.  refcheck: changes nothing, as other
+        Arrays keep their values.  Raises ArgumentError for a part of an Array, ShapeError for negative sizes,
+        InputError for what are no sizes.  Source: NumPy, `ndarray.resize`; `xarr.resize` repeats the elements instead.
+        """
+        refuse_dynamic("x.resize", self, "lax.reshape and lax.pad")
+        flag("resize", "refcheck", refcheck)
+        sizes = new_shape[0] if len(new_shape) == 1 else new_shape
+        if sizes is None or not new_shape:
+            return
+        if refusal("resize", self) is not None:
+            raise ArgumentError("resize: wanted an array of its own, got a part of another; x.copy() is one")
+        shape, flat = check_sizes(sizes), flattened(self._array())
+        missing = prod(shape) - flat.size
+        if missing > 0:
+            flat = lax.pad(flat, constants.full((), 0, flat.dtype), [(0, missing, 0)])
+        self._show(lax.reshape(lax.slice_in_dim(flat, 0, prod(shape)), shape))
 
     def sort(
         self,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, PREDICATE
 from xarr.errors import DTypeError
@@ -31,7 +33,13 @@ def isreal(x: ArrayLike) -> Array:
 
 
 def iscomplexobj(x: ArrayLike) -> bool:
-    """Whether the element type is complex.  Source: NumPy, `iscomplexobj`."""
+    """Whether the element type is complex, also of an object that is no array and has a `dtype`.
+
+    Source: NumPy, `iscomplexobj`.
+    """
+    kind = getattr(getattr(x, "dtype", None), "type", None)
+    if isinstance(kind, type):
+        return issubclass(kind, np.complexfloating)
     return as_array(x).dtype in COMPLEX
 
 
