@@ -12,6 +12,7 @@ import xarr
 from tests.compare import assert_same
 from tests.index_draws import counted
 from xarr.errors import (
+    ArgumentError,
     BroadcastError,
     DTypeError,
     FlatIndexError,
@@ -327,7 +328,7 @@ def test_builders_refuse() -> None:
     refused(ShapeError, "wanted a matrix", lambda: xarr.tril_indices_from(xarr.zeros(3)))
     refused(DTypeError, "wanted integers", lambda: xarr.unravel_index(1.5, (3,)))
     refused(ShapeError, "each of 2 dimensions", lambda: xarr.ravel_multi_index(([1],), (2, 3)))
-    refused(ValueRangeError, "order 'C'", lambda: xarr.unravel_index(0, (2,), order="K"))
+    refused(ArgumentError, "order 'C'", lambda: xarr.unravel_index(0, (2,), order="K"))
     refused(FlatIndexError, "index 6 is out of bounds", lambda: xarr.unravel_index(6, (2, 3)))
     refused(FlatIndexError, "index -1 is out of bounds", lambda: xarr.ravel_multi_index(([-1], [0]), (2, 3)))
     refused(FlatIndexError, "no index is in bounds", lambda: xarr.unravel_index([1], (2, 0)))

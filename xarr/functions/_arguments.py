@@ -51,6 +51,14 @@ def check_order(name: str, order: str | None) -> None:
         )
 
 
+def is_column_major(name: str, order: str | None, known: str = "CFAK") -> bool:
+    """Whether elements are numbered in order "F", the first dimension fastest; ArgumentError for an unknown order."""
+    wanted = "C" if order is None else str(order).upper()
+    if wanted not in tuple(known):
+        raise ArgumentError(f"{name}: wanted order 'C' (row-major) or 'F' (column-major), got {order!r}")
+    return wanted == "F"
+
+
 def is_listed(value: object) -> bool:
     """Whether an argument is a list or vector of ints and not one int."""
     if isinstance(value, Handle):

@@ -18,9 +18,15 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, canonical
-from xarr.errors import ArgumentError, DivisionByZeroError, DTypeError, InputError, ShapeError, counted
+from xarr.errors import DivisionByZeroError, DTypeError, InputError, ShapeError, counted
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import arranges_elements, check_casting, is_listed, refuse_arrays_apart
+from xarr.functions._arguments import (
+    arranges_elements,
+    check_casting,
+    is_column_major,
+    is_listed,
+    refuse_arrays_apart,
+)
 from xarr.functions._core import DType, as_array, fresh, promoted
 from xarr.functions._outputs import takes_out
 from xarr.functions._repeating import repeated_alike, repeated_each
@@ -49,11 +55,11 @@ def reshape(a: ArrayLike, /, shape: Shape, order: str = "C", *, copy: bool | Non
     """The elements in row-major order (column-major for order "F") under another shape.
 
     One size may be -1: it is what the number of elements leaves.  Arrays are values, so `copy` changes
-    nothing.  Raises ShapeError if the sizes do not fit.  Source: NumPy, `reshape`.
+    nothing.  Raises ShapeError if the sizes do not fit, ArgumentError for an order.  Source: NumPy, `reshape`.
     """
     array = as_array(a)
     sizes = _open_size(array.shape, shape)
-    if not _is_column_major("reshape", order):
+    if not is_column_major("reshape", order):
         found = lax.reshape(array, sizes)
     else:
         backwards = lax.reshape(lax.reshape(_reversed(array), (array.size,)), sizes[::-1])
@@ -63,13 +69,6 @@ def reshape(a: ArrayLike, /, shape: Shape, order: str = "C", *, copy: bool | Non
 
 def _reversed(array: Array) -> Array:
     return lax.transpose(array, range(len(array.shape))[::-1])
-
-
-def _is_column_major(name: str, order: str | None) -> bool:
-    wanted = "C" if order is None else str(order).upper()
-    if wanted not in ("C", "F", "A", "K"):
-        raise ArgumentError(f"{name}: wanted order 'C' (row-major) or 'F' (column-major), got {order!r}")
-    return wanted == "F"
 
 
 def _open_size(old: tuple[int, ...], new: Shape) -> tuple[int, ...]:

@@ -8,7 +8,6 @@ instruction: one that was kept, say by `list.extend(map(x.at[0].set, values))`, 
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from dis import opmap
 from functools import lru_cache
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from xarr.errors import DroppedUpdateWarning
-from xarr.ir.source import Source
+from xarr.ir.source import Source, warn_at
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -60,6 +59,6 @@ def _warning_at(key: int, code: CodeType, call: int, last: int) -> Callable[[ref
         frame = sys._getframe(1)
         if frame.f_code is code and frame.f_lasti == last:
             place = Source(code, call)
-            warnings.warn_explicit(f"{_MESSAGE}\n{place}", DroppedUpdateWarning, place.filename, place.line)
+            warn_at(place, f"{_MESSAGE}\n{place}", DroppedUpdateWarning)
 
     return gone

@@ -6,14 +6,13 @@ instruction that asks; the line is looked up once, when it is to be named.
 
 from __future__ import annotations
 
-import warnings
 from types import CodeType, FrameType
 from typing import Any, Final
 
 import numpy as np
 
 from xarr.errors import ElementLoopWarning
-from xarr.ir.source import PACKAGE, Source
+from xarr.ir.source import PACKAGE, Source, warn_at
 from xarr.lazy import Handle
 
 #: Elements after which a line is warned of.
@@ -68,11 +67,11 @@ def _warn(place: Source) -> None:
     if len(_warned) >= _MOST:
         _warned.clear()
     _warned.add(line)
-    warnings.warn_explicit(
+    warn_at(
+        place,
         f"this line has read or written {LIMIT:,} single elements of Arrays, and each is an operation of its own. "
         "Write it for the whole array, as in x + y, x[i] = v with an array i, xarr.where or xarr.cumsum; or keep the "
         "loop, as xarr.lax.fori_loop in a function under xarr.jit; or loop over x.tolist() or numpy.asarray(x)\n"
         f"{place}",
         ElementLoopWarning,
-        *line,
     )

@@ -230,4 +230,9 @@ def warn_here(message: str, category: type[Warning]) -> None:
     if place is None:
         warnings.warn(message, category, stacklevel=3)
     else:
-        warnings.warn_explicit(message, category, place.filename, place.line)
+        warn_at(place, message, category)
+
+
+def warn_at(source: Source, message: str, category: type[Warning]) -> None:
+    """Warn at a line of the user's."""
+    warnings.warn_explicit(message, category, source.filename, source.line)

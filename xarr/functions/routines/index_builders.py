@@ -18,9 +18,8 @@ from xarr.errors import (
     IndexingError,
     InputError,
     ShapeError,
-    ValueRangeError,
 )
-from xarr.functions._arguments import is_listed
+from xarr.functions._arguments import is_column_major, is_listed
 from xarr.functions._core import as_array, broadcasted
 from xarr.functions.creation_functions import arange, asarray, linspace, ones, zeros
 from xarr.functions.manipulation_functions import concatenate, stack
@@ -319,13 +318,6 @@ def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negat
     return lax.clamp(np.int64(0), found, np.int64(max(size - 1, 0))) if mode is Mode.CLIP else found
 
 
-def _is_column_major(name: str, order: str | None) -> bool:
-    wanted = "C" if order is None else str(order).upper()
-    if wanted not in ("C", "F"):
-        raise ValueRangeError(f"{name}: wanted order 'C' (last dimension fastest) or 'F', got {order!r}")
-    return wanted == "F"
-
-
 def _sizes(given: Any) -> Ints:
     """The sizes of a shape: a vector or sequence of ints, or one int.  HugeSizeError for 2**63 elements or more."""
     sizes = check_sizes(tuple(given) if is_listed(given) else (given,))
@@ -346,10 +338,10 @@ def unravel_index(indices: ArrayLike, shape: Any, order: str | None = "C") -> tu
 
     order: "C", the last dimension runs fastest, or "F", the first.  Raises FlatIndexError, an IndexError and a
     ValueError, for what is not in [0, size), IndexingError if that is found when the result is computed, ShapeError
-    for several indices without a dimension to lie in, HugeSizeError, DTypeError for floats.
+    for several indices without a dimension to lie in, HugeSizeError, DTypeError for floats, ArgumentError for an order.
     Source: NumPy, `unravel_index`.
     """
-    steps = _steps(sizes := _sizes(shape), _is_column_major("unravel_index", order))
+    steps = _steps(sizes := _sizes(shape), is_column_major("unravel_index", order, "CF"))
     if not sizes and as_array(indices).shape:
         raise ShapeError(
             f"unravel_index: wanted one index for the shape (), got indices of shape {as_array(indices).shape}"
@@ -372,7 +364,7 @@ def ravel_multi_index(
     BroadcastError, DTypeError.
     Source: NumPy, `ravel_multi_index`.
     """
-    steps = _steps(sizes := _sizes(dims), _is_column_major("ravel_multi_index", order))
+    steps = _steps(sizes := _sizes(dims), is_column_major("ravel_multi_index", order, "CF"))
     given = items("ravel_multi_index", "multi_index", multi_index)
     modes = [mode or "raise"] * len(sizes) if mode is None or isinstance(mode, str) else list(mode)
     if not len(given) == len(sizes) == len(modes):
