@@ -66,7 +66,7 @@ def is_listed(value: object) -> bool:
     return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, Sequence)
 
 
-def check_casting(name: str, casting: str, dtypes: Iterable[DType] = (), to: DType | None = None) -> None:
+def check_casting(name: str, casting: Any, dtypes: Iterable[DType] = (), to: DType | None = None) -> None:
     """Check the rule of casting, and that it lets each of `dtypes` become `to`.
 
     Raises ValueRangeError for an unknown rule, ArgumentError for what is no text, DTypeError for a type.
@@ -75,7 +75,7 @@ def check_casting(name: str, casting: str, dtypes: Iterable[DType] = (), to: DTy
         wrong = ValueRangeError if isinstance(casting, str) else ArgumentError
         raise wrong(f"{name}: wanted casting as one of {', '.join(CASTINGS)}, got {casting!r}")
     for dtype in dtypes:
-        if to is not None and not np.can_cast(dtype, to, casting):  # type: ignore[arg-type]
+        if to is not None and not np.can_cast(dtype, to, casting):
             raise DTypeError(f"{name}: {dtype} does not become {to} by the rule casting={casting!r}")
 
 
