@@ -384,7 +384,7 @@ class TestDimensionNumbers:
     @pytest.mark.parametrize("axis", NOT_INTEGERS, ids=_typed)
     def test_not_an_integer(self, axis: Any) -> None:
         with pytest.raises(
-            InputError, match=rf"^dim must be an integer, got .* of type {type(axis).__name__}$"
+            InputError, match=rf"^dim must be an integer, got (.* of type {type(axis).__name__}|an array .*)$"
         ):
             normalize_axis(axis, 2, name="dim")
         with pytest.raises(InputError, match=r"^axis must be an integer"):
@@ -430,7 +430,7 @@ class TestSizes:
 
     @pytest.mark.parametrize("size", NOT_INTEGERS, ids=_typed)
     def test_not_an_integer(self, size: Any) -> None:
-        with pytest.raises(ShapeError, match=r"shape must be a sequence of integers >= 0, got .* of type"):
+        with pytest.raises(ShapeError, match=r"shape must be a sequence of integers >= 0, got (.* of type|an array)"):
             check_sizes((2, size))
 
     @pytest.mark.parametrize("sizes", ["23", b"23", 2.0, None, np.zeros((2, 2), int), True], ids=_typed)

@@ -9,8 +9,7 @@ def own_operations(base: type[Op] = Op) -> list[Any]:
     """The concrete ops below `base`, once each: no families, none that a test defined, none that only passes make."""
     found: dict[type[Op], None] = {}
     for cls in base.__subclasses__():
-        is_made_by_passes = cls.__module__ == "xarr.ir.ops.ciphers"
-        if "name" in vars(cls) and cls.__module__.startswith("xarr.") and not is_made_by_passes:
+        if "name" in vars(cls) and cls.__module__.startswith("xarr.") and not cls.is_internal:
             found[cls] = None
         found.update(dict.fromkeys(own_operations(cls)))
     return list(found)

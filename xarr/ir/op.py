@@ -40,6 +40,8 @@ class Op:
     lax_name: ClassVar[str]
     #: Whether the value comes from outside the graph.
     is_leaf: ClassVar[bool] = False
+    #: Whether only a pass of the compiler makes it, for a backend that asked for the pass.
+    is_internal: ClassVar[bool] = False
 
     @property
     def called(self) -> str:

@@ -157,6 +157,7 @@ class ThreefryBits(Elementwise):
     accepts = frozenset({U32})
     arity = 4
     weight = WEIGHT
+    is_internal = True
 
     def result_dtype(self, dtype: DType) -> DType:
         return U64 if self.form in ("joined", "swapped") else dtype
@@ -181,6 +182,7 @@ class PhiloxPair(Elementwise):
     accepts = frozenset({U32})
     arity = 6
     weight = WEIGHT
+    is_internal = True
 
     def result_dtype(self, dtype: DType) -> DType:
         return U64
