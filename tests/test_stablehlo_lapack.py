@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,6 +24,16 @@ jax.config.update("jax_enable_x64", True)
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 HostArray = np.ndarray[Any, Any]
+
+
+def test_a_pickled_call_runs_in_another_process() -> None:
+    types = [((2, 2), "float64"), ((1,), "float64"), ((), "int32")]
+    call = partial(xarr.lax.custom_call, "xarr.gehrd", attributes={"low": 1, "high": 2}, result_types=types)
+    pickled = pickle.dumps(xarr.lower(call, "f64[2,2]"))
+    load = "import pickle, sys; lowered = pickle.load(sys.stdin.buffer)"
+    program = f"{load}; print(lowered.compile()([[1., 2.], [3., 4.]])[2])"
+    done = subprocess.run([sys.executable, "-c", program], input=pickled, capture_output=True, check=False)
+    assert done.stdout.decode().strip() == "0", done.stderr.decode()
 
 
 def exported(function: Any, *arguments: Any) -> str:

@@ -6,6 +6,7 @@ array, or a sequence of them, of the shapes and element types that the call decl
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -21,6 +22,8 @@ Function = Callable[..., Any]
 Declared = tuple[np.dtype[Any], tuple[int, ...]]
 
 _functions: Final[dict[str, Function]] = {}
+#: Registers LAPACK's routines when it is imported: a graph that calls one may come from another process.
+_HOST_LAPACK: Final = "xarr.host_lapack"
 _lock: Final = threading.Lock()
 
 
@@ -46,12 +49,18 @@ def unregister_custom_call(name: str) -> None:
 
 
 def is_registered(name: str) -> bool:
-    return name in _functions
+    return _find(name) is not None
+
+
+def _find(name: str) -> Function | None:
+    if name not in _functions and name.startswith("xarr."):
+        importlib.import_module(_HOST_LAPACK)
+    return _functions.get(name)
 
 
 def registered(name: str) -> Function:
     """The function called `name`; InputError, with the names that there are, if there is none."""
-    found = _functions.get(name)
+    found = _find(name)
     if found is None:
         known = ", ".join(sorted(_functions)) or "none yet"
         raise InputError(
