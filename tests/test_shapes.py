@@ -430,7 +430,9 @@ class TestSizes:
 
     @pytest.mark.parametrize("size", NOT_INTEGERS, ids=_typed)
     def test_not_an_integer(self, size: Any) -> None:
-        with pytest.raises(ShapeError, match=r"shape must be a sequence of integers >= 0, got (.* of type|an array)"):
+        with pytest.raises(
+            ShapeError, match=r"shape must be a sequence of integers >= 0, got (.* of type|an array)"
+        ):
             check_sizes((2, size))
 
     @pytest.mark.parametrize("sizes", ["23", b"23", 2.0, None, np.zeros((2, 2), int), True], ids=_typed)
