@@ -194,6 +194,20 @@ def test_an_array_where_an_axis_is_wanted(call: Callable[[], object], text: str)
 
 
 @pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: xarr.lax.switch(0, 5), "switch: wanted a sequence of functions for branches, got 5"),
+        (lambda: xarr.lax.stack(None), "stack: wanted a sequence of arrays, got None"),
+        (lambda: xarr.select(None, [ONE]), "select: wanted lists of conditions and of choices, got None"),
+        (lambda: xarr.select([ONE > 0], 1.5), "select: wanted lists of conditions and of choices, got 1.5"),
+    ],
+)
+def test_what_is_no_sequence(call: Callable[[], object], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
     ("dtype", "text"),
     [
         ("flaot32", r"'flaot32' is not a dtype; did you mean float32\? wanted one of bool, int8"),

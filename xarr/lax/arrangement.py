@@ -65,6 +65,8 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
     Source: jax.lax.stack.
     """
+    if not hasattr(operands, "__len__"):
+        raise InputError(f"stack: wanted a sequence of arrays, got {operands!r}")
     if not len(operands):
         raise InputError("stack: wanted at least one array, got none")
     ranks = [_rank(each) for each in operands]

@@ -6,7 +6,7 @@ return pytrees, and may use outer arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -94,6 +94,8 @@ def switch(index: ArrayLike, branches: Sequence[Function], *operands: Any, opera
     Raises ShapeError or DTypeError [C1] for another index, ShapeError [C3] without
     branches or for branches that differ.  Source: jax.lax.switch.
     """
+    if not isinstance(branches, Iterable):
+        raise InputError(f"switch: wanted a sequence of functions for branches, got {branches!r}")
     functions = tuple(branches)
     node, owner = _branch_index("switch", index)
     last = min(max(len(functions) - 1, 0), int(np.iinfo(node.dtype).max))

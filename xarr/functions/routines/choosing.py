@@ -34,6 +34,9 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     different counts or none, DTypeError for conditions that are not bools, BroadcastError.
     Source: NumPy, `select`.
     """
+    for lists in (condlist, choicelist):
+        if not hasattr(lists, "__len__"):
+            raise InputError(f"select: wanted lists of conditions and of choices, got {lists!r}")
     if len(condlist) != len(choicelist):
         raise ShapeError(
             f"select: wanted as many choices as conditions, got {len(choicelist)} for {len(condlist)}"
