@@ -207,6 +207,16 @@ def test_choice(case: int) -> None:
     assert_same(random.choice(mine, a, shape, **options), np.asarray(wanted))
 
 
+@pytest.mark.parametrize("mode", ["low", "high", None])
+def test_modes_of_choice(mode: str | None) -> None:
+    p = np.random.default_rng(0).random(40)
+    mine, theirs = both(9)
+    wanted = jax.random.choice(theirs, 40, (20,), False, p, mode=mode)
+    assert_same(random.choice(mine, 40, (20,), False, p, mode=mode), np.asarray(wanted))
+    with pytest.raises(InputError, match="choice: wanted 'low' or 'high' for mode, got 'medium'"):
+        random.choice(mine, 40, (20,), mode="medium")
+
+
 def test_choice_of_many() -> None:
     p = np.random.default_rng(0).random(1000)
     mine, theirs = both(9)
@@ -453,11 +463,16 @@ REFUSED: list[tuple[str, type[Exception], str, Callable[[], Any]]] = [
     ("float seed", InputError, "integer scalar as seed", lambda: random.key(1.5)),
     ("array seed", InputError, "integer scalar as seed, got s64", lambda: random.key(np.array([1, 2]))),
     ("bool seed", InputError, "got the bool True", lambda: random.key(True)),
-    ("large seed", ValueRangeError, "64 bits", lambda: random.key(2**64)),
+    ("large seed", ValueRangeError, "64 bits", lambda: random.key(2**63)),
     ("key as seed", InputError, "fold_in", lambda: random.key(KEY)),
-    ("impl", InputError, "'rbg'", lambda: random.key(0, impl="rbg")),
+    ("impl", InputError, "did you mean rbg", lambda: random.key(0, impl="rbgs")),
     ("no key", InputError, r"random.key\(seed\) makes", lambda: random.cauchy(3)),
-    ("words", InputError, r"its two words u32\[2\], got f64", lambda: random.cauchy(np.zeros(2))),
+    (
+        "words",
+        InputError,
+        r"the words u32\[2\] of one of threefry2x32, got f64",
+        lambda: random.cauchy(np.zeros(2)),
+    ),
     ("keys", InputError, "a single key", lambda: random.normal(random.split(KEY))),
     ("split keys", InputError, "a single key", lambda: random.split(random.split(KEY))),
     ("negative split", InputError, "sizes >= 0", lambda: random.split(KEY, -1)),

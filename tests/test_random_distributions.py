@@ -158,6 +158,13 @@ def test_distributions_in_loops_and_under_jit() -> None:
     np.testing.assert_array_equal(xarr.jit(draw)(random.key(2))[1], apart[0])
 
 
+@pytest.mark.parametrize("types", [("float64", "float16"), ("float16", "float64"), ("float32", "float64")])
+def test_multinomial_computes_in_the_wider_type(types: tuple[str, str]) -> None:
+    n, p = np.array(50, types[0]), np.array([0.2, 0.3, 0.4, 0.1], types[1])
+    mine = random.multinomial(random.key(5), n, p, shape=(30, 4))
+    np.testing.assert_array_equal(mine, jax.random.multinomial(jax.random.key(5), n, p, shape=(30, 4)))
+
+
 def test_bits_are_of_32_bits_by_default() -> None:
     """As in JAX without jax_enable_x64; with it JAX's default is uint64."""
     got = random.bits(random.key(3), (4,))

@@ -13,7 +13,9 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import random
-from xarr.errors import InputError, ShapeError, XarrError
+from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, XarrError
+
+OTHER = random.key(0, impl="rbg")
 
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "reshape": lambda np_, keys: keys.reshape(2, 3),
@@ -84,6 +86,31 @@ def test_other_mistakes_are_told_as_before() -> None:
         xarr.stack(endless)
 
 
+def test_arrays_of_keys_are_keys() -> None:
+    for keys in (random.key(3), random.split(random.key(3), (2, 3)), OTHER):
+        for made in (
+            xarr.array(keys),
+            xarr.asarray(keys, dtype=keys.dtype),
+            xarr.jit(xarr.asarray)(keys),
+            xarr.array(keys, device=keys.device),
+            xarr.array(keys, ndmin=3).reshape(keys.shape),
+        ):
+            assert made.shape == keys.shape and made.dtype == keys.dtype
+            assert (made == keys).all()
+        assert xarr.array(keys, ndmin=4).ndim == 4
+        assert xarr.result_type(keys) == xarr.result_type(keys.dtype, keys) == keys.dtype
+        assert xarr.issubdtype(keys.dtype, np.generic) and not xarr.issubdtype(keys.dtype, np.integer)
+        assert keys.nbytes == keys.size * keys.itemsize == random.key_data(keys).nbytes
+
+
+def test_device() -> None:
+    with xarr.use_backend("reference"):
+        key = random.key(0)
+    assert key.device == random.key_data(key).device != random.key(0).device
+    moved = xarr.asarray(key, device=random.key(0).device)
+    assert moved.device == random.key(0).device and moved == random.key(0)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -92,10 +119,17 @@ def test_other_mistakes_are_told_as_before() -> None:
         (lambda keys: xarr.concatenate([xarr.arange(2), keys]), InputError, "beside numbers"),
         (lambda keys: xarr.full_like(keys, 0), InputError, "cannot be computed with"),
         (lambda keys: keys.at[0].set(1), InputError, "wanted a key"),
-        (lambda keys: random.key_dtype("rbg"), InputError, "wanted 'threefry2x32' for impl_spec"),
+        (lambda keys: random.key_dtype("rgb"), ArgumentError, "for impl, got 'rgb'"),
         (lambda keys: xarr.stack([keys, keys[:2]]), ShapeError, "one shape"),
+        (lambda keys: xarr.stack([keys[0], OTHER]), InputError, "keys of threefry2x32 cannot be put beside"),
+        (lambda keys: keys.at[0].set(OTHER), InputError, "wanted a key of threefry2x32, got one of rbg"),
+        (lambda keys: keys == OTHER, DTypeError, "not comparable with a key of rbg"),
+        (np.asarray, InputError, "is no NumPy array; random.key_data"),
+        (lambda keys: xarr.asarray(keys, "uint32"), DTypeError, "key<fry> are not converted to uint32"),
+        (lambda keys: xarr.asarray(keys, OTHER.dtype), DTypeError, "are not converted to key<rbg>"),
+        (lambda keys: xarr.result_type(keys, 1), DTypeError, "no promotion of random keys, got key<fry>, 1"),
+        (lambda keys: xarr.result_type(np.int8, keys), DTypeError, "no promotion of random keys"),
     ],
-    ids=["reshape", "stack", "concatenate", "full_like", "set", "key_dtype", "shapes"],
 )
 def test_refusals(call: Callable[[Any], Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
@@ -104,11 +138,11 @@ def test_refusals(call: Callable[[Any], Any], error: type[Exception], words: str
 
 @pytest.mark.parametrize(
     "call",
-    [xarr.asarray, lambda key: xarr.full(3, key), lambda key: xarr.ones(2).at[0].set(key)],
-    ids=["asarray", "full", "set"],
+    [lambda key: xarr.full(3, key), lambda key: xarr.ones(2).at[0].set(key), lambda key: xarr.add(key, 1)],
+    ids=["full", "set", "add"],
 )
 def test_numbers_are_made_of_no_key(call: Callable[[Any], Any]) -> None:
-    with pytest.raises(XarrError, match="Key"):
+    with pytest.raises(XarrError, match=r"key.* random.key_data"):
         call(random.key(0))
 
 

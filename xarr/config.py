@@ -5,6 +5,7 @@
 | broadcasting | XARR_BROADCASTING | numpy, warn, rank, explicit | numpy |
 | backend | XARR_BACKEND | any backend's name | numpy |
 | default_dtype | XARR_DEFAULT_DTYPE | float64, float32 | float64 |
+| default_prng_impl | XARR_DEFAULT_PRNG_IMPL | a generator of `xarr.random.key(impl=)` | threefry2x32 |
 | max_depth | XARR_MAX_DEPTH | ops in a chain before it is evaluated on its own | 10000 |
 | max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
 | jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
@@ -36,6 +37,10 @@ from xarr.records import record
 #: How much implicit broadcasting is allowed.
 Mode: TypeAlias = Literal["numpy", "warn", "rank", "explicit"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+
+
+#: The generators of random numbers whose keys xarr.random has.
+PRNG_IMPLS: Final = ("threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg")
 
 
 def _one_of(*allowed: str) -> Callable[[object], str]:
@@ -87,6 +92,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "broadcasting": _Option("numpy", _one_of(*MODES)),
     "backend": _Option("numpy", _name),
     "default_dtype": _Option("float64", _dtype_name),
+    "default_prng_impl": _Option("threefry2x32", _one_of(*PRNG_IMPLS)),
     "max_depth": _Option(10_000, _positive),
     "max_pending_bytes": _Option(64 * 2**20, _positive),
     "jit_warn_compilations": _Option(20, _positive),
@@ -153,6 +159,7 @@ class Config:
     broadcasting: str
     backend: str
     default_dtype: str
+    default_prng_impl: str
     max_depth: int
     max_pending_bytes: int
     jit_warn_compilations: int

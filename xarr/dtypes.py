@@ -52,7 +52,7 @@ class KeyType:
     """The element type of an array of random keys of an `impl`.  No numbers are converted to it."""
 
     impl: str
-    itemsize = 8
+    itemsize: int = 8
     type = prng_key
 
     @property

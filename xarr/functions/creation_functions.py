@@ -90,6 +90,8 @@ def asarray(
     are copied, since ops recorded now are computed later and must not see what is written into it
     meanwhile; `copy=False` shares its memory instead, and then writing to it is the caller's risk.
 
+    Random keys stay keys, of their own `dtype`.
+
     Raises ValueError if `copy=False` cannot be kept, RaggedError for ragged lists, InputError for objects and for
     strings without a `dtype`, as which they are read,
     DTypeError for an element type that xarr has not.  Source: Array API, `asarray`.
@@ -99,6 +101,9 @@ def asarray(
         raise ArgumentError(f"asarray: wanted True, False or None for copy, got {copy!r}")
     if isinstance(a, Handle):
         return _of_array(as_array(a), dtype, device, copy)
+    if hasattr(type(a), "_as_array"):  # random keys, whose class is above this one
+        keys: Any = a
+        return keys._as_array("asarray", dtype, device, copy)  # type: ignore[no-any-return]
     if _holds_arrays(a):
         if copy is False:
             raise ValueError(
@@ -199,9 +204,13 @@ def array(
     ndmax: how many dimensions nested sequences may have.  Raises ShapeError for more, ValueRangeError for bounds
     above 64.  Source: NumPy, `array`.
     """
-    result = asarray(object, dtype, order, device=device, copy=copy)
+    result: Any = asarray(object, dtype, order, device=device, copy=copy)
     missing = missing_dimensions(result.ndim, ndmin, ndmax, isinstance(object, list | tuple))
-    return lax.expand_dims(result, range(missing)) if missing > 0 else result
+    if missing <= 0:
+        return result  # type: ignore[no-any-return]
+    if not isinstance(result, Handle):  # keys
+        return result.reshape((1,) * missing + result.shape)  # type: ignore[no-any-return]
+    return lax.expand_dims(result, range(missing))
 
 
 def copy(a: ArrayLike, order: str | None = "K") -> Array:

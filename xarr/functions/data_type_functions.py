@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from xarr.dtypes import (
     SUB_BYTE,
     SUB_BYTE_INTEGER,
     UNSIGNED,
+    KeyType,
     canonical,
     default_of,
     info,
@@ -79,7 +81,18 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     """
     if not arrays_and_dtypes:
         raise ArgumentError("result_type: wanted at least one array, dtype or number, got none")
+    found = [getattr(value, "dtype", value) for value in arrays_and_dtypes]
+    if any(isinstance(dtype, KeyType) for dtype in found):
+        return _type_of_keys(found)
     return common_dtype(*map(_probe, arrays_and_dtypes))
+
+
+def _type_of_keys(dtypes: Sequence[Any]) -> DType:
+    """Their one type: that of random keys has no promotion."""
+    if any(dtype != dtypes[0] for dtype in dtypes):
+        raise DTypeError(f"result_type: no promotion of random keys, got {', '.join(map(str, dtypes))}")
+    common: DType = dtypes[0]
+    return common
 
 
 def _probe(value: Any) -> Any:

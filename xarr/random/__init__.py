@@ -6,7 +6,8 @@
 
 With a key as first argument numbers follow from the key alone, on every backend and in traced functions.  A key is used
 once; `split` makes new ones of it.  Bits come from Threefry-2x32 in counter mode, as in JAX with its default
-`jax_threefry_partitionable`.  Element types default to xarr's (float64, int64).
+`jax_threefry_partitionable`, unless `key(seed, impl=)` asks for "threefry4x32", "philox2x32", "philox4x32", "rbg" or
+"unsafe_rbg".  Element types default to xarr's (float64, int64).
 
     rng = xarr.random.default_rng(42)
     x = rng.normal(size=(3, 4))

@@ -14,8 +14,18 @@ from xarr.functions.creation_functions import argument
 from xarr.host import is_weak
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
-from xarr.random.draws import DType, draw_uniform, float_type, log1p, number, shape_like, spread_to
-from xarr.random.keys import KeyLike, Shape, check_fits, one_key, sizes_of, split
+from xarr.random.draws import (
+    DType,
+    draw_uniform,
+    float_type,
+    log1p,
+    number,
+    shape_like,
+    split_up,
+    spread_to,
+    widest_float,
+)
+from xarr.random.keys import Key, KeyLike, Shape, check_fits, one_key, sizes_of, split
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -35,11 +45,11 @@ def poisson(
     element = default_of(int) if dtype is None else canonical(dtype)
     if element not in INTEGER:
         raise DTypeError(f"poisson: wanted an integer type, got {element}")
-    sizes, data = shape_like("poisson", shape, lam=lam), one_key("poisson", key)
+    sizes, single = shape_like("poisson", shape, lam=lam), one_key("poisson", key)
     mean = spread_to("poisson", lam, sizes, _F32)
     is_small = lax.bitwise_or(lax.ne(mean, mean), lax.lt(mean, _F32.type(10)))
-    small = _knuth(data, lax.select(is_small, mean, lax.full_like(mean, 0)), element)
-    large = _rejected(data, lax.select(is_small, lax.full_like(mean, 1e5), mean), element)
+    small = _knuth(single, lax.select(is_small, mean, lax.full_like(mean, 0)), element)
+    large = _rejected(single, lax.select(is_small, lax.full_like(mean, 1e5), mean), element)
     found = lax.select(is_small, small, large)
     return lax.select(lax.eq(mean, _F32.type(0)), lax.full_like(found, 0), found)
 
@@ -48,13 +58,7 @@ def _any(where: Array) -> Array:
     return lax.reduce_or(where, tuple(range(where.ndim)))
 
 
-def _halves(keys: Array, count: int) -> list[Array]:
-    """New keys, one by one."""
-    new = split(keys, count)
-    return [lax.index_in_dim(new, at, keepdims=False) for at in range(count)]
-
-
-def _knuth(data: Array, mean: Array, dtype: DType) -> Array:
+def _knuth(single: Key, mean: Array, dtype: DType) -> Array:
     """How many uniform numbers it takes until their product is below exp(-mean), less one."""
     bound = lax.neg(mean)
 
@@ -63,15 +67,15 @@ def _knuth(data: Array, mean: Array, dtype: DType) -> Array:
 
     def step(state: Any) -> Any:
         count, key, logs = state
-        key, own = _halves(key, 2)
+        key, own = split_up(key, 2)
         more = lax.select(lax.gt(logs, bound), lax.add(count, dtype.type(1)), count)
         return more, key, lax.add(logs, lax.log(draw_uniform("poisson", own, mean.shape, _F32)))
 
-    first = (constants.full(mean.shape, 0, dtype), data, lax.full_like(mean, 0))
+    first = (constants.full(mean.shape, 0, dtype), single, lax.full_like(mean, 0))
     return lax.sub(lax.while_loop(is_open, step, first)[0], dtype.type(1))
 
 
-def _rejected(data: Array, mean: Array, dtype: DType) -> Array:
+def _rejected(single: Key, mean: Array, dtype: DType) -> Array:
     """Transformed rejection."""
     x = _Arithmetic(_F32)
     logarithm = lax.log(mean)
@@ -85,7 +89,7 @@ def _rejected(data: Array, mean: Array, dtype: DType) -> Array:
 
     def step(state: Any) -> Any:
         found, accepted, key = state
-        key, first, second = _halves(key, 3)
+        key, first, second = split_up(key, 3)
         u = x.sub(draw_uniform("poisson", first, mean.shape, _F32), 0.5)
         v = draw_uniform("poisson", second, mean.shape, _F32)
         shifted = x.sub(0.5, lax.abs(u))
@@ -99,7 +103,7 @@ def _rejected(data: Array, mean: Array, dtype: DType) -> Array:
         good = lax.bitwise_or(at_once, lax.bitwise_and(lax.bitwise_not(never), lax.le(s, t)))
         return lax.select(good, k, found), lax.bitwise_or(accepted, good), key
 
-    first = (lax.full_like(mean, -1), constants.full(mean.shape, False, np.bool_), data)
+    first = (lax.full_like(mean, -1), constants.full(mean.shape, False, np.bool_), single)
     return lax.convert_element_type(lax.while_loop(is_open, step, first)[0], dtype)
 
 
@@ -143,7 +147,7 @@ def binomial(
     return lax.convert_element_type(_binomial(one_key("binomial", key), count, chance), element)
 
 
-def _binomial(data: Array, count: Array, p: Array) -> Array:
+def _binomial(single: Key, count: Array, p: Array) -> Array:
     x = _Arithmetic(count.dtype)
     is_below = lax.lt(p, x.of(0.5))
     q = lax.select(is_below, p, x.sub(1, p))
@@ -153,9 +157,9 @@ def _binomial(data: Array, count: Array, p: Array) -> Array:
     is_endless = lax.eq(count, x.of(np.inf))
     inverting = lax.bitwise_or(bad_count, lax.le(x.mul(count, q), x.of(10)))
     count = lax.floor(count)
-    few = _inversion(data, lax.select(inverting, count, lax.full_like(count, 0)), q)
+    few = _inversion(single, lax.select(inverting, count, lax.full_like(count, 0)), q)
     many = _transformed(
-        data,
+        single,
         lax.select(inverting, lax.full_like(count, 1e4), count),
         lax.select(inverting, lax.full_like(q, 0.5), q),
     )
@@ -166,7 +170,7 @@ def _binomial(data: Array, count: Array, p: Array) -> Array:
     return lax.select(keeping, found, x.sub(count, found))
 
 
-def _inversion(data: Array, count: Array, q: Array) -> Array:
+def _inversion(single: Key, count: Array, q: Array) -> Array:
     """How many waiting times, each geometric, fit into `count` trials."""
     x = _Arithmetic(q.dtype)
     # -0 for q = 0: a waiting time must be +infinity there, not -infinity, which would never be long enough.
@@ -177,16 +181,16 @@ def _inversion(data: Array, count: Array, q: Array) -> Array:
 
     def step(state: Any) -> Any:
         found, total, key = state
-        own, key = _halves(key, 2)
+        own, key = split_up(key, 2)
         more = lax.select(lax.le(total, count), x.add(found, 1), found)
         waiting = lax.ceil(lax.div(lax.log(draw_uniform("binomial", own, q.shape, q.dtype)), chance))
         return more, lax.add(total, waiting), key
 
-    first = (lax.full_like(q, 0), lax.full_like(q, 0), data)
+    first = (lax.full_like(q, 0), lax.full_like(q, 0), single)
     return x.sub(lax.while_loop(is_open, step, first)[0], 1)
 
 
-def _transformed(data: Array, count: Array, q: Array) -> Array:
+def _transformed(single: Key, count: Array, q: Array) -> Array:
     """Transformed rejection with squeeze (Hörmann, 1993)."""
     x = _Arithmetic(q.dtype)
     deviation = lax.sqrt(x.mul(x.mul(count, q), x.sub(1, q)))
@@ -212,7 +216,7 @@ def _transformed(data: Array, count: Array, q: Array) -> Array:
 
     def step(state: Any) -> Any:
         found, accepted, key = state
-        key, first, second = _halves(key, 3)
+        key, first, second = split_up(key, 3)
         u = x.sub(draw_uniform("binomial", first, q.shape, q.dtype), 0.5)
         v = draw_uniform("binomial", second, q.shape, q.dtype)
         shifted = x.sub(0.5, lax.abs(u))
@@ -223,7 +227,7 @@ def _transformed(data: Array, count: Array, q: Array) -> Array:
         good = lax.bitwise_or(at_once, lax.bitwise_and(lax.bitwise_not(outside), lax.le(v, bound(k))))
         return lax.select(good, k, found), lax.bitwise_or(accepted, good), key
 
-    first = (lax.full_like(q, -1), constants.full(q.shape, False, np.bool_), data)
+    first = (lax.full_like(q, -1), constants.full(q.shape, False, np.bool_), single)
     found: Array = lax.while_loop(is_open, step, first)[0]
     return found
 
@@ -265,7 +269,7 @@ def multinomial(
         raise ShapeError(
             "multinomial: wanted a p of rank 1 or more, got a scalar; binomial(key, n, p) takes one"
         )
-    real = chances.dtype if chances.dtype in FLOAT else default_float()
+    real = widest_float(chances.dtype, *([] if is_weak(n) else [argument(n).dtype]))
     sizes = chances.shape if shape is None else sizes_of("multinomial", shape)
     check_fits("multinomial", sizes, chances.shape)
     count = spread_to("multinomial", n, sizes[:-1], real)

@@ -12,7 +12,7 @@ import numpy as np
 from xarr.errors import TracedValueError
 from xarr.lazy import Handle
 from xarr.random import counts, gammas, host_calls, samplers, vectors
-from xarr.random.keys import Key
+from xarr.random.keys import Key, words_per_key
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -31,8 +31,8 @@ class TwoWays(Protocol[P, R]):
 def two_ways(keyed: Callable[P, R], draw: Callable[..., Any]) -> TwoWays[P, R]:
     """`keyed` where the first argument is a key, else numpy.random's `draw`; errors say which one ran.
 
-    A key is a Key, or uint32 words whose last dimension has size 2; words with fewer arguments than `keyed` needs
-    are an argument of `draw`, as in `permutation(x)`.
+    A key is a Key, or uint32 words of one, whose last dimension has size 2 for the default generator; words with
+    fewer arguments than `keyed` needs are an argument of `draw`, as in `permutation(x)`.
     """
     name, host = keyed.__name__, host_calls.function(draw)
     parameters = inspect.signature(keyed).parameters.values()
@@ -80,7 +80,7 @@ def _is_keyed(args: tuple[Any, ...], kwargs: dict[str, Any], needed: int) -> boo
     dtype, shape = (
         (first._node.dtype, first._node.shape) if isinstance(first, Handle) else (first.dtype, first.shape)
     )
-    return dtype == np.uint32 and shape[-1:] == (2,)
+    return dtype == np.uint32 and shape[-1:] == (words_per_key(),)
 
 
 beta = two_ways(gammas.beta, np.random.beta)

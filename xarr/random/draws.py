@@ -20,7 +20,7 @@ from xarr.ir.ops.special import Erf, xla_erf_inv
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 from xarr.lazy import wrap
-from xarr.random.keys import Shape, check_fits, random_bits, sizes_of, split
+from xarr.random.keys import Key, Shape, check_fits, random_bits, sizes_of, split
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -36,6 +36,12 @@ def float_type(name: str, dtype: DTypeLike | None, also: frozenset[DType] = froz
         kinds = "float or complex" if also else "float"
         raise DTypeError(f"{name}: wanted a {kinds} type of at least 16 bits, got {element}")
     return element
+
+
+def widest_float(*dtypes: DType) -> DType:
+    """The widest of the float types among these, the first of equally wide ones; xarr's default if none is one."""
+    floats = [dtype for dtype in dtypes if dtype in FLOAT]
+    return max(floats, key=lambda dtype: dtype.itemsize) if floats else default_float()
 
 
 def spread_to(name: str, value: ArrayLike, shape: Sizes, dtype: DType) -> Array:
@@ -65,10 +71,16 @@ def shape_like(name: str, shape: Shape | None, **parameters: ArrayLike) -> Sizes
     return sizes
 
 
-def pair(data: Array) -> tuple[Array, Array]:
-    """The words of two new keys."""
-    both = split(data)
-    return lax.index_in_dim(both, 0, keepdims=False), lax.index_in_dim(both, 1, keepdims=False)
+def split_up(key: Key, count: int) -> list[Key]:
+    """New keys of a single one, one by one."""
+    new = split(key, count)
+    return [Key(lax.index_in_dim(new.data, at, keepdims=False), key.impl) for at in range(count)]
+
+
+def pair(key: Key) -> tuple[Key, Key]:
+    """Two new keys."""
+    first, second = split_up(key, 2)
+    return first, second
 
 
 def number(value: float, dtype: DType) -> Any:
@@ -82,14 +94,14 @@ def log1p(x: Array) -> Array:
 
 
 def draw_uniform(
-    name: str, data: Array, shape: Sizes, dtype: DType, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
+    name: str, key: Key, shape: Sizes, dtype: DType, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
 ) -> Array:
-    """Uniform floats in [minval, maxval) from the words of a key, or of a key for each element."""
+    """Uniform floats in [minval, maxval) from a single key, or from a key for each element."""
     low, high = (spread_to(name, value, shape, dtype) for value in (minval, maxval))
     width, mantissa = 8 * dtype.itemsize, int(info(dtype).nmant)
     drawn = 8 if mantissa < 8 else width
     unsigned = np.dtype(f"uint{width}")
-    found = lax.convert_element_type(random_bits(data, drawn, shape), unsigned)
+    found = lax.convert_element_type(random_bits(key, drawn, shape), unsigned)
     # Random mantissa bits behind the exponent of 1 make a float in [1, 2).
     one = np.asarray(1, dtype).view(unsigned)[()]
     found = lax.bitwise_or(lax.shift_right_logical(found, unsigned.type(drawn - mantissa)), one)
@@ -97,10 +109,10 @@ def draw_uniform(
     return lax.max(low, lax.add(lax.mul(unit, lax.sub(high, low)), low))
 
 
-def draw_normal(data: Array, shape: Sizes, dtype: DType) -> Array:
-    """Normal numbers from the words of a key, or of a key for each element."""
+def draw_normal(key: Key, shape: Sizes, dtype: DType) -> Array:
+    """Normal numbers from a single key, or from a key for each element."""
     low = np.nextafter(number(-1, dtype), number(0, dtype))
-    u = draw_uniform("normal", data, shape, dtype, low, number(1, dtype))
+    u = draw_uniform("normal", key, shape, dtype, low, number(1, dtype))
     return lax.mul(number(math.sqrt(2), dtype), erf_inv(u))
 
 

@@ -22,6 +22,7 @@ from xarr.random.draws import (
     spread_to,
 )
 from xarr.random.keys import (
+    Key,
     KeyLike,
     Shape,
     check_fits,
@@ -35,6 +36,7 @@ from xarr.random.samplers import exponential, rademacher
 if TYPE_CHECKING:
     from xarr.array import Array
 
+#: Words of keys, and arrays with an element for each.
 State = tuple["Array", ...]
 
 
@@ -60,10 +62,10 @@ def loggamma(key: KeyLike, a: ArrayLike, shape: Shape | None = None, dtype: DTyp
     return _gamma("loggamma", one_key("loggamma", key), spread_to("loggamma", a, sizes, element), True)
 
 
-def _gamma(name: str, data: Array, a: Array, is_log: bool) -> Array:
+def _gamma(name: str, single: Key, a: Array, is_log: bool) -> Array:
     dtype, sizes = a.dtype, a.shape
     one, third = (number(value, dtype) for value in (1, 1 / 3))
-    keys, boosting = split_each(split(data, sizes))
+    keys, boosting = split_each(split(single, sizes))
     is_large = lax.ge(a, one)
     d = lax.sub(lax.select(is_large, a, lax.add(a, one)), third)
     v = _accepted(keys, d, lax.div(third, lax.sqrt(d)))
@@ -78,7 +80,7 @@ def _gamma(name: str, data: Array, a: Array, is_log: bool) -> Array:
     return lax.mul(lax.mul(d, v), boost)
 
 
-def _accepted(keys: Array, d: Array, c: Array) -> Array:
+def _accepted(keys: Key, d: Array, c: Array) -> Array:
     """(1 + c x)**3 of a normal x that passes Marsaglia's test, for each key."""
     sizes, dtype = d.shape, d.dtype
     one, half, squeeze = (number(value, dtype) for value in (1, 0.5, 0.0331))
@@ -90,24 +92,24 @@ def _accepted(keys: Array, d: Array, c: Array) -> Array:
         return lax.bitwise_and(quick, lax.ge(lax.log(u), bound))
 
     def step(state: State) -> State:
-        key, for_x, for_u = split_each(state[0], 3)
+        key, for_x, for_u = split_each(Key(state[0], keys.impl), 3)
         x, v = _positive(for_x, c)
-        return key, lax.mul(x, x), lax.mul(lax.mul(v, v), v), draw_uniform("gamma", for_u, sizes, dtype)
+        return key.data, lax.mul(x, x), lax.mul(lax.mul(v, v), v), draw_uniform("gamma", for_u, sizes, dtype)
 
-    first = (keys, lax.full_like(d, 0), lax.full_like(d, 1), lax.full_like(d, 2))
+    first = (keys.data, lax.full_like(d, 0), lax.full_like(d, 1), lax.full_like(d, 2))
     return _while_any(is_open, step, first)[2]
 
 
-def _positive(keys: Array, c: Array) -> tuple[Array, Array]:
+def _positive(keys: Key, c: Array) -> tuple[Array, Array]:
     """A normal x and 1 + c x, which is positive, for each key."""
     one, zero = (number(value, c.dtype) for value in (1, 0))
 
     def step(state: State) -> State:
-        key, own = split_each(state[0])
+        key, own = split_each(Key(state[0], keys.impl))
         x = draw_normal(own, c.shape, c.dtype)
-        return key, x, lax.add(one, lax.mul(x, c))
+        return key.data, x, lax.add(one, lax.mul(x, c))
 
-    first = (keys, lax.full_like(c, 0), lax.full_like(c, -1))
+    first = (keys.data, lax.full_like(c, 0), lax.full_like(c, -1))
     _, x, v = _while_any(lambda state: lax.le(state[2], zero), step, first)
     return x, v
 

@@ -6,42 +6,48 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax, tree
+from xarr.config import current as config
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, KeyType, canonical
-from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise, manipulation_functions as manipulation
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
 from xarr.host import is_weak
-from xarr.ir.ops.ciphers import U32, U64, Pair, joined, threefry2x32, words
+from xarr.ir.ops.ciphers import U32, U64, Pair, words
 from xarr.ir.ops.formula import Term, filled, spread
 from xarr.ir.ops.random import places
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lazy import Handle, wrap
+from xarr.names import did_you_mean
+from xarr.random.prng import PRNG, PRNGS, Words
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
 Shape = int | Sequence[int]
-_IMPL: Final = "threefry2x32"
+#: The name of a generator, or the element type of its keys.
+Impl = str | KeyType | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Key:
-    """A random key, or an array of keys.  `data` holds two uint32 words for each, in the last dimension.
+    """A random key, or an array of keys.  `data` holds the uint32 words of each in the last dimension.
+
+    impl: the name of the generator, "threefry2x32" unless another was asked for.
 
     A pytree: keys go through cond, scan and while_loop like arrays.  They have no arithmetic; functions that only
     arrange elements (stack, concatenate, tile, broadcast_to, reshape, ravel, expand_dims, where, full_like) take them.
     """
 
     data: Array
-    impl: ClassVar[str] = _IMPL
+    impl: str = tree.static(default="threefry2x32")
 
     def __post_init__(self) -> None:
         data: Any = self.data
@@ -66,7 +72,22 @@ class Key:
     @property
     def dtype(self) -> KeyType:
         """Their element type, which is below `dtypes.prng_key`."""
-        return key_dtype()
+        return key_dtype(self.impl)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one key."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all keys."""
+        return self.size * self.itemsize
+
+    @property
+    def device(self) -> Any:
+        """The device of their words, as of an Array."""
+        return self.data.device
 
     @property
     def at(self) -> _At:
@@ -98,12 +119,25 @@ class Key:
 
     def copy(self) -> Key:
         """New keys that are equal to these."""
-        return Key(self.data.copy())
+        return self._like(self.data.copy())
 
     def block_until_ready(self) -> Key:
         """The keys, computed."""
         self.data.block_until_ready()
         return self
+
+    def _like(self, data: Array) -> Key:
+        """Keys of the same generator."""
+        return Key(data, self.impl)
+
+    def _as_array(self, name: str, dtype: Any, device: Any, copy: bool | None) -> Key:
+        """`asarray(self, dtype, device=device, copy=copy)`."""
+        if dtype is not None and dtype != self.dtype:
+            raise DTypeError(
+                f"{name}: keys of type {self.dtype} are not converted to {dtype}; "
+                "random.key_data(key) are their numbers"
+            )
+        return self._like(asarray(self.data, device=device, copy=copy))
 
     def _by(self, function: Callable[..., Array], *args: Any) -> Key:
         arranged: Key = self._arrange(function, (self, *args), {})
@@ -117,14 +151,18 @@ class Key:
         arrays = [as_array(leaf) for leaf in leaves if isinstance(leaf, Handle | np.ndarray)]
         if any(array.dtype not in BOOL for array in arrays):
             raise InputError(f"{function.__name__}: keys cannot be put beside numbers")
+        impl, *others = dict.fromkeys(key.impl for key in keys)
+        if others:
+            raise InputError(f"{function.__name__}: keys of {impl} cannot be put beside keys of {others[0]}")
         starts = accumulate([each.size for each in keys], initial=0)
         numbers = iter([_numbers(each.shape, start) for each, start in zip(keys, starts, strict=False)])
         leaves = [next(numbers) if _is_key(leaf) else leaf for leaf in leaves]
         args, kwargs = tree.unflatten(structure, leaves)
-        words = lax.concatenate([lax.reshape(each.data, (each.size, 2)) for each in keys], 0)
+        rows = [lax.reshape(each.data, (each.size, PRNGS[impl].size)) for each in keys]
+        words = lax.concatenate(rows, 0)
         return tree.map(
             lambda leaf: (
-                Key(words.at[leaf].get(mode="promise_in_bounds")) if isinstance(leaf, Handle) else leaf
+                Key(words.at[leaf].get(mode="promise_in_bounds"), impl) if isinstance(leaf, Handle) else leaf
             ),
             function(*args, **kwargs),
         )
@@ -139,7 +177,7 @@ class Key:
         if not self.shape and items != (...,):
             raise InputError("a single key cannot be indexed; split makes several of it")
         full = items if any(item is Ellipsis for item in items) else (*items, ...)
-        return Key(self.data[(*full, slice(None))])
+        return self._like(self.data[(*full, slice(None))])
 
     def __iter__(self) -> Iterator[Key]:
         return (self[index] for index in range(len(self)))
@@ -162,16 +200,23 @@ class Key:
             raise DTypeError(
                 "a key is compared with keys, not with numbers; random.key_data(key) are its numbers"
             )
+        if isinstance(other, Key) and other.impl != self.impl:
+            raise DTypeError(f"a key of {self.impl} is not comparable with a key of {other.impl}")
         return isinstance(other, Key)
 
     def _same_words(self, other: Any) -> Array:
         same = elementwise.equal(self.data, other.data)
         return lax.reduce_and(same, (same.ndim - 1,))
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise InputError(
+            "a random key cannot be computed with, and is no NumPy array; random.key_data(key) are its numbers"
+        )
+
     def __repr__(self) -> str:
         if self.data._node.traced:
-            return f"Key(<traced {_IMPL}{list(self.shape)}>)"
-        return f"Key({np.asarray(self.data).tolist()}, impl={_IMPL!r})"
+            return f"Key(<traced {self.impl}{list(self.shape)}>)"
+        return f"Key({np.asarray(self.data).tolist()}, impl={self.impl!r})"
 
 
 class _At:
@@ -189,11 +234,13 @@ class _At:
         """The keys with `values` at the index.  Raises InputError for values that are no keys."""
         if not isinstance(values, Key):
             raise InputError(f"keys.at[…].set: wanted a key, which random.key(seed) makes, got {values!r}")
-        return Key(self._keys.data.at[self._index].set(values.data, mode=mode))
+        if values.impl != self._keys.impl:
+            raise InputError(f"keys.at[…].set: wanted a key of {self._keys.impl}, got one of {values.impl}")
+        return self._keys._like(self._keys.data.at[self._index].set(values.data, mode=mode))
 
     def get(self, *, mode: str | None = None) -> Key:
         """The keys at the index."""
-        return Key(self._keys.data.at[self._index].get(mode=mode))
+        return self._keys._like(self._keys.data.at[self._index].get(mode=mode))
 
 
 def _is_key(value: Any) -> bool:
@@ -206,44 +253,81 @@ def _numbers(shape: tuple[int, ...], start: int) -> Array:
     return lax.reshape(lax.add(count, np.int64(start)), shape)
 
 
-def key_dtype(impl_spec: str | None = None) -> KeyType:
-    """The element type of arrays of keys.  InputError for another generator.  Source: jax.random.key_dtype."""
-    if impl_spec not in (None, _IMPL):
-        raise InputError(f"key_dtype: wanted {_IMPL!r} for impl_spec, got {impl_spec!r}")
-    return KeyType("fry")
+def _resolve(name: str, impl: Impl, dtype: Impl = None) -> PRNG:
+    """The generator that was asked for, by default that of `config.default_prng_impl`."""
+    if impl is not None and dtype is not None:
+        raise InputError(f"{name}: wanted impl or dtype, which mean the same, got both")
+    asked = dtype if impl is None else impl
+    if isinstance(asked, KeyType):
+        return next(each for each in PRNGS.values() if each.tag == asked.impl)
+    known = config.default_prng_impl if asked is None else asked
+    if known not in PRNGS:
+        hint = did_you_mean(str(known), PRNGS)
+        raise ArgumentError(
+            f"{name}: wanted one of {', '.join(map(repr, PRNGS))} for impl, got {known!r}"
+            + (f"; {hint}" if hint else "")
+        )
+    return PRNGS[known]
 
 
-#: A Key, or its two words as PRNGKey gives them.
+def words_per_key() -> int:
+    """The size of the last dimension of words that are taken for keys."""
+    return _resolve("key", None).size
+
+
+def key_dtype(impl_spec: Impl = None) -> KeyType:
+    """The element type of arrays of keys of a generator.
+
+    Raises ArgumentError for a generator that there is not.  Source: jax.random.key_dtype.
+    """
+    prng = _resolve("key_dtype", impl_spec)
+    return KeyType(prng.tag, 4 * prng.size)
+
+
+#: A Key, or its words as PRNGKey gives them.
 KeyLike = Any
 
 
-def key(seed: ArrayLike, *, impl: str | None = None) -> Key:
-    """A key from an integer: a Python int in [-2**63, 2**64), or an integer scalar.
+def key(seed: ArrayLike, *, impl: Impl = None, dtype: Impl = None) -> Key:
+    """A key from an integer: a Python int of 64 bits, or an integer scalar.
 
-    impl: "threefry2x32" or None.  Raises InputError for another, for an array, for a float;
-    ValueRangeError for an int beyond 64 bits.  Source: jax.random.key.
+    impl: the generator, one of "threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg" and "unsafe_rbg", or
+    the `dtype` of other keys; None for that of `config.default_prng_impl`.  dtype: another name of impl.
+    Raises ArgumentError for another one, InputError for an array, a float, or both impl and dtype;
+    ValueRangeError for an int beyond int64.  Source: jax.random.key.
     """
-    return Key(_seeded("key", seed, impl))
+    prng = _resolve("key", impl, dtype)
+    return Key(_seeded("key", seed, prng), prng.name)
 
 
-def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array:
-    """The two words of `key(seed)` as a uint32 array, which all functions take for a key.
+def PRNGKey(seed: ArrayLike, *, impl: Impl = None) -> Array:
+    """The words of `key(seed)` as a uint32 array, which all functions take for a key.
 
+    Words do not say which generator they are of: functions take them for keys of `config.default_prng_impl`.
     Source: jax.random.PRNGKey.
     """
-    return _seeded("PRNGKey", seed, impl)
+    return _seeded("PRNGKey", seed, _resolve("PRNGKey", impl))
 
 
-def _seeded(name: str, seed: ArrayLike, impl: str | None) -> Array:
-    if impl not in (None, _IMPL):
-        raise InputError(f"{name}: wanted {_IMPL!r} for impl, got {impl!r}")
+def _seeded(name: str, seed: ArrayLike, prng: PRNG) -> Array:
+    both = _seed_words(name, seed)
+    if prng.name == "threefry2x32":
+        return both
+    return _words_together(prng.seed(*_columns(both)), (), both._backend)
+
+
+def _seed_words(name: str, seed: ArrayLike) -> Array:
+    """The high and the low word of a seed."""
     if isinstance(seed, Key):
         raise InputError(f"{name}: wanted an integer seed, got a key; fold_in mixes a number into it")
     if isinstance(seed, bool | np.bool_):
         raise InputError(f"{name}: wanted an integer seed, got the bool {seed}")
     if is_weak(seed) and isinstance(seed, int):
-        if not -(2**63) <= seed < 2**64:
-            raise ValueRangeError(f"{name}: wanted a seed of 64 bits, in [-2**63, 2**64), got a larger one")
+        if not -(2**63) <= seed < 2**63:
+            raise ValueRangeError(
+                f"{name}: wanted a seed of 64 bits, in [-2**63, 2**63), got a larger one; "
+                "np.uint64(seed) is taken up to 2**64"
+            )
         return asarray(np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32), device=None)
     array = asarray(seed, device=None)
     if array.shape or array.dtype not in INTEGER:
@@ -259,52 +343,61 @@ def _seeded(name: str, seed: ArrayLike, impl: str | None) -> Array:
     return lax.concatenate([lax.reshape(high, (1,)), lax.reshape(low, (1,))], 0)
 
 
-def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Key:
-    """Keys from their words, uint32 of shape (…, 2): the inverse of key_data.
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: Impl = None, dtype: Impl = None) -> Key:
+    """Keys from their words, uint32 of shape (…, n): the inverse of key_data.
 
+    impl, dtype: as of `key`; n is 2 for "threefry2x32" and "philox4x32", 1 for "philox2x32", else 4.
     Source: jax.random.wrap_key_data.
     """
-    if impl not in (None, _IMPL):
-        raise InputError(f"wrap_key_data: wanted {_IMPL!r} for impl, got {impl!r}")
-    return Key(_words_of("wrap_key_data", key_bits_array))
+    prng = _resolve("wrap_key_data", impl, dtype)
+    return Key(_words_of("wrap_key_data", key_bits_array, prng), prng.name)
 
 
 def key_data(keys: KeyLike) -> Array:
-    """The words of keys, uint32 of shape (*keys.shape, 2).  Source: jax.random.key_data."""
-    return keys.data if isinstance(keys, Key) else _words_of("key_data", keys)
+    """The words of keys, uint32 of shape (*keys.shape, n).  Source: jax.random.key_data."""
+    return _keys_of("key_data", keys).data
 
 
 def key_impl(keys: KeyLike) -> str:
-    """The name of the generator: "threefry2x32".  Source: jax.random.key_impl."""
-    key_data(keys)
-    return _IMPL
+    """The name of the generator, as `impl=` takes it.  Source: jax.random.key_impl."""
+    return _keys_of("key_impl", keys).impl
 
 
 def clone(key: KeyLike) -> KeyLike:
     """The same key, for readers who watch that each is used once.  Source: jax.random.clone."""
-    key_data(key)
+    _keys_of("clone", key)
     return key
 
 
-def _words_of(name: str, value: ArrayLike) -> Array:
+def _keys_of(name: str, keys: KeyLike) -> Key:
+    if isinstance(keys, Key):
+        return keys
+    prng = _resolve(name, None)
+    return Key(_words_of(name, keys, prng), prng.name)
+
+
+def _words_of(name: str, value: ArrayLike, prng: PRNG) -> Array:
     if not isinstance(value, Handle | np.ndarray):
         raise InputError(f"{name}: wanted a key, which random.key(seed) makes, got {value!r}")
     array = as_array(value)
-    if array.dtype != U32 or array.shape[-1:] != (2,):
+    if array.dtype != U32 or array.shape[-1:] != (prng.size,):
+        others = [each.name for each in PRNGS.values() if array.shape[-1:] == (each.size,)]
+        hint = f"; wrap_key_data(words, impl={others[0]!r}) makes a key of them" if others else ""
         raise InputError(
-            f"{name}: wanted a key or its two words u32[2], got {array._node.tensor_type.short()}"
+            f"{name}: wanted a key or the words u32[{prng.size}] of one of {prng.name}, "
+            f"got {array._node.tensor_type.short()}" + (hint if array.dtype == U32 else "")
         )
     return array
 
 
-def one_key(name: str, key: KeyLike) -> Array:
-    """The words of a single key, shape (2,)."""
-    data = key.data if isinstance(key, Key) else _words_of(name, key)
-    if data.ndim != 1:
+def one_key(name: str, key: KeyLike) -> Key:
+    """A single key, of a Key or its words.  InputError for an array of keys."""
+    single = _keys_of(name, key)
+    if single.ndim:
         raise InputError(
-            f"{name}: wanted a single key, got an array of keys of shape {data.shape[:-1]}; call it for each"
+            f"{name}: wanted a single key, got an array of keys of shape {single.shape}; call it for each"
         )
-    return data
+    return single
 
 
 def sizes_of(name: str, shape: Any) -> tuple[int, ...]:
@@ -320,10 +413,10 @@ def split(key: KeyLike, num: int | Shape = 2) -> KeyLike:
 
     Raises InputError for an array of keys or a negative number.  Source: jax.random.split.
     """
-    data = one_key("split", key)
-    shape = sizes_of("split", num)
-    new = _words_together(_stream(data, shape), shape, data._backend)
-    return Key(new) if isinstance(key, Key) else new
+    single, shape = one_key("split", key), sizes_of("split", num)
+    prng, data = PRNGS[single.impl], single.data
+    new = _words_together(prng.split(_spread(data, shape), _numbers_of(shape)), shape, data._backend)
+    return single._like(new) if isinstance(key, Key) else new
 
 
 def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
@@ -331,7 +424,7 @@ def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
 
     Raises InputError for an array of keys or a number that is no integer scalar.  Source: jax.random.fold_in.
     """
-    words_of_key = one_key("fold_in", key)
+    single = one_key("fold_in", key)
     if is_weak(data):
         number = as_array(np.uint32(integer("fold_in", "data", data) % 2**32))
     else:
@@ -340,10 +433,9 @@ def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
             shown = number._node.tensor_type.short()
             raise InputError(f"fold_in: wanted an integer scalar for data, got {shown}")
         number = lax.convert_element_type(number, U32)
-    counter = (filled(0, (1,), U32), Term(lax.reshape(number, (1,))._node))
-    first, second = threefry2x32(_key_terms(words_of_key, (1,)), counter)
-    new = lax.concatenate([wrap(term.node, words_of_key._backend) for term in (first, second)], 0)
-    return Key(new) if isinstance(key, Key) else new
+    made = PRNGS[single.impl].fold_in(_columns(single.data), Term(number._node))
+    new = _words_together(made, (), single.data._backend)
+    return single._like(new) if isinstance(key, Key) else new
 
 
 def bits(key: KeyLike, shape: Shape = (), dtype: DTypeLike = np.uint32) -> Array:
@@ -358,42 +450,48 @@ def bits(key: KeyLike, shape: Shape = (), dtype: DTypeLike = np.uint32) -> Array
     return random_bits(one_key("bits", key), 8 * element.itemsize, sizes_of("bits", shape))
 
 
-def random_bits(data: Array, width: int, shape: tuple[int, ...]) -> Array:
-    """`width` random bits in each element, from the words of a single key, or of a key for each element."""
-    first, second = _stream(data, shape)
-    short = (first ^ second).to(np.dtype(f"uint{width}"))
-    return wrap((joined(first, second) if width == 64 else short).node, data._backend)
+def random_bits(key: Key, width: int, shape: tuple[int, ...]) -> Array:
+    """`width` random bits in each element, from a single key, or from a key for each element."""
+    data, prng = key.data, PRNGS[key.impl]
+    if key.ndim:
+        zero = filled(0, shape, U32)
+        drawn = prng.bits(_columns(data), (zero, zero), width)
+    elif prng.is_one_stream:
+        return lax.rng_bit_generator(data, shape, np.dtype(f"uint{width}"))[1]
+    else:
+        drawn = prng.bits(_spread(data, shape), _numbers_of(shape), width)
+    return wrap(drawn.node, data._backend)
 
 
-def split_each(data: Array, count: int = 2) -> tuple[Array, ...]:
-    """`count` new keys from each of many, whose words lie in the last dimension."""
-    shape, backend = data.shape[:-1], data._backend
-    key, high = _key_terms(data, shape), filled(0, shape, U32)
-    pairs = [threefry2x32(key, (high, filled(number, shape, U32))) for number in range(count)]
-    return tuple([_words_together(pair, shape, backend) for pair in pairs])
+def split_each(keys: Key, count: int = 2) -> tuple[Key, ...]:
+    """`count` new keys from each of many."""
+    data, shape = keys.data, keys.shape
+    own, high = _columns(data), filled(0, shape, U32)
+    made = [PRNGS[keys.impl].split(own, (high, filled(number, shape, U32))) for number in range(count)]
+    return tuple([keys._like(_words_together(each, shape, data._backend)) for each in made])
 
 
-def _words_together(pair: Pair, shape: tuple[int, ...], backend: Any) -> Array:
-    return lax.concatenate([lax.reshape(wrap(term.node, backend), (*shape, 1)) for term in pair], len(shape))
+def _words_together(columns: Words, shape: tuple[int, ...], backend: Any) -> Array:
+    parts = [lax.reshape(wrap(term.node, backend), (*shape, 1)) for term in columns]
+    return lax.concatenate(parts, len(shape))
 
 
-def _stream(data: Array, shape: tuple[int, ...]) -> Pair:
-    """Two words for each place, whose row-major number is the counter; 0 where each place has its own key."""
+def _numbers_of(shape: tuple[int, ...]) -> Pair:
+    """The row-major number of each element, in two words."""
     is_short = prod(shape) <= 2**32
-    if data.ndim > 1:
-        counter = (filled(0, shape, U32), filled(0, shape, U32))
-    else:
-        counter = (filled(0, shape, U32), places(shape, U32)) if is_short else words(places(shape, U64))
-    return threefry2x32(_key_terms(data, shape), counter)
+    return (filled(0, shape, U32), places(shape, U32)) if is_short else words(places(shape, U64))
 
 
-def _key_terms(data: Array, shape: tuple[int, ...]) -> Pair:
-    columns = [lax.slice_in_dim(data, at, at + 1, axis=data.ndim - 1) for at in range(2)]
-    if data.ndim > 1:
-        first, second = (Term(lax.squeeze(column, (data.ndim - 1,))._node) for column in columns)
-    else:
-        first, second = (spread(Term(lax.squeeze(column)._node), shape) for column in columns)
-    return first, second
+def _columns(data: Array) -> Words:
+    """The words of keys, one by one."""
+    axis = data.ndim - 1
+    columns = [lax.index_in_dim(data, at, axis, keepdims=False) for at in range(data.shape[axis])]
+    return tuple([Term(column._node) for column in columns])
+
+
+def _spread(data: Array, shape: tuple[int, ...]) -> Words:
+    """The words of a single key, for each element."""
+    return tuple([spread(word, shape) for word in _columns(data)])
 
 
 def check_fits(name: str, shape: tuple[int, ...], *others: tuple[int, ...]) -> None:

@@ -31,7 +31,7 @@ from xarr.random.draws import (
     shape_like,
     spread_to,
 )
-from xarr.random.keys import KeyLike, Shape, check_fits, one_key, random_bits, sizes_of
+from xarr.random.keys import Key, KeyLike, Shape, check_fits, one_key, random_bits, sizes_of
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ def randint(
     element = default_of(int) if dtype is None else canonical(dtype)
     if element not in INTEGER:
         raise DTypeError(f"randint: wanted an integer type, got {element}")
-    sizes, data = sizes_of("randint", shape), one_key("randint", key)
+    sizes, single = sizes_of("randint", shape), one_key("randint", key)
     sampled = np.dtype(np.int32) if element.itemsize < 4 else element
     limits = info(element)
     # One more than the greatest is a bound that the sampled type may not hold.
     low = _bound("randint minval", minval, int(limits.min), int(limits.max) + 1)
     high = _bound("randint maxval", maxval, int(limits.min), int(limits.max) + 1)
-    found = _randint(data, sizes, sampled, low, high)
+    found = _randint(single, sizes, sampled, low, high)
     return lax.convert_element_type(found, element)
 
 
@@ -96,15 +96,15 @@ def _bound(name: str, value: ArrayLike, low: int, high: int) -> Any:
     )
 
 
-def _randint(data: Array, shape: Sizes, dtype: DType, low: Any, high: Any) -> Array:
+def _randint(single: Key, shape: Sizes, dtype: DType, low: Any, high: Any) -> Array:
     """Two draws for each number, so that the remainder is hardly biased."""
     if isinstance(low, int) and isinstance(high, int):
-        return _randint_between(data, shape, dtype, low, high)
+        return _randint_between(single, shape, dtype, low, high)
     greatest, width = int(info(dtype).max), 8 * dtype.itemsize
     beyond = _beyond(high, greatest, shape)
     low, high = (_integers(value, greatest, shape, dtype) for value in (low, high))
     unsigned = np.dtype(f"uint{width}")
-    first, second = (random_bits(words, width, shape) for words in pair(data))
+    first, second = (random_bits(words, width, shape) for words in pair(single))
     span = lax.convert_element_type(lax.sub(high, low), unsigned)
     span = lax.select(lax.le(high, low), lax.full_like(span, 1), span)
     span = lax.select(lax.bitwise_and(beyond, lax.gt(high, low)), lax.add(span, unsigned.type(1)), span)
@@ -114,13 +114,13 @@ def _randint(data: Array, shape: Sizes, dtype: DType, low: Any, high: Any) -> Ar
     return lax.add(low, lax.convert_element_type(lax.rem(offset, span), dtype))
 
 
-def _randint_between(data: Array, shape: Sizes, dtype: DType, low: int, high: int) -> Array:
+def _randint_between(single: Key, shape: Sizes, dtype: DType, low: int, high: int) -> Array:
     """The same for bounds that are known: the remainders are by numbers, and the upper draw may be needless."""
     greatest, width = int(info(dtype).max), 8 * dtype.itemsize
     unsigned = np.dtype(f"uint{width}")
     low = min(low, greatest)
     span = max(high - low, 1)
-    upper, lower = pair(data)
+    upper, lower = pair(single)
     offset = random_bits(lower, width, shape)
     if span < 2**width:
         number_of = unsigned.type(span)
@@ -164,10 +164,10 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode
     if dtype not in FLOAT or isinstance(p, bool) or (is_weak(p) and not isinstance(p, float)):
         raise DTypeError(f"bernoulli: wanted a float probability, got {p if is_weak(p) else dtype}")
     bound = spread_to("bernoulli", p, sizes, dtype)
-    data = one_key("bernoulli", key)
+    single = one_key("bernoulli", key)
     if mode == "low":
-        return lax.lt(draw_uniform("bernoulli", data, sizes, dtype), bound)
-    both = draw_uniform("bernoulli", data, (2, *sizes), dtype)
+        return lax.lt(draw_uniform("bernoulli", single, sizes, dtype), bound)
+    both = draw_uniform("bernoulli", single, (2, *sizes), dtype)
     first, second = (lax.index_in_dim(both, at, keepdims=False) for at in range(2))
     fine = lax.mul(second, number(2.0 ** -int(info(dtype).nmant), dtype))
     return lax.lt(fine, lax.sub(bound, first))
@@ -193,11 +193,11 @@ def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
     Raises DTypeError for a type that is neither float nor complex.  Source: jax.random.normal.
     """
     element = float_type("normal", dtype, COMPLEX)
-    sizes, data = sizes_of("normal", shape), one_key("normal", key)
+    sizes, single = sizes_of("normal", shape), one_key("normal", key)
     if element not in COMPLEX:
-        return draw_normal(data, sizes, element)
+        return draw_normal(single, sizes, element)
     real = real_part_of(element)
-    first, second = (draw_normal(words, sizes, real) for words in pair(data))
+    first, second = (draw_normal(words, sizes, real) for words in pair(single))
     return lax.div(lax.complex(first, second), number(math.sqrt(2), element))
 
 
@@ -259,18 +259,23 @@ def gumbel(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None, mode
     Source: jax.random.gumbel.
     """
     element = float_type("gumbel", dtype)
-    sizes, data = sizes_of("gumbel", shape), one_key("gumbel", key)
-    if mode not in (None, "low", "high"):
-        raise InputError(f"gumbel: wanted 'low' or 'high' for mode, got {mode!r}")
+    sizes, single = sizes_of("gumbel", shape), one_key("gumbel", key)
+    _check_mode("gumbel", mode)
     tiny = float(info(element).tiny)
     if mode != "high":
-        u = draw_uniform("gumbel", data, sizes, element, tiny, 1.0)
+        u = draw_uniform("gumbel", single, sizes, element, tiny, 1.0)
         return lax.neg(lax.log(lax.neg(lax.log(u))))
-    both = draw_uniform("gumbel", data, (2, *sizes), element)
+    both = draw_uniform("gumbel", single, (2, *sizes), element)
     high, low = (lax.index_in_dim(both, at, keepdims=False) for at in range(2))
     fine = lax.mul(low, number(2.0 ** -int(info(element).nmant), element))
     u = lax.select(lax.ge(high, 0.5), high, lax.add(lax.add(high, fine), number(tiny, element)))
     return lax.neg(lax.log(lax.neg(log1p(lax.neg(u)))))
+
+
+def _check_mode(name: str, mode: Any) -> None:
+    """InputError unless the mode of Gumbel numbers is "low", "high" or None."""
+    if mode not in (None, "low", "high"):
+        raise InputError(f"{name}: wanted 'low' or 'high' for mode, got {mode!r}")
 
 
 def laplace(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
@@ -377,23 +382,23 @@ def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = F
     independent: shuffle each line along the axis on its own, instead of all in the same way.
     Source: jax.random.permutation.
     """
-    data = one_key("permutation", key)
+    single = one_key("permutation", key)
     if is_weak(x):
-        return _shuffled(data, constants.iota(_INT64, max(integer("permutation", "x", x), 0)), 0)
+        return _shuffled(single, constants.iota(_INT64, max(integer("permutation", "x", x), 0)), 0)
     array = argument(x)
     if not array.ndim:
         raise InputError("permutation: wanted an int or an array with dimensions, got an array of rank 0")
     along = normalize_axis(axis, array.ndim)
     if independent or array.ndim == 1:
-        return _shuffled(data, array, along)
-    return lax.take(array, _shuffled(data, constants.iota(_INT64, array.shape[along]), 0), axis=along)
+        return _shuffled(single, array, along)
+    return lax.take(array, _shuffled(single, constants.iota(_INT64, array.shape[along]), 0), axis=along)
 
 
-def _shuffled(data: Array, x: Array, axis: int) -> Array:
+def _shuffled(single: Key, x: Array, axis: int) -> Array:
     """Sorted by random numbers, as often as it takes to make equal ones unlikely."""
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     for _ in range(rounds):
-        data, drawn = pair(data)
+        single, drawn = pair(single)
         _, x = lax.sort_key_val(random_bits(drawn, 32, x.shape), x, axis)
     return x
 
@@ -405,18 +410,21 @@ def choice(
     replace: bool = True,
     p: ArrayLike | None = None,
     axis: int = 0,
+    mode: str | None = None,
 ) -> Array:
     """Random elements of `a` along `axis`, or of range(a) for an int.
 
-    shape: of the choice; replace: whether an element may be chosen again; p: probabilities, one each.
+    shape: of the choice; replace: whether an element may be chosen again; p: probabilities, one each; mode: as of
+    `gumbel`, which chooses where there is a p and no replacement.
     Raises ValueRangeError for more elements than there are, ShapeError for a p of another shape.
     Source: jax.random.choice.
     """
-    data, sizes, replace = (
+    single, sizes, replace = (
         one_key("choice", key),
         sizes_of("choice", shape),
         flag("choice", "replace", replace),
     )
+    _check_mode("choice", mode)
     array = None if is_weak(a) else argument(a)
     if array is not None and not array.ndim:
         raise InputError("choice: wanted an int or an array with dimensions for a, got an array of rank 0")
@@ -433,17 +441,19 @@ def choice(
             f"choice: wanted at most {counted(count, 'element')} without replacement, got {draws}"
         )
     if p is None and not replace and draws:
-        whole = permutation(data, count if array is None else array, along)
+        whole = permutation(single, count if array is None else array, along)
         kept = lax.slice_in_dim(whole, 0, draws, axis=along)
         return lax.reshape(kept, (*kept.shape[:along], *sizes, *kept.shape[along + 1 :]))
-    places = _places(data, count, sizes, replace, p) if draws else constants.full(sizes, 0, _INT64)
+    places = _places(single, count, sizes, replace, p, mode) if draws else constants.full(sizes, 0, _INT64)
     return places if array is None else lax.take(array, places, axis=along)
 
 
-def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike | None) -> Array:
+def _places(
+    single: Key, count: int, shape: Sizes, replace: bool, p: ArrayLike | None, mode: str | None
+) -> Array:
     """Which elements are chosen."""
     if p is None:
-        return _randint(data, shape, _INT64, 0, count)
+        return _randint(single, shape, _INT64, 0, count)
     weights = argument(p)
     refuse_dynamic("the p of choice", weights, "categorical(key, log(p))")
     if weights.dtype not in FLOAT:
@@ -453,11 +463,11 @@ def _places(data: Array, count: int, shape: Sizes, replace: bool, p: ArrayLike |
     dtype = weights.dtype
     if not replace:
         draws = math.prod(shape)
-        scores = lax.add(gumbel(data, (count,), dtype), lax.log(weights))
+        scores = lax.add(gumbel(single, (count,), dtype, mode), lax.log(weights))
         order = lax.sort_key_val(lax.neg(scores), constants.iota(_INT64, count))[1]
         return lax.reshape(lax.slice_in_dim(order, 0, draws), shape)
     total = lax.cumsum(weights)
-    u = lax.sub(number(1, dtype), draw_uniform("choice", data, shape, dtype))
+    u = lax.sub(number(1, dtype), draw_uniform("choice", single, shape, dtype))
     last = lax.index_in_dim(total, count - 1, keepdims=False)
     return _first_not_below(total, lax.mul(lax.broadcast_in_dim(last, shape, ()), u))
 
@@ -490,7 +500,7 @@ def categorical(
     Raises ShapeError for another shape, ValueRangeError for more draws than categories.
     Source: jax.random.categorical.
     """
-    array, data = argument(logits), one_key("categorical", key)
+    array, single = argument(logits), one_key("categorical", key)
     if array.dtype not in FLOAT:
         raise DTypeError(f"categorical: wanted float logits, got {array._node.tensor_type.short()}")
     along = normalize_axis(axis, array.ndim)
@@ -501,19 +511,19 @@ def categorical(
     if sizes[len(lead) :] != batch:
         raise ShapeError(f"categorical: wanted a shape that ends in {batch}, got {sizes}")
     if not replace:
-        return _without_replacement(data, array, along, lead, batch, mode)
-    drawn = gumbel(data, (*lead, *array.shape), array.dtype, mode)
+        return _without_replacement(single, array, along, lead, batch, mode)
+    drawn = gumbel(single, (*lead, *array.shape), array.dtype, mode)
     own = lax.broadcast_in_dim(array, drawn.shape, range(len(lead), drawn.ndim))
     return lax.argmax(lax.add(drawn, own), len(lead) + along, _INT64)
 
 
 def _without_replacement(
-    data: Array, logits: Array, axis: int, lead: Sizes, batch: Sizes, mode: str | None
+    single: Key, logits: Array, axis: int, lead: Sizes, batch: Sizes, mode: str | None
 ) -> Array:
     count, draws = logits.shape[axis], math.prod(lead)
     if draws > count:
         raise ValueRangeError(f"categorical: wanted at most {count} draws without replacement, got {draws}")
-    scores = lax.neg(lax.add(logits, gumbel(data, logits.shape, logits.dtype, mode)))
+    scores = lax.neg(lax.add(logits, gumbel(single, logits.shape, logits.dtype, mode)))
     numbers = constants.broadcasted_iota(np.int32, logits.shape, axis)
     order = lax.sort_key_val(scores, numbers, axis)[1]
     best = lax.slice_in_dim(order, 0, draws, axis=axis)

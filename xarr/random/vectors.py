@@ -9,14 +9,12 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
-from xarr.dtypes import FLOAT, default_float
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
 from xarr.functions.creation_functions import argument
 from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 from xarr.random.draws import (
-    DType,
     Sizes,
     draw_normal,
     draw_uniform,
@@ -25,6 +23,7 @@ from xarr.random.draws import (
     pair,
     shape_like,
     spread_to,
+    widest_float,
 )
 from xarr.random.keys import KeyLike, Shape, check_fits, one_key, sizes_of
 from xarr.random.samplers import normal, rademacher
@@ -54,7 +53,7 @@ def multivariate_normal(
         )
     center, covariance = argument(mean), argument(cov)
     _check_moments(center.shape, covariance.shape)
-    common = _common_type(center.dtype, covariance.dtype)
+    common = widest_float(center.dtype, covariance.dtype)
     element = float_type("multivariate_normal", common if dtype is None else dtype)
     lead = _lead(shape, center.shape[:-1], covariance.shape[:-2])
     rank, size = len(lead), center.shape[-1]
@@ -97,11 +96,6 @@ def _check_moments(mean: Sizes, cov: Sizes) -> None:
             "multivariate_normal: wanted a mean of shape (…, n) and a covariance of shape (…, n, n), got "
             f"{mean} and {cov}"
         )
-
-
-def _common_type(first: DType, second: DType) -> DType:
-    kinds = [dtype for dtype in (first, second) if dtype in FLOAT]
-    return max(kinds, key=lambda dtype: dtype.itemsize) if kinds else default_float()
 
 
 def _lead(shape: Shape | None, *shapes: Sizes) -> Sizes:

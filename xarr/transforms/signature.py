@@ -21,7 +21,7 @@ from xarr.tree import Structure
 #: A Type for an array; bool, int, float or complex for a Python number.
 LeafType = Type | type[Any]
 #: Settings that change what a function records.
-_SETTINGS: Final = ("broadcasting", "default_dtype", "fusion", "backend")
+_SETTINGS: Final = ("broadcasting", "default_dtype", "fusion", "default_prng_impl", "backend")
 
 
 @dataclass(frozen=True)

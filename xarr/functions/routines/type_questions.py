@@ -53,12 +53,14 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether the type `arg1` is `arg2` or below it, as float32 is below `xarr.floating`.
 
     bfloat16 and the float8 types, which NumPy has not, are below floating, inexact, number and generic; that of random
-    keys is below `dtypes.prng_key` and `dtypes.extended`.  Raises DTypeError for what is no type.
+    keys is below `dtypes.prng_key`, `dtypes.extended` and generic.  Raises DTypeError for what is no type.
     Source: NumPy, `issubdtype`.
     """
     if isinstance(arg1, KeyType) or _is_kind_of_key(arg1) or _is_kind_of_key(arg2):
         kind = arg1.type if isinstance(arg1, KeyType) else arg1
-        return arg2 == arg1 or (_is_kind_of_key(kind) and _is_kind_of_key(arg2) and issubclass(kind, arg2))
+        if not isinstance(arg2, type) or not _is_kind_of_key(kind):
+            return bool(arg2 == arg1)
+        return arg2 is np.generic or issubclass(kind, arg2)
     try:
         first = arg1 if _is_class(arg1) else np.dtype(arg1).type
         second = arg2 if _is_class(arg2) else np.dtype(arg2).type

@@ -1,4 +1,4 @@
-"""Counter-based random bits: Threefry-2x32 with 20 rounds and Philox-4x32 with 10, as arithmetic on nodes.
+"""Counter-based random bits: Threefry with 20 rounds and Philox with 10, as arithmetic on nodes.
 
 Source: J. Salmon and others, Parallel random numbers: as easy as 1, 2, 3 (2011).
 """
@@ -26,8 +26,12 @@ U64: Final = np.dtype(np.uint64)
 
 THREEFRY_ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 THREEFRY_PARITY: Final = 0x1BD11BDA
+#: Of Threefry-4x32, for two pairs of words in each of eight rounds.
+_WIDE_ROTATIONS: Final = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 PHILOX_MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
 PHILOX_WEYL: Final = (0x9E3779B9, 0xBB67AE85)
+#: Of Philox-2x32, whose Weyl constant is the first of those.
+_NARROW_MULTIPLIER: Final = 0xD256D193
 
 _THREEFRY: Final = "threefry2x32"
 _PHILOX: Final = "philox4x32"
@@ -38,7 +42,7 @@ WEIGHT: Final = 14
 DType = np.dtype[Any]
 Ints = tuple[int, ...]
 Pair = tuple[Term, Term]
-Four = tuple[Term, Term, Term, Term]
+Words = tuple[Term, ...]
 
 
 def is_cipher(op: Op) -> bool:
@@ -78,7 +82,7 @@ def threefry_graph(shape: tuple[int, ...]) -> Graph:
     return Graph(parameters, (x0.node, x1.node), _THREEFRY)
 
 
-def philox4x32(key: Pair, counter: Four) -> Pair:
+def philox4x32(key: Pair, counter: Words) -> Pair:
     """Four words for each counter, as the uint64 of two and two, the first ones low; a call of one computation.
 
     All terms are uint32 of one shape.
@@ -114,6 +118,61 @@ def philox_graph(shape: tuple[int, ...]) -> Graph:
         x0, x1, x2, x3 = high1 ^ x1 ^ key0, low1, high0 ^ x3 ^ key1, low0
     pairs = ((high.to(U64) << number(32, U64)) | low.to(U64) for high, low in ((x1, x0), (x3, x2)))
     return Graph(parameters, [pair.node for pair in pairs], _PHILOX)
+
+
+def threefry4x32(key: Words, counter: Words) -> Words:
+    """Four words for each counter of four, as a call of one computation.  All terms are uint32 of one shape."""
+    return _call(_threefry4x32_graph(counter[0].node.shape), (*key, *counter))
+
+
+@lru_cache(maxsize=64)
+def _threefry4x32_graph(shape: tuple[int, ...]) -> Graph:
+    parameters = [parameter(TensorType(shape, U32)) for _ in range(8)]
+
+    @cache
+    def number(value: int) -> Term:
+        return filled(value, shape, U32)
+
+    def mixed(x: Term, y: Term, rotation: int) -> Pair:
+        x = x + y
+        return x, ((y << number(rotation)) | (y >> number(32 - rotation))) ^ x
+
+    terms = [Term(each) for each in parameters]
+    key, x = terms[:4], terms[4:]
+    keys = (*key, key[0] ^ key[1] ^ key[2] ^ key[3] ^ number(THREEFRY_PARITY))
+    x = [x[at] + keys[at] for at in range(4)]
+    for step in range(20):
+        first, second = _WIDE_ROTATIONS[step % 8]
+        one, three = (1, 3) if step % 2 == 0 else (3, 1)
+        x[0], x[one] = mixed(x[0], x[one], first)
+        x[2], x[three] = mixed(x[2], x[three], second)
+        if step % 4 == 3:
+            injection = step // 4 + 1
+            x = [x[at] + keys[(injection + at) % 5] for at in range(4)]
+            x[3] = x[3] + number(injection)
+    return Graph(parameters, [term.node for term in x], "threefry4x32")
+
+
+def philox2x32(key: Term, counter: Pair) -> Words:
+    """Two words for each counter, as a call of one computation.  All terms are uint32 of one shape."""
+    return _call(_philox2x32_graph(counter[0].node.shape), (key, *counter))
+
+
+@lru_cache(maxsize=64)
+def _philox2x32_graph(shape: tuple[int, ...]) -> Graph:
+    parameters = [parameter(TensorType(shape, U32)) for _ in range(3)]
+    key, x0, x1 = map(Term, parameters)
+    multiplier, weyl = filled(_NARROW_MULTIPLIER, shape, U64), filled(PHILOX_WEYL[0], shape, U32)
+    for step in range(10):
+        key = key + weyl if step else key
+        high, low = words(x0.to(U64) * multiplier)
+        x0, x1 = high ^ x1 ^ key, low
+    return Graph(parameters, (x0.node, x1.node), "philox2x32")
+
+
+def _call(graph: Graph, terms: Words) -> Words:
+    call = Node(Call(graph), tuple(term.node for term in terms))
+    return tuple([Term(Node(GetTupleElement(index), (call,))) for index in range(len(graph.results))])
 
 
 def words(x: Term) -> Pair:

@@ -186,6 +186,18 @@ def _scrambled(key: Term, highs: Term) -> tuple[Pair, Pair]:
     return (spread(key_low, shape), spread(key_high, shape)), (high_low, high_high)
 
 
+def philox_words(state: tuple[Term, ...], number: Pair) -> tuple[Term, ...]:
+    """Four words, the block of this number among those that RngBitGenerator gives for a state of four uint32.
+
+    number: its high and low word.  All terms are of one shape.
+    """
+    key, start = joined(state[1], state[0]), joined(state[3], state[2])
+    low, high = _advanced(start, key, joined(*number))  # the upper half of the counter is the key, as above
+    counter = [word for part in (low, high) for word in words(part)[::-1]]
+    pairs = philox4x32((state[0], state[1]), tuple(counter))
+    return tuple([word for pair in pairs for word in words(pair)[::-1]])
+
+
 def _interleaved(pairs: Pair) -> Term:
     """The pairs of words, as uint64, in the order of their counters."""
     count = pairs[0].node.tensor_type.shape[0]
