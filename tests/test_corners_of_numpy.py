@@ -454,3 +454,25 @@ def test_complex_types_of_objects_that_are_no_arrays() -> None:
         assert xarr.isrealobj(Column(dtype)) is not xarr.iscomplexobj(Column(dtype))
     assert xarr.iscomplexobj([1j])
     assert not xarr.iscomplexobj(xarr.asarray([1.0], dtype="bfloat16"))
+
+
+def test_a_method_chooses_among_several_arrays() -> None:
+    x, rows = np.array([0, 2, 1]), np.arange(9.0).reshape(3, 3)
+    same(xarr.asarray(x).choose(*rows), x.choose(*rows))
+    same(xarr.asarray(x).choose(rows), x.choose(rows))
+    o = xarr.zeros(3)
+    assert xarr.asarray(x + 1).choose(rows[0], rows[1], out=o, mode="clip") is o
+    same(o, (x + 1).choose(rows[0], rows[1], mode="clip"))
+
+
+def test_a_conjugate_goes_to_out() -> None:
+    x = np.array([1 - 1j, 2j])
+    o = xarr.zeros(2, dtype=complex)
+    assert xarr.asarray(x).conjugate(o) is o
+    same(o, x.conjugate())
+
+
+@pytest.mark.parametrize(("kind", "error"), [(1, TypeError), ("quick", ValueError)])
+def test_kinds_of_partitions(kind: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="partition: wanted the kind 'introselect'"):
+        xarr.partition([3, 1, 2], 1, kind=kind)

@@ -516,9 +516,9 @@ class Array(
         """Not below `min` nor above `max`."""
         return elementwise.clip(self, min, max, out, **options)
 
-    def conj(self) -> Array:
+    def conj(self, out: Array | None = None) -> Array:
         """Complex conjugate; bools stay bools, other than by `xarr.conj`.  Source: NumPy, `ndarray.conj`."""
-        return self.copy() if self.dtype == PREDICATE else elementwise.conj(self)
+        return self.copy() if out is None and self.dtype == PREDICATE else elementwise.conj(self, out)
 
     conjugate = conj
 

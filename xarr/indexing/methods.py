@@ -115,9 +115,9 @@ class IndexingMethods(Handle):
         """The slices along `axis` for which a vector of bools holds."""
         return functions.compress(condition, self, axis, out)
 
-    def choose(self, choices: ArrayLike, out: Array | None = None, mode: str = "raise") -> Array:
-        """choices[x[i]][i] for each index i."""
-        return functions.choose(self, choices, out, mode)
+    def choose(self, *choices: Any, out: Array | None = None, mode: str = "raise") -> Array:
+        """choices[x[i]][i] for each index i, of one sequence of arrays or of several arrays."""
+        return functions.choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
 
     def nonzero(self) -> tuple[Array, ...]:
         """Where elements differ from 0: the indices for each dimension."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT
-from xarr.errors import InputError, ShapeError, ValueRangeError
+from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import converted, filled, is_listed, is_nan
 from xarr.functions._core import as_array
 from xarr.functions._outputs import takes_out
@@ -153,10 +153,11 @@ def argpartition(
     return argsort(array, axis, order=order)
 
 
-def _partitioned(name: str, a: ArrayLike, kth: Any, axis: int | None, kind: str) -> Array:
+def _partitioned(name: str, a: ArrayLike, kth: Any, axis: int | None, kind: Any) -> Array:
     array = as_array(a)
     if kind != "introselect":
-        raise ValueRangeError(f"{name}: wanted the kind 'introselect', got {kind!r}")
+        wrong = ValueRangeError if isinstance(kind, str) else ArgumentError
+        raise wrong(f"{name}: wanted the kind 'introselect', got {kind!r}")
     size = array.size if axis is None else array.shape[normalize_axis(axis, array.ndim)]
     places = as_array(kth).tolist() if isinstance(kth, Handle | np.ndarray) else kth
     for place in places if is_listed(places) else [places]:
