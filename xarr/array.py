@@ -336,7 +336,8 @@ class Array(
 
     def __getitem__(self, index: Any) -> Array:
         refuse_dynamic("x[…]", self, "lax.slice, lax.dynamic_slice or lax.gather")
-        count_element(self, index, sys._getframe(1))
+        if type(index) is not slice:  # which means many elements, and is asked for often
+            count_element(self, index, sys._getframe(1))
         try:
             return indexing.read_part(self, index)
         except XarrError as error:
@@ -345,7 +346,8 @@ class Array(
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
-        count_element(self, index, sys._getframe(1))
+        if type(index) is not slice:  # which means many elements, and is asked for often
+            count_element(self, index, sys._getframe(1))
         try:
             self._show(indexing.update(self, index, value), ("set", index, value))
         except XarrError as error:
