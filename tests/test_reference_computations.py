@@ -255,7 +255,7 @@ def test_errors_while_running_name_the_op_and_its_line(monkeypatch: pytest.Monke
 def test_evaluation_on_the_reference_backend_is_a_flag_away() -> None:
     with use_backend("reference"):
         x = lax.broadcasted_iota(np.float32, (2, 2), 1)
-        assert_same(lax.add(x, np.float32([[1], [2]])), np.float32([[1, 2], [2, 3]]))
+        assert_same(lax.add(x, np.float32([[1, 1], [2, 2]])), np.float32([[1, 2], [2, 3]]))
 
 
 def test_a_leaf_with_a_value_is_no_op_of_a_program() -> None:

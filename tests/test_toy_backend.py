@@ -93,7 +93,7 @@ def test_its_arithmetic_is_that_of_the_reference(
 
 def test_it_is_one_flag_away(toy: backends.AbstractBackend) -> None:
     with backends.use_backend("toy"):
-        column, row = np.array([[1.0], [2.0]]), np.array([[10.0, 20.0, 30.0]])
+        column, row = np.full((2, 3), [[1.0], [2.0]]), np.full((2, 3), [10.0, 20.0, 30.0])
         result = lax.sub(lax.mul(column, row), 1.0)
         assert_same(result, np.array([[9.0, 19, 29], [19, 39, 59]]))
 

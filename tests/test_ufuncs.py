@@ -116,7 +116,7 @@ REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "function": (lambda n, x: np.busday_count(x, x), r"np\.busday_count does not take xarr arrays; give it"),
     "function-out": (lambda n, x: np.sum(x, out=n), "sum: wanted an xarr Array for out=, got ndarray"),
     "out": (lambda n, x: np.add(x, x, out=n), "add: .* xarr writes into no array of NumPy's"),
-    "in-place": (lambda n, x: n.__iadd__(x), r"n \+= np\.asarray\(x\) for n \+= x"),
+    "in-place": (lambda n, x: n.__iadd__(x), r"n \+= numpy\.asarray\(x\) for n \+= x"),
     "where": (lambda n, x: np.add(x, x, where=n > 2), r"write xarr\.where\(condition, xarr\.add"),
     "order": (lambda n, x: np.add(x, x, order="F"), "add: wanted order"),
     "dates": (lambda n, x: np.isnat(x), r"np\.isnat does not take xarr arrays"),

@@ -205,7 +205,13 @@ class Key:
         return isinstance(other, Key)
 
     def _same_words(self, other: Any) -> Array:
-        same = elementwise.equal(self.data, other.data)
+        mine, theirs = self.data, other.data
+        # One key beside several is a scalar: it stretches in every mode, though its words are a dimension.
+        if mine.ndim == 1:
+            mine = lax.broadcast_in_dim(mine, theirs.shape, (theirs.ndim - 1,))
+        elif theirs.ndim == 1:
+            theirs = lax.broadcast_in_dim(theirs, mine.shape, (mine.ndim - 1,))
+        same = elementwise.equal(mine, theirs)
         return lax.reduce_and(same, (same.ndim - 1,))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
