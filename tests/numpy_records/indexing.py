@@ -106,7 +106,12 @@ def _changed(*calls: str, **options) -> Record:
 
 
 METHODS = {
-    "choose": Record(("(xp.array(x) == 0).choose([y, -9])",), inputs=2, dtypes=("int64", "float64")),
+    "choose": Record(
+        ("(xp.array(x) == 0).choose([y, -9])", "(xp.array(x) == 0).choose(y, -9)"),
+        inputs=2,
+        dtypes=("int64", "float64"),
+        signature="the choices may come one by one, as NumPy takes them too",
+    ),
     "compress": Record(("x.compress([False, True])", "x.compress([True], axis=0)")),
     "fill": _changed("fill(2)"),
     "nonzero": Record(("x.nonzero()",)),
