@@ -38,7 +38,7 @@ RECORDS = {
             "xp.array(x, ndmin=3)",
             "xp.array([[1, 2], [3, 4]])",
         ),
-        signature="ndmax is not there",
+        signature="ndmax is 64 without being given, as in NumPy, whose signature says 0",
     ),
     "asarray": _each("xp.asarray(x)", "xp.asarray(x, 'float32')", "xp.asarray(3)", "xp.asarray([1, 2.5])"),
     "copy": _each("xp.copy(x)"),
