@@ -100,8 +100,12 @@ def method(draw: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _add_source(draw: Callable[..., Any], label: str) -> str:
-    """NumPy's docstring, which says what the arguments are, with a word on Arrays."""
-    return f"{inspect.getdoc(draw)}\n\nArrays are taken and returned.  Source: NumPy, `random.{label}`."
+    """NumPy's docstring, which says what the arguments are, with a word on Arrays.
+
+    Without its examples: they print NumPy's arrays.
+    """
+    told = (inspect.getdoc(draw) or "").partition("\nExamples\n")[0].rstrip()
+    return f"{told}\n\nArrays are taken and returned.  Source: NumPy, `random.{label}`."
 
 
 def _position_of_out(draw: Callable[..., Any]) -> int:
