@@ -18,7 +18,7 @@ from tests.support.exact_functions import EXACT, EXACT_BY_MPMATH
 from tests.support.operations import own_operations
 from xarr import dtypes, lax
 from xarr.compiler.functions import FUNCTIONS, apply_elementwise, convert, register_dtype
-from xarr.compiler.scalars import Value, Values
+from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Node, Parameter

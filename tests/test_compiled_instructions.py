@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 
 from tests.compare import assert_same
 from tests.support.elementwise_kernels import Kernel
-from xarr.compiler.scalars import BOOL, Value, Values
+from xarr.compiler.loop_ir.scalars import BOOL, Value, Values
 from xarr.errors import BackendError
 from xarr_numpy.compiled import assembler
 from xarr_numpy.compiled.instructions import Block, element_type

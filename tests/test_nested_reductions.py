@@ -11,7 +11,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.compiler.loops import Buffer
+from xarr.compiler.loop_ir.loops import Buffer
 from xarr.compiler.packing import _Copy
 from xarr.config import current as config
 from xarr.ir import ops

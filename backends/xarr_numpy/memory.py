@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.scalars import DType
+from xarr.compiler.loop_ir.scalars import DType
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler.scalars import BOOL, Value, Values
+from xarr.compiler.loop_ir.scalars import BOOL, Value, Values
 from xarr_numpy.compiled import assembler
 from xarr_numpy.compiled.instructions import Block, register_type
 

@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.elements import Source
-from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load, nested
+from xarr.compiler.loop_ir.elements import Source
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, load, nested
+from xarr.compiler.loop_ir.scalars import INT64, DType, Value
 from xarr.compiler.nest_loops import Loops, gather
-from xarr.compiler.scalars import INT64, DType, Value
 from xarr.ir.graph import Node
 
 #: Elements of the reduced dimensions that make a block of their own when few kept indices are there.

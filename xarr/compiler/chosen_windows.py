@@ -17,9 +17,9 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.elements import Index, computed, row_major, strides
-from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.elements import Index, computed, row_major, strides
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
+from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.windows import Gathered, Tap, WindowNest
 from xarr.ir import ops
 from xarr.ir.graph import Node

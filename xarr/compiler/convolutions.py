@@ -13,10 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from xarr.compiler.elements import Index
 from xarr.compiler.functions import apply_elementwise, register_dtype
-from xarr.compiler.loops import Affine, Kernel, Loop
-from xarr.compiler.scalars import DType, Value
+from xarr.compiler.loop_ir.elements import Index
+from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
+from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.window_loops import put, several
 from xarr.compiler.windows import Gathered, Step, Tap, WindowNest, inside
 from xarr.dtypes import FLOAT

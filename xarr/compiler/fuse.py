@@ -19,7 +19,6 @@ from collections.abc import Callable
 from math import prod
 from typing import Final
 
-from xarr.compiler.accumulators import combination
 from xarr.compiler.grouped_graph import GroupedGraph
 from xarr.compiler.groups import (
     CHEAP,
@@ -35,6 +34,7 @@ from xarr.compiler.groups import (
 )
 from xarr.compiler.inner_products import products_inside
 from xarr.compiler.least_roots import least_roots
+from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.scans import reduces_rows, scanned
 from xarr.compiler.scatters import has_rows
 from xarr.compiler.transposed_tiles import LEAST

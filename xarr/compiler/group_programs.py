@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from xarr.compiler import chosen_windows, convolutions, nests, products, scans, scatters, windows
-from xarr.compiler.loops import Kernel
+from xarr.compiler.loop_ir.loops import Kernel
 from xarr.ir import ops
 from xarr.ir.op import Op
 

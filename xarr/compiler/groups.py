@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from xarr.compiler.elements import split_axes
+from xarr.compiler.loop_ir.elements import split_axes
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.elementwise import Elementwise

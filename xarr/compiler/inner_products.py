@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.accumulators import monoids
+from xarr.compiler.loop_ir.accumulators import monoids
 from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.constants import constant

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from xarr.compiler.accumulators import monoids
+from xarr.compiler.loop_ir.accumulators import monoids
 from xarr.ir import ops
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, rewritten

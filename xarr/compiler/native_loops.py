@@ -26,12 +26,12 @@ from typing import Final, Literal
 
 import numpy as np
 
-from xarr.compiler.accumulators import monoids
-from xarr.compiler.elements import computes, strides
 from xarr.compiler.functions import apply_elementwise, register_dtype
-from xarr.compiler.indexed import clamped
-from xarr.compiler.loops import constant_of
-from xarr.compiler.scalars import BOOL, INT64, DType, Value, Values, in_order
+from xarr.compiler.loop_ir.accumulators import monoids
+from xarr.compiler.loop_ir.elements import computes, strides
+from xarr.compiler.loop_ir.indexed import clamped
+from xarr.compiler.loop_ir.loops import constant_of
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, in_order
 from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Node

@@ -9,12 +9,22 @@ from itertools import product
 from math import prod
 from typing import Final, Literal, TypeAlias
 
-from xarr.compiler.accumulators import Combination, combination
-from xarr.compiler.elements import Elements, Index, Source, buffer_of, given, row_major
 from xarr.compiler.groups import CHEAP, MOVES
-from xarr.compiler.loops import Accumulator, Affine, Buffer, Loop, Search, Store, index_value, load, nested
+from xarr.compiler.loop_ir.accumulators import Combination, combination
+from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, given, row_major
+from xarr.compiler.loop_ir.loops import (
+    Accumulator,
+    Affine,
+    Buffer,
+    Loop,
+    Search,
+    Store,
+    index_value,
+    load,
+    nested,
+)
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.packing import Lane, Packing
-from xarr.compiler.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.transposed_tiles import LEAST, MANY, Tiles
 from xarr.compiler.updates import shifted
 from xarr.ir import ops

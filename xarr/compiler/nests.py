@@ -23,13 +23,13 @@ from math import prod
 from typing import Final
 
 from xarr.compiler.block_phases import BLOCK, MOST_LOCAL, BlockPhases
-from xarr.compiler.elements import Elements, Index, Source
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.groups import CHEAP, MOVES
-from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
+from xarr.compiler.loop_ir.elements import Elements, Index, Source
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
+from xarr.compiler.loop_ir.scalars import BOOL, Value
 from xarr.compiler.nest_loops import Loops, Nest, Run, gather
 from xarr.compiler.packing import PANEL, Lane, panel_extent
-from xarr.compiler.scalars import BOOL, Value
 from xarr.compiler.transposed_tiles import TILE, Tiles
 from xarr.compiler.updates import around, in_phases
 from xarr.ir import ops

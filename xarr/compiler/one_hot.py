@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.accumulators import monoids
+from xarr.compiler.loop_ir.accumulators import monoids
 from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.constants import constant, full

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 
-from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load
-from xarr.compiler.scalars import Value, Values
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, load
+from xarr.compiler.loop_ir.scalars import Value, Values
 
 #: Turns of a vector loop inside a loop over panels.
 PANEL = 64

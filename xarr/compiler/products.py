@@ -8,9 +8,9 @@ for each index of the batch:                                in parallel
 
 from __future__ import annotations
 
-from xarr.compiler.elements import Index
-from xarr.compiler.loops import Affine, Kernel, Loop
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.elements import Index
+from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
+from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.window_loops import Ints, WindowLoops, put, several
 from xarr.ir import ops
 from xarr.ir.graph import Node

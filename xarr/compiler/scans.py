@@ -32,15 +32,24 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler import elements as one_element
-from xarr.compiler.accumulators import combination
-from xarr.compiler.axis_runs import axis_runs
 from xarr.compiler.block_phases import MOST_LOCAL
-from xarr.compiler.elements import Elements, Index, Source, buffer_of, computed, given, reader, row_major
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.groups import CHEAP, MOVES
-from xarr.compiler.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load, nested
-from xarr.compiler.scalars import Value, Values, in_order
+from xarr.compiler.loop_ir import elements as one_element
+from xarr.compiler.loop_ir.accumulators import combination
+from xarr.compiler.loop_ir.axis_runs import axis_runs
+from xarr.compiler.loop_ir.elements import (
+    Elements,
+    Index,
+    Source,
+    buffer_of,
+    computed,
+    given,
+    reader,
+    row_major,
+)
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load, nested
+from xarr.compiler.loop_ir.scalars import Value, Values, in_order
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node

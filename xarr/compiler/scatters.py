@@ -19,9 +19,9 @@ from functools import partial
 from math import prod
 from typing import Any, Final
 
-from xarr.compiler import elements as one_element
-from xarr.compiler.axis_runs import axis_runs
-from xarr.compiler.elements import (
+from xarr.compiler.loop_ir import elements as one_element
+from xarr.compiler.loop_ir.axis_runs import axis_runs
+from xarr.compiler.loop_ir.elements import (
     Elements,
     Index,
     buffer_of,
@@ -29,9 +29,20 @@ from xarr.compiler.elements import (
     reader,
     row_major,
 )
-from xarr.compiler.indexed import as_int64, components, inside
-from xarr.compiler.loops import Affine, Buffer, Carry, Kernel, Loop, Store, carried, index_value, load, nested
-from xarr.compiler.scalars import INT64, Value, Values
+from xarr.compiler.loop_ir.indexed import as_int64, components, inside
+from xarr.compiler.loop_ir.loops import (
+    Affine,
+    Buffer,
+    Carry,
+    Kernel,
+    Loop,
+    Store,
+    carried,
+    index_value,
+    load,
+    nested,
+)
+from xarr.compiler.loop_ir.scalars import INT64, Value, Values
 from xarr.ir import ops
 from xarr.ir.graph import Node
 

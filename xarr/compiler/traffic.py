@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from xarr.compiler.loops import Buffer, Kernel, Loop
-from xarr.compiler.scalars import Value, in_order
+from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop
+from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr.ir.memory_use import shown_bytes
 
 #: Bytes of a cache that one processor has for itself, on nearly every machine.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value, load
-from xarr.compiler.scalars import Value, Values
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, load
+from xarr.compiler.loop_ir.scalars import Value, Values
 
 #: Rows and columns of a tile.
 TILE: Final = 32

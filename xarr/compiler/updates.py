@@ -14,9 +14,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.elements import Elements, Index, row_major
-from xarr.compiler.loops import Affine, Buffer, Loop, Store, index_value
-from xarr.compiler.scalars import Values
+from xarr.compiler.loop_ir.elements import Elements, Index, row_major
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value
+from xarr.compiler.loop_ir.scalars import Values
 from xarr.ir import ops
 from xarr.ir.graph import Node
 

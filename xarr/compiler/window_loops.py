@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final, TypeAlias
 
-from xarr.compiler.elements import (
+from xarr.compiler.loop_ir.elements import (
     Elements,
     Index,
     Source,
@@ -19,8 +19,8 @@ from xarr.compiler.elements import (
     row_major,
     strides,
 )
-from xarr.compiler.loops import Affine, Carry, Loop, Store, carried, index_value
-from xarr.compiler.scalars import Value, Values
+from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Store, carried, index_value
+from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import WindowDimension

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from xarr.compiler.elements import Index, computed
-from xarr.compiler.loops import Affine, Kernel, Loop
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.elements import Index, computed
+from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
+from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.window_loops import Ints, WindowLoops
 from xarr.ir import ops
 from xarr.ir.graph import Node

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from xarr.compiler.loops import Access, Loop
-from xarr.compiler.scalars import Value, in_order
+from xarr.compiler.loop_ir.loops import Access, Loop
+from xarr.compiler.loop_ir.scalars import Value, in_order
 
 #: Of one operation on a byte of a whole register, and of an operation that has no neighbours in a register.
 OPERATION: Final = 0.0065

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from xarr.compiler.loops import Accumulator, Carry, Kernel, Loop, Prefix, Search, Store
-from xarr.compiler.scalars import BOOL, Value, in_order
+from xarr.compiler.loop_ir.loops import Accumulator, Carry, Kernel, Loop, Prefix, Search, Store
+from xarr.compiler.loop_ir.scalars import BOOL, Value, in_order
 from xarr_numpy.compiled.instructions import Block, register_type
 from xarr_numpy.compiled.registers import REGISTER, SHORT, UNROLL, Registers, order_of, roots_of
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from xarr.compiler.loops import Kernel
+from xarr.compiler.loop_ir.loops import Kernel
 
 #: The numbers that functions get, by place; the first two are tables of buffers.
 _GIVEN: Final = ("", "", "rows", "ranges", "steps", "radius", "block")

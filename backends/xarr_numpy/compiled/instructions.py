@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.functions.rounding import float16_of_float64
-from xarr.compiler.scalars import BOOL, COMPARISONS, DType, Value
+from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value
 from xarr_numpy.compiled import slow_paths
 
 _FLOATS: Final = {

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler import accumulators, elements, fuse as stage, scans, scatters, window_groups
+from xarr.compiler import fuse as stage, scans, scatters, window_groups
 from xarr.compiler.group_programs import build
 from xarr.compiler.groups import work
-from xarr.compiler.loops import Kernel, Loop, copied
+from xarr.compiler.loop_ir import accumulators, elements
+from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
 from xarr.compiler.one_hot import one_hot_sums
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update

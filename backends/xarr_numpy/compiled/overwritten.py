@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler.loops import constant_of
+from xarr.compiler.loop_ir.loops import constant_of
+from xarr.compiler.loop_ir.scalars import INT64, Value, in_order
 from xarr.compiler.native_loops import NativeLoop, Write
-from xarr.compiler.scalars import INT64, Value, in_order
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from xarr.compiler.loops import Access, Affine, Buffer, Kernel, Loop, Store
-from xarr.compiler.scalars import BOOL, INT64, DType, Value
+from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
 from xarr_numpy.compiled.instructions import Block, Lines, element_type, mangled, register_type
 
 #: Bytes of a vector register.

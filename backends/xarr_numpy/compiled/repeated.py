@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.group_programs import build
-from xarr.compiler.loops import Affine, Buffer, Kernel, Loop
-from xarr.compiler.scalars import Value, in_order
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop
+from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType

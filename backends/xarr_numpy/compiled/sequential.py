@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler import elements
-from xarr.compiler.elements import computed
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.scalars import BOOL, DType, Value, Values
+from xarr.compiler.loop_ir import elements
+from xarr.compiler.loop_ir.elements import computed
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, Values
 from xarr.dtypes import COMPLEX
 from xarr.ir.graph import Graph
 from xarr_numpy.compiled import assembler

@@ -23,7 +23,7 @@ from xarr.compiler.functions import (
     trigonometric,
 )
 from xarr.compiler.functions.conversion import convert, narrow, register_dtype, widen
-from xarr.compiler.scalars import BOOL, DType, Value
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 from xarr.dtypes import EXTENDED_FLOAT, INTEGER, SIGNED
 from xarr.ir import ops
 from xarr.ir.op import Op

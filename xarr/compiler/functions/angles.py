@@ -11,7 +11,7 @@ import functools
 import numpy as np
 
 from xarr.compiler.functions.formats import DOUBLE, Pair, power_of_two, quick_two_sum, with_sign_flipped
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value
 
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 _WORD = 64

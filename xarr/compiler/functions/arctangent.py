@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from xarr.compiler.functions.formats import DOUBLE, SINGLE, bits_of, format_of
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value
 
 #: (atan(t)/t - 1) / t² over t², for |t| <= 1.
 _ATAN: Final = {

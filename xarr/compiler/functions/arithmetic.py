@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler.scalars import BOOL, DType, Value
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 
 
 def unsigned_of(dtype: DType) -> DType:

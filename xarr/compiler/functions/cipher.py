@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value
 from xarr.ir.ops.ciphers import PHILOX_MULTIPLIERS, PHILOX_WEYL, THREEFRY_PARITY, THREEFRY_ROTATIONS
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from xarr import dtypes
 from xarr.compiler.functions.rounding import float32_to_odd
-from xarr.compiler.scalars import BOOL, DType, Value
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 
 
 @dataclass(frozen=True)

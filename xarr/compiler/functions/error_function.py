@@ -17,7 +17,7 @@ from xarr.compiler.functions.formats import (
     two_product,
     two_sum,
 )
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value
 
 #: erf(x)/x - 1 over x², for |x| <= 1.2.
 _SMALL: Final = {

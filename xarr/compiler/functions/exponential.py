@@ -24,7 +24,7 @@ from xarr.compiler.functions.formats import (
     quotient,
     scaled,
 )
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value
 
 #: (exp(r) - 1 - r) / r² for |r| <= 0.35.
 TAIL: Final = {

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.scalars import DType, Value
+from xarr.compiler.loop_ir.scalars import DType, Value
 
 
 @dataclass(frozen=True)

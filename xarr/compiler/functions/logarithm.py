@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from xarr.compiler.functions.formats import DOUBLE, SINGLE, mantissa_and_exponent, two_sum
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value
 
 #: (log(1 + f) - f + f²/2) / f³ for sqrt(1/2) - 1 <= f <= sqrt(2) - 1.
 _CUBIC: Final = (

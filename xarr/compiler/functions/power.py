@@ -23,7 +23,7 @@ from xarr.compiler.functions.formats import (
     scaled,
     two_product,
 )
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value
 
 
 def rsqrt(x: Value) -> Value:

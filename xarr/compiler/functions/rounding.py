@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value
 
 
 def float32_to_odd(x: Value) -> Value:

@@ -20,7 +20,7 @@ from xarr.compiler.functions.formats import (
     two_product,
     with_sign_flipped,
 )
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value
 
 #: (sin(r)/r - 1) / r² over r², and (cos(r) - 1 + r²/2) / r⁴ over r², for |r| <= 1.01 pi/4.
 _SIN: Final = {

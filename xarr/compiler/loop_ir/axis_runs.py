@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xarr.compiler.loops import Access, Affine
-from xarr.compiler.scalars import Value
+from xarr.compiler.loop_ir.loops import Access, Affine
+from xarr.compiler.loop_ir.scalars import Value
 
 
 def axis_runs(

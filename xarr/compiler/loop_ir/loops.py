@@ -1,7 +1,7 @@
 """Loop programs: what a group of fused operations becomes before it is LLVM IR.
 
 A `Kernel` runs its phases one after the other.  A phase is a `Loop`, which holds further loops, `Store`s
-and accumulators; the scalars in it are `Value`s (xarr.compiler.scalars), to which a loop program adds
+and accumulators; the scalars in it are `Value`s (xarr.compiler.loop_ir.scalars), to which a loop program adds
 
     index    how often its loop has run (int64)
     load     an element of a buffer, the `Access` says where; with a predicate as last operand, 0 where
@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from xarr.compiler.scalars import BOOL, INT64, DType, Value, Values, in_order
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, in_order
 
 Role = Literal["in", "out", "scratch", "local"]
 

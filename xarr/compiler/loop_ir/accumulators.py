@@ -18,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
-from xarr.compiler.loops import Accumulator
-from xarr.compiler.scalars import BOOL, DType, Value, Values
+from xarr.compiler.loop_ir.loops import Accumulator
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, Values
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum

@@ -14,9 +14,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
-from xarr.compiler.indexed import gathered
-from xarr.compiler.loops import Affine, Buffer, Role, load
-from xarr.compiler.scalars import DType, Value, Values
+from xarr.compiler.loop_ir.indexed import gathered
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Role, load
+from xarr.compiler.loop_ir.scalars import DType, Value, Values
 from xarr.dtypes import COMPLEX, SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node

@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.loops import Affine
-from xarr.compiler.scalars import INT64, Value
+from xarr.compiler.loop_ir.loops import Affine
+from xarr.compiler.loop_ir.scalars import INT64, Value
 from xarr.ir.ops.indexing import Windows
 
 Index: TypeAlias = tuple[Affine, ...]
