@@ -12,8 +12,8 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr.backend import AbstractBackend
-from xarr.compiler.decompose import decompose
-from xarr.compiler.simplify import simplify
+from xarr.compiler.passes.decompose import decompose
+from xarr.compiler.passes.simplify import simplify
 from xarr.errors import BackendError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, GraphError, Node, data, parameter, postorder

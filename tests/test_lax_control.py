@@ -12,9 +12,9 @@ import pytest
 import xarr.array  # noqa: F401  binds the class of handles
 from xarr import lax, lazy
 from xarr.backend import AbstractBackend, get
-from xarr.compiler.decompose import decompose
+from xarr.compiler.passes.decompose import decompose
+from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.pipeline import compile_graph
-from xarr.compiler.simplify import simplify
 from xarr.errors import BackendError, DTypeError, InputError, ShapeError, TracedValueError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter

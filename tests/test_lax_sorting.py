@@ -13,8 +13,8 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.backend import get
+from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.pipeline import compile_graph
-from xarr.compiler.simplify import simplify
 from xarr.errors import AxisError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.ir.computations import arg_extremum, lexicographic
 from xarr.ir.types import TensorType

@@ -10,7 +10,7 @@ import pytest
 from tests.support.graphs import node
 from xarr import backend as backends, stablehlo
 from xarr.compiler import pipeline
-from xarr.compiler.simplify import simplify
+from xarr.compiler.passes.simplify import simplify
 from xarr.config import current as config
 from xarr.errors import TooLargeError
 from xarr.ir import ops

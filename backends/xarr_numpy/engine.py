@@ -16,9 +16,9 @@ from math import prod
 from typing import Any, Final
 
 from xarr.compiler.checked_loops import CheckedLoop, without_checks
-from xarr.compiler.ciphers import by_pairs, by_words
 from xarr.compiler.loop_invariants import without_invariants
 from xarr.compiler.native_loops import known_steps
+from xarr.compiler.passes.ciphers import by_pairs, by_words
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from xarr.compiler.dynamic_rows import ROWS
 from xarr.compiler.live_arrays import Live
-from xarr.compiler.simplify import simplify
+from xarr.compiler.passes.simplify import simplify
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter

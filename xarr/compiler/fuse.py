@@ -32,9 +32,9 @@ from xarr.compiler.groups import (
     own_dimensions,
     whole,
 )
-from xarr.compiler.inner_products import products_inside
-from xarr.compiler.least_roots import least_roots
 from xarr.compiler.loop_ir.accumulators import combination
+from xarr.compiler.passes.inner_products import products_inside
+from xarr.compiler.passes.least_roots import least_roots
 from xarr.compiler.scans import reduces_rows, scanned
 from xarr.compiler.scatters import has_rows
 from xarr.compiler.transposed_tiles import LEAST

@@ -11,10 +11,10 @@ from math import prod
 from typing import Any, Final
 
 from xarr.backend import AbstractBackend, Program
-from xarr.compiler.decompose import decompose
 from xarr.compiler.dynamic_sizes import make_static
-from xarr.compiler.simplify import simplify
-from xarr.compiler.sub_byte import widen
+from xarr.compiler.passes.decompose import decompose
+from xarr.compiler.passes.simplify import simplify
+from xarr.compiler.passes.sub_byte import widen
 from xarr.config import current as config
 from xarr.errors import InputError, TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node

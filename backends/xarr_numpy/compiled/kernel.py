@@ -13,7 +13,7 @@ from xarr.compiler.group_programs import build
 from xarr.compiler.groups import work
 from xarr.compiler.loop_ir import accumulators, elements
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
-from xarr.compiler.one_hot import one_hot_sums
+from xarr.compiler.passes.one_hot import one_hot_sums
 from xarr.compiler.traffic import traffic
 from xarr.compiler.updates import is_update
 from xarr.ir import ops

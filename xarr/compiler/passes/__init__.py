@@ -1,0 +1,1 @@
+"""Graph to graph: what is rewritten before operations are grouped."""
