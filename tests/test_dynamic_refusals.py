@@ -16,8 +16,8 @@ import xarr
 from tests.compare import assert_same
 from tests.support.dynamic import late
 from xarr import lax
-from xarr.compiler.dynamic_rows import ROWS
-from xarr.compiler.dynamic_sizes import make_static
+from xarr.compiler.dynamic.make_static import make_static
+from xarr.compiler.dynamic.op_rules import ROWS
 from xarr.errors import BackendError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter

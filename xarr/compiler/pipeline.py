@@ -11,7 +11,7 @@ from math import prod
 from typing import Any, Final
 
 from xarr.backend import AbstractBackend, Program
-from xarr.compiler.dynamic_sizes import make_static
+from xarr.compiler.dynamic.make_static import make_static
 from xarr.compiler.passes.decompose import decompose
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.sub_byte import widen

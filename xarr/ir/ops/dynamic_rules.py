@@ -1,7 +1,7 @@
 """What each operation makes of dynamic dimensions: one row for each class of ops.
 
 A rule gets the op, the operand types and the result type that the op's own shape rule gives for the bounds;
-it marks which dimensions of that result are dynamic.  `xarr.compiler.dynamic_sizes` computes their live sizes,
+it marks which dimensions of that result are dynamic.  `xarr.compiler.dynamic.make_static` computes their live sizes,
 and has one row for each row here.
 
 * D0: the op has a rule.

@@ -1,7 +1,7 @@
 """Write dynamic dimensions out: a graph of static shapes over buffers of the bounds and int32 live sizes.
 
 Backends know static shapes only.  Here an array of dynamic dimensions becomes a buffer and one scalar for
-each of them; `xarr.compiler.dynamic_rows` says how each op computes on these.  Parameters and results that are
+each of them; `xarr.compiler.dynamic.op_rules` says how each op computes on these.  Parameters and results that are
 such arrays become tuples (buffer, size, …), the sizes in the order of the dimensions.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xarr.compiler.dynamic_rows import ROWS
-from xarr.compiler.live_arrays import Live
+from xarr.compiler.dynamic.live_arrays import Live
+from xarr.compiler.dynamic.op_rules import ROWS
 from xarr.compiler.passes.simplify import simplify
 from xarr.errors import BackendError
 from xarr.ir import ops

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.dynamic_windows import WINDOW_ROWS
-from xarr.compiler.live_arrays import (
+from xarr.compiler.dynamic.live_arrays import (
     Live,
     binary,
     compacted,
@@ -39,6 +38,7 @@ from xarr.compiler.live_arrays import (
     windows_in,
     zero,
 )
+from xarr.compiler.dynamic.window_rules import WINDOW_ROWS
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, info
 from xarr.ir import ops
 from xarr.ir.constants import constant
