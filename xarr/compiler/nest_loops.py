@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 from typing import Final, Literal, TypeAlias
 
-from xarr.compiler.groups import CHEAP, MOVES
+from xarr.compiler.fusion.groups import CHEAP, MOVES
 from xarr.compiler.loop_ir.accumulators import Combination, combination
 from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, given, row_major
 from xarr.compiler.loop_ir.loops import (

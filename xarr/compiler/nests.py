@@ -24,7 +24,7 @@ from typing import Final
 
 from xarr.compiler.block_phases import BLOCK, MOST_LOCAL, BlockPhases
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.groups import CHEAP, MOVES
+from xarr.compiler.fusion.groups import CHEAP, MOVES
 from xarr.compiler.loop_ir.elements import Elements, Index, Source
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
 from xarr.compiler.loop_ir.scalars import BOOL, Value

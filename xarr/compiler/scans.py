@@ -34,7 +34,7 @@ import numpy as np
 
 from xarr.compiler.block_phases import MOST_LOCAL
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.groups import CHEAP, MOVES
+from xarr.compiler.fusion.groups import CHEAP, MOVES
 from xarr.compiler.loop_ir import elements as one_element
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.axis_runs import axis_runs

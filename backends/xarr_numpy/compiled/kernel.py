@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler import fuse as stage, scans, scatters, window_groups
+from xarr.compiler import scans, scatters
+from xarr.compiler.fusion import fuse as stage, window_groups
+from xarr.compiler.fusion.groups import work
 from xarr.compiler.group_programs import build
-from xarr.compiler.groups import work
 from xarr.compiler.loop_ir import accumulators, elements
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
 from xarr.compiler.passes.one_hot import one_hot_sums

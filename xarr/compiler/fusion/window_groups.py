@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from xarr.compiler.groups import CHEAP, MOVES
+from xarr.compiler.fusion.groups import CHEAP, MOVES
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.types import TensorType

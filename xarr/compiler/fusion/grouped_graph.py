@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from xarr.compiler.groups import MOVES, Group
+from xarr.compiler.fusion.groups import MOVES, Group
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 

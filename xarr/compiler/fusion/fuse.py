@@ -19,8 +19,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Final
 
-from xarr.compiler.grouped_graph import GroupedGraph
-from xarr.compiler.groups import (
+from xarr.compiler.fusion.grouped_graph import GroupedGraph
+from xarr.compiler.fusion.groups import (
     CHEAP,
     INNER,
     MOVES,

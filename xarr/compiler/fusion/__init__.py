@@ -1,0 +1,1 @@
+"""Which operations run as one group: the stage `fused`."""
