@@ -15,10 +15,10 @@ from importlib import metadata
 from math import prod
 from typing import Any, Final
 
-from xarr.compiler.checked_loops import CheckedLoop, without_checks
-from xarr.compiler.loop_invariants import without_invariants
-from xarr.compiler.native_loops import known_steps
 from xarr.compiler.passes.ciphers import by_pairs, by_words
+from xarr.compiler.while_loops.checked_loops import CheckedLoop, without_checks
+from xarr.compiler.while_loops.loop_invariants import without_invariants
+from xarr.compiler.while_loops.native_loops import known_steps
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, in_order
-from xarr.compiler.native_loops import NativeLoop, Write
+from xarr.compiler.while_loops.native_loops import NativeLoop, Write
 from xarr_numpy.compiled.instructions import Block, Lines, mangled, register_type
 from xarr_numpy.compiled.registers import REGISTER, memory_type
 

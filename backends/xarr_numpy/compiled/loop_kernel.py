@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler import native_loops
 from xarr.compiler.loop_ir.scalars import in_order
-from xarr.compiler.native_loops import Carried, NativeLoop, Row
+from xarr.compiler.while_loops import native_loops
+from xarr.compiler.while_loops.native_loops import Carried, NativeLoop, Row
 from xarr.ir import ops
 from xarr_numpy.compiled import assembler, costs, loop_code
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED

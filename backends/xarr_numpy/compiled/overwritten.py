@@ -15,7 +15,7 @@ import numpy as np
 
 from xarr.compiler.loop_ir.loops import constant_of
 from xarr.compiler.loop_ir.scalars import INT64, Value, in_order
-from xarr.compiler.native_loops import NativeLoop, Write
+from xarr.compiler.while_loops.native_loops import NativeLoop, Write
 
 
 @dataclass(frozen=True)
