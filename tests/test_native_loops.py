@@ -20,8 +20,8 @@ from xarr.ir.graph import Graph
 
 pytest.importorskip("llvmlite")
 
+from xarr.compiler.while_loops.fully_written import overwritten
 from xarr_numpy.compiled.loop_kernel import plan
-from xarr_numpy.compiled.overwritten import overwritten
 
 pytestmark = pytest.mark.implicit
 

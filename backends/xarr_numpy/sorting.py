@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.compiler.sort_keys import Column, order_of
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
@@ -17,7 +18,6 @@ from xarr.ir.graph import Node
 from xarr_numpy import engine, parallel_sort
 from xarr_numpy.kernels import total_order
 from xarr_numpy.merge_sorts import merge_by_column, merge_compiled, merge_sort
-from xarr_numpy.orders import Column, order_of
 from xarr_numpy.rows import Rows
 from xarr_numpy.stable import stable_order, taken
 

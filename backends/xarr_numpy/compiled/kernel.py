@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler import scans, scatters
-from xarr.compiler.fusion import fuse as stage, window_groups
+from xarr.compiler.fusion import fuse as stage, window_groups, window_work
 from xarr.compiler.fusion.groups import work
 from xarr.compiler.group_programs import build
 from xarr.compiler.loop_ir import accumulators, elements
@@ -21,7 +21,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.ops.fusion import inside, reused
-from xarr_numpy.compiled import addresses, assembler, builtin, costs, emitter, window_kernels
+from xarr_numpy.compiled import addresses, assembler, builtin, costs, emitter
 from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.memory import pool
 
@@ -61,7 +61,7 @@ def fuse(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Gr
             found = stage.fuse(
                 source, computes, lambda group: worth(group.shape(), *work(group)), describe, thrift=thrift
             )
-            found = window_groups.fuse(window_kernels.prepared(found), window_kernels.work, worth, describe)
+            found = window_groups.fuse(window_work.prepared(found), window_work.work, worth, describe)
             if peak(found, inside, reused(found)).total <= allowed:
                 return found
     return graph

@@ -15,11 +15,11 @@ import numpy as np
 
 from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.while_loops import native_loops
+from xarr.compiler.while_loops.fully_written import overwritten
 from xarr.compiler.while_loops.native_loops import Carried, NativeLoop, Row
 from xarr.ir import ops
 from xarr_numpy.compiled import assembler, costs, loop_code
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
-from xarr_numpy.compiled.overwritten import overwritten
 from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.memory import pool
 
