@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
     problems = unexpected_variables(os.environ) + stale_backends(CHECKOUT, _directory_of)
     if problems:
         raise pytest.UsageError("\n".join(problems))
+    if os.environ.get("XARR_BACKEND") == "opaque":
+        _register_opaque()
     # Nothing is compiled the less because a run before this one compiled it.
     os.environ["XARR_KERNEL_CACHE"] = "off"
 
@@ -35,6 +38,28 @@ def pytest_report_header(config: pytest.Config) -> str:
 def _directory_of(package: str) -> Path | None:
     spec = importlib.util.find_spec(package)
     return None if spec is None or spec.origin is None else Path(spec.origin).resolve().parent
+
+
+def _register_opaque() -> Any:
+    """Let the backend `opaque` be found by its name, as a module `xarr_opaque` on the path would be."""
+    module = importlib.import_module("tests.support.opaque_backend")
+    sys.modules["xarr_opaque"] = module
+    return importlib.import_module("xarr.backend").get("opaque")
+
+
+@pytest.fixture
+def opaque() -> Iterator[Any]:
+    """The backend of new arrays is one whose buffers nobody else can read, and which counts transfers."""
+    found = _register_opaque()
+    with importlib.import_module("xarr.config").current(backend="opaque"):
+        yield found
+
+
+@pytest.fixture
+def on_numpy() -> Iterator[None]:
+    """For tests of the name, the text or the memory of the NumPy backend, whichever backend the run is about."""
+    with importlib.import_module("xarr.config").current(backend="numpy"):
+        yield
 
 
 @pytest.fixture

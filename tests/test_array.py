@@ -362,11 +362,15 @@ def test_repr(value: HostArray, text: str) -> None:
     assert ("backend" in repr(x)) == (x.backend != "numpy")
 
 
+@pytest.mark.usefixtures("on_numpy")
+def test_its_device_is_that_of_the_host() -> None:
+    assert xarr.ones(2).device == "cpu"
+
+
 def test_what_it_is() -> None:
     x = xarr.asarray(np.zeros((2, 3), np.float32))
     assert (x.shape, x.dtype, x.ndim, x.size, x.itemsize, x.nbytes) == ((2, 3), np.float32, 2, 6, 4, 24)
     assert x.backend == xarr.config.backend
-    assert x.device == "cpu"
     y = x + 1
     assert not y.is_evaluated
     assert y.evaluate() is y

@@ -21,6 +21,8 @@ from xarr.dtypes import EXTENDED_FLOAT, TABLE
 from xarr.errors import BackendError, InputError, TracedValueError
 from xarr.functions import _dlpack
 
+#: About names, texts and the memory of the NumPy backend.
+pytestmark = pytest.mark.usefixtures("on_numpy")
 CPU = (1, 0)
 #: NumPy, which lends the memory here, has no DLPack of elements of less than 8 bits.
 DTYPES = [row.dtype for row in TABLE if row.bits >= 8]

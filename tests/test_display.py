@@ -14,6 +14,9 @@ import xarr
 from xarr import display
 from xarr.errors import counted
 
+#: About names, texts and the memory of the NumPy backend.
+pytestmark = pytest.mark.usefixtures("on_numpy")
+
 
 def test_a_small_pending_array_shows_its_values() -> None:
     assert repr(xarr.ones(2) + 1) == "Array([2., 2.], dtype=float64)"

@@ -23,13 +23,15 @@ import xarr.einops_backend
 from tests.compare import assert_same
 from tests.support.array_api_libraries import CALLS, NUMBERS, __file__ as LIBRARIES
 
+#: About names, texts and the memory of the NumPy backend.
+pytestmark = pytest.mark.usefixtures("on_numpy")
 CUBE = np.arange(24.0).reshape(2, 3, 4)
 
 
 def reports(library: str) -> dict[str, dict[str, str]]:
     done = subprocess.run(
         [sys.executable, "-P", LIBRARIES, library],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "XARR_BACKEND": "numpy"},
         check=False,
         capture_output=True,
         text=True,

@@ -510,6 +510,7 @@ def test_equal_types_made_by_many_threads_are_one() -> None:
     assert all(type is first for mine in found for type, first in zip(mine, found[0], strict=True))
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_a_value_of_no_backend_stays_so_when_somebody_looks() -> None:
     c = xarr.asarray(2.0) * 3.0
     with xarr.use_backend("reference"):

@@ -76,6 +76,7 @@ def test_any_shape_and_element_type(value: Any) -> None:
     assert_same(np.asarray(jitted(x)), np.asarray(value) + np.asarray(value))
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_result_is_an_array_like_any_other() -> None:
     (x,) = arrays(X)
     jitted = xarr.jit(lambda x: x + 1)
