@@ -29,7 +29,7 @@ FILES = (
     "tests/test_array.py",
     "tests/test_array_api.py",
     "tests/test_array_api_interop.py",
-    "tests/test_chains.py",
+    "tests/test_scatter_in_order.py",
     "tests/test_complex_extremes.py",
     "tests/test_compiled_functions.py",
     "tests/test_compiled_products.py",

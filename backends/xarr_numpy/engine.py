@@ -31,7 +31,7 @@ WORTH_COMPILING: Final = 2**22
 #: The same for the body of a loop, which runs several times.
 WORTH_COMPILING_IN_LOOP: Final = 2**16
 #: Updates or comparisons, one after the other, that take NumPy longer than the compiler takes.
-WORTH_COMPILING_STEPS: Final = 2**14
+WORTH_COMPILING_STEPS: Final = 2**9
 #: Element operations that a transcendental function counts for.
 COSTLY: Final = 5
 #: Kernels that are kept.

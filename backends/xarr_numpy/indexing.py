@@ -20,7 +20,6 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.indexing import Windows
 from xarr_numpy import engine, extremes
-from xarr_numpy.chains import Steps, follow
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.rows import Rows
 
@@ -211,7 +210,7 @@ def scatter_ufunc(ufunc: np.ufunc, operand: Array, indices: Array, updates: Arra
 
 
 def scatter_any(
-    combine: Steps | Graph,
+    combine: Function | Graph,
     operands: tuple[Array, ...],
     indices: Array,
     updates: tuple[Array, ...],
@@ -227,7 +226,9 @@ def scatter_any(
     return tuple(result.reshape(operand.shape) for result, operand in zip(results, operands, strict=True))
 
 
-def in_order(combine: Steps | Graph, results: list[Array], updates: Sequence[Array], targets: Array) -> None:
+def in_order(
+    combine: Function | Graph, results: list[Array], updates: Sequence[Array], targets: Array
+) -> None:
     """results[t] = combine(results[t], update) for every update and its target t, in order."""
     if isinstance(combine, Graph):
         ready = tuple(np.ascontiguousarray(update) for update in updates)
@@ -279,39 +280,13 @@ def _sorted(targets: Array, bound: int) -> tuple[Array, Array]:
     return keys >> bits, keys & ((1 << bits) - 1)
 
 
-#: Rounds with fewer elements than this are slower than going through them one by one,
-_FEW_ELEMENTS: Final = 48
-#: and with fewer targets than this, slower than going through the updates of each.
-_FEW_TARGETS: Final = 8
-
-
-def in_rounds(
-    combine: Function | Steps, results: list[Array], updates: Sequence[Array], groups: Groups
-) -> None:
-    """The same on lanes: the k-th update of every target in round k, as long as that is true of some targets."""
+def in_rounds(combine: Function, results: list[Array], updates: Sequence[Array], groups: Groups) -> None:
+    """results[t] = combine(results[t], update) on lanes: the k-th update of every target in round k."""
     current = [result[groups.targets] for result in results]
-    rounds, size = groups.rounds(), prod(results[0].shape[1:])
-    lanes = combine.lanes if isinstance(combine, Steps) else combine
-    scalars = isinstance(combine, Steps) and size < _FEW_ELEMENTS
-    few = -(-_FEW_ELEMENTS // size) if scalars else _FEW_TARGETS
-    many = int(np.count_nonzero(rounds >= few))
-    for number, active in enumerate(rounds[:many].tolist()):
+    for number, active in enumerate(groups.rounds().tolist()):
+        targets = [each[:active] for each in current]
         places = groups.order[groups.first[:active] + number]
-        found = lanes(
-            *[each[:active] for each in current], *[np.take(each, places, axis=0) for each in updates]
-        )
-        write([each[:active] for each in current], found)
-    left = int(rounds[many]) if many < len(rounds) else 0
-    own = [groups.order[groups.first[k] + many : groups.first[k] + groups.counts[k]] for k in range(left)]
-    if isinstance(combine, Steps) and scalars:
-        by_elements(combine, [each[:left] for each in current], updates, own)
-    else:
-        for target, places in enumerate(own):
-            for update in zip(*[np.take(each, places, axis=0) for each in updates], strict=True):
-                write(
-                    [each[target, ...] for each in current],
-                    lanes(*[each[target] for each in current], *update),
-                )
+        write(targets, combine(*targets, *[np.take(each, places, axis=0) for each in updates]))
     for result, each in zip(results, current, strict=True):
         result[groups.targets] = each
 
@@ -322,19 +297,6 @@ def write(targets: Sequence[Array], values: Sequence[Any]) -> None:
     apart = [np.copy(value) for value in values] if len(values) > 1 else values
     for target, value in zip(targets, apart, strict=True):
         target[...] = value
-
-
-def by_elements(steps: Steps, targets: list[Array], updates: Sequence[Array], own: list[Array]) -> None:
-    """Combine the elements of each target with those of the updates at its `own` places."""
-    blocks_of_updates = [[np.take(each, places, axis=0) for each in updates] for places in own]
-    chains = [
-        [np.ascontiguousarray(each.reshape(len(each), -1)[:, place]) for each in block]
-        for block in blocks_of_updates
-        for place in range(prod(targets[0].shape[1:]))
-    ]
-    if chains:
-        found = follow(steps, [each.reshape(-1) for each in targets], chains)
-        write(targets, [each.reshape(target.shape) for each, target in zip(found, targets, strict=True)])
 
 
 # --- dynamic slices ----------------------------------------------------------------------------------
@@ -402,7 +364,7 @@ def combiner(emitter: Emitter, graph: Graph, updates: int) -> str:
     """A computation for `in_order`: itself if it is compiled, else its program on lanes."""
     if engine.sequential(graph, updates):
         return emitter.constant(graph)
-    return f"Steps({emitter.function(graph, lanes=True)}, {emitter.loop(graph)})"
+    return emitter.function(graph, lanes=True)
 
 
 def scatter_ufunc_of(graph: Graph) -> str | None:
@@ -439,7 +401,7 @@ def _dynamic_update_slice(emitter: Emitter, node: Node) -> str:
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
-        *(gather, scatter_replace, scatter_ufunc, scatter_any, Steps),
+        *(gather, scatter_replace, scatter_ufunc, scatter_any),
         *(dynamic_slice, dynamic_update_slice, dynamic_update_in_place, dynamic_update_if_writeable),
     )
 }

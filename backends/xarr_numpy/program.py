@@ -28,7 +28,6 @@ from xarr.ir.ops.fusion import reused
 from xarr.ir.types import TensorType, TupleType
 from xarr.progress import ProgressBar
 from xarr_numpy.quiet import loud, quiet
-from xarr_numpy.scalar_loops import RENAMES, expression, runs_on_floats
 from xarr_numpy.table import SCOPE, TABLE
 
 
@@ -85,9 +84,6 @@ class Emitter:
     `lanes` makes a program for a scalar computation (a combiner, a comparator, the body of a map) that
     runs on whole arrays, one lane for each element.  With a `bar` the program counts a step after each node.
     """
-
-    #: How far in the body is.
-    depth = 1
 
     def __init__(
         self,
@@ -162,18 +158,6 @@ class Emitter:
         if kernel.origin:
             self.origins.append(f"{name}: {kernel.origin}")
 
-    def loop(self, graph: Graph) -> str:
-        """A name for the same of a computation of scalars that goes through whole arrays, one after the other.
-
-        Of N numbers and N arrays of one dimension it makes N numbers: what the computation makes of the numbers
-        so far and the next elements.
-        """
-        name = self.constant(None, "f" if self.name == "program" else f"{self.name}_")
-        made = LoopEmitter(graph, True, name).run()
-        self.scope[name] = made.function
-        self.nested.append(made.text)
-        return name
-
     def mark_thin(self, node: Node) -> None:
         """Say that the value has size 1 where the node's type repeats it.  Lanes have no shape to repeat."""
         if not self.lanes:
@@ -228,71 +212,15 @@ class Emitter:
             self.body.append(("bar.step()", None))
 
     def _compiled(self) -> NumpyProgram:
-        head, margin = self._head(), "    " * self.depth
-        text = "\n".join([*head, *[f"{margin}{line}" for line, _ in self.body], *self._tail()]) + "\n"
-        lines = {
-            number: node for number, (_, node) in enumerate(self.body, len(head) + 1) if node is not None
-        }
+        head = f"def {self.name}({', '.join(self.names[node] for node in self.graph.parameters)}):"
+        text = "\n".join([head, *[f"    {line}" for line, _ in self.body]]) + "\n"
+        lines = {number: node for number, (_, node) in enumerate(self.body, 2) if node is not None}
         exec(compile(text, "<xarr program>", "exec"), self.scope)
         function = self.scope[self.name]
         # Only what the program uses: programs are many, and the kernels too.
         self.scope.update({name: SCOPE[name] for name in _globals(function.__code__) if name in SCOPE})
         kind = SilentProgram if all(type(node.op) in _SILENT for node in self.graph.nodes) else NumpyProgram
         return kind("\n".join([text, *self.nested]), function, function.__code__, lines, tuple(self.origins))
-
-    def _head(self) -> list[str]:
-        """The lines in front of the body."""
-        return [f"def {self.name}({', '.join(self.names[node] for node in self.graph.parameters)}):"]
-
-    def _tail(self) -> list[str]:
-        return []
-
-
-class LoopEmitter(Emitter):
-    """Writes a loop over scalars; see `scalar_loops`."""
-
-    depth = 2
-
-    def run(self) -> NumpyProgram:
-        for index, node in enumerate(self.graph.parameters):
-            self.names[node] = f"a{index}"
-        for index, node in enumerate(self.graph.nodes):
-            self.emit(f"v{index}", node)
-        results = ", ".join(self.names[node] for node in self.graph.results)
-        self.body.append((f"{', '.join(self._carried())} = {results}", None))
-        return self._compiled()
-
-    def emit(self, name: str, node: Node) -> None:
-        names = [self.names[operand] for operand in node.operands]
-        if isinstance(node.op, Constant):
-            number = node.op.array[()]
-            self.names[node] = self.constant(number.item() if runs_on_floats(self.graph) else number)
-        elif isinstance(node.op, RENAMES):
-            (self.names[node],) = names
-        elif (found := expression(node, names)) is not None:
-            self.names[node] = name
-            self.body.append((f"{name} = {found}", node))
-        else:
-            super().emit(name, node)
-            if isinstance(node.type, TensorType):  # of arrays without dimensions, which operators are slow on
-                self.body.append((f"{name} = {name}[()]", None))
-
-    def _carried(self) -> list[str]:
-        return [f"a{index}" for index in range(len(self.graph.results))]
-
-    def _head(self) -> list[str]:
-        count = len(self.graph.results)
-        streams = [f"s{index}" for index in range(count)]
-        updates = ", ".join(f"a{count + index}" for index in range(count))
-        listed = [f"{stream}.tolist()" for stream in streams] if runs_on_floats(self.graph) else streams
-        every = listed[0] if count == 1 else f"zip({', '.join(listed)}, strict=True)"
-        return [
-            f"def {self.name}({', '.join([*self._carried(), *streams])}):",
-            f"    for {updates} in {every}:",
-        ]
-
-    def _tail(self) -> list[str]:
-        return [f"    return ({', '.join(self._carried())},)"]
 
 
 #: Ops that never make NumPy warn.

@@ -5,7 +5,8 @@ Columns become integers that are ordered as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,10 +15,9 @@ from xarr.compiler.sort_keys import Column, order_of
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node
 from xarr_numpy import engine, parallel_sort
 from xarr_numpy.kernels import total_order
-from xarr_numpy.merge_sorts import merge_by_column, merge_compiled, merge_sort
 from xarr_numpy.rows import Rows
 from xarr_numpy.stable import stable_order, taken
 
@@ -62,9 +62,9 @@ def _with_nan_last(x: Array) -> Array:
 
 
 def sort_by_columns(
-    key: Callable[..., Arrays], columns: Sequence[Column], merged: Sorter | None, arrays: Arrays, axis: int
+    key: Callable[..., Arrays], columns: Sequence[Column], merged: Sorter, arrays: Arrays, axis: int
 ) -> Arrays:
-    """Stable by the columns that `key` computes, of which there is one if `merged` is None.
+    """Stable by the columns that `key` computes.
 
     Plain orders do not place NaN: then elements go where `merged`, the merge sort of the definition, has them.
     """
@@ -73,18 +73,16 @@ def sort_by_columns(
         return arrays
     values = [np.broadcast_to(value, rows[0].shape) for value in key(*rows)]
     numbers = [_numbers(*pair) for pair in zip(values, columns, strict=True)]
-    if not any(_has_lost(*pair) for pair in zip(values, columns, strict=True)):
-        return taken(arrays, stable_order(numbers), axis)
-    if merged is not None:
+    if any(_has_lost(*pair) for pair in zip(values, columns, strict=True)):
         return merged(arrays, axis)
-    return taken(arrays, merge_by_column(numbers[0], np.isnan(values[0])), axis)
+    return taken(arrays, stable_order(numbers), axis)
 
 
 def _has_lost(x: Array, column: Column) -> bool:
     return x.dtype in FLOAT and not column.total and bool(np.isnan(x).any())
 
 
-def sort_plainly(column: Column, merged: Sorter | None, x: Array, axis: int) -> Array:
+def sort_plainly(column: Column, merged: Sorter, x: Array, axis: int) -> Array:
     """One array by its own elements."""
     if x.dtype not in FLOAT or column.total:
         found = parallel_sort.sort(_numbers(x, column), axis)
@@ -118,6 +116,69 @@ def _from_numbers(numbers: Array, column: Column, dtype: np.dtype[Any]) -> Array
     return numbers.astype(dtype) if dtype in BOOL else numbers
 
 
+# --- by merging --------------------------------------------------------------------------------------
+
+
+def merge_compiled(comparator: Graph, arrays: Arrays, axis: int) -> Arrays:
+    """Sort by a comparator of scalars, compiled, as `merge_sort` does."""
+    rows = tuple(np.array(np.moveaxis(x, axis, -1), order="C") for x in arrays)
+    engine.sequential_module().merge_sort(comparator, rows)
+    return tuple(np.moveaxis(x, -1, axis) for x in rows)
+
+
+def merge_sort(before: Callable[..., tuple[Any, ...]], arrays: Arrays, axis: int) -> Arrays:
+    """Sort stably by `before(a0, b0, a1, b1 …)`, a computation on lanes: the merge sort of the definition.
+
+    The left half is sorted and the right one, and then an element of the right half passes one of the left only
+    if it goes before it.  So relations that are no order, as `<` is none where there is NaN, have one result
+    too.  All halves of a size are merged at once.
+    """
+    rows = tuple(np.moveaxis(x, axis, -1) for x in arrays)
+    shape = rows[0].shape
+    flat = [row.reshape(-1) for row in rows]
+    order = np.arange(prod(shape))
+    for first, middle, last in reversed(list(_halves(prod(shape[:-1]), shape[-1]))):
+        order = _merged(before, flat, order, first, middle, last)
+    return tuple(np.moveaxis(row[order].reshape(shape), -1, axis) for row in flat)
+
+
+def _halves(lines: int, count: int) -> Iterator[tuple[Array, Array, Array]]:
+    """Bounds of all left and right halves of lines of `count` elements: first of lines, at last of pairs."""
+    first = np.arange(lines) * count
+    last = first + count
+    while (last - first).max(initial=0) > 1:
+        middle = first + (last - first) // 2
+        yield first, middle, last
+        first, last = np.concatenate([first, middle]), np.concatenate([middle, last])
+
+
+def _merged(
+    before: Callable[..., tuple[Any, ...]],
+    rows: Sequence[Array],
+    order: Array,
+    first: Array,
+    middle: Array,
+    last: Array,
+) -> Array:
+    """The order of elements after each `order[first:middle]` is merged with `order[middle:last]`."""
+    merged = order.copy()
+    left, right = first.copy(), middle.copy()
+    going = np.flatnonzero((left < middle) & (right < last))
+    while going.size:
+        ours, theirs = order[left[going]], order[right[going]]
+        sides = [np.take(row, places) for row in rows for places in (theirs, ours)]
+        passes = np.broadcast_to(before(*sides)[0], going.shape)
+        merged[left[going] + right[going] - middle[going]] = np.where(passes, theirs, ours)
+        right[going] += passes
+        left[going] += ~passes
+        going = going[(left[going] < middle[going]) & (right[going] < last[going])]
+    # What is left of a right half is where it was; what is left of a left half comes after the right one.
+    counts = middle - left
+    rest = np.arange(counts.sum()) + np.repeat(left - (np.cumsum(counts) - counts), counts)
+    merged[rest + np.repeat(last - middle, counts)] = order[rest]
+    return merged
+
+
 # --- rows --------------------------------------------------------------------------------------------
 
 
@@ -132,7 +193,7 @@ def _sort(emitter: Emitter, node: Node) -> str:
     order = order_of(op.comparator)
     if order is None:
         return _shown(node, _merge(emitter, node, arrays, str(op.dimension)))
-    merged = _merged(emitter, node, len(order.columns))
+    merged = f"lambda x, k: {_merge(emitter, node, 'x', 'k')}"
     if len(dtypes) == 1 and order.array == 0:
         column = emitter.constant(order.columns[0])
         return f"sort_plainly({column}, {merged}, {emitter.full(node.operands[0])}, {op.dimension})"
@@ -148,21 +209,9 @@ def _merge(emitter: Emitter, node: Node, arrays: str, axis: str) -> str:
     """The call that merges."""
     op = node.op
     assert isinstance(op, ops.Sort)
-    if _is_compiled(op, node):
+    if engine.sequential(op.comparator, node.operands[0].tensor_type.size):
         return f"merge_compiled({emitter.constant(op.comparator)}, {arrays}, {axis})"
     return f"merge_sort({emitter.function(op.comparator, lanes=True)}, {arrays}, {axis})"
-
-
-def _is_compiled(op: ops.Sort, node: Node) -> bool:
-    return engine.sequential(op.comparator, node.operands[0].tensor_type.size)
-
-
-def _merged(emitter: Emitter, node: Node, columns: int) -> str:
-    """A function that merges, or None where one column tells as much."""
-    assert isinstance(node.op, ops.Sort)
-    if columns == 1 and not _is_compiled(node.op, node):
-        return "None"
-    return f"lambda x, k: {_merge(emitter, node, 'x', 'k')}"
 
 
 SCOPE: Final[dict[str, Any]] = {

@@ -19,7 +19,6 @@ from xarr_numpy import (
     kernels,
     linear_algebra,
     reductions,
-    scalar_loops,
     sorting,
     windows,
 )
@@ -246,7 +245,6 @@ TABLE: Final[Rows] = {
 SCOPE: Final[dict[str, Any]] = {
     **kernels.SCOPE,
     **reductions.SCOPE,
-    **scalar_loops.SCOPE,
     **contraction.SCOPE,
     **convolution.SCOPE,
     **sorting.SCOPE,

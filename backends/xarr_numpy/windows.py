@@ -17,7 +17,6 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.windows import Window
-from xarr_numpy.chains import Steps
 from xarr_numpy.extremes import settled
 from xarr_numpy.folding import Arrays, Monoid, element_ranges, fold
 from xarr_numpy.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
@@ -162,7 +161,7 @@ def _on_tuples(combine: Function) -> Callable[[Arrays, Arrays], Arrays]:
 
 def select_and_scatter(
     select: Function,
-    scatter: Steps | Graph | np.ufunc,
+    scatter: Function | Graph | np.ufunc,
     operand: Array,
     source: Array,
     initial: Any,
@@ -170,7 +169,7 @@ def select_and_scatter(
 ) -> Array:
     """Each source element combined into the element of its window that `select` chooses, row-major.
 
-    `scatter` is a ufunc, a computation as `Steps`, or one of scalars, compiled.
+    `scatter` is a ufunc, a computation on lanes, or one of scalars, compiled.
     """
     result = np.full(operand.size, initial, operand.dtype)
     if not source.size or not operand.size:
@@ -184,7 +183,7 @@ def select_and_scatter(
     if isinstance(scatter, np.ufunc):
         scatter.at(result, targets, new)
     elif not isinstance(scatter, Graph) and all(each.stride >= each.size for each in window.dimensions):
-        result[targets] = scatter.lanes(result[targets], new)[0]
+        result[targets] = scatter(result[targets], new)[0]
     else:
         in_order(scatter, [result], [new], targets)
     return result.reshape(operand.shape)
