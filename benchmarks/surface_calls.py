@@ -81,7 +81,7 @@ NOT_TIMED: Final[dict[str, str]] = {
     **dict.fromkeys(_ABOUT_TYPES.split(), "says something about types or shapes, and reads no element"),
     **dict.fromkeys(_BY_NUMPY.split(), "NumPy reads, writes or shows the values in both"),
     **dict.fromkeys(_WRITING.split(), "changes its operand, another one at each call"),
-    **dict.fromkeys(("broadcast", "ndenumerate"), "a loop of Python's over elements"),
+    **dict.fromkeys(("broadcast", "ndenumerate", "nditer"), "a loop of Python's over elements"),
 }
 
 

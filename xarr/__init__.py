@@ -309,6 +309,7 @@ if _typing.TYPE_CHECKING:
         tree as tree,
         tree_util as tree_util,
     )
+    from xarr.doctor import show_config as show_config, show_runtime as show_runtime
     from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explanation.index import explain_index as explain_index
     from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
@@ -327,6 +328,7 @@ if _typing.TYPE_CHECKING:
     from xarr.functions.routines.functional import *
     from xarr.functions.routines.histograms import *
     from xarr.functions.routines.index_builders import *
+    from xarr.functions.routines.iterating import *
     from xarr.functions.routines.logic import *
     from xarr.functions.routines.mathematical_functions import *
     from xarr.functions.routines.nan_functions import *
@@ -368,6 +370,7 @@ _LATE_MODULES: _typing.Final = {
     "explanation.index": "explain_index",
     "explanation.program": "explain explain_broadcast",
     "debug": "",
+    "doctor": "show_config show_runtime",
     "fft": "",
     "functions.diagonals": "diagflat diagonal trace",
     "functions.einsum": "einsum einsum_path",
@@ -384,7 +387,7 @@ _LATE_MODULES: _typing.Final = {
     "functions.routines.files": "genfromtxt load loadtxt save savetxt savez savez_compressed",
     "functions.routines.float_errors": "errstate geterr seterr",
     "functions.routines.floating_point": "frexp ldexp modf spacing",
-    "functions.routines.functional": "apply_along_axis apply_over_axes broadcast ndenumerate ndindex vectorize",
+    "functions.routines.functional": "apply_along_axis apply_over_axes broadcast vectorize",
     "functions.routines.histograms": (
         "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
     ),
@@ -392,6 +395,7 @@ _LATE_MODULES: _typing.Final = {
         "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices mgrid ogrid r_ "
         "ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from unravel_index"
     ),
+    "functions.routines.iterating": "ndenumerate ndindex nditer",
     "functions.routines.logic": "iscomplex iscomplexobj isneginf isposinf isreal isrealobj",
     "functions.routines.mathematical_functions": (
         "angle float_power gcd heaviside i0 lcm logaddexp2 nan_to_num real_if_close sinc"

@@ -1,4 +1,4 @@
-"""`python -m xarr doctor`: versions, backends, devices, and why one is missing."""
+"""`xarr doctor` and `xarr.show_config()`: versions, backends, devices, and why one is missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from xarr import backend as backends, interpreter
 from xarr.compiler import object_cache
 from xarr.config import current as config
-from xarr.errors import BackendError
+from xarr.errors import BackendError, InputError
 
 _PACKAGES = ("xarr", "numpy", "ml_dtypes", "typing_extensions")
 _OPTIONAL = {
@@ -24,6 +24,24 @@ def report() -> str:
     """All that a bug report needs to say about the installation, as text."""
     parts = (_versions(), _optional(), _backends(), _kernels(), _memory(), _gpu(), _settings())
     return "\n\n".join("\n".join(part) for part in parts)
+
+
+def show_config(mode: str = "stdout") -> None:
+    """Print what `xarr doctor` prints: versions, backends, devices and settings.
+
+    Raises InputError for another mode than "stdout".  Source: NumPy, `show_config`, which says how NumPy was built.
+    """
+    if mode != "stdout":
+        raise InputError(
+            f"show_config: mode must be 'stdout', got {mode!r}; how NumPy was built says "
+            "numpy.show_config(mode='dicts')"
+        )
+    print(report())
+
+
+def show_runtime() -> None:
+    """Print what `xarr doctor` prints.  Source: NumPy, `show_runtime`, which says what NumPy runs on."""
+    print(report())
 
 
 def _version(package: str) -> str:

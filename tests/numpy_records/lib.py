@@ -57,5 +57,15 @@ RECORDS = {
         ),
         differs="the elements are Arrays without dimensions",
     ),
+    "nditer": Record(
+        (
+            "[str(a) for a in xp.nditer(xp.asarray(x), ['zerosize_ok'])]",
+            "[(str(a), str(b)) for a, b in xp.nditer([xp.asarray(x), xp.zeros((2, 1, 1, 1))], ['zerosize_ok'])]",
+            "[it.multi_index for it in [xp.nditer(xp.asarray(x), ['multi_index', 'zerosize_ok'])] for _ in it]",
+            "xp.nditer([xp.asarray(x), None, 2], ['zerosize_ok'], order='C').operands[1].shape",
+            "[str(a) for a in xp.nditer(x, ['zerosize_ok', 'buffered'], op_dtypes=['complex128'], casting='unsafe')]",
+        ),
+        differs="the elements of an Array are read-only; `operands` shows what was allocated as an Array",
+    ),
     "ndenumerate": Record(("list(xp.ndenumerate(x))",)),
 }

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy import ndindex
 
 from xarr import lax
 from xarr.broadcasting import Misfit, align_numpy
@@ -45,32 +44,9 @@ from xarr.tree import LEAF
 if TYPE_CHECKING:
     from xarr.array import Array
 
-__all__ = ["apply_along_axis", "apply_over_axes", "broadcast", "ndenumerate", "ndindex", "vectorize"]
+__all__ = ["apply_along_axis", "apply_over_axes", "broadcast", "vectorize"]
 
 Function = Callable[..., Any]
-
-
-class ndenumerate:
-    """An iterator over pairs of an index, a tuple of ints, and the element there, an Array without dimensions.
-
-    Each element is a step of Python's: expressions of whole arrays take a small part of the time.
-    Source: NumPy, `ndenumerate`.
-    """
-
-    def __init__(self, arr: ArrayLike) -> None:
-        self._array = as_array(arr)
-        refuse_dynamic("ndenumerate", self._array, "lax.fori_loop")
-        if not self._array._node.traced:
-            evaluate(self._array)
-        self._indices = ndindex(self._array.shape)
-
-    def __next__(self) -> tuple[tuple[int, ...], Array]:
-        index = next(self._indices)
-        count(sys._getframe(1), 1)
-        return index, self._array[index]
-
-    def __iter__(self) -> ndenumerate:
-        return self
 
 
 class broadcast:
@@ -87,7 +63,7 @@ class broadcast:
         self._arrays: tuple[Array, ...] = tuple(array for each in own for array in each)
         for array in self._arrays:
             refuse_dynamic("broadcast", array, "xarr.broadcast_arrays")
-        self.shape = _common_shape([array.shape for array in self._arrays])
+        self.shape = common_shape("broadcast", [array.shape for array in self._arrays])
         self.size, self.ndim, self.nd = math.prod(self.shape), len(self.shape), len(self.shape)
         self.numiter, self.index = len(self._arrays), 0
 
@@ -112,10 +88,11 @@ class broadcast:
         return self
 
 
-def _common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def common_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that `shapes` broadcast to; BroadcastError by the name of the function that asks."""
     alignment = align_numpy(*shapes)
     if isinstance(alignment, Misfit):
-        raise broadcast_error("broadcast", tuple(shapes))
+        raise broadcast_error(name, tuple(shapes))
     return alignment.result
 
 
