@@ -219,8 +219,23 @@ def test_masks_select_rows_of_pandas() -> None:
     assert frame["a"].tolist() == [9, 2, 9, 4]
     assert pd.Series(xarr.arange(3)).tolist() == [0, 1, 2]
     assert pd.unique(xarr.asarray([2, 1, 2])).tolist() == [2, 1]
-    assert frame.groupby(own.tolist()).sum()["b"].tolist() == [14.0, 12.0]
     assert_same(own.to_numpy(), mask)
+
+
+@pytest.mark.parametrize("first", ["pandas, xarr", "xarr, pandas"])
+def test_pandas_groups_by_arrays_whichever_is_imported_first(first: str) -> None:
+    code = (
+        f"import {first}; own = xarr.asarray([2, 1, 2]); frame = pandas.DataFrame({{'a': [1.0, 2.0, 4.0]}});"
+        "assert frame.groupby(own)['a'].sum().to_dict() == {1: 2.0, 2: 5.0};"
+        "assert pandas.Series(own).groupby([own, own > 1]).size().tolist() == [1, 2];"
+        "assert frame.groupby(lambda label: label % 2)['a'].sum().tolist() == [5.0, 2.0]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_pandas_refuses_groups_of_another_length_by_name() -> None:
+    with pytest.raises(ValueError, match="same length"):
+        pd.DataFrame({"a": [1, 2]}).groupby(xarr.arange(3))
 
 
 def test_surfaces_of_matplotlib() -> None:

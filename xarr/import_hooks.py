@@ -1,7 +1,7 @@
-"""einops learns of Arrays when both are imported, in either order.
+"""einops and pandas learn of Arrays when both are imported, in either order.
 
-einops knows the arrays of a library by a subclass of its AbstractBackend, and has no entry point for one: the
-subclass, in `xarr.einops_backend`, has to be imported after einops.
+einops knows the arrays of a library by a subclass of its AbstractBackend, pandas groups by what is an array by its
+class; neither has an entry point for another library's: what tells them has to be imported after them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 #: From a package to what is imported after it.
-_FOLLOWED_BY = {"einops": "xarr.einops_backend"}
+_FOLLOWED_BY = {"einops": "xarr.einops_backend", "pandas": "xarr.pandas_groups"}
 
 
 class _Loader:

@@ -72,6 +72,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "make_explicit",
         "doctor",
         "einops_backend",
+        "pandas_groups",
         "import_hooks",
         "stablehlo",
         "random",
