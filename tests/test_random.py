@@ -355,10 +355,10 @@ def test_modes(mode: str) -> None:
     p = np.float32([0.01, 0.5, 0.99])
     wanted = jax.random.bernoulli(theirs, p, (200, 3), mode=mode)
     assert_same(random.bernoulli(mine, p, (200, 3), mode=mode), np.asarray(wanted))
-    assert (
-        ulps(random.gumbel(mine, (50,), np.float32, mode), jax.random.gumbel(theirs, (50,), np.float32, mode))
-        <= 4
-    )
+    found = np.asarray(random.gumbel(mine, (50,), np.float32, mode))
+    expected = np.asarray(jax.random.gumbel(theirs, (50,), np.float32, mode))
+    # -log(-log(u)): a last digit of the inner logarithm is one of 1 in the result, however near 0 that is.
+    assert np.all(np.abs(found - expected) <= 2 * np.spacing(np.maximum(np.abs(expected), np.float32(1))))
 
 
 def test_signs_and_trials() -> None:
