@@ -14,6 +14,7 @@ from tests.support.graphs import add, graph, node, tensor
 from tests.support.kernel_texts import CASES
 from tests.xla import parse
 from xarr import stablehlo
+from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.group_programs import build
 from xarr.compiler.traffic import CACHE, traffic
 from xarr.config import current as config
@@ -21,13 +22,12 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import Peak, peak, shown_bytes
 from xarr.ir.ops.fusion import inside
-from xarr_numpy.compiled import kernel
 
 F32 = np.dtype(np.float32)
 
 
 def fused(function: Callable[..., Any], *types: Any) -> Graph:
-    return kernel.fuse(graph(function, *types), lambda domain, cheap, costly: True)
+    return form_groups(graph(function, *types), lambda domain, cheap, costly: True)
 
 
 def costs(function: Callable[..., Any], *types: Any) -> list[tuple[int, ...]]:

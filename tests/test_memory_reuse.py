@@ -325,9 +325,9 @@ def test_the_peak_is_that_of_the_process() -> None:
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_programs_need_no_more_than_numpy(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from xarr_numpy.compiled import kernel
+    from xarr.compiler.fusion import form_groups
 
-    monkeypatch.setattr(kernel, "LITTLE", 0)
+    monkeypatch.setattr(form_groups, "LITTLE", 0)
     for seed in range(first, first + 10):
         found, backend = sample(Random(seed), most=4096), get("numpy")
         with xarr.config(fusion="compiled"):

@@ -21,7 +21,7 @@ from xarr.ir.graph import Graph
 pytest.importorskip("llvmlite")
 
 from xarr.compiler.while_loops.fully_written import overwritten
-from xarr_numpy.compiled.loop_kernel import plan
+from xarr.compiler.while_loops.lowering import native_form
 
 pytestmark = pytest.mark.implicit
 
@@ -434,7 +434,7 @@ def test_a_loop_without_end_is_interrupted() -> None:
 def rows_written(function: Callable[..., Any], *arguments: Any) -> list[int]:
     """How many rows of each table need not be there when the loop begins."""
     loops = [node.op for node in fused(function, *arguments).nodes if isinstance(node.op, ops.NativeWhile)]
-    found = [overwritten(loop) for op in loops if (loop := plan(op)) is not None]
+    found = [overwritten(loop) for op in loops if (loop := native_form(op)) is not None]
     return [each.rows for tables in found for each in tables.values()]
 
 

@@ -60,8 +60,7 @@ def in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from xarr_numpy import engine
     from xarr_numpy.compiled import repeated
 
-    engine._repetition.cache_clear()
-    monkeypatch.setattr(repeated, "SMALL", 0)
+    monkeypatch.setattr(engine, "MAX_SERIAL_BYTES", 0)
     monkeypatch.setattr(repeated, "CACHE", 2**14)
     with threads(4):
         yield
@@ -219,12 +218,10 @@ def test_random_stencils(stencil: tuple[Callable[..., Any], list[Any]]) -> None:
     from xarr_numpy import engine
     from xarr_numpy.compiled import repeated
 
-    engine._repetition.cache_clear()
     with pytest.MonkeyPatch.context() as patch, threads(3):
-        patch.setattr(repeated, "SMALL", 0)
+        patch.setattr(engine, "MAX_SERIAL_BYTES", 0)
         patch.setattr(repeated, "CACHE", 2**12)
         agree(stencil[0], *stencil[1])
-    engine._repetition.cache_clear()
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 8])

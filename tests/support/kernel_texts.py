@@ -14,11 +14,12 @@ from typing import Any, Final
 import numpy as np
 
 from tests.support.graphs import graph, node, scalars, tensor
+from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.group_programs import build
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
-from xarr_numpy.compiled import emitter, kernel
+from xarr_numpy.compiled import emitter
 
 SNAPSHOTS: Final = Path(__file__).parents[1] / "snapshots" / "kernels"
 F16, F32, F64, I32, PRED = (np.dtype(n) for n in ("float16", "float32", "float64", "int32", "bool"))
@@ -127,7 +128,7 @@ CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
 def texts(name: str) -> dict[str, str]:
     """The contents of a case's snapshots, by suffix."""
     function, types = CASES[name]
-    fused = kernel.fuse(graph(function, *types), lambda domain, cheap, costly: True)
+    fused = form_groups(graph(function, *types), lambda domain, cheap, costly: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
     program = build(fusion)
     return {".loops": f"{program}\n", ".ll": emitter.emit(program)[0]}

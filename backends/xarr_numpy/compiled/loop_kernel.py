@@ -14,10 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.loop_ir.scalars import in_order
-from xarr.compiler.while_loops import native_loops
 from xarr.compiler.while_loops.fully_written import overwritten
 from xarr.compiler.while_loops.native_loops import Carried, NativeLoop, Row
-from xarr.ir import ops
 from xarr_numpy.compiled import assembler, costs, loop_code
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
 from xarr_numpy.compiled.sharing import Phase
@@ -32,11 +30,6 @@ FIRST_CHUNK: Final = 2**28
 SHORT_SECONDS: Final = 0.05
 LONG_SECONDS: Final = 0.2
 MOST_STEPS: Final = 2**40
-
-
-def plan(loop: ops.While) -> NativeLoop | None:
-    """The loop turned inside out; None if its points meet."""
-    return native_loops.native_loop(loop)
 
 
 class LoopKernel:

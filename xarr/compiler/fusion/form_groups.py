@@ -1,0 +1,62 @@
+"""Groups of the operations that compiled loops hold, as many as the memory of the operations one by one allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from xarr.compiler import scans, scatters
+from xarr.compiler.fusion import window_groups, window_work
+from xarr.compiler.fusion.fuse import fuse
+from xarr.compiler.fusion.groups import work
+from xarr.compiler.group_programs import build
+from xarr.compiler.loop_ir import accumulators, elements
+from xarr.compiler.passes.one_hot import one_hot_sums
+from xarr.compiler.traffic import traffic
+from xarr.compiler.updates import is_update
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.memory_use import peak
+from xarr.ir.ops.fusion import inside, reused
+
+#: Bytes that groups may take at once, whatever the operations one by one do.
+LITTLE: Final = 2**20
+
+
+def computes(node: Node) -> bool:
+    """Whether compiled loops can hold a node."""
+    if isinstance(node.op, ops.Reduce) and not accumulators.is_computed(node):
+        return False
+    return (
+        elements.computes(node)
+        or scatters.computes(node)
+        or scans.computes(node)
+        or (
+            is_update(node)
+            and all(elements.computes(each) for each in node.operands[1:])
+            and not isinstance(node.operands[1].op, ops.Reduce)
+        )
+    )
+
+
+def form_groups(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
+    """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has.
+
+    The groups need no more memory than the operations one by one, but for a little.
+    """
+    allowed = max(peak(graph, inside).total, LITTLE)
+    scattered = one_hot_sums(graph, lambda shape: worth(shape, 1, 0))
+    for source in dict.fromkeys((scattered, graph)):
+        for thrift in range(3):
+            found = fuse(
+                source, computes, lambda group: worth(group.shape(), *work(group)), describe, thrift=thrift
+            )
+            found = window_groups.fuse(window_work.prepared(found), window_work.work, worth, describe)
+            if peak(found, inside, reused(found)).total <= allowed:
+                return found
+    return graph
+
+
+def describe(fusion: ops.Fusion) -> str:
+    """The memory traffic of a group's loops."""
+    return str(traffic(build(fusion)))

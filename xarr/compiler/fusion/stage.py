@@ -1,0 +1,52 @@
+"""The stage `fused`: ciphers as one operation, loops as native loops, and groups of what remains.
+
+How much work is worth compiling is the backend's to say; nothing else here depends on the machine.
+"""
+
+from __future__ import annotations
+
+from xarr.compiler.fusion.thresholds import COSTLY, Thresholds
+from xarr.compiler.passes.ciphers import by_pairs, by_words
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.ops.ciphers import cipher_of
+
+
+def fuse(graph: Graph, thresholds: Thresholds) -> Graph:
+    """`graph` with groups and native loops, in the graphs that loops, branches and calls run too."""
+    inner = thresholds.in_loop()
+    once = OncePerGraph[Graph](lambda graph, once: _fused(graph, inner, once), _called)
+    return _fused(graph, thresholds, once)
+
+
+def _fused(graph: Graph, thresholds: Thresholds, inner: OncePerGraph[Graph]) -> Graph:
+    """`graph` with groups; `inner` fuses the graphs that loops, branches and calls run."""
+    graph = by_pairs(by_words(graph, thresholds.min_work // COSTLY))
+    graph = _with_bodies(graph, thresholds, inner)
+    if not thresholds.may_pay(graph):
+        return graph
+    # It takes a while to load, and small programs do without.
+    from xarr.compiler.fusion.form_groups import form_groups
+
+    return form_groups(graph, thresholds.pays_group)
+
+
+def _with_bodies(graph: Graph, thresholds: Thresholds, inner: OncePerGraph[Graph]) -> Graph:
+    """`graph` with loops, branches and calls of fused graphs."""
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if isinstance(node.op, ops.While):
+            from xarr.compiler.while_loops.lowering import lower_loop
+
+            return lower_loop(node, operands, thresholds, inner)
+        if not isinstance(node.op, ops.If | ops.Case | ops.Call) or cipher_of(node) is not None:
+            return None
+        op = map_graphs(node.op, inner)
+        return None if op is node.op else node.rebuilt(operands, op)
+
+    return rewritten(graph, rule)
+
+
+def _called(node: Node) -> tuple[Graph, ...]:
+    """The function that a node calls, if its operations are fused."""
+    return node.op.graphs if type(node.op) is ops.Call and cipher_of(node) is None else ()

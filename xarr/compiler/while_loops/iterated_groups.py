@@ -1,0 +1,187 @@
+"""Loops that repeat one group of fused operations: iterated stencils, and small groups step by step.
+
+A step of a stencil reads rows at most `radius` away from those that it writes, and what lies around the rows stays
+as it is.  Then the rows of a large grid may go through several steps while they lie in a cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xarr.compiler.group_programs import build
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop
+from xarr.compiler.loop_ir.scalars import Value, in_order
+from xarr.compiler.while_loops.native_loops import native_loop
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType
+
+
+@dataclass(frozen=True, eq=False)
+class IteratedGroup:
+    """A loop of scalars, and a group whose results are the other carried values.
+
+    operands: for each operand of the group the carried value; results: for each result the carried value.
+    """
+
+    scalars: ops.While
+    scalar_places: tuple[int, ...]
+    fusion: ops.Fusion
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    radius: int | None
+
+    def describe(self) -> str:
+        if self.radius is None:
+            return "native loop: repeats one group"
+        return f"native loop: repeats one group, several steps a pass; they reach {self.radius} rows"
+
+
+def iterated_group(loop: ops.While, max_serial_bytes: int) -> IteratedGroup | None:
+    """The one group that a loop repeats; its body is fused, but for its scalars.
+
+    None if there is more in the loop, or if its arrays take more than `max_serial_bytes` and steps reach rows at
+    any distance.
+    """
+    body = loop.body
+    changing = [k for k, new in enumerate(body.results) if new is not body.parameters[k]]
+    if not all(type(node.type) is TensorType for node in body.parameters):
+        return None
+    scalars = [k for k in changing if body.parameters[k].tensor_type.size == 1]
+    arrays = [k for k in changing if k not in scalars]
+    sources = {_source(body.results[k]) for k in arrays}
+    if len(sources) != 1:
+        return None
+    (group,) = sources
+    results = tuple(_place_of_result(body, arrays, number) for number in range(_count(group)))
+    fixed = [k for k in range(len(body.results)) if k not in changing]
+    known = {body.parameters[k]: k for k in (*fixed, *arrays)}
+    if not isinstance(group.op, ops.Fusion) or None in results or not set(group.operands) <= set(known):
+        return None
+    counted = _scalar_loop(loop, scalars, fixed)
+    if counted is None or native_loop(counted[0]) is None:
+        return None
+    operands = tuple(known[operand] for operand in group.operands)
+    places = tuple(place for place in results if place is not None)
+    found = IteratedGroup(*counted, group.op, operands, places, None)
+    kernel = build(group.op)
+    arrays_in_use = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
+    if sum(buffer.nbytes for buffer in arrays_in_use) <= max_serial_bytes:
+        return found
+    radius = _radius(found, kernel)
+    return None if radius is None else IteratedGroup(*counted, group.op, operands, places, radius)
+
+
+def _source(node: Node) -> Node:
+    return node.operands[0] if isinstance(node.op, ops.GetTupleElement) else node
+
+
+def _count(group: Node) -> int:
+    return len(group.op.results(group))
+
+
+def _place_of_result(body: Graph, arrays: list[int], number: int) -> int | None:
+    """The only carried value that result `number` of the group becomes."""
+    found = [
+        k
+        for k in arrays
+        if not isinstance((op := body.results[k].op), ops.GetTupleElement) or op.index == number
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _scalar_loop(
+    loop: ops.While, scalars: list[int], fixed: list[int]
+) -> tuple[ops.While, tuple[int, ...]] | None:
+    """The loop without its arrays; None if its scalars depend on them."""
+    ones = [k for k in fixed if loop.body.parameters[k].tensor_type.size == 1]
+    places = sorted([*scalars, *ones])
+    cond = Graph([loop.cond.parameters[k] for k in places], loop.cond.results)
+    body = Graph([loop.body.parameters[k] for k in places], [loop.body.results[k] for k in places])
+    for graph in (cond, body):
+        if any(node.op.is_leaf and not isinstance(node.op, ops.Constant) for node in graph.nodes):
+            return None
+    return (ops.While(cond, body), tuple(places)) if scalars else None
+
+
+# --- how far a step reaches ------------------------------------------------------------------------------
+
+
+def _radius(found: IteratedGroup, kernel: Kernel) -> int | None:
+    """How many rows away from those that it writes a step reads; None if that is not the same everywhere."""
+    graph, phase = found.fusion.computation, kernel.phases[-1]
+    if kernel.scratch or kernel.locals or found.fusion.reduced or phase.vector:
+        return None
+    if any(loop.accumulators for loop in phase.walk()) or not isinstance(phase.extent, int):
+        return None
+    for place, node in zip(found.results, graph.results, strict=True):
+        if isinstance(node.op, ops.DynamicUpdateSlice):
+            around = node.operands[0]
+            if around not in graph.parameters or found.operands[graph.parameters.index(around)] != place:
+                return None
+        elif len(kernel.phases) > 1:
+            return None
+    written = _written_rows(phase)
+    if written is None:
+        return None
+    carried = {place: written[buffer] for place, buffer in zip(found.results, kernel.outputs, strict=True)}
+    reach = 0
+    for place, buffer in zip(found.operands, kernel.inputs, strict=True):
+        for rows in _read_places(phase, buffer) if place in carried else ():
+            row, stride = carried[place]
+            if rows is None or rows[0] != stride:
+                return None
+            reach = max(reach, abs(rows[1] // stride - row), abs(rows[2] // stride - row))
+    return reach
+
+
+def _written_rows(phase: Loop) -> dict[Buffer, tuple[int, int]] | None:
+    """For each result the row that turn 0 writes, and elements from row to row; None if these are no rows."""
+    found: dict[Buffer, tuple[int, int]] = {}
+    extents = _extents(phase)
+    if extents is None:
+        return None
+    for loop in phase.walk():
+        for store in loop.stores():
+            span = _range(store.place, phase, extents)
+            if span is None or span[0] < 1 or span[1] // span[0] != span[2] // span[0]:
+                return None
+            row = (span[1] // span[0], span[0])
+            if found.setdefault(store.buffer, row) != row:
+                return None
+    return found
+
+
+def _extents(phase: Loop) -> dict[Value, int] | None:
+    found = {}
+    for loop in phase.walk():
+        if not isinstance(loop.extent, int):
+            return None
+        found[loop.index] = loop.extent
+    return found
+
+
+def _range(place: Affine, phase: Loop, extents: dict[Value, int]) -> tuple[int, int, int] | None:
+    """Elements from turn to turn of the phase, and the first and the last place of turn 0."""
+    step, low, high = 0, place.constant, place.constant
+    for value, factor in place.terms:
+        if value is phase.index:
+            step = factor
+        elif value in extents:
+            reach = factor * (extents[value] - 1)
+            low, high = low + min(0, reach), high + max(0, reach)
+        else:
+            return None
+    return step, low, high
+
+
+def _read_places(phase: Loop, buffer: Buffer) -> list[tuple[int, int, int] | None]:
+    extents = _extents(phase) or {}
+    roots = [root for loop in phase.walk() for root in loop.roots()]
+    found: list[tuple[int, int, int] | None] = []
+    for value in in_order(*roots):
+        if value.op == "load" and value.attribute.buffer is buffer:
+            access = value.attribute
+            terms = tuple(zip(value.operands, access.factors, strict=False))
+            found.append(_range(Affine(terms, access.constant), phase, extents))
+    return found

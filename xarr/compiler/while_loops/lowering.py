@@ -1,0 +1,164 @@
+"""While loops as native loops: as they are, without the checks of their steps, or over one group of fused operations.
+
+A loop may carry more than it did, so that it can be a native loop: what its steps compute anew from what never
+changes, and the indices that its checks look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from xarr.compiler.fusion.thresholds import Thresholds
+from xarr.compiler.while_loops.checked_loops import CheckedLoop, without_checks
+from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
+from xarr.compiler.while_loops.loop_invariants import without_invariants
+from xarr.compiler.while_loops.native_loops import NativeLoop, known_steps, native_loop
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, map_graphs
+from xarr.ir.types import TensorType
+
+#: Loops whose forms are kept.
+KEPT: Final = 1024
+
+
+def lower_loop(
+    node: Node, operands: tuple[Node, ...], thresholds: Thresholds, fused: Callable[[Graph], Graph]
+) -> Node:
+    """A While over `operands`, as a native loop if it can be one, else with the `fused` body and condition."""
+    assert isinstance(node.op, ops.While)
+    if _pays(node, thresholds):
+        for wider in _wider(node.op):
+            form = native_form(wider.loop)
+            if form is not None:
+                return wider.replacement(node, operands, wider.native(wider.loop, form.describe()))
+    return _loop_of_groups(node.op, node, operands, thresholds.max_serial_bytes, fused)
+
+
+def native_form(loop: ops.While) -> NativeLoop | None:
+    """The expressions of a step of one point; None if the points are not independent."""
+    return _native_form(_bare(loop))
+
+
+def iterated_form(loop: ops.While, max_serial_bytes: int) -> IteratedGroup | None:
+    """The one group that a loop whose body is fused repeats; None if there is more in it."""
+    return _iterated_form(_bare(loop), max_serial_bytes)
+
+
+def checked_form(loop: ops.While) -> tuple[NativeLoop, CheckedLoop | None] | None:
+    """The native form of a loop, without its checks if it has one only then; None if it has none."""
+    form = native_form(loop)
+    if form is not None:
+        return form, None
+    checked = without_checks(loop)
+    form = None if checked is None else native_form(checked.loop)
+    return None if form is None else (form, checked)
+
+
+@lru_cache(KEPT)
+def _native_form(loop: ops.While) -> NativeLoop | None:
+    return native_loop(loop)
+
+
+@lru_cache(KEPT)
+def _iterated_form(loop: ops.While, max_serial_bytes: int) -> IteratedGroup | None:
+    return iterated_group(loop, max_serial_bytes)
+
+
+def _bare(loop: ops.While) -> ops.While:
+    """The loop without its progress bar, its checks and its remark, which change nothing of what a step computes."""
+    return ops.While(loop.cond, loop.body)
+
+
+def _pays(node: Node, thresholds: Thresholds) -> bool:
+    """Whether a loop is worth to be one native loop."""
+    assert isinstance(node.op, ops.While)
+    body = node.op.body
+    size = max((each.tensor_type.size for each in body.nodes if isinstance(each.type, TensorType)), default=0)
+    work = size * len(body.nodes)
+    steps = known_steps(node)
+    return (
+        thresholds.hot
+        or work >= thresholds.in_loop().min_work
+        or (steps is not None and steps * work >= thresholds.min_work)
+    )
+
+
+@dataclass(frozen=True)
+class _WiderLoop:
+    """A loop that carries more than it did, so that it can be a native loop.
+
+    initial: the values that it carries beyond those before, from these.
+    checks: which of the values are looked at after the last step, and by what.
+    """
+
+    loop: ops.While
+    initial: Graph | None = None
+    checks: tuple[tuple[int, ops.CustomCall], ...] = ()
+
+    def native(self, loop: ops.While, text: str) -> ops.NativeWhile:
+        return ops.NativeWhile(loop.cond, loop.body, self.loop.progress, text, self.checks)
+
+    def replacement(self, node: Node, operands: tuple[Node, ...], op: ops.While) -> Node:
+        """This loop, as `op`, instead of `node`, with the results of that."""
+        if self.initial is None:
+            return node.rebuilt(operands, op)
+        found = node.rebuilt((*operands, *self.initial.inline(*operands)), op)
+        parts = [Node(ops.GetTupleElement(k), (found,)) for k in range(len(operands))]
+        return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
+
+
+def _wider(loop: ops.While) -> Iterator[_WiderLoop]:
+    """The loop, without the checks of its steps, and without what does not change from step to step either."""
+    yield _WiderLoop(loop)
+    checked = _without_checks(loop, Graph(loop.body.parameters, ()))
+    if checked is not None:
+        yield checked
+    loosened = without_invariants(loop)
+    if loosened is not None:
+        yield _without_checks(*loosened) or _WiderLoop(*loosened)
+
+
+def _without_checks(loop: ops.While, initial: Graph) -> _WiderLoop | None:
+    checked = without_checks(loop)
+    if checked is None:
+        return None
+    values = (*initial.results, *map(Node, checked.initial))
+    return _WiderLoop(checked.loop, Graph(initial.parameters, values), checked.checks)
+
+
+def _loop_of_groups(
+    loop: ops.While,
+    node: Node,
+    operands: tuple[Node, ...],
+    max_serial_bytes: int,
+    fused: Callable[[Graph], Graph],
+) -> Node:
+    """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
+    loosened = without_invariants(loop, read_in_part=True)
+    wider = _WiderLoop(loop) if loosened is None else _WiderLoop(*loosened)
+    op = map_graphs(wider.loop, fused)
+    assert isinstance(op, ops.While)
+    checked = _without_checks(wider.loop, wider.initial or Graph(loop.body.parameters, ()))
+    for each in filter(None, (wider, checked)):
+        grouped = op if each is wider else map_graphs(each.loop, fused)
+        assert isinstance(grouped, ops.While)
+        repeating = _with_fused_arrays(each.loop, grouped)
+        form = repeating and iterated_form(repeating, max_serial_bytes)
+        if repeating and form:
+            return each.replacement(node, operands, each.native(repeating, form.describe()))
+    return wider.replacement(node, operands, op)
+
+
+def _with_fused_arrays(loop: ops.While, fused: ops.While) -> ops.While | None:
+    """The loop with the arrays that its fused body computes, and its scalars as they were before."""
+    body = fused.body
+    if body.parameters != loop.body.parameters:
+        return None
+    results = [
+        old if isinstance(old.type, TensorType) and old.tensor_type.size == 1 else new
+        for old, new in zip(loop.body.results, body.results, strict=True)
+    ]
+    return ops.While(loop.cond, Graph(body.parameters, results, body.name))
