@@ -122,6 +122,12 @@ def _slice(emitter: Emitter, node: Node) -> str:
     return f"{emitter.full(node.operands[0])}[{index or '...'}]"
 
 
+def _reverse(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Reverse)
+    index = ", ".join("::-1" if axis in node.op.dimensions else ":" for axis in range(len(node.shape)))
+    return f"{emitter.full(node.operands[0])}[{index or '...'}]"
+
+
 def _convert(emitter: Emitter, node: Node) -> str:
     (name,) = spread(emitter, node)
     old, new = node.operands[0].dtype, node.dtype
@@ -226,7 +232,7 @@ TABLE: Final[Rows] = {
     ops.Concatenate: _concatenate,
     ops.Pad: plain("pad({0}, {1}, {op.low}, {op.high}, {op.interior})"),
     ops.Reshape: plain("np.reshape({0}, {op.shape})"),
-    ops.Reverse: plain("np.flip({0}, {op.dimensions})"),
+    ops.Reverse: _reverse,
     ops.Slice: _slice,
     ops.Transpose: plain("np.transpose({0}, {op.permutation})"),
     **reductions.ROWS,
