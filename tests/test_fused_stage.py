@@ -27,7 +27,7 @@ F32 = np.dtype(np.float32)
 
 
 def fused(function: Callable[..., Any], *types: Any) -> Graph:
-    return form_groups(graph(function, *types), lambda domain, cheap, costly: True)
+    return form_groups(graph(function, *types), lambda domain, cost: True)
 
 
 def costs(function: Callable[..., Any], *types: Any) -> list[tuple[int, ...]]:

@@ -313,6 +313,27 @@ def info(dtype: np.dtype[Any]) -> Any:
     return np.finfo(dtype) if known else ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """The value of the type that is below all others: -inf where it exists."""
+    return False if dtype in BOOL else _extreme(dtype, -np.inf, "min")
+
+
+def highest(dtype: np.dtype[Any]) -> Any:
+    """The value of the type that is above all others: inf where it exists."""
+    return True if dtype in BOOL else _extreme(dtype, np.inf, "max")
+
+
+def _extreme(dtype: np.dtype[Any], infinity: float, end: str) -> Any:
+    if dtype in INTEGER | SUB_BYTE_INTEGER:
+        return getattr(info(dtype), end)
+    if dtype in COMPLEX:
+        return complex(infinity, infinity)
+    known = dtype not in EXTENDED_FLOAT and dtype not in SUB_BYTE
+    has_infinity = known or np.isinf(np.array(np.inf).astype(dtype).astype(np.float32))
+    signed = dtype != float8_e8m0fnu
+    return infinity if has_infinity and (signed or infinity > 0) else getattr(info(dtype), end)
+
+
 @lru_cache(maxsize=1024)
 def promote(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
     """The type both convert to, by NumPy 2; DTypeError where no implicit promotion exists.

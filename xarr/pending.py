@@ -13,7 +13,7 @@ from xarr.config import current as config
 from xarr.errors import DonationError, TracedValueError
 from xarr.ir.graph import Donated, Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.ops import BroadcastInDim, Constant, Convert, Reshape, Slice, Transpose, Tuple
+from xarr.ir.ops import Constant, Convert, Tuple
 from xarr.ir.ops.ciphers import is_cipher
 from xarr.ir.source import here
 from xarr.ir.types import TensorType
@@ -50,7 +50,7 @@ def is_scalar_constant(node: Node) -> bool:
 
 
 def key_of_few(root: Node, backend: AbstractBackend) -> tuple[tuple[Any, ...], list[Node]] | None:
-    """The key and the leaves of one op over values that are there, as they are or after one change.
+    """The key and the leaves of one op over values that are there, or over views or conversions of these.
 
     The common case of eager use, without what only larger graphs need; None for anything else.  Needs no lock.
     """
@@ -62,7 +62,7 @@ def key_of_few(root: Node, backend: AbstractBackend) -> tuple[tuple[Any, ...], l
     for operand in operands:
         op, below = operand.op, operand.operands
         if operand.value is None and below:
-            if type(op) not in _CHANGES or operand.handles:
+            if not (op.is_view or type(op) is Convert) or operand.handles:
                 return None
             key.append(op)
             (operand,) = below
@@ -73,10 +73,6 @@ def key_of_few(root: Node, backend: AbstractBackend) -> tuple[tuple[Any, ...], l
             key.append(operand.type)
         key.append(leaves.index(operand))
     return tuple(key), leaves
-
-
-#: Changes: pure ops of one operand that may stand between a value and the op that an expression asks for.
-_CHANGES: Final = frozenset({BroadcastInDim, Convert, Reshape, Slice, Transpose})
 
 
 def structure_of(

@@ -16,13 +16,12 @@ from xarr.dtypes import INTEGER
 from xarr.ir.windows import WindowDimension
 from xarr_numpy import workers
 from xarr_numpy.memory import pool
+from xarr_numpy.reductions import COMBINERS
 
 Array = np.ndarray[Any, Any]
 
 #: Elements of a tile, about: three arrays of them fit a second-level cache.
 _TILE: Final = 2**15
-#: What does not change when an element is combined twice.
-_IDEMPOTENT: Final = (np.maximum, np.minimum, np.bitwise_and, np.bitwise_or)
 #: A thread that runs NumPy hands Python's lock over and over: it is worth so many times more elements.
 _HAND_OVER: Final = 4
 
@@ -64,6 +63,7 @@ def _doubling(ufunc: np.ufunc, x: Array, out: Array, rooms: Array, dimension: Wi
     size, step, stride = dimension.size, dimension.window_dilation, dimension.stride
     extent = (out.shape[1] - 1) * stride + 1
     place, covered, is_first = 0, 1, True
+    may_overlap = COMBINERS[ufunc].idempotent
     for power in range(size.bit_length()):
         if power:
             shift = covered * step
@@ -71,7 +71,7 @@ def _doubling(ufunc: np.ufunc, x: Array, out: Array, rooms: Array, dimension: Wi
             room = rooms[power % 2][:, :length]
             ufunc(x[:, :length], x[:, shift:], out=room)
             x, covered = room, 2 * covered
-        if ufunc in _IDEMPOTENT or not size & covered:
+        if may_overlap or not size & covered:
             continue
         here = x[:, place : place + extent : stride]
         if is_first:
@@ -79,8 +79,8 @@ def _doubling(ufunc: np.ufunc, x: Array, out: Array, rooms: Array, dimension: Wi
         else:
             ufunc(out, here, out=out)
         place, is_first = place + covered * step, False
-    if ufunc in _IDEMPOTENT:
-        # The first and the last elements of a window, which may overlap.
+    if may_overlap:
+        # The first and the last elements of a window.
         last = (size - covered) * step
         ufunc(x[:, :extent:stride], x[:, last : last + extent : stride], out=out)
 

@@ -12,7 +12,6 @@ from xarr.dtypes import EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
 from xarr.ir.graph import Graph, Node, Parameter
-from xarr.ir.op import Op
 from xarr_numpy.extremes import settled
 from xarr_numpy.rows import Rows
 
@@ -23,14 +22,11 @@ Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
 Function = Callable[..., tuple[Any, ...]]
 
-_UFUNCS: Final[dict[type[Op], str]] = {
-    ops.Add: "np.add",
-    ops.Multiply: "np.multiply",
-    ops.Maximum: "np.maximum",
-    ops.Minimum: "np.minimum",
-    ops.And: "np.bitwise_and",
-    ops.Or: "np.bitwise_or",
-    ops.Xor: "np.bitwise_xor",
+#: The ops by which elements are combined in any order, by NumPy's ufunc.
+COMBINERS: Final[dict[np.ufunc, type[ops.Binary]]] = {
+    getattr(np, op.numpy_name): op
+    for op in ops.Binary.__subclasses__()
+    if op.associative and op.commutative and op.numpy_name
 }
 
 
@@ -125,7 +121,9 @@ def ufunc_of(graph: Graph) -> str | None:
     if len(graph.nodes) != 1 or graph.results != graph.nodes:
         return None
     (node,) = graph.nodes
-    return _UFUNCS.get(type(node.op)) if set(node.operands) == set(graph.parameters) else None
+    if type(node.op) not in COMBINERS.values() or set(node.operands) != set(graph.parameters):
+        return None
+    return f"np.{node.op.numpy_name}"
 
 
 def separate(graph: Graph) -> list[Graph] | None:

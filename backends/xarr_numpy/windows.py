@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.windows import Window
@@ -21,7 +21,7 @@ from xarr_numpy.extremes import settled
 from xarr_numpy.folding import Arrays, Monoid, element_ranges, fold
 from xarr_numpy.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
 from xarr_numpy.kernels import unsigned
-from xarr_numpy.reductions import ufunc_of
+from xarr_numpy.reductions import COMBINERS, ufunc_of
 from xarr_numpy.rows import Rows
 
 if TYPE_CHECKING:
@@ -82,35 +82,13 @@ def _in_order(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:
 
 def _reduced(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:
     """By folding, and the initial value last: it is neutral, or the computation commutative."""
-    neutral = _NEUTRAL[ufunc](x.dtype)
+    neutral = COMBINERS[ufunc].identity(x.dtype)
     monoid = Monoid(lambda a, b: (ufunc(a[0], b[0]),), (neutral,), is_neutral=True, ufunc=ufunc)
     (total,), _ = fold(monoid, (x,), window)
     if initial.tobytes() == neutral.tobytes():
         return total
     is_own = total.base is None and total is not x
     return ufunc(initial, total, out=total if is_own else None)  # type: ignore[no-any-return]
-
-
-def _lowest(dtype: np.dtype[Any]) -> Any:
-    return False if dtype in BOOL else np.iinfo(dtype).min if dtype in INTEGER else -np.inf
-
-
-def _highest(dtype: np.dtype[Any]) -> Any:
-    return True if dtype in BOOL else np.iinfo(dtype).max if dtype in INTEGER else np.inf
-
-
-_NEUTRAL: Final[dict[np.ufunc, Callable[[np.dtype[Any]], Any]]] = {
-    # 0.0 + -0.0 is 0.0, so only the negative zero is neutral.
-    np.add: lambda dtype: dtype.type(
-        -0.0 if dtype in FLOAT else complex(-0.0, -0.0) if dtype in COMPLEX else 0
-    ),
-    np.multiply: lambda dtype: dtype.type(1),
-    np.maximum: lambda dtype: dtype.type(_lowest(dtype)),
-    np.minimum: lambda dtype: dtype.type(_highest(dtype)),
-    np.bitwise_and: lambda dtype: ~dtype.type(0),
-    np.bitwise_or: lambda dtype: dtype.type(0),
-    np.bitwise_xor: lambda dtype: dtype.type(0),
-}
 
 
 def _extreme(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:

@@ -128,7 +128,7 @@ CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
 def texts(name: str) -> dict[str, str]:
     """The contents of a case's snapshots, by suffix."""
     function, types = CASES[name]
-    fused = form_groups(graph(function, *types), lambda domain, cheap, costly: True)
+    fused = form_groups(graph(function, *types), lambda domain, cost: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
     program = build(fusion)
     return {".loops": f"{program}\n", ".ll": emitter.emit(program)[0]}

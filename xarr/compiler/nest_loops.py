@@ -9,7 +9,6 @@ from itertools import product
 from math import prod
 from typing import Final, Literal, TypeAlias
 
-from xarr.compiler.fusion.groups import CHEAP, MOVES
 from xarr.compiler.loop_ir.accumulators import Combination, combination
 from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, given, row_major
 from xarr.compiler.loop_ir.loops import (
@@ -28,7 +27,8 @@ from xarr.compiler.packing import Lane, Packing
 from xarr.compiler.transposed_tiles import LEAST, MANY, Tiles
 from xarr.compiler.updates import shifted
 from xarr.ir import ops
-from xarr.ir.graph import Node, Parameter
+from xarr.ir.graph import Node
+from xarr.ir.op import INSTRUCTION
 
 Ints: TypeAlias = tuple[int, ...]
 #: Which loop runs in lanes: that of the last axis, of the last kept one, of the last one of an inner
@@ -173,7 +173,7 @@ class Nest:
         stack, seen = [node], {node}
         while stack:
             each = stack.pop()
-            if not isinstance(each.op, (*CHEAP, *MOVES, Parameter)) or len(seen) > LIGHT:
+            if each.op.cost > INSTRUCTION or len(seen) > LIGHT:
                 return False
             stack.extend(operand for operand in each.operands if operand not in seen)
             seen.update(each.operands)

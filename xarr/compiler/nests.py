@@ -24,7 +24,6 @@ from typing import Final
 
 from xarr.compiler.block_phases import BLOCK, MOST_LOCAL, BlockPhases
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.fusion.groups import CHEAP, MOVES
 from xarr.compiler.loop_ir.elements import Elements, Index, Source
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
 from xarr.compiler.loop_ir.scalars import BOOL, Value
@@ -34,6 +33,7 @@ from xarr.compiler.transposed_tiles import TILE, Tiles
 from xarr.compiler.updates import around, in_phases
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.op import INSTRUCTION
 
 #: Below so many turns of the parallel loop its work is cut along the reduced dimensions.
 FEW: Final = 16
@@ -237,7 +237,7 @@ class _Whole(Loops):
                 users.setdefault(operand, []).append(node)
         parts = {part for node in nest.inner_reductions for part in nest.parts(node)}
         for node in nest.graph.nodes:
-            is_cheap = isinstance(node.op, (*CHEAP, *MOVES, ops.Reduce)) or node in self.sources
+            is_cheap = node.op.cost <= INSTRUCTION or isinstance(node.op, ops.Reduce) or node in self.sources
             if node not in nest.visible or (is_cheap and node not in parts) or not nest.runs_along_all(node):
                 continue
             if nest.stage_of[node] + 1 == stage:

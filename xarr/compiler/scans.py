@@ -34,7 +34,6 @@ import numpy as np
 
 from xarr.compiler.block_phases import MOST_LOCAL
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.fusion.groups import CHEAP, MOVES
 from xarr.compiler.loop_ir import elements as one_element
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.axis_runs import axis_runs
@@ -53,6 +52,7 @@ from xarr.compiler.loop_ir.scalars import Value, Values, in_order
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.op import INSTRUCTION
 
 Ints: TypeAlias = tuple[int, ...]
 
@@ -261,7 +261,7 @@ class _Scans:
             terms = [elements.at(array, self._own(array, index)) for array in each.arrays]
             row.accumulators.append(each.accumulator(terms, ()))
         for node in _needed([array for each in found for array in each.arrays]):
-            is_costly = not isinstance(node.op, (*CHEAP, *MOVES, ops.Reduce, ops.ReduceWindow))
+            is_costly = node.op.cost > INSTRUCTION and not isinstance(node.op, ops.Reduce | ops.ReduceWindow)
             wanted = is_costly and self._is_in_rows(node) and stages[node] == stage - 1
             if wanted and self._is_used_after(node, stage, stages):
                 self._keep(node, row, index, elements, sources)

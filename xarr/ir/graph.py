@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any, Final, Generic, TypeVar
 
 from xarr.errors import InputError, ShapeError, XarrError, counted
-from xarr.ir.op import DynamicOperands, Op, dynamic_type, infer_type, operation
+from xarr.ir.op import FREE, DynamicOperands, Op, dynamic_type, infer_type, operation
 from xarr.ir.source import Source, caller
 from xarr.ir.stablehlo.printer import print_module
 from xarr.ir.types import TensorType, TupleType, Type
@@ -26,6 +26,7 @@ class Parameter(Op):
     name = "parameter"
     lax_name = "parameter"
     is_leaf = True
+    cost = FREE
 
     def infer(self, *operands: Type) -> Type:
         return self.type

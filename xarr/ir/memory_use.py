@@ -6,12 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xarr.errors import TooLargeError
 from xarr.ir.graph import Graph, Node, element_types
-from xarr.ir.ops.movement import BroadcastInDim, Reshape, Reverse, Slice, Transpose
 from xarr.ir.types import Type
 from xarr.records import record
-
-#: What gives another view of an array, which then lives as long as the view.
-_VIEWS = (BroadcastInDim, Reshape, Reverse, Slice, Transpose)
 
 
 @record
@@ -85,7 +81,7 @@ class _Arrays:
                 found = self.of[node.operands[0]]
                 # A tuple that was an argument may show several arrays as one.
                 self.of[node] = found[number : number + 1] or found
-            elif isinstance(node.op, _VIEWS):
+            elif node.op.is_view:  # the array lives as long as the view
                 self.of[node] = self.of[node.operands[0]]
             else:
                 taken = {result: self.of[node.operands[k]][0] for result, k in reuse.get(node, ())}

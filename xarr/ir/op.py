@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 OpClass = TypeVar("OpClass", bound="Op")
 
+#: What an op costs for one element of its result, in instructions of a processor: nothing where elements only
+#: move, one, or as many as an elementary function, a division or a read at a computed index takes.
+FREE: Final = 0
+INSTRUCTION: Final = 1
+FUNCTION: Final = 5
+
 
 @record(eq=False)
 class Op:
@@ -42,6 +48,17 @@ class Op:
     is_leaf: ClassVar[bool] = False
     #: Whether only a pass of the compiler makes it, for a backend that asked for the pass.
     is_internal: ClassVar[bool] = False
+    #: NumPy's function that computes the same of all element types of NumPy's, if there is one.
+    numpy_name: ClassVar[str | None] = None
+    #: What an element of the result costs, in instructions.  A reduction costs one for each element it combines.
+    cost: ClassVar[int] = FUNCTION
+    #: Whether nothing is computed: each element is a number known beforehand, or an operand's at an index that
+    #: depends on the index of the result alone.
+    moves: ClassVar[bool] = False
+    #: Whether the result can be the memory of the operand, read in another order.
+    is_view: ClassVar[bool] = False
+    #: Whether an operand that has the result's type already is the result.
+    only_changes_type: ClassVar[bool] = False
 
     @property
     def called(self) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from xarr.dtypes import COMPLEX, FLOAT
+from xarr.dtypes import COMPLEX, FLOAT, highest, lowest
 from xarr.errors import DTypeError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import combiner
@@ -22,7 +22,6 @@ from xarr.ir.op import Op
 from xarr.ir.windows import Pairs, Window
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, integers, operands
 from xarr.lax.dynamic_sizes import refuse_dynamic, refuse_named_padding
-from xarr.lax.reduction import highest, lowest
 from xarr.lax.windows import Padding, padtype_to_pads
 from xarr.lazy import wrap
 

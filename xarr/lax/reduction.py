@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -13,14 +12,11 @@ from xarr import tree
 from xarr.backend import AbstractBackend
 from xarr.dtypes import (
     BOOL,
-    COMPLEX,
-    EXTENDED_FLOAT,
     FLOAT,
     INTEGER,
-    SUB_BYTE,
-    SUB_BYTE_INTEGER,
     canonical,
-    info,
+    highest,
+    lowest,
     widened,
 )
 from xarr.errors import DTypeError, ShapeError
@@ -181,27 +177,6 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     Source: jax.lax.reduce_xor, XLA's Reduce.
     """
     return _reduce_by("reduce_xor", ops.Xor(), operand, axes, lambda dtype: 0)
-
-
-def lowest(dtype: DType) -> Any:
-    """The value of the type that is below all others: -inf where it exists."""
-    return False if dtype in BOOL else _extreme(dtype, -np.inf, "min")
-
-
-def highest(dtype: DType) -> Any:
-    """The value of the type that is above all others: inf where it exists."""
-    return True if dtype in BOOL else _extreme(dtype, np.inf, "max")
-
-
-def _extreme(dtype: DType, infinity: float, end: str) -> Any:
-    if dtype in INTEGER | SUB_BYTE_INTEGER:
-        return getattr(info(dtype), end)
-    if dtype in COMPLEX:
-        return complex(infinity, infinity)
-    known = dtype not in EXTENDED_FLOAT and dtype not in SUB_BYTE
-    has_infinity = known or np.isinf(np.array(np.inf).astype(dtype).astype(np.float32))
-    signed = dtype != ml_dtypes.float8_e8m0fnu
-    return infinity if has_infinity and (signed or infinity > 0) else getattr(info(dtype), end)
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xarr.dtypes import highest, lowest
 from xarr.errors import IndexingError, ShapeError
 from xarr.ir.constants import constant
 from xarr.lax.core import ArrayLike, broadcast_node, integer, operands
@@ -21,7 +22,6 @@ from xarr.lax.indexing import (
     scatter_min,
     scatter_mul,
 )
-from xarr.lax.reduction import highest, lowest
 from xarr.lazy import wrap
 from xarr.shapes import check_sizes, normalize_axis
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from xarr import tree
 from xarr.backend import AbstractBackend
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, highest, lowest
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import combiner, log_add_exp
@@ -24,7 +24,7 @@ from xarr.ir.op import Op
 from xarr.ir.windows import Pairs, dilated, named_padding
 from xarr.lax.core import ArrayLike, flag, integer, integers, operands
 from xarr.lax.dynamic_sizes import refuse_named_padding
-from xarr.lax.reduction import combiner_graph, highest, lowest, with_initial
+from xarr.lax.reduction import combiner_graph, with_initial
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.lazy import wrap
 from xarr.shapes import normalize_axis

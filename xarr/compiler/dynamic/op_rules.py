@@ -39,7 +39,6 @@ from xarr.compiler.dynamic.live_arrays import (
     zero,
 )
 from xarr.compiler.dynamic.window_rules import WINDOW_ROWS
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, info
 from xarr.ir import ops
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, parameter
@@ -187,37 +186,7 @@ def _neutral(graph: Graph, dtype: DType) -> Any:
     op = graph.results[0].op
     if len(graph.nodes) != 1 or set(graph.nodes[0].operands) != set(graph.parameters):
         return None
-    if dtype in EXTENDED_FLOAT and dtype.itemsize == 1:
-        return None  # not all of them have zeros and infinities
-    if isinstance(op, ops.Add):
-        return -0.0 if dtype in FLOAT | COMPLEX else 0
-    return _KNOWN[type(op)](dtype) if type(op) in _KNOWN else None
-
-
-def _lowest(dtype: DType) -> Any:
-    return _extreme(dtype, -np.inf, False)
-
-
-def _highest(dtype: DType) -> Any:
-    return _extreme(dtype, np.inf, True)
-
-
-def _extreme(dtype: DType, infinity: float, boolean: bool) -> Any:
-    if dtype.kind == "b":
-        return boolean
-    if dtype in COMPLEX:
-        return complex(infinity, infinity)
-    return infinity if dtype in FLOAT else getattr(info(dtype), "min" if infinity < 0 else "max")
-
-
-_KNOWN: Final[dict[type[Op], Callable[[DType], Any]]] = {
-    ops.And: lambda dtype: ~np.zeros((), dtype),
-    ops.Maximum: _lowest,
-    ops.Minimum: _highest,
-    ops.Multiply: lambda dtype: 1,
-    ops.Or: lambda dtype: 0,
-    ops.Xor: lambda dtype: 0,
-}
+    return op.identity(dtype) if isinstance(op, ops.Binary) else None
 
 
 def _reduce(node: Node, operands: Lives) -> Lives:

@@ -8,7 +8,7 @@ from typing import Final
 from xarr.compiler import scans, scatters
 from xarr.compiler.fusion import window_groups, window_work
 from xarr.compiler.fusion.fuse import fuse
-from xarr.compiler.fusion.groups import work
+from xarr.compiler.fusion.groups import cost
 from xarr.compiler.group_programs import build
 from xarr.compiler.loop_ir import accumulators, elements
 from xarr.compiler.passes.one_hot import one_hot_sums
@@ -17,6 +17,7 @@ from xarr.compiler.updates import is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
+from xarr.ir.op import INSTRUCTION
 from xarr.ir.ops.fusion import inside, reused
 
 #: Bytes that groups may take at once, whatever the operations one by one do.
@@ -39,17 +40,17 @@ def computes(node: Node) -> bool:
     )
 
 
-def form_groups(graph: Graph, worth: Callable[[tuple[int, ...], int, int], bool]) -> Graph:
-    """`graph` with groups; `worth` gets a group's domain and how many cheap and costly operations it has.
+def form_groups(graph: Graph, worth: Callable[[tuple[int, ...], int], bool]) -> Graph:
+    """`graph` with groups; `worth` gets a group's domain and how many instructions each of its elements takes.
 
     The groups need no more memory than the operations one by one, but for a little.
     """
     allowed = max(peak(graph, inside).total, LITTLE)
-    scattered = one_hot_sums(graph, lambda shape: worth(shape, 1, 0))
+    scattered = one_hot_sums(graph, lambda shape: worth(shape, INSTRUCTION))
     for source in dict.fromkeys((scattered, graph)):
         for thrift in range(3):
             found = fuse(
-                source, computes, lambda group: worth(group.shape(), *work(group)), describe, thrift=thrift
+                source, computes, lambda group: worth(group.shape(), cost(group)), describe, thrift=thrift
             )
             found = window_groups.fuse(window_work.prepared(found), window_work.work, worth, describe)
             if peak(found, inside, reused(found)).total <= allowed:

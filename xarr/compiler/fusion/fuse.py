@@ -21,9 +21,7 @@ from typing import Final
 
 from xarr.compiler.fusion.grouped_graph import GroupedGraph
 from xarr.compiler.fusion.groups import (
-    CHEAP,
     INNER,
-    MOVES,
     ONE,
     Along,
     Group,
@@ -41,6 +39,7 @@ from xarr.compiler.transposed_tiles import LEAST
 from xarr.compiler.updates import placement
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
+from xarr.ir.op import INSTRUCTION
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import TensorType
 
@@ -126,7 +125,7 @@ class _Fuser:
         )
         if not self.computes(node):
             return
-        if isinstance(node.op, MOVES):
+        if node.op.moves:
             if not self._copy_into(node, groups) or outside:
                 self.arrays.add(node)
             return
@@ -283,7 +282,7 @@ class _Fuser:
 
     def _reaches(self, group: Group, other: Group) -> bool:
         """Whether `other` uses, directly or not, what `group` computes."""
-        members = [node for node in group.along if not isinstance(node.op, MOVES)]
+        members = [node for node in group.along if not node.op.moves]
         start = [user for node in members for user in self._users_outside(node, group)]
         return self._leads_to(start, other)
 
@@ -313,7 +312,7 @@ class _Fuser:
             if user in group.along:
                 return True
             stack.extend(self.users.get(user, ()))
-            if not isinstance(user.op, MOVES):  # a group gives its results together
+            if not user.op.moves:  # a group gives its results together
                 stack.extend(self._computed_with(user))
         return False
 
@@ -324,13 +323,13 @@ class _Fuser:
             for user in self.users.get(each, ()):
                 if user not in group.along:
                     found.append(user)
-                elif isinstance(user.op, MOVES):
+                elif user.op.moves:
                     stack.append(user)
         return found
 
     def _computed_with(self, node: Node) -> list[Node]:
         groups = self.groups.get(node, ())
-        return [member for group in groups for member in group.along if not isinstance(member.op, MOVES)]
+        return [member for group in groups for member in group.along if not member.op.moves]
 
     def _last_that_may_feed(self, group: Group) -> int:
         """The place in the graph behind which nothing comes that the group may depend on."""
@@ -351,7 +350,7 @@ def _scatters(node: Node, scatter: Node) -> bool:
     """Whether an operation can be computed as a scatter goes along, in vectors unless it is cheap."""
     if isinstance(node.op, ops.Reduce | ops.ReduceWindow | ops.Scatter):
         return False
-    return isinstance(node.op, (*CHEAP, ops.Gather)) or has_rows(scatter)
+    return node.op.cost <= INSTRUCTION or isinstance(node.op, ops.Gather) or has_rows(scatter)
 
 
 def _join_reduction(node: Node, asked: set[Along], group: Group, nests: bool) -> bool:
@@ -487,7 +486,7 @@ def _grow(along: Along, group: Group, domain: Ints, reduced: Ints, large: list[i
 
 def _is_affordable(node: Node, asked: set[Along], group: Group) -> bool:
     """Whether an element-wise operation is not computed much too often where it is asked for."""
-    if isinstance(node.op, CHEAP) or not node.shape:
+    if node.op.cost <= INSTRUCTION or not node.shape:
         return True
     if len(asked) > 1:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from xarr.compiler.fusion.groups import MOVES, Group
+from xarr.compiler.fusion.groups import Group
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 
@@ -23,11 +23,7 @@ class GroupedGraph:
         self.graph = graph
         self.describe = describe
         self.kept = kept
-        self.home = {
-            node: each[0]
-            for node, each in groups.items()
-            if not isinstance(node.op, MOVES) and each[0] in kept
-        }
+        self.home = {node: each[0] for node, each in groups.items() if not node.op.moves and each[0] in kept}
         self._settle_parts(groups)
         self.new: dict[Node, Node] = {node: node for node in graph.parameters}
         self.place = {node: place for place, node in enumerate((*graph.parameters, *graph.nodes))}

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from xarr.compiler.loop_ir.elements import split_axes
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.ops.elementwise import Elementwise
+from xarr.ir.op import INSTRUCTION
 
 Ints: TypeAlias = tuple[int, ...]
 #: For each dimension of a node the axis of the domain that it runs along; ONE for a size of 1, which runs
@@ -19,25 +19,10 @@ ONE: Final = -1
 #: The dimensions of reductions inside a turn of the loops are axes from here on.
 INNER: Final = 1000
 
-MOVES: Final = (
-    *(ops.BroadcastInDim, ops.Concatenate, ops.Constant, ops.GetTupleElement, ops.Iota, ops.Pad),
-    *(ops.Reshape, ops.Reverse, ops.Slice, ops.Transpose),
-)
-#: Operations of about one instruction; the others are worth keeping.
-CHEAP: Final = (
-    *(ops.Abs, ops.Add, ops.And, ops.BitcastConvert, ops.Ceil, ops.Clamp, ops.Compare, ops.Convert),
-    *(ops.Floor, ops.IsFinite, ops.Maximum, ops.Minimum, ops.Multiply, ops.Negate, ops.Not, ops.Or),
-    *(ops.RoundNearestEven, ops.Select, ops.ShiftLeft, ops.ShiftRightArithmetic),
-    *(ops.ShiftRightLogical, ops.Subtract, ops.Xor),
-)
 
-
-def work(group: Group) -> tuple[int, int]:
-    """How many cheap and how many costly operations a group has."""
-    members = [node for node in group.along if not isinstance(node.op, MOVES)]
-    cheap = sum(isinstance(node.op, (*CHEAP, ops.Reduce)) for node in members)
-    heavier = sum(node.op.weight - 1 for node in members if isinstance(node.op, Elementwise))
-    return cheap, len(members) - cheap + heavier
+def cost(group: Group) -> int:
+    """How many instructions a group takes for each element of its domain."""
+    return sum(INSTRUCTION if isinstance(node.op, ops.Reduce) else node.op.cost for node in group.along)
 
 
 def own_dimensions(node: Node) -> list[int]:

@@ -5,7 +5,7 @@ How much work is worth compiling is the backend's to say; nothing else here depe
 
 from __future__ import annotations
 
-from xarr.compiler.fusion.thresholds import COSTLY, Thresholds
+from xarr.compiler.fusion.thresholds import Thresholds
 from xarr.compiler.passes.ciphers import by_pairs, by_words
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
@@ -21,7 +21,7 @@ def fuse(graph: Graph, thresholds: Thresholds) -> Graph:
 
 def _fused(graph: Graph, thresholds: Thresholds, inner: OncePerGraph[Graph]) -> Graph:
     """`graph` with groups; `inner` fuses the graphs that loops, branches and calls run."""
-    graph = by_pairs(by_words(graph, thresholds.min_work // COSTLY))
+    graph = by_pairs(by_words(graph, thresholds.min_work))
     graph = _with_bodies(graph, thresholds, inner)
     if not thresholds.may_pay(graph):
         return graph

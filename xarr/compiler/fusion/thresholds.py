@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Final
 
 from xarr.ir.graph import Graph
+from xarr.ir.op import FUNCTION
 from xarr.ir.types import TensorType
-
-#: Element operations that a transcendental function counts for.
-COSTLY: Final = 5
 
 
 @dataclass(frozen=True)
 class Thresholds:
     """From how much work on compiling pays.
 
-    min_work: element operations of a graph.  min_work_in_loop: those of a graph that a loop, a branch or a call
-    runs.  max_serial_bytes: of all arrays of a group that a loop repeats, up to which its steps run one after
-    the other.  hot: the program runs often, as under `jit`, so that a kernel costs no more than a library's
-    function.
+    min_work: instructions that the elements of a graph take.  min_work_in_loop: those of a graph that a loop, a
+    branch or a call runs.  max_serial_bytes: of all arrays of a group that a loop repeats, up to which its steps
+    run one after the other.  hot: the program runs often, as under `jit`, so that a kernel costs no more than a
+    library's function.
     """
 
     min_work: int
@@ -32,9 +29,9 @@ class Thresholds:
         """Those for graphs that loops, branches and calls run."""
         return replace(self, min_work=min(self.min_work, self.min_work_in_loop))
 
-    def pays_group(self, domain: tuple[int, ...], cheap: int, costly: int) -> bool:
-        """Whether a group over `domain` of so many cheap and costly operations is worth compiling."""
-        return prod(domain) * (cheap + COSTLY * costly) >= self.min_work
+    def pays_group(self, domain: tuple[int, ...], cost: int) -> bool:
+        """Whether a group over `domain` is worth compiling of which each element takes `cost` instructions."""
+        return prod(domain) * cost >= self.min_work
 
     def may_pay(self, graph: Graph) -> bool:
         """Whether there may be a group that is worth compiling."""
@@ -43,4 +40,4 @@ class Thresholds:
         sizes = [
             node.type.size for node in (*graph.nodes, *graph.parameters) if isinstance(node.type, TensorType)
         ]
-        return max(sizes, default=0) * COSTLY * max(1, len(graph.nodes)) >= self.min_work
+        return max(sizes, default=0) * FUNCTION * max(1, len(graph.nodes)) >= self.min_work

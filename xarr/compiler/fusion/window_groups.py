@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from xarr.compiler.fusion.groups import CHEAP, MOVES
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import INSTRUCTION
 from xarr.ir.types import TensorType
 
 #: Cheap operations that are computed again for each window, at most.
@@ -25,8 +25,8 @@ _FEW: Final = 4
 _ELSEWHERE: Final = (ops.Gather, ops.Reduce, ops.ReduceWindow, ops.Scatter)
 
 Describe = Callable[[ops.Fusion], str]
-#: (domain of the loops, how many cheap and costly operations) -> whether to make a group.
-Worth = Callable[[tuple[int, ...], int, int], bool]
+#: (domain of the loops, instructions for each of its elements) -> whether to make a group.
+Worth = Callable[[tuple[int, ...], int], bool]
 
 
 def fuse(graph: Graph, work: Callable[[Node], int], worth: Worth, describe: Describe) -> Graph:
@@ -48,7 +48,7 @@ class _Grouping:
         for node in graph.nodes:
             for operand in dict.fromkeys(node.operands):
                 self.users.setdefault(operand, []).append(node)
-        self.roots = {node for node, taps in work.items() if taps and worth(node.shape, taps, 0)}
+        self.roots = {node for node, taps in work.items() if taps and worth(node.shape, taps)}
         #: A node that is written as part of a later one -> that one.
         self.after = {root: self._after(root) for root in self.roots}
         self.before = {root: self._before(root) for root in self.roots}
@@ -101,8 +101,8 @@ class _Grouping:
         op = source.op
         if not isinstance(op, ops.Fusion) or op.reduced or not isinstance(source.type, TensorType):
             return []
-        nodes = [node for node in op.computation.nodes if not isinstance(node.op, MOVES)]
-        if len(nodes) > _FEW or not all(isinstance(node.op, CHEAP) for node in nodes):
+        nodes = [node for node in op.computation.nodes if not node.op.moves]
+        if len(nodes) > _FEW or any(node.op.cost > INSTRUCTION for node in nodes):
             return []
         return [source]
 
@@ -133,7 +133,7 @@ def _is_read_in_place(graph: Graph, entry: Node) -> bool:
     for node in graph.nodes:
         if below.isdisjoint(node.operands):
             continue
-        if isinstance(node.op, (*MOVES, *_ELSEWHERE)) or node.shape != entry.shape:
+        if node.op.moves or isinstance(node.op, _ELSEWHERE) or node.shape != entry.shape:
             return False
         below.add(node)
     return True

@@ -13,22 +13,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.loops import Accumulator
-from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, Values
+from xarr.compiler.loop_ir.scalars import DType, Value, Values
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
 from xarr.ir.graph import Graph, Node
-from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 
-#: The combiners that need no order.
-MONOIDS: Final = (ops.Add, ops.Multiply, ops.Maximum, ops.Minimum, ops.And, ops.Or, ops.Xor)
 SINGLE: Final[DType] = np.dtype(np.float32)
 
 
@@ -43,7 +40,7 @@ class Combination:
 
     node: Node
     arrays: tuple[Node, ...]
-    monoids: tuple[type[Op], ...] | None
+    monoids: tuple[type[ops.Binary], ...] | None
     direction: str | None
 
     @property
@@ -75,10 +72,10 @@ class Combination:
         if self.direction is None:
             assert self.monoids is not None
             rows = zip(self.monoids, self.held, strict=True)
-            return tuple(values.constant(identity(op, dtype), dtype) for op, dtype in rows)
+            return tuple(values.constant(op.identity(dtype), dtype) for op, dtype in rows)
         value, index = self.held
         behind = ops.Maximum if self.direction == "GT" else ops.Minimum
-        return values.constant(identity(behind, value), value), values.constant(np.iinfo(index).max, index)
+        return values.constant(behind.identity(value), value), values.constant(np.iinfo(index).max, index)
 
     def combined(self, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
         """Two partial results as one."""
@@ -172,7 +169,7 @@ class Combination:
             return value.eq(extremum)
         # One comparison with what lies just behind the extremum: NaN is not behind either, nor equal.
         greatest = self.direction == "GT"
-        end = value.constant(identity(ops.Maximum if greatest else ops.Minimum, value.dtype))
+        end = value.constant((ops.Maximum if greatest else ops.Minimum).identity(value.dtype))
         behind = apply_elementwise(ops.NextAfter(), (value.dtype, value.dtype), (extremum, end))
         assert behind is not None, "no loop finds the next number"
         behind = extremum.isnan().select(-end, behind)
@@ -242,23 +239,6 @@ def _later(direction: str, a: Value, b: Value) -> Value:
     return ~behind & a.eq(a)
 
 
-def identity(op: type[Op], dtype: DType) -> Any:
-    """The neutral element of a reduction; that of a float sum is -0, which changes no other zero."""
-    if op is ops.Add:
-        return False if dtype == BOOL else dtype.type(-0.0) if dtype.kind == "f" else dtype.type(0)
-    if op is ops.Multiply:
-        return dtype.type(1)
-    if op in (ops.Maximum, ops.Minimum):
-        low = op is ops.Maximum
-        if dtype.kind == "f":
-            return dtype.type(-np.inf if low else np.inf)
-        if dtype == BOOL:
-            return not low
-        return np.iinfo(dtype).min if low else np.iinfo(dtype).max
-    ones = True if dtype == BOOL else ~dtype.type(0)
-    return ones if op is ops.And else dtype.type(0)
-
-
 def run(computation: Graph, operands: Sequence[Value]) -> tuple[Value, ...] | None:
     """A graph of scalars on values; None if loops cannot compute it."""
     known = dict(zip(computation.parameters, operands, strict=True))
@@ -295,15 +275,18 @@ def combination(node: Node) -> Combination:
 
 
 @lru_cache(1024)
-def monoids(computation: Graph) -> tuple[type[Op], ...] | None:
+def monoids(computation: Graph) -> tuple[type[ops.Binary], ...] | None:
     """For each array the operation that combines it, if that is all that the computation does."""
     count = len(computation.results)
     parameters = computation.parameters
     found = []
     for k, node in enumerate(computation.results):
-        if not isinstance(node.op, MONOIDS) or set(node.operands) != {parameters[k], parameters[count + k]}:
+        op = node.op
+        if not isinstance(op, ops.Binary) or not (op.associative and op.commutative):
             return None
-        found.append(type(node.op))
+        if set(node.operands) != {parameters[k], parameters[count + k]}:
+            return None
+        found.append(type(op))
     return tuple(found)
 
 

@@ -85,7 +85,7 @@ class Elements:
         found = source(index, predicate) if source else None
         if found is not None:
             return found
-        move = _MOVES.get(type(node.op))
+        move = ROWS.get(type(node.op))
         if move is not None:
             return move(self, node, index, predicate)
         operands = [self.at(operand, index, predicate) for operand in node.operands]
@@ -221,7 +221,8 @@ def _constant(elements: Elements, node: Node, index: Index, predicate: Value | N
     return elements.values.make("constant", (), register_dtype(node.dtype), node.op.raw)
 
 
-_MOVES: Final[dict[type[Op], Callable[[Elements, Node, Index, Value | None], Value]]] = {
+#: How each op that moves elements, by an index that is computed too, finds one of its result.
+ROWS: Final[dict[type[Op], Callable[[Elements, Node, Index, Value | None], Value]]] = {
     ops.BroadcastInDim: _broadcast,
     ops.Concatenate: _concatenate,
     ops.Constant: _constant,
@@ -258,7 +259,7 @@ def computes(node: Node) -> bool:
         return node.dtype.kind in "iu" or node.dtype in (np.float32, np.float64)
     if isinstance(op, ops.BitcastConvert) and op.dtype.itemsize != node.operands[0].dtype.itemsize:
         return False
-    return type(op) in _MOVES or _is_known(op, tuple(operand.dtype for operand in node.operands))
+    return type(op) in ROWS or _is_known(op, tuple(operand.dtype for operand in node.operands))
 
 
 @lru_cache(4096)

@@ -10,18 +10,18 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.ir.ops.ciphers import U64, WEIGHT, PhiloxPair, ThreefryBits, cipher_of
+from xarr.ir.ops.ciphers import COST, U64, PhiloxPair, ThreefryBits, cipher_of
 
 
 def by_words(graph: Graph, least: int) -> Graph:
-    """`graph` with ciphers worth `least` costly operations as two operations, one for each result.
+    """`graph` with ciphers worth `least` instructions as two operations, one for each result.
 
     For loops that compute what both have in common once.
     """
 
     def replacement(node: Node) -> tuple[Node, Op] | None:
         found = _result(node)
-        if found is None or _size(found[0]) * WEIGHT < least:
+        if found is None or _size(found[0]) * COST < least:
             return None
         if cipher_of(found[0]) == "philox4x32":
             return found[0], PhiloxPair(found[1])

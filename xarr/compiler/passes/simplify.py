@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs
 from xarr.ir.op import Op
-from xarr.ir.ops import (
-    BroadcastInDim,
-    Convert,
-    GetTupleElement,
-    Reshape,
-    Slice,
-    Transpose,
-    Tuple,
-)
+from xarr.ir.ops import GetTupleElement, Transpose, Tuple
 
 
 def simplify(graph: Graph) -> Graph:
@@ -52,13 +44,10 @@ def _with_parts(node: Node, op: Op, operands: tuple[Node, ...]) -> Node:
     return node if unchanged else node.rebuilt(operands)
 
 
-_SAME_IF_SAME_TYPE = (BroadcastInDim, Convert, Reshape, Slice)
-
-
 def _forwarded(node: Node, operands: tuple[Node, ...]) -> Node | None:
     """The operand that `node` returns unchanged, if it does."""
     op = node.op
-    if isinstance(op, _SAME_IF_SAME_TYPE) and operands[0].type is node.type:
+    if op.only_changes_type and operands[0].type is node.type:
         return operands[0]
     if isinstance(op, Transpose) and op.permutation == tuple(range(len(op.permutation))):
         return operands[0]

@@ -19,8 +19,6 @@ class Loosened(NamedTuple):
 
 #: What reads a part of its first operand.
 _PARTS: Final = (ops.DynamicSlice, ops.Gather)
-#: What a NumPy view does, which costs the same for each size.
-_VIEWS: Final = (ops.BroadcastInDim, ops.Reshape, ops.Slice, ops.Transpose)
 #: Elements from which an array is not made anew in each step of a loop that reads a part of it.
 LARGE: Final = 64
 
@@ -41,9 +39,8 @@ def without_invariants(loop: ops.While, read_in_part: bool = False) -> Loosened 
     moved = [node for node in body.nodes if node in used and found.get(node)]
     if read_in_part:
         parts = {node.operands[0] for node in body.nodes if isinstance(node.op, _PARTS)}
-        is_made = (
-            node for node in moved if not isinstance(node.op, _VIEWS) and node.tensor_type.size >= LARGE
-        )
+        # A view costs the same for each size.
+        is_made = (node for node in moved if not node.op.is_view and node.tensor_type.size >= LARGE)
         moved = [node for node in is_made if node in parts]
     if not moved:
         return None

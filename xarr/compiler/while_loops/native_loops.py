@@ -336,7 +336,7 @@ class _Reader:
             if operand.tensor_type.size in (1, node.tensor_type.size):
                 return self.known[operand]
             raise _Unfit
-        if isinstance(op, _MOVES) or op.is_leaf or not computes(node):
+        if op.moves or op.is_leaf or not computes(node):
             raise _Unfit
         operands = [self.known[operand] for operand in node.operands]
         value = apply_elementwise(op, [operand.dtype for operand in node.operands], operands)
@@ -449,12 +449,6 @@ class _Reader:
             if each in changing or (each.op == "load" and each.attribute.place in written):
                 return False
         return True
-
-
-_MOVES: Final = (
-    *(ops.Concatenate, ops.Iota, ops.Pad, ops.Reduce, ops.Reverse, ops.Slice, ops.Transpose),
-    *(ops.DynamicUpdateSlice, ops.Constant),
-)
 
 
 def _is_written(old: Node, new: Node) -> bool:

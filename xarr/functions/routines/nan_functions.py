@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.dtypes import COMPLEX, FLOAT, canonical
+from xarr.dtypes import COMPLEX, FLOAT, canonical, highest, lowest
 from xarr.errors import DTypeError
 from xarr.functions import searching_functions as searching, statistical_functions as statistical
 from xarr.functions._arguments import converted, is_nan, mask_for
@@ -23,7 +23,6 @@ from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions.routines._lines import Axis, Lines
 from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.lax.core import ArrayLike, flag
-from xarr.lax.reduction import highest, lowest
 
 if TYPE_CHECKING:
     from xarr.array import Array

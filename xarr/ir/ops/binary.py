@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import ANY, BOOL, FLOAT, INTEGER, NUMBER, complex_of
-from xarr.ir.op import operation
+from xarr.dtypes import (
+    ANY,
+    BOOL,
+    FLOAT,
+    INTEGER,
+    NUMBER,
+    complex_of,
+    element_type,
+    float8_e8m0fnu,
+    highest,
+    lowest,
+)
+from xarr.ir.op import INSTRUCTION, operation
 from xarr.ir.ops.elementwise import Binary
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
+
+#: What changes no number that it is added to, zeros of either sign included, by kind of type.
+_ZEROS: Final = {"bool": False, "float": -0.0, "complex": complex(-0.0, -0.0)}
 
 
 @operation
@@ -22,6 +36,15 @@ class Add(Binary):
     name = "stablehlo.add"
     lax_name = "add"
     accepts = ANY
+    numpy_name = "add"
+    cost = INSTRUCTION
+    associative = commutative = True
+
+    @classmethod
+    def identity(cls, dtype: np.dtype[Any]) -> Any:
+        if dtype == float8_e8m0fnu:  # has no zero
+            return None
+        return dtype.type(_ZEROS.get(element_type(dtype).kind, 0))
 
 
 @operation
@@ -31,6 +54,13 @@ class And(Binary):
     name = "stablehlo.and"
     lax_name = "bitwise_and"
     accepts = BOOL | INTEGER
+    numpy_name = "bitwise_and"
+    cost = INSTRUCTION
+    associative = commutative = idempotent = True
+
+    @classmethod
+    def identity(cls, dtype: np.dtype[Any]) -> Any:
+        return dtype.type(-1 if element_type(dtype).kind == "signed" else highest(dtype))
 
 
 @operation
@@ -40,6 +70,7 @@ class Atan2(Binary):
     name = "stablehlo.atan2"
     lax_name = "atan2"
     accepts = FLOAT
+    numpy_name = "arctan2"
 
 
 @operation
@@ -76,6 +107,13 @@ class Maximum(Binary):
     name = "stablehlo.maximum"
     lax_name = "max"
     accepts = ANY
+    numpy_name = "maximum"
+    cost = INSTRUCTION
+    associative = commutative = idempotent = True
+
+    @classmethod
+    def identity(cls, dtype: np.dtype[Any]) -> Any:
+        return dtype.type(lowest(dtype))
 
 
 @operation
@@ -85,6 +123,13 @@ class Minimum(Binary):
     name = "stablehlo.minimum"
     lax_name = "min"
     accepts = ANY
+    numpy_name = "minimum"
+    cost = INSTRUCTION
+    associative = commutative = idempotent = True
+
+    @classmethod
+    def identity(cls, dtype: np.dtype[Any]) -> Any:
+        return dtype.type(highest(dtype))
 
 
 @operation
@@ -94,6 +139,13 @@ class Multiply(Binary):
     name = "stablehlo.multiply"
     lax_name = "mul"
     accepts = ANY
+    numpy_name = "multiply"
+    cost = INSTRUCTION
+    associative = commutative = True
+
+    @classmethod
+    def identity(cls, dtype: np.dtype[Any]) -> Any:
+        return dtype.type(1)
 
 
 @operation
@@ -103,6 +155,7 @@ class NextAfter(Binary):
     name = "chlo.next_after"
     lax_name = "nextafter"
     accepts = FLOAT
+    idempotent = True
 
 
 @operation
@@ -112,6 +165,13 @@ class Or(Binary):
     name = "stablehlo.or"
     lax_name = "bitwise_or"
     accepts = BOOL | INTEGER
+    numpy_name = "bitwise_or"
+    cost = INSTRUCTION
+    associative = commutative = idempotent = True
+
+    @classmethod
+    def identity(cls, dtype: np.dtype[Any]) -> Any:
+        return dtype.type(0)
 
 
 @operation
@@ -139,6 +199,7 @@ class ShiftLeft(Binary):
     name = "stablehlo.shift_left"
     lax_name = "shift_left"
     accepts = INTEGER
+    cost = INSTRUCTION
 
 
 @operation
@@ -148,6 +209,7 @@ class ShiftRightArithmetic(Binary):
     name = "stablehlo.shift_right_arithmetic"
     lax_name = "shift_right_arithmetic"
     accepts = INTEGER
+    cost = INSTRUCTION
     counts_bits = True
 
 
@@ -158,6 +220,7 @@ class ShiftRightLogical(Binary):
     name = "stablehlo.shift_right_logical"
     lax_name = "shift_right_logical"
     accepts = INTEGER
+    cost = INSTRUCTION
     counts_bits = True
 
 
@@ -168,6 +231,8 @@ class Subtract(Binary):
     name = "stablehlo.subtract"
     lax_name = "sub"
     accepts = NUMBER
+    numpy_name = "subtract"
+    cost = INSTRUCTION
 
 
 @operation
@@ -177,3 +242,10 @@ class Xor(Binary):
     name = "stablehlo.xor"
     lax_name = "bitwise_xor"
     accepts = BOOL | INTEGER
+    numpy_name = "bitwise_xor"
+    cost = INSTRUCTION
+    associative = commutative = True
+
+    @classmethod
+    def identity(cls, dtype: np.dtype[Any]) -> Any:
+        return dtype.type(0)

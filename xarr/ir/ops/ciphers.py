@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.ir.graph import Graph, Node, parameter
-from xarr.ir.op import Op, operation
+from xarr.ir.op import FUNCTION, Op, operation
 from xarr.ir.ops.control import Call, GetTupleElement
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.ops.formula import Term, filled
@@ -36,8 +36,8 @@ _NARROW_MULTIPLIER: Final = 0xD256D193
 _THREEFRY: Final = "threefry2x32"
 _PHILOX: Final = "philox4x32"
 
-#: How many transcendental functions a cipher takes as long as.
-WEIGHT: Final = 14
+#: What a cipher costs: it takes as long as so many elementary functions.
+COST: Final = 14 * FUNCTION
 
 DType = np.dtype[Any]
 Ints = tuple[int, ...]
@@ -215,7 +215,7 @@ class ThreefryBits(Elementwise):
     lax_name = "threefry2x32_bits"
     accepts = frozenset({U32})
     arity = 4
-    weight = WEIGHT
+    cost = COST
     is_internal = True
 
     def result_dtype(self, dtype: DType) -> DType:
@@ -240,7 +240,7 @@ class PhiloxPair(Elementwise):
     lax_name = "philox4x32_pair"
     accepts = frozenset({U32})
     arity = 6
-    weight = WEIGHT
+    cost = COST
     is_internal = True
 
     def result_dtype(self, dtype: DType) -> DType:

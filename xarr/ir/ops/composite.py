@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from xarr.dtypes import COMPLEX, FLOAT, SIGNED
-from xarr.ir.op import Op, operation
+from xarr.ir.op import INSTRUCTION, Op, operation
 from xarr.ir.ops.elementwise import Unary
 from xarr.ir.ops.formula import Term, exp, maximum, minimum, sqrt, where
 from xarr.ir.types import Type
@@ -34,6 +34,7 @@ class Clamp(Op):
 
     name = "stablehlo.clamp"
     lax_name = "clamp"
+    cost = INSTRUCTION
 
     def infer(self, *operands: Type) -> Type:
         low, operand, high = self.tensors(operands, 3)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr.ir.graph import Graph, Node, element_types
-from xarr.ir.op import Op, operation
+from xarr.ir.op import FREE, Op, operation
 from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.creation import Constant
 from xarr.ir.ops.elementwise import Convert, Elementwise, ReducePrecision, Select
@@ -57,6 +57,8 @@ class GetTupleElement(Op):
     index: int
     name = "stablehlo.get_tuple_element"
     lax_name = "get_tuple_element"
+    moves = True
+    cost = FREE
 
     def infer(self, *operands: Type) -> Type:
         operand = operands[0]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.ir.op import Op, operation
+from xarr.ir.op import FREE, Op, operation
 from xarr.ir.stablehlo.literals import dense
 from xarr.ir.types import TensorType, Type
 
@@ -33,6 +33,8 @@ class Constant(Op):
     raw: bytes = field(repr=False)
     name = "stablehlo.constant"
     lax_name = "constant"
+    moves = True
+    cost = FREE
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Constant:
@@ -70,6 +72,8 @@ class Iota(Op):
     dimension: int
     name = "stablehlo.iota"
     lax_name = "broadcasted_iota"
+    moves = True
+    cost = FREE
 
     def infer(self, *operands: Type) -> Type:
         _refuse_dynamic(self, self.type)

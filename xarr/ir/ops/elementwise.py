@@ -24,7 +24,7 @@ from xarr.dtypes import (
 )
 from xarr.errors import ValueRangeError
 from xarr.ir.graph import Node
-from xarr.ir.op import Op, operation
+from xarr.ir.op import INSTRUCTION, Op, operation
 from xarr.ir.ops.creation import Constant
 from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.types import TensorType, Type
@@ -53,8 +53,6 @@ class Elementwise(Op):
 
     accepts: ClassVar[Accepted]
     arity: ClassVar[int]
-    #: How many transcendental functions an element takes as long as, for those that are no single instruction.
-    weight: ClassVar[int] = 1
     #: Whether the result depends on how many bits the elements have.
     counts_bits: ClassVar[bool] = False
 
@@ -98,12 +96,34 @@ class Unary(Elementwise):
 
 
 class Binary(Elementwise):
-    """(x, y) -> f(x, y)."""
+    """(x, y) -> f(x, y).
+
+    The laws hold for all x, y, z of one type, of sums and products of floats up to rounding.
+    """
 
     arity = 2
+    #: f(f(x, y), z) = f(x, f(y, z)).
+    associative: ClassVar[bool] = False
+    #: f(x, y) = f(y, x).
+    commutative: ClassVar[bool] = False
+    #: f(x, x) = x.
+    idempotent: ClassVar[bool] = False
+
+    @classmethod
+    def identity(cls, dtype: np.dtype[Any]) -> Any:
+        """The scalar e of element type `dtype` with f(x, e) = f(e, x) = x for each x; None if there is none."""
+        return None
 
 
-DIRECTIONS: Final = ("EQ", "NE", "GE", "GT", "LE", "LT")
+#: The directions of a comparison, each with NumPy's function for it.
+DIRECTIONS: Final = {
+    "EQ": "equal",
+    "NE": "not_equal",
+    "GE": "greater_equal",
+    "GT": "greater",
+    "LE": "less_equal",
+    "LT": "less",
+}
 
 
 @operation
@@ -118,6 +138,7 @@ class Compare(Binary):
     total_order: bool = False
     name = "stablehlo.compare"
     accepts = ANY
+    cost = INSTRUCTION
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
@@ -128,6 +149,10 @@ class Compare(Binary):
     @property
     def lax_name(self) -> str:  # type: ignore[override]
         return self.direction.lower() + ("_to" if self.total_order else "")
+
+    @property
+    def numpy_name(self) -> str | None:  # type: ignore[override]
+        return None if self.total_order else DIRECTIONS[self.direction]
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         if dtype in COMPLEX and self.direction not in ("EQ", "NE"):
@@ -162,6 +187,7 @@ class Select(Op):
 
     name = "stablehlo.select"
     lax_name = "select"
+    cost = INSTRUCTION
 
     def infer(self, *operands: Type) -> Type:
         pred, on_true, on_false = self.tensors(operands, 3)
@@ -194,6 +220,8 @@ class Convert(Op):
     dtype: np.dtype[Any]
     name = "stablehlo.convert"
     lax_name = "convert_element_type"
+    cost = INSTRUCTION
+    only_changes_type = True
 
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
@@ -227,6 +255,7 @@ class BitcastConvert(Op):
     dtype: np.dtype[Any]
     name = "stablehlo.bitcast_convert"
     lax_name = "bitcast_convert_type"
+    cost = INSTRUCTION
 
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)

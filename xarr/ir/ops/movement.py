@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xarr.errors import counted
-from xarr.ir.op import Op, operation
+from xarr.ir.op import FREE, Op, operation
 from xarr.ir.stablehlo.literals import ints
 from xarr.ir.types import TensorType, Type
 
@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 Ints = tuple[int, ...]
 
 
+class Movement(Op):
+    """Base of the operations that move elements."""
+
+    moves = True
+    cost = FREE
+
+
 @operation
-class BroadcastInDim(Op):
+class BroadcastInDim(Movement):
     """result[…] = operand[…] with operand dimension i laid along result dimension broadcast_dimensions[i].
 
     The only node of a graph that repeats elements.
@@ -34,6 +41,8 @@ class BroadcastInDim(Op):
     broadcast_dimensions: Ints
     name = "stablehlo.broadcast_in_dim"
     lax_name = "broadcast_in_dim"
+    is_view = True
+    only_changes_type = True
 
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
@@ -67,7 +76,7 @@ class BroadcastInDim(Op):
 
 
 @operation
-class Reshape(Op):
+class Reshape(Movement):
     """The elements in row-major order under another shape.
 
     * C1: as many elements as before.
@@ -76,6 +85,8 @@ class Reshape(Op):
     shape: Ints
     name = "stablehlo.reshape"
     lax_name = "reshape"
+    is_view = True
+    only_changes_type = True
 
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
@@ -92,7 +103,7 @@ class Reshape(Op):
 
 
 @operation
-class Transpose(Op):
+class Transpose(Movement):
     """result dimension i is operand dimension permutation[i].
 
     * C1: `permutation` holds each dimension once.
@@ -101,6 +112,7 @@ class Transpose(Op):
     permutation: Ints
     name = "stablehlo.transpose"
     lax_name = "transpose"
+    is_view = True
 
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
@@ -113,7 +125,7 @@ class Transpose(Op):
 
 
 @operation
-class Reverse(Op):
+class Reverse(Movement):
     """Index i of each of `dimensions` becomes size - 1 - i.
 
     * C1: no dimension twice.
@@ -123,6 +135,7 @@ class Reverse(Op):
     dimensions: Ints
     name = "stablehlo.reverse"
     lax_name = "rev"
+    is_view = True
 
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
@@ -137,7 +150,7 @@ class Reverse(Op):
 
 
 @operation
-class Slice(Op):
+class Slice(Movement):
     """operand[start:limit:stride] in every dimension.
 
     * C1: one start, limit and stride for each dimension.
@@ -150,6 +163,8 @@ class Slice(Op):
     strides: Ints
     name = "stablehlo.slice"
     lax_name = "slice"
+    is_view = True
+    only_changes_type = True
 
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
@@ -178,7 +193,7 @@ class Slice(Op):
 
 
 @operation
-class Pad(Op):
+class Pad(Movement):
     """Put `low` and `high` copies of the padding value around, and `interior` ones between, the elements.
 
     Negative low and high cut elements off, after the interior padding.  Operands: array, scalar.
@@ -220,7 +235,7 @@ class Pad(Op):
 
 
 @operation
-class Concatenate(Op):
+class Concatenate(Movement):
     """Operands one after the other along `dimension`.
 
     * C1: at least one operand.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, SIGNED, real_part_of
-from xarr.ir.op import operation
+from xarr.ir.op import INSTRUCTION, operation
 from xarr.ir.ops.elementwise import Unary
 
 
@@ -18,6 +18,8 @@ class Abs(Unary):
     name = "stablehlo.abs"
     lax_name = "abs"
     accepts = SIGNED | FLOAT | COMPLEX
+    numpy_name = "abs"
+    cost = INSTRUCTION
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         return real_part_of(dtype)
@@ -30,6 +32,7 @@ class Cbrt(Unary):
     name = "stablehlo.cbrt"
     lax_name = "cbrt"
     accepts = FLOAT
+    numpy_name = "cbrt"
 
 
 @operation
@@ -39,6 +42,8 @@ class Ceil(Unary):
     name = "stablehlo.ceil"
     lax_name = "ceil"
     accepts = FLOAT
+    numpy_name = "ceil"
+    cost = INSTRUCTION
 
 
 @operation
@@ -58,6 +63,7 @@ class Cosine(Unary):
     name = "stablehlo.cosine"
     lax_name = "cos"
     accepts = FLOAT | COMPLEX
+    numpy_name = "cos"
 
 
 @operation
@@ -67,6 +73,7 @@ class Exponential(Unary):
     name = "stablehlo.exponential"
     lax_name = "exp"
     accepts = FLOAT | COMPLEX
+    numpy_name = "exp"
 
 
 @operation
@@ -76,6 +83,7 @@ class ExponentialMinusOne(Unary):
     name = "stablehlo.exponential_minus_one"
     lax_name = "expm1"
     accepts = FLOAT | COMPLEX
+    numpy_name = "expm1"
 
 
 @operation
@@ -85,6 +93,8 @@ class Floor(Unary):
     name = "stablehlo.floor"
     lax_name = "floor"
     accepts = FLOAT
+    numpy_name = "floor"
+    cost = INSTRUCTION
 
 
 @operation
@@ -106,6 +116,8 @@ class IsFinite(Unary):
     name = "stablehlo.is_finite"
     lax_name = "is_finite"
     accepts = FLOAT
+    numpy_name = "isfinite"
+    cost = INSTRUCTION
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         return PREDICATE
@@ -118,6 +130,7 @@ class Log(Unary):
     name = "stablehlo.log"
     lax_name = "log"
     accepts = FLOAT | COMPLEX
+    numpy_name = "log"
 
 
 @operation
@@ -127,6 +140,7 @@ class LogPlusOne(Unary):
     name = "stablehlo.log_plus_one"
     lax_name = "log1p"
     accepts = FLOAT | COMPLEX
+    numpy_name = "log1p"
 
 
 @operation
@@ -136,6 +150,8 @@ class Negate(Unary):
     name = "stablehlo.negate"
     lax_name = "neg"
     accepts = NUMBER
+    numpy_name = "negative"
+    cost = INSTRUCTION
 
 
 @operation
@@ -145,6 +161,8 @@ class Not(Unary):
     name = "stablehlo.not"
     lax_name = "bitwise_not"
     accepts = BOOL | INTEGER
+    numpy_name = "invert"
+    cost = INSTRUCTION
 
 
 @operation
@@ -164,6 +182,7 @@ class Real(Unary):
     name = "stablehlo.real"
     lax_name = "real"
     accepts = FLOAT | COMPLEX
+    numpy_name = "real"
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         return real_part_of(dtype)
@@ -185,6 +204,8 @@ class RoundNearestEven(Unary):
     name = "stablehlo.round_nearest_even"
     lax_name = "round"
     accepts = FLOAT
+    numpy_name = "rint"
+    cost = INSTRUCTION
 
 
 @operation
@@ -194,6 +215,7 @@ class Sine(Unary):
     name = "stablehlo.sine"
     lax_name = "sin"
     accepts = FLOAT | COMPLEX
+    numpy_name = "sin"
 
 
 @operation
@@ -203,6 +225,7 @@ class Sqrt(Unary):
     name = "stablehlo.sqrt"
     lax_name = "sqrt"
     accepts = FLOAT | COMPLEX
+    numpy_name = "sqrt"
 
 
 @operation
@@ -212,6 +235,7 @@ class Tan(Unary):
     name = "stablehlo.tan"
     lax_name = "tan"
     accepts = FLOAT | COMPLEX
+    numpy_name = "tan"
 
 
 @operation
@@ -221,6 +245,7 @@ class Tanh(Unary):
     name = "stablehlo.tanh"
     lax_name = "tanh"
     accepts = FLOAT | COMPLEX
+    numpy_name = "tanh"
 
 
 # --- CHLO: what JAX emits for functions that StableHLO lacks ----------------------------------------
@@ -233,6 +258,7 @@ class Acos(Unary):
     name = "chlo.acos"
     lax_name = "acos"
     accepts = FLOAT | COMPLEX
+    numpy_name = "arccos"
 
 
 @operation
@@ -242,6 +268,7 @@ class Acosh(Unary):
     name = "chlo.acosh"
     lax_name = "acosh"
     accepts = FLOAT | COMPLEX
+    numpy_name = "arccosh"
 
 
 @operation
@@ -251,6 +278,7 @@ class Asin(Unary):
     name = "chlo.asin"
     lax_name = "asin"
     accepts = FLOAT | COMPLEX
+    numpy_name = "arcsin"
 
 
 @operation
@@ -260,6 +288,7 @@ class Asinh(Unary):
     name = "chlo.asinh"
     lax_name = "asinh"
     accepts = FLOAT | COMPLEX
+    numpy_name = "arcsinh"
 
 
 @operation
@@ -269,6 +298,7 @@ class Atan(Unary):
     name = "chlo.atan"
     lax_name = "atan"
     accepts = FLOAT | COMPLEX
+    numpy_name = "arctan"
 
 
 @operation
@@ -278,6 +308,7 @@ class Atanh(Unary):
     name = "chlo.atanh"
     lax_name = "atanh"
     accepts = FLOAT | COMPLEX
+    numpy_name = "arctanh"
 
 
 @operation
@@ -287,6 +318,7 @@ class Cosh(Unary):
     name = "chlo.cosh"
     lax_name = "cosh"
     accepts = FLOAT | COMPLEX
+    numpy_name = "cosh"
 
 
 @operation
@@ -296,3 +328,4 @@ class Sinh(Unary):
     name = "chlo.sinh"
     lax_name = "sinh"
     accepts = FLOAT | COMPLEX
+    numpy_name = "sinh"
