@@ -295,6 +295,7 @@ class _Exporter:
         return self.values
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_copy_false_shares_memory():
     source = np.arange(3.0)
     shared = XP.asarray(source, copy=False)
@@ -320,6 +321,7 @@ def test_sequences_of_arrays_are_stacked_without_looking():
     same(XP.asarray([x[0], 5]), np.array([2.0, 5.0]))
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_dlpack():
     source = np.arange(6.0).reshape(2, 3)
     same(XP.from_dlpack(source), source)
@@ -329,6 +331,7 @@ def test_dlpack():
     assert np.asarray(shared)[0, 0] == 7
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_devices():
     for device in (None, "cpu", "numpy", xarr.get_backend("numpy")):
         assert XP.zeros(2, device=device).backend == "numpy"

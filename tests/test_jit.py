@@ -525,7 +525,7 @@ def make(program, explain, backend, settings, overridden, S0, E0, K0, T0, D0, L0
             return MISSED
         if config['_global'] is not settings or overrides() is not overridden:
             return MISSED
-        c0 = backend.from_host(array(x1, D0) if L0 <= x1 <= L1 else scalar(x1, D0))
+        c0 = backend.from_number(array(x1, D0) if L0 <= x1 <= L1 else scalar(x1, D0))
         try:
             v0, = program(b0, c0)
         except BaseException as error:

@@ -12,8 +12,9 @@ import xarr
 from tests.compare import assert_same
 from tests.programs import graph, type_of
 from tests.support.opaque_backend import Backend, Buffer, OpaqueMemoryError
-from xarr import lax
+from xarr import Array, lax
 from xarr.backend import get
+from xarr.layouts import Layout
 
 VALUES = np.arange(12.0).reshape(3, 4)
 
@@ -65,16 +66,194 @@ def test_it_is_no_backend_of_the_library() -> None:
 
 
 def transfers(opaque: Backend, run: Callable[[], Any]) -> tuple[int, int]:
-    """How often `run` and the computation of what it returns copy to the backend, and from it."""
+    """How often `run` and the computation of the Arrays that it returns copy to the backend, and from it."""
     with opaque.transfers() as counted:
-        xarr.evaluate(run())
+        xarr.block_until_ready(run())
     return counted.from_host, counted.to_host
 
 
 def test_transfers_are_counted(opaque: Backend) -> None:
     x = xarr.asarray(VALUES)
     assert transfers(opaque, lambda: xarr.asarray(VALUES)) == (1, 0)
-    assert transfers(opaque, lambda: [xarr.asarray(np.asarray(x))]) == (1, 1)
+    assert transfers(opaque, lambda: xarr.asarray(np.asarray(x))) == (1, 1)
     with opaque.transfers() as counted:
-        pass
-    assert (counted.from_host, counted.to_host) == (0, 0)
+        np.asarray(x)
+    assert (counted.from_host, counted.to_host, counted.elements_to_host) == (0, 1, 12)
+
+
+#: Programs over x of shape (3, 4), i = [0, 2] and the mask x > 3, all three there, and what they copy in and out.
+PROGRAMS: dict[str, tuple[Callable[[Array, Array, Array], Any], int, int]] = {
+    "arithmetic": (lambda x, i, m: xarr.exp(x) * 2.5 - 1, 0, 0),
+    "reduction": (lambda x, i, m: (x.sum(), x.var(0), x.argmax()), 0, 0),
+    "product": (lambda x, i, m: x @ x.T, 0, 0),
+    "sort": (lambda x, i, m: xarr.sort(x), 0, 0),
+    "solve": (lambda x, i, m: xarr.linalg.solve(xarr.eye(3), x), 0, 0),
+    "made here": (lambda x, i, m: (xarr.arange(5), xarr.zeros(5), xarr.linspace(0, 1, 5)), 0, 0),
+    "an array of the host": (lambda x, i, m: x + VALUES, 1, 0),
+    "x[1, ::2]": (lambda x, i, m: x[1, ::2], 0, 0),
+    "x[i]": (lambda x, i, m: x[i], 0, 0),
+    "x[i + 1]": (lambda x, i, m: x[i - 1], 0, 0),
+    "x[x.argmin()]": (lambda x, i, m: x[x.argmin(0)[0]], 0, 0),
+    "x[[0, 2]]": (lambda x, i, m: x[[0, 2]], 1, 0),
+    "x[mask]": (lambda x, i, m: x[m], 1, 1),
+    "x[1] = v": (lambda x, i, m: written(x, 1, 5.0), 0, 0),
+    "x[i] = v": (lambda x, i, m: written(x, i, 5.0), 0, 0),
+    "x[mask] = v": (lambda x, i, m: written(x, m, 5.0), 0, 0),
+    "x.at[i].add(v)": (lambda x, i, m: x.at[i].add(1.0), 0, 0),
+    "take": (lambda x, i, m: xarr.take(x, i, axis=0), 0, 0),
+    "where": (lambda x, i, m: xarr.where(m, x, 0), 0, 0),
+    "fori_loop": (lambda x, i, m: lax.fori_loop(0, 9, lambda k, c: c + x[k % 3], x[0]), 0, 0),
+    "while_loop": (lambda x, i, m: lax.while_loop(lambda c: c.sum() < 99, lambda c: c + x, x), 0, 0),
+    "scan": (lambda x, i, m: lax.scan(lambda c, row: (c + row, c * row), x[0], x), 0, 0),
+    "cond": (lambda x, i, m: lax.cond(x.sum() > 3, lambda x: x + 1, lambda x: x - 1, x), 0, 0),
+    "cond of a bool": (lambda x, i, m: lax.cond(True, lambda x: x + 1, lambda x: x - 1, x), 0, 0),
+    "rows": (lambda x, i, m: list(x), 0, 0),
+    "repr": (lambda x, i, m: repr(x), 0, 1),
+    "str": (lambda x, i, m: str(x), 0, 1),
+    "notebook": (lambda x, i, m: x._repr_html_(), 0, 1),
+    "layout": (lambda x, i, m: x.layout, 0, 0),
+    "questions of type": (lambda x, i, m: (x.shape, x.nbytes, len(x), x.device, x.backend), 0, 0),
+    "float": (lambda x, i, m: float(x[1, 2]), 0, 1),
+    "bool": (lambda x, i, m: bool((x >= 0).all()), 0, 1),
+    "asarray": (lambda x, i, m: np.asarray(x), 0, 1),
+    "asarray of bfloat16": (lambda x, i, m: np.asarray(x.astype("bfloat16")), 0, 1),
+    "tolist": (lambda x, i, m: x.tolist(), 0, 1),
+}
+
+
+def written(x: Array, index: Any, value: Any) -> Array:
+    copied = x.copy()
+    copied[index] = value
+    return copied
+
+
+@pytest.mark.parametrize(("program", "into", "out"), PROGRAMS.values(), ids=PROGRAMS)
+def test_a_program_copies_its_arguments_in_and_what_is_looked_at_out(
+    opaque: Backend, program: Callable[[Array, Array, Array], Any], into: int, out: int
+) -> None:
+    x, i = xarr.asarray(VALUES), xarr.asarray([0, 2])
+    mask = (x > 3).evaluate()
+    for _ in range(2):
+        assert transfers(opaque, lambda: program(x, i, mask)) == (into, out)
+
+
+LARGE = np.arange(40_000.0).reshape(200, 200)
+CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int]] = {
+    "Arrays": (lambda x, y: x + y, ("x", "x"), 0),
+    "a number": (lambda x, n: x * n + 1, ("x", 2.5), 0),
+    "numbers of each kind": (lambda x, *n: [x * each for each in n], ("x", 2.5, 3, True, 2j), 0),
+    "a number of NumPy": (lambda x, n: x * n, ("x", np.float32(2.5)), 0),
+    "an array of NumPy without dimensions": (lambda x, n: x * n, ("x", np.array(2.5)), 0),
+    "a number alone": (lambda n: (n, n + 1), (2.5,), 0),
+    "an array of NumPy": (lambda x, y: x + y, ("x", VALUES), 1),
+    "a large array of NumPy": (lambda y: (y, y + 1), (LARGE,), 1),
+    "an index": (lambda x, i: x[i], ("x", "i"), 0),
+    "a number as index": (lambda x, n: x[n], ("x", 2), 0),
+    "a loop": (lambda x: lax.fori_loop(0, 9, lambda k, c: c + x[k % 3], x[0]), ("x",), 0),
+}
+
+
+@pytest.mark.parametrize(("function", "arguments", "into"), CALLS.values(), ids=CALLS)
+def test_a_jitted_call_copies_arrays_of_the_host_in_once(
+    opaque: Backend, function: Callable[..., Any], arguments: tuple[Any, ...], into: int
+) -> None:
+    known = {"x": xarr.asarray(VALUES), "i": xarr.asarray([0, 2])}
+    given = [known[each] if isinstance(each, str) else each for each in arguments]
+    plain = function(*given)
+    jitted = xarr.jit(function)
+    for _ in range(4):
+        assert transfers(opaque, lambda: jitted(*given)) == (into, 0)
+    for found, wanted in zip(xarr.tree.leaves(jitted(*given)), xarr.tree.leaves(plain), strict=True):
+        assert_same(np.asarray(found), np.asarray(wanted))
+
+
+@pytest.mark.parametrize(
+    "shape", [(2000,), (1001,), (3, 400), (40, 7, 40), (200, 200), (2, 8, 2, 70)], ids=str
+)
+@pytest.mark.parametrize("dtype", ["float64", "int8", "bool", "complex64", "bfloat16"])
+def test_only_what_is_shown_of_an_array_is_copied(
+    opaque: Backend, shape: tuple[int, ...], dtype: str
+) -> None:
+    rng = np.random.default_rng(0)
+    x = xarr.asarray(rng.normal(size=shape)).astype(dtype)
+    host = x.to("numpy")
+    shows: list[Callable[[Any], str]] = [
+        str,
+        lambda x: repr(x).replace(", backend=opaque", ""),
+        lambda x: xarr.array2string(x, precision=3, edgeitems=2),
+        lambda x: xarr.array2string(x, threshold=10, edgeitems=1),
+        lambda x: xarr.array_str(x, precision=2),
+    ]
+    for show in shows:
+        with opaque.transfers() as counted:
+            text = show(x)
+        assert text == show(host)
+        assert (counted.from_host, counted.to_host) == (0, 1)
+        assert counted.elements_to_host <= 7 ** len(shape)
+    with opaque.transfers() as counted:
+        x._repr_html_()
+    assert (counted.from_host, counted.to_host) == (0, 1)
+    assert counted.elements_to_host <= 7 ** len(shape)
+    assert xarr.array2string(x, threshold=10**6) == xarr.array2string(host, threshold=10**6)
+
+
+def test_the_backend_says_how_its_memory_lies(opaque: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = xarr.asarray(np.asfortranarray(VALUES))
+    assert x.layout == Layout.row_major(2)
+    monkeypatch.setattr(Backend, "layout", lambda self, buffer, rank: Layout.column_major(rank))
+    assert x.layout == Layout.column_major(2)
+
+
+def test_what_must_not_copy_says_that_it_would(opaque: Backend) -> None:
+    x = xarr.asarray(VALUES)
+    asked: list[Callable[[], Any]] = [
+        lambda: xarr.asarray(VALUES, copy=False),
+        lambda: xarr.from_dlpack(VALUES, copy=False),
+        lambda: np.asarray(x, copy=False),
+    ]
+    for ask in asked:
+        with pytest.raises(
+            ValueError, match="copy=False cannot be kept: the memory of backend 'opaque' is not"
+        ):
+            ask()
+    with pytest.raises(BufferError, match="copy=False cannot be kept from backend 'opaque' to the CPU"):
+        np.from_dlpack(x, device="cpu", copy=False)
+
+
+def test_dlpack_copies_to_the_cpu_where_it_is_asked_to(opaque: Backend) -> None:
+    x = xarr.asarray(VALUES)
+    assert x.__dlpack_device__() == (12, 0)
+    for ask in (lambda: np.from_dlpack(x), lambda: x.__dlpack__(dl_device=(12, 0))):
+        with (
+            opaque.transfers() as counted,
+            pytest.raises(BufferError, match=r"wanted dl_device=\(1, 0\) for a copy"),
+        ):
+            ask()
+        assert counted.to_host == 0
+    with pytest.raises(BufferError, match=r"got \(2, 0\)"):
+        x.__dlpack__(dl_device=(2, 0))
+    assert_same(np.from_dlpack(x, device="cpu"), VALUES)
+    assert_same(xarr.from_dlpack(Producer(x), device="numpy"), VALUES)
+
+
+class Producer:
+    """An object of another library that lends the memory of an Array."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+def test_a_backend_may_lend_its_memory(opaque: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = xarr.asarray(VALUES)
+    asked: list[Any] = []
+    monkeypatch.setattr(Backend, "to_dlpack", lambda self, *arguments: asked.append(arguments))
+    (x + 1).__dlpack__(stream=7, max_version=(1, 0), copy=False)
+    ((buffer, *options),) = asked
+    assert_same(opaque.to_host(buffer), VALUES + 1)
+    assert options == [7, (1, 0), False]

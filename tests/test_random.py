@@ -395,6 +395,7 @@ def test_normals_are_close_on_both_backends() -> None:
     assert ulps(random.normal(random.key(3), (20,), np.float32), slow) <= 2
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_a_traced_function_holds_the_arithmetic() -> None:
     lowered = xarr.lower(lambda words: random.uniform(words, (4,), np.float32), random.PRNGKey(1))
     assert "call @threefry2x32" in str(lowered.stage("traced"))

@@ -124,6 +124,7 @@ def test_an_argument_cannot_be_stored_after_its_function_has_ended() -> None:
     assert_same(table, np.zeros(3))
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_a_copy_of_an_outer_array_can_be_changed_in_a_traced_function() -> None:
     outer = xarr.asarray([1.0, 2.0])
 
@@ -138,6 +139,7 @@ def test_a_copy_of_an_outer_array_can_be_changed_in_a_traced_function() -> None:
     assert_same(outer, np.array([1.0, 2.0]))
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_an_inner_array_can_be_changed_in_a_traced_function() -> None:
     def function(x: xarr.Array) -> xarr.Array:
         y = xarr.zeros(3)
@@ -164,6 +166,7 @@ def test_an_argument_of_a_function_that_has_ended_is_refused() -> None:
         float(kept[0])
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_a_body_may_use_the_arguments_of_the_function_around_it() -> None:
     def function(x: xarr.Array) -> Any:
         return xarr.lax.fori_loop(0, 3, lambda i, c: xarr.lax.cond(c < 5, lambda d: d + x, lambda d: d, c), x)

@@ -135,7 +135,10 @@ class Array(
         """Order of the dimensions in memory; row-major before the value exists, None for no dense order."""
         if self._node.value is None:
             return Layout.row_major(self.ndim)
-        return Layout.of(lazy.to_host(self))
+        if self._node.tensor_type.dynamic:
+            return Layout.of(lazy.to_host(self)) if self._node.owner.is_on_host else None
+        found: Layout | None = self._node.owner.layout(self._node.value, self.ndim)
+        return found
 
     @property
     def is_evaluated(self) -> bool:
@@ -155,6 +158,10 @@ class Array(
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         host = lazy.to_host(self)
+        if copy is False and not lazy.home(self).is_on_host:
+            raise ValueError(
+                f"copy=False cannot be kept: the memory of backend {self.backend!r} is not the host's"
+            )
         if copy is False and dtype is not None and np.dtype(dtype) != host.dtype:
             raise ValueError(f"copy=False cannot be kept: {host.dtype} is not {np.dtype(dtype)}")
         return np.array(host, dtype, copy=copy)
@@ -231,7 +238,7 @@ class Array(
         return display.html(self)
 
     def __str__(self) -> str:
-        return repr(self) if self._node.traced or self._node.tensor_type.dynamic else str(np.asarray(self))
+        return repr(self) if self._node.traced or self._node.tensor_type.dynamic else display.elements(self)
 
     def __format__(self, spec: str) -> str:
         if self.ndim and spec:
@@ -271,14 +278,15 @@ class Array(
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule with the value, computed if need be, in the memory of the CPU.
+        """A capsule with the value, computed if need be, in the memory of its device, or of the CPU if asked.
 
-        See `xarr.functions._dlpack.exported` for what is lent and what is copied.
+        See `xarr.functions._dlpack.exported` for what is lent and what is copied.  Raises BufferError for what the
+        backend cannot lend.
         """
-        return _dlpack.exported(lazy.to_host(self), stream, max_version, dl_device, copy)
+        return _dlpack.exported(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return _dlpack.CPU
+        return lazy.home(self).dlpack_device()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._node.tensor_type.dynamic:

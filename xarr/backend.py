@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from xarr.config import current as config
 from xarr.errors import BackendError, UnknownBackendError
+from xarr.layouts import Layout
 from xarr.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ class AbstractBackend(ABC):
     #: The most elements that one reduction goes through; None where it may take for ever.
     max_steps: ClassVar[int | None] = None
 
+    #: Whether buffers lie in the memory of the host.  Then `from_host` may lend memory, `to_host` copies nothing, and
+    #: whoever builds a graph may look at values that are there; elsewhere only who asks for a value copies it.
+    is_on_host: ClassVar[bool] = True
+
     def __repr__(self) -> str:
         return f"<backend {self.name} on {', '.join(self.devices())}>"
 
@@ -107,9 +112,39 @@ class AbstractBackend(ABC):
         """A buffer with the values of `array`.  It may share memory: xarr writes to no buffer that was
         not donated."""
 
+    def from_number(self, number: np.ndarray[Any, Any]) -> Any:
+        """An array of the host without dimensions as an argument of programs, which may take numbers by value.
+
+        A buffer as `from_host` makes it unless the backend says otherwise; results of programs are always buffers.
+        """
+        return self.from_host(number)
+
     @abstractmethod
     def to_host(self, buffer: Any) -> np.ndarray[Any, Any]:
         """The values of a buffer as a NumPy array of the same shape and dtype."""
+
+    def layout(self, buffer: Any, rank: int) -> Layout | None:
+        """The order of the dimensions of a buffer, None for no dense order.
+
+        Row-major in memory that is not the host's, unless the backend says otherwise.
+        """
+        return Layout.of(self.to_host(buffer)) if self.is_on_host else Layout.row_major(rank)
+
+    def dlpack_device(self) -> tuple[int, int]:
+        """DLPack's numbers of the device that buffers lie on; for one that DLPack does not know, `kDLExtDev`.
+
+        Source: DLPack 1.1, `DLDeviceType`.
+        """
+        return (1, 0) if self.is_on_host else (12, 0)
+
+    def to_dlpack(
+        self, buffer: Any, stream: Any, max_version: tuple[int, int] | None, copy: bool | None
+    ) -> Any:
+        """A DLPack capsule with a buffer in memory that is not the host's.  BufferError if it cannot be lent."""
+        raise BufferError(
+            f"__dlpack__: the backend {self.name!r} does not lend its memory; wanted dl_device=(1, 0) for a copy in "
+            'that of the CPU, or x.to("numpy")'
+        )
 
     def engine(self) -> str:
         """What runs groups of operations and why, in a few words for `python -m xarr doctor`; "" for nothing."""

@@ -7,12 +7,14 @@ values.  `str(x)`, `print(x)` and `np.asarray(x)` ask for the values and compute
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr import lazy
 from xarr.errors import counted
 from xarr.ir.graph import Node
+from xarr.ir.ops import Concatenate, Slice
 from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -39,8 +41,43 @@ def text(array: Array) -> str:
         kind = f"type={type.short()}, live shape={np.asarray(array).shape}, {kind}"
     elif not array.size and array.shape != (0,):
         return f"Array([], shape={array.shape}, {kind})"
-    values = np.array2string(np.asarray(array), separator=", ", prefix="Array(")
+    host, options = shown_elements(array, separator=", ", prefix="Array(")
+    values = np.array2string(host, **options)
     return f"Array({values}, {kind})"
+
+
+def elements(array: Array, *settings: Any, **options: Any) -> str:
+    """The elements as `numpy.array_str` writes them, with the settings and options of `numpy.array2string`."""
+    host, options = shown_elements(array, **options)
+    return np.array2string(host, *settings, **options) if host.shape else np.array_str(host, *settings)
+
+
+def shown_elements(array: Array, **options: Any) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+    """The elements that `numpy.array2string` prints with these options, and options that print them so.
+
+    Elements in memory that is not the host's are copied only where they are shown: of an array with more than
+    `threshold` of them the first and the last `edgeitems` of each dimension, and one that stands for those between.
+    """
+    whole = lazy.wrap(array._node, array._backend)  # another thread may write to `array` meanwhile
+    lazy.evaluate(whole)
+    node, defaults = whole._node, np.get_printoptions()
+    threshold, edge = (
+        defaults[name] if options.get(name) is None else options[name] for name in ("threshold", "edgeitems")
+    )
+    if node.owner.is_on_host or node.tensor_type.dynamic or node.tensor_type.size <= threshold:
+        return lazy.to_host(whole), options
+    for dimension, size in enumerate(node.shape):
+        if size > 2 * edge + 1:
+            ends = _part(node, dimension, 0, edge + 1), _part(node, dimension, size - edge, size)
+            node = Node(Concatenate(dimension), ends)
+    return lazy.to_host(lazy.wrap(node, array._backend)), {**options, "threshold": 0}
+
+
+def _part(node: Node, dimension: int, start: int, stop: int) -> Node:
+    """The elements from `start` to below `stop` of one dimension."""
+    starts, stops = [0] * len(node.shape), list(node.shape)
+    starts[dimension], stops[dimension] = start, stop
+    return Node(Slice(tuple(starts), tuple(stops), (1,) * len(stops)), (node,))
 
 
 class Pending:

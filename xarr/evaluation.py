@@ -146,4 +146,4 @@ def buffer_of(leaf: Node, backend: AbstractBackend) -> Any:
 @lru_cache(maxsize=4096)
 def _number(constant: Constant, backend: AbstractBackend) -> Any:
     """A constant without dimensions, which programs use again and again."""
-    return backend.from_host(constant.array)
+    return backend.from_number(constant.array)

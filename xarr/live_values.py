@@ -1,4 +1,7 @@
-"""Values of arrays with dynamic dimensions: a tuple of a buffer of the bounds and the live sizes."""
+"""Values as backends hold them: where they can be looked at, and those of arrays with dynamic dimensions.
+
+The value of such an array is a tuple of a buffer of the bounds and the live sizes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,21 @@ import numpy as np
 
 from xarr.backend import AbstractBackend
 from xarr.ir.graph import Node, data
+from xarr.ir.ops import Constant
 from xarr.ir.types import TensorType, Type
+
+
+def values_at_hand(node: Node) -> np.ndarray[Any, Any] | None:
+    """The values of an array without dynamic dimensions where a look at them costs nothing.
+
+    Those of a constant, and what a backend has computed in the memory of the host; None for all others.
+    """
+    if isinstance(node.op, Constant):
+        return node.op.array
+    if node.value is None or not node.owner.is_on_host:
+        return None
+    values: np.ndarray[Any, Any] = node.owner.to_host(node.value)
+    return values
 
 
 def live_part(type: TensorType, value: Any, owner: AbstractBackend) -> np.ndarray[Any, Any]:

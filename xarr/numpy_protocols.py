@@ -190,14 +190,16 @@ class HostMemory(Handle):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """AttributeError for types that NumPy has not, and for repeated elements, so that `__array__` is asked.
+        """AttributeError where `__array__` is to be asked: types that NumPy has not, repeated elements, other memory.
 
         `data` is the memory itself, not an address: the handle may show another value tomorrow.
         """
-        host = to_host(self)
-        if host.dtype in EXTENDED_FLOAT or host.dtype in SUB_BYTE or (0 in host.strides and host.size > 1):
+        dtype = self._node.tensor_type.dtype
+        is_readable = dtype not in EXTENDED_FLOAT and dtype not in SUB_BYTE and home(self).is_on_host
+        host = to_host(self) if is_readable else None
+        if host is None or (0 in host.strides and host.size > 1):
             raise AttributeError(
-                "__array_interface__ is for memory that NumPy has a code for and that is dense"
+                "__array_interface__ is for memory of the host that NumPy has a code for and that is dense"
             )
         memory = host.ravel(order="K")  # where the dimensions lie in another order no copy either
         if not np.may_share_memory(memory, host):

@@ -43,12 +43,20 @@ class Buffer:
     shape = dtype = size = ndim = nbytes = itemsize = strides = flags = base = property(_refuse)
 
 
+@dataclass(frozen=True)
+class Number:
+    """An argument that goes along with the call of a program, as to a kernel: no memory is copied for it."""
+
+    value: np.ndarray[Any, Any]
+
+
 @dataclass
 class Transfers:
-    """How often values went to the backend, and from it to the host."""
+    """How often values went to the backend, and from it to the host, and how many elements the host got."""
 
     from_host: int = 0
     to_host: int = 0
+    elements_to_host: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,8 @@ def _wrapped(value: Any) -> Any:
 def _contents(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_contents, value))
+    if type(value) is Number:
+        return value.value
     if type(value) is not Buffer:
         raise OpaqueMemoryError(f"wanted a buffer of the backend 'opaque', got {type(value).__name__}")
     return value._contents
@@ -85,6 +95,7 @@ class Backend(AbstractBackend):
     """`xarr.use_backend("opaque")`, in tests."""
 
     name: ClassVar[str] = "opaque"
+    is_on_host: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._inner = get("numpy")
@@ -117,9 +128,15 @@ class Backend(AbstractBackend):
         contents.flags.writeable = False
         return Buffer(contents)
 
+    def from_number(self, number: np.ndarray[Any, Any]) -> Number:
+        assert not number.shape
+        return Number(np.array(number))
+
     def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+        host = np.array(_contents(buffer))
         self._transfers.to_host += 1
-        return np.array(_contents(buffer))
+        self._transfers.elements_to_host += host.size
+        return host
 
     def devices(self) -> tuple[str, ...]:
         return ("opaque",)

@@ -115,11 +115,21 @@ def common_dtype(*values: ArrayLike) -> DType:
         if kind is not None:
             weak.append(kind)
         else:
-            strong.append(value.dtype if isinstance(value, Handle) else as_array(value).dtype)  # type: ignore[attr-defined]
+            strong.append(value.dtype if isinstance(value, Handle) else _dtype_on_host(value))  # type: ignore[attr-defined]
     weak.sort(key=SCALARS.index)
     if not strong:
         return default_of(weak[-1])
     return reduce(promote_weak, weak, promote_all(*strong))
+
+
+def _dtype_on_host(value: ArrayLike) -> DType:
+    """The element type that `as_array` gives a value of the host, which is not copied to a backend for that."""
+    try:
+        dtype: DType = host_array(value).dtype
+        return dtype
+    except XarrError as error:
+        shorten(error)
+        raise
 
 
 def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:

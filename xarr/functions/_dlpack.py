@@ -8,12 +8,16 @@ Source: DLPack 1.1, `dlpack.h`.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import ml_dtypes
 import numpy as np
 
 from xarr.errors import InputError
+from xarr.lazy import evaluate, home, to_host
+
+if TYPE_CHECKING:
+    from xarr.array import Array
 
 #: `kDLCPU` and the number of the device.
 CPU: Final = (1, 0)
@@ -86,6 +90,35 @@ def _tensor_of(capsule: object) -> _Tensor:
 
 
 def exported(
+    array: Array,
+    stream: Any,
+    max_version: tuple[int, int] | None,
+    dl_device: tuple[int, int] | None,
+    copy: bool | None,
+) -> Any:
+    """A capsule with the value of `array`, computed if need be, in the memory of its device, or of the CPU.
+
+    Memory of another device than the CPU is lent by its backend, and copied to the CPU where `dl_device` says so.
+    Raises BufferError for a third device, where `copy=False` cannot be kept, and for what the backend cannot lend.
+    """
+    owner = home(array)
+    if owner.is_on_host:
+        return _lent(to_host(array), stream, max_version, dl_device, copy)
+    asked = None if dl_device is None else tuple(map(int, dl_device))
+    if asked in (None, owner.dlpack_device()):
+        evaluate(array)
+        return owner.to_dlpack(array._node.value, stream, max_version, copy)
+    if asked == CPU and copy is False:
+        raise BufferError(f"__dlpack__: copy=False cannot be kept from backend {owner.name!r} to the CPU")
+    if asked != CPU:
+        raise BufferError(
+            f"__dlpack__: wanted dl_device={owner.dlpack_device()}, that of backend {owner.name!r}, {CPU}, the CPU, "
+            f"or None, got {dl_device!r}"
+        )
+    return _lent(to_host(array), stream, max_version, dl_device, None)
+
+
+def _lent(
     host: np.ndarray[Any, Any],
     stream: Any,
     max_version: tuple[int, int] | None,

@@ -112,6 +112,10 @@ def asarray(
         return moved(_stacked(a, dtype), device)
     backend = backend_of(device)
     if copy is False:
+        if not backend.is_on_host:
+            raise ValueError(
+                f"asarray: copy=False cannot be kept: the memory of backend {backend.name!r} is not the host's"
+            )
         return from_host(_shared(a, dtype), backend)
     if isinstance(a, (list, tuple, *SCALARS)):
         return wrap(host_node(host_array(a, dtype), backend), backend)

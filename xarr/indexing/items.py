@@ -13,10 +13,10 @@ from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import IndexingError, IndexTypeError, InputError, TracedValueError
 from xarr.functions._core import as_array
 from xarr.host import host_array
-from xarr.ir.ops import Constant
 from xarr.ir.source import here
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, to_host
+from xarr.lazy import Handle
+from xarr.live_values import values_at_hand
 from xarr.records import record
 
 if TYPE_CHECKING:
@@ -148,9 +148,7 @@ def _refusal(given: Any) -> IndexTypeError:
 def _of_array(array: Array) -> Any:
     refuse_dynamic("x[…] with indices that are", array, "lax.gather")
     kind = _kind(array.dtype, f"{array.dtype}{list(array.shape)}")
-    node = array._node
-    known = node.value is not None or isinstance(node.op, Constant)
-    host = to_host(array) if known else None
+    host = values_at_hand(array._node)
     if kind is Places and host is not None and not array.shape:
         return int(host)
     return kind(array.shape, array, host)

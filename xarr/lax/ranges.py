@@ -17,6 +17,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
+from xarr.live_values import values_at_hand
 
 #: The least and the greatest value.
 Range = tuple[int, int]
@@ -42,7 +43,8 @@ def range_of(node: Node, depth: int = 0) -> Range | None:
     if node in _counters:
         return _counters[node]
     if node.value is not None:
-        return _between(node.owner.to_host(node.value)) if prod(node.shape) <= _LARGEST else None
+        values = values_at_hand(node) if prod(node.shape) <= _LARGEST else None
+        return None if values is None else _between(values)
     rule = _RULES.get(type(node.op))
     if rule is None or depth > _DEEPEST:
         return None

@@ -45,7 +45,10 @@ MISSED: Final = object()
 
 
 def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any], ...]) -> Any:
-    """A result as a buffer that shares no memory with arrays of the caller, who may write to them."""
+    """A result as a buffer that shares no memory with arrays of the caller, who may write to them.
+
+    Of a backend whose buffers lie in the memory of the host.
+    """
     host = backend.to_host(value)
     if any(np.may_share_memory(host, array) for array in lent):
         return backend.from_host(host.copy())
@@ -253,11 +256,12 @@ class _Writer:
             shape, dtype = self._name("H", type_.shape), self._name("D", type_.dtype)
             self._unless(f"type({x}) is not ndarray", f"{x}.shape != {shape}", f"{x}.dtype != {dtype}")
             # A copy: the result may share memory with it, and the caller may write to its own.
-            value = x if self._is_lent(place) else f"array({x})"
-            self.lines.append(f"{b} = backend.from_host({value})")
+            value = x if self._is_lent(place) or not self.traced.owner.is_on_host else f"array({x})"
+            door = "from_host" if type_.shape else "from_number"
+            self.lines.append(f"{b} = backend.{door}({value})")
         elif source == "generic":
             self._unless(f"type({x}) is not {self._name('G', type_.dtype.type)}")
-            self.lines.append(f"{b} = backend.from_host(array({x}))")
+            self.lines.append(f"{b} = backend.from_number(array({x}))")
         else:
             self._unless(f"type({x}) is not {type_.__name__}")
 
@@ -276,7 +280,7 @@ class _Writer:
             python = int if dtype in INTEGER else float
             low, high = self._name("L", python(limits.min)), self._name("L", python(limits.max))
             value += f" if {low} <= {x} <= {high} else scalar({x}, {d})"
-        self.lines.append(f"{buffer} = backend.from_host({value})")
+        self.lines.append(f"{buffer} = backend.from_number({value})")
 
     # --- results -----------------------------------------------------------------------------------
 
@@ -302,6 +306,8 @@ class _Writer:
 
     def _is_lent(self, place: int) -> bool:
         """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
+        if not self.traced.owner.is_on_host:
+            return False
         is_static = static_types(self.traced.graph.result_types) is not None
         is_large = self.call.signature.types[place].nbytes > _LARGE
         return self.call.sources[place] == "ndarray" and is_static and is_large

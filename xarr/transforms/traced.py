@@ -123,7 +123,9 @@ class Traced:
                 claim(leaves[place], owner)
         buffers = [_buffer(leaves[place], owner) for place in self.arrays]
         names = defined(self.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
-        buffers += [owner.from_host(scalar(computed(each.text, names), each.dtype)) for each in self.numbers]
+        buffers += [
+            owner.from_number(scalar(computed(each.text, names), each.dtype)) for each in self.numbers
+        ]
         for place in self.donation.leaves:
             if isinstance(leaves[place], Handle):
                 leaves[place]._give_away(self.donation.taker)
@@ -150,7 +152,9 @@ def explain(error: BaseException, graph: Graph) -> None:
 
 
 def _buffer(leaf: Any, owner: AbstractBackend) -> Any:
-    return buffer_of(leaf._node, owner) if isinstance(leaf, Handle) else owner.from_host(leaf)
+    if isinstance(leaf, Handle):
+        return buffer_of(leaf._node, owner)
+    return owner.from_host(leaf) if leaf.shape else owner.from_number(leaf)
 
 
 def _is_passed_again(leaves: Sequence[Any], place: int) -> bool:

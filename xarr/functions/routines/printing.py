@@ -18,10 +18,10 @@ from numpy import (
     set_printoptions,
 )
 
+from xarr.display import elements, shown_elements
 from xarr.errors import ValueRangeError
 from xarr.functions._core import as_array
 from xarr.lax.core import ArrayLike, integer, whole
-from xarr.lazy import to_host
 
 __all__ = [
     "array2string",
@@ -59,7 +59,7 @@ def array_str(
     array = as_array(a)
     if array._node.traced:
         return str(array)
-    return np.array_str(to_host(array), max_line_width, precision, suppress_small)
+    return elements(array, max_line_width, precision, suppress_small)
 
 
 def array2string(
@@ -91,7 +91,7 @@ def array2string(
         "suffix": suffix,
         "legacy": legacy,
     }
-    host = to_host(as_array(a))
+    host, options = shown_elements(as_array(a), **options)
     return np.array2string(host, max_line_width, precision, suppress_small, separator, prefix, **options)
 
 
