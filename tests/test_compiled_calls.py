@@ -18,7 +18,7 @@ from xarr.ir import ops
 
 pytest.importorskip("llvmlite")
 
-from xarr_numpy.compiled import builtin
+from xarr_numpy.compiled.cpython_abi import builtin
 from xarr_numpy.compiled.kernel import CompiledKernel
 
 

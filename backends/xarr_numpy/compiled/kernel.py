@@ -11,7 +11,8 @@ import numpy as np
 from xarr.compiler.group_programs import build
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
 from xarr.ir import ops
-from xarr_numpy.compiled import addresses, assembler, builtin, costs, emitter
+from xarr_numpy.compiled import assembler, costs, emitter
+from xarr_numpy.compiled.cpython_abi import addresses, builtin
 from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.memory import pool
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from xarr_numpy.compiled import assembler, builtin
+from xarr_numpy.compiled import assembler
+from xarr_numpy.compiled.cpython_abi import builtin
 
 Array = np.ndarray[Any, Any]
 

@@ -15,7 +15,8 @@ from xarr.config import current as config
 pytest.importorskip("llvmlite")
 
 from xarr_numpy import engine
-from xarr_numpy.compiled import assembler, builtin
+from xarr_numpy.compiled import assembler
+from xarr_numpy.compiled.cpython_abi import builtin
 
 pytestmark = pytest.mark.skipif(not builtin.works(), reason="objects lie in memory in another way")
 
