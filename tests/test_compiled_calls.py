@@ -12,13 +12,12 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr import interpreter
 from xarr.compiler.pipeline import lower
 from xarr.ir import ops
 
 pytest.importorskip("llvmlite")
 
-from xarr_numpy.compiled.cpython_abi import builtin
+from xarr_numpy.compiled.cpython_abi import layout
 from xarr_numpy.compiled.kernel import CompiledKernel
 
 
@@ -31,34 +30,11 @@ def kernel(function: Any, *types: str) -> CompiledKernel:
     return CompiledKernel(node.op)
 
 
-def test_arrays_lie_in_memory_as_expected() -> None:
-    is_known = sys.implementation.name == "cpython" and sys.platform != "win32"
-    assert builtin.works() is (is_known and not interpreter.is_free_threaded())
-
-
-def test_a_free_threaded_python_has_other_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpreter, "is_free_threaded", lambda: True)
-    builtin.works.cache_clear()
-    try:
-        assert not builtin.works()
-    finally:
-        monkeypatch.undo()
-        builtin.works.cache_clear()
-
-
-def test_another_layout_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builtin, "DATA", builtin.DATA + 8)
-    builtin.works.cache_clear()
-    try:
-        assert not builtin.works()
-    finally:
-        monkeypatch.undo()
-        builtin.works.cache_clear()
-
-
 @pytest.mark.parametrize("direct", [True, False])
 def test_operands_of_any_layout(direct: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builtin, "works", lambda: direct)
+    if direct and not layout.works():
+        pytest.skip("machine code may not read array objects here")
+    monkeypatch.setattr(layout, "works", lambda: direct)
     add = kernel(lambda x, y: 2 * x + y, "f32[3,4]", "f32[3,4]")
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     padded = np.zeros((3, 8), np.float32)

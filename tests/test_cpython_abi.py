@@ -1,28 +1,125 @@
-"""Machine code as built-in functions: what they refuse to read, and how long their code lives."""
+"""Machine code that reads array objects: where it may, what it refuses to read, and how long its code lives."""
 
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
+from xarr import interpreter
 from xarr.config import current as config
+from xarr.errors import ConfigError
 
 pytest.importorskip("llvmlite")
 
 from xarr_numpy import engine
 from xarr_numpy.compiled import assembler
-from xarr_numpy.compiled.cpython_abi import builtin
-
-pytestmark = pytest.mark.skipif(not builtin.works(), reason="objects lie in memory in another way")
+from xarr_numpy.compiled.cpython_abi import addresses, builtin, layout
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
+# --- where ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The question is asked anew, with no variable in the environment."""
+    monkeypatch.delenv(layout.VARIABLE, raising=False)
+    layout.obstacle.cache_clear()
+    yield
+    monkeypatch.undo()
+    layout.obstacle.cache_clear()
+
+
+@pytest.mark.usefixtures("asked")
+def test_arrays_lie_in_memory_as_expected() -> None:
+    is_known = sys.implementation.name == "cpython" and sys.platform != "win32"
+    is_tested = sys.version_info[:2] in layout.TESTED
+    assert layout.works() is (is_known and is_tested and not interpreter.is_free_threaded())
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_free_threaded_python_has_other_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "is_free_threaded", lambda: True)
+    monkeypatch.setenv(layout.VARIABLE, "on")
+    assert not layout.works()
+
+
+@pytest.mark.usefixtures("asked")
+def test_another_interpreter_has_other_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.implementation, "name", "pypy")
+    monkeypatch.setenv(layout.VARIABLE, "on")
+    assert not layout.works()
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize("mode", ["", "auto", "on"])
+def test_another_layout_is_noticed(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(layout.VARIABLE, mode)
+    monkeypatch.setattr(layout, "DATA", layout.DATA + 8)
+    assert not layout.works()
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_version_on_which_nothing_was_tested_is_not_relied_upon(monkeypatch: pytest.MonkeyPatch) -> None:
+    works = layout.works()
+    layout.obstacle.cache_clear()
+    monkeypatch.setattr(layout, "TESTED", frozenset())
+    assert not layout.works()
+    assert "XARR_NATIVE_CALLS=on tries it" in str(layout.obstacle())
+    layout.obstacle.cache_clear()
+    monkeypatch.setenv(layout.VARIABLE, "on")
+    assert layout.works() is works
+
+
+@pytest.mark.usefixtures("asked")
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(layout.VARIABLE, "off")
+    assert layout.obstacle() == "XARR_NATIVE_CALLS is off"
+    with config(fusion="auto"):
+        assert (
+            "arrays are passed through ctypes: XARR_NATIVE_CALLS is off" in xarr.get_backend("numpy").engine()
+        )
+
+
+@pytest.mark.usefixtures("asked")
+def test_another_value_of_the_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(layout.VARIABLE, "yes")
+    with pytest.raises(ConfigError, match="XARR_NATIVE_CALLS: wanted one of auto, on, off, got 'yes'"):
+        layout.works()
+
+
+def test_both_ways_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of a program is a built-in function, or reads addresses as one, where that is switched off."""
+    x = np.linspace(-2, 2, 12).reshape(3, 4)
+    results = []
+    for works in (True, False):
+        monkeypatch.setattr(layout, "works", lambda works=works: works and layout.obstacle() is None)
+        engine.kernel.cache_clear()
+        addresses._fill.cache_clear()
+        with config(fusion="compiled"):
+            step = xarr.jit(lambda x: (xarr.tanh(x) * 2 + x, xarr.sum(x.T * x.T, axis=0)))
+            results.append([np.asarray(each) for each in (*step(x), *step(x[::-1]), *step(xarr.asarray(x)))])
+    engine.kernel.cache_clear()
+    addresses._fill.cache_clear()
+    for native, other in zip(*results, strict=True):
+        assert_same(native, other)
+
+
+# --- built-in functions --------------------------------------------------------------------------------------
+
+reads_objects = pytest.mark.skipif(not layout.works(), reason="machine code may not read array objects here")
+
+
+@reads_objects
 def test_numpy_scalars_are_not_read_as_arrays() -> None:
     kernels: list[Any] = []
     for value in (np.float64(1.5), np.int64(257), np.float32(2)):
@@ -34,6 +131,7 @@ def test_numpy_scalars_are_not_read_as_arrays() -> None:
         assert entry(value, X) is False
 
 
+@reads_objects
 def test_code_goes_with_its_function() -> None:
     text = "define ptr @entry(ptr %self, ptr %arguments, i64 %count) {\n  %x = load ptr, ptr %arguments\n"
     text += "  call void @Py_IncRef(ptr %x)\n  ret ptr %x\n}\ndeclare void @Py_IncRef(ptr)\n"
@@ -48,6 +146,7 @@ def test_code_goes_with_its_function() -> None:
     assert gone() is None
 
 
+@reads_objects
 def test_many_signatures_do_not_keep_their_code() -> None:
     x = xarr.asarray(X).evaluate()
     codes = []

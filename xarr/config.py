@@ -17,6 +17,10 @@
 | traceback | XARR_TRACEBACK | short, full: whether errors leave out the frames within xarr | short |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
 
+Two variables are read where they matter: XARR_CACHE_DIR names the directory of the kernel cache, and XARR_NATIVE_CALLS
+(auto, on, off) says whether compiled loops on the CPU read NumPy's array objects themselves, which is faster for
+small arrays; auto does on interpreters on which that was tested.
+
 Other variables whose names begin with XARR_ are most likely misspelled: UnknownVariableWarning says so at import.
 """
 
@@ -116,7 +120,7 @@ def _checked(name: str, value: object) -> Any:
 
 
 #: Read by other parts of xarr.
-_OTHER_VARIABLES: Final = ("XARR_CACHE_DIR",)
+_OTHER_VARIABLES: Final = ("XARR_CACHE_DIR", "XARR_NATIVE_CALLS")
 
 
 def _check_names() -> None:

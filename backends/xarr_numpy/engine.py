@@ -68,7 +68,11 @@ def description() -> str:
     if config.fusion == "off":
         return f"none{asked}: one NumPy call for each operation"
     if available():
-        return f"compiled loops (llvmlite {metadata.version('llvmlite')}){asked}"
+        from xarr_numpy.compiled.cpython_abi import layout
+
+        obstacle = layout.obstacle()
+        calls = f"; arrays are passed through ctypes: {obstacle}" if obstacle else ""
+        return f"compiled loops (llvmlite {metadata.version('llvmlite')}){asked}{calls}"
     return (
         f"none{asked}: one NumPy call for each operation, as llvmlite is not installed; "
         "for compiled loops pip install 'xarr[jit]'"

@@ -12,7 +12,7 @@ from xarr.compiler.group_programs import build
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
 from xarr.ir import ops
 from xarr_numpy.compiled import assembler, costs, emitter
-from xarr_numpy.compiled.cpython_abi import addresses, builtin
+from xarr_numpy.compiled.cpython_abi import addresses, builtin, layout
 from xarr_numpy.compiled.sharing import Phase
 from xarr_numpy.memory import pool
 
@@ -36,7 +36,7 @@ class CompiledKernel:
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call
-        if self._is_small() and builtin.works():
+        if self._is_small() and layout.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
             self.text += builtin.DECLARATIONS + builtin.entry_text("entry", names[0], count, _extent(phase))

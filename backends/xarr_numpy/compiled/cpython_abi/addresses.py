@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xarr_numpy.compiled import assembler
-from xarr_numpy.compiled.cpython_abi import builtin
+from xarr_numpy.compiled.cpython_abi import builtin, layout
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +34,7 @@ def collect(table: int, operands: Sequence[Any], others: Sequence[Array]) -> Seq
 @cache
 def _fill() -> Callable[..., bool] | None:
     """The same as a built-in function, which gives False where something has to be copied."""
-    if not builtin.works():
+    if not layout.works():
         return None
     code = assembler.made(_text(), ["fill"])
     return builtin.function(code.addresses["fill"], code)
@@ -51,7 +51,7 @@ entry:
   %last = sub i64 %count, 1
   %sample.slot = getelementptr ptr, ptr %arguments, i64 %last
   %sample = load ptr, ptr %sample.slot, align 8
-  %class.slot = getelementptr i8, ptr %sample, i64 {builtin.CLASS}
+  %class.slot = getelementptr i8, ptr %sample, i64 {layout.CLASS}
   %class = load ptr, ptr %class.slot, align 8
   br label %next
 next:
@@ -61,18 +61,18 @@ next:
 look:
   %array.slot = getelementptr ptr, ptr %arguments, i64 %k
   %array = load ptr, ptr %array.slot, align 8
-  %own.slot = getelementptr i8, ptr %array, i64 {builtin.CLASS}
+  %own.slot = getelementptr i8, ptr %array, i64 {layout.CLASS}
   %own = load ptr, ptr %own.slot, align 8
   %alike = icmp eq ptr %own, %class
   br i1 %alike, label %flags.look, label %no
 flags.look:
-  %flags.slot = getelementptr i8, ptr %array, i64 {builtin.FLAGS}
+  %flags.slot = getelementptr i8, ptr %array, i64 {layout.FLAGS}
   %flags = load i32, ptr %flags.slot, align 4
-  %needed = and i32 %flags, {builtin.USABLE}
-  %usable = icmp eq i32 %needed, {builtin.USABLE}
+  %needed = and i32 %flags, {layout.USABLE}
+  %usable = icmp eq i32 %needed, {layout.USABLE}
   br i1 %usable, label %put, label %no
 put:
-  %data.slot = getelementptr i8, ptr %array, i64 {builtin.DATA}
+  %data.slot = getelementptr i8, ptr %array, i64 {layout.DATA}
   %data = load ptr, ptr %data.slot, align 8
   %place = getelementptr ptr, ptr %table, i64 %k
   %before = getelementptr i8, ptr %place, i64 -8

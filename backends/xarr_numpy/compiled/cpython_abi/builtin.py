@@ -1,10 +1,9 @@
 """Machine code as a built-in function of CPython, for calls that cost no more than those of NumPy.
 
-An entry takes NumPy arrays, reads where their data lie from their C structs, and calls a phase.  The layout
-of these structs is that of CPython and NumPy 2 on every 64-bit platform; `works()` tries it out once, and
-where it differs nothing here is used.
+An entry takes NumPy arrays, reads where their data lie from their C structs, and calls a phase.  To be used
+only where `layout.works()`.
 
-Sources: CPython, Include/methodobject.h; NumPy, numpy/_core/include/numpy/ndarraytypes.h.
+Source: CPython, Include/methodobject.h.
 """
 
 from __future__ import annotations
@@ -12,19 +11,9 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Final
 
-import numpy as np
-
-from xarr import interpreter
-
-#: Bytes from the start of an array object to the address of its data, and to its flags.
-DATA: Final = object.__basicsize__
-CLASS: Final = DATA - 8
-FLAGS: Final = DATA + 6 * 8
-#: In row-major order and aligned.
-USABLE: Final = 0x1 | 0x100
+from xarr_numpy.compiled.cpython_abi.layout import CLASS, DATA, FLAGS, USABLE
 
 _METH_FASTCALL: Final = 0x80
 #: Since 3.12 True and False are immortal; before, whoever returns one counts it.
@@ -121,25 +110,3 @@ def returned(name: str) -> list[str]:
 
 
 DECLARATIONS: Final = "@_Py_TrueStruct = external global i8\n@_Py_FalseStruct = external global i8\n"
-
-
-@cache
-def works() -> bool:
-    """Whether arrays lie in memory as expected.  Only a CPython of 64 bits that has a global lock is tried."""
-    if sys.implementation.name != "cpython" or sys.maxsize < 2**62 or sys.platform == "win32":
-        return False
-    return not interpreter.is_free_threaded() and all(map(_is_as_expected, _samples()))
-
-
-def _samples() -> list[np.ndarray[Any, Any]]:
-    rows = np.zeros((3, 4), np.float32)
-    return [rows, rows[1:], rows[:, ::2], rows.T, np.zeros(5, np.int8)[1:].view(np.int16), np.array(1.5)]
-
-
-def _is_as_expected(array: np.ndarray[Any, Any]) -> bool:
-    address = id(array)
-    data = ctypes.c_void_p.from_address(address + DATA).value
-    flags = ctypes.c_int.from_address(address + FLAGS).value
-    usable = array.flags.c_contiguous and array.flags.aligned
-    is_class = ctypes.c_size_t.from_address(address + CLASS).value == id(np.ndarray)
-    return is_class and data == array.ctypes.data and (flags & USABLE == USABLE) is bool(usable)
