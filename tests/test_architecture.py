@@ -146,9 +146,11 @@ def test_cycle_through_package_is_found(tmp_path: Path) -> None:
 )
 def test_upward_import_is_found(line: str, tmp_path: Path) -> None:
     tree = made_up_tree(tmp_path, xarr__array="", xarr__shapes=line)
-    assert architecture.upward_imports(tree) == [
-        "xarr.shapes:1 imports xarr.array, which lies 8 layer(s) higher"
+    layers = [("shapes",), ("lazy",), ("array",)]
+    assert architecture.upward_imports(tree, [*layers, ("__init__",)]) == [
+        "xarr.shapes:1 imports xarr.array, which lies 2 layer(s) higher"
     ]
+    assert architecture.upward_imports(tree)
 
 
 def test_module_without_layer_is_found(tmp_path: Path) -> None:

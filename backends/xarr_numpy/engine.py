@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from xarr.compiler.fusion import stage
-from xarr.compiler.fusion.thresholds import Thresholds
 from xarr.compiler.passes.ciphers import by_pairs
+from xarr.compiler.thresholds import Thresholds
 from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops

@@ -40,7 +40,18 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("broadcasting",),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
-    ("backend", "compiler", "compiler.*"),
+    ("backend",),
+    # Loop programs, and graphs rewritten before they are grouped, for no machine in particular.
+    ("compiler", "compiler.loop_ir", "compiler.loop_ir.*", "compiler.functions", "compiler.functions.*"),
+    (
+        *("compiler.passes", "compiler.passes.*", "compiler.dynamic", "compiler.dynamic.*"),
+        *("compiler.sort_keys", "compiler.thresholds", "compiler.fusion.groups"),
+    ),
+    # How a group's loops run.
+    ("compiler.*",),
+    ("compiler.while_loops", "compiler.while_loops.*"),
+    ("compiler.fusion", "compiler.fusion.*"),
+    ("compiler.pipeline", "compiler.programs", "compiler.object_cache"),
     (
         "absent",
         "checked",

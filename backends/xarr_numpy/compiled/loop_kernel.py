@@ -122,7 +122,11 @@ class _Run:
         self.steps = np.zeros(count, np.int64)
         self.control = np.zeros(WANTED + count, np.int64)
         self.control[WANTED:] = [place in wanted for place in range(count)]
-        unread = {place for place, rows in kernel._overwritten.items() if rows.holds(operands)}
+        unread = {
+            place
+            for place, rows in kernel._overwritten.items()
+            if rows.holds(*(int(np.asarray(operands[k]).item()) for k in (rows.counter, rows.limit)))
+        }
         self.after = [self._made(place, each, place in unread) for place, each in enumerate(self.carried)]
         self.before = [
             self._given(place, kernel, np.asarray(operand)) for place, operand in enumerate(operands)

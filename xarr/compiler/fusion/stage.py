@@ -5,8 +5,8 @@ How much work is worth compiling is the backend's to say; nothing else here depe
 
 from __future__ import annotations
 
-from xarr.compiler.fusion.thresholds import Thresholds
 from xarr.compiler.passes.ciphers import by_pairs, by_words
+from xarr.compiler.thresholds import Thresholds
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.ops.ciphers import cipher_of

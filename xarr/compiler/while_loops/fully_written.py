@@ -7,11 +7,7 @@ that it is in the table these fold away.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from xarr.compiler.loop_ir.loops import constant_of
 from xarr.compiler.loop_ir.scalars import INT64, Value, in_order
@@ -26,10 +22,9 @@ class Counted:
     counter: int
     limit: int
 
-    def holds(self, operands: Sequence[Any]) -> bool:
-        """Whether these carried values let the loop write every row."""
-        counter, limit = (np.asarray(operands[place]).item() for place in (self.counter, self.limit))
-        return bool(counter == 0 and limit >= self.rows)
+    def holds(self, counter: int, limit: int) -> bool:
+        """Whether the loop writes every row if its counter begins with this, and goes on to that limit."""
+        return counter == 0 and limit >= self.rows
 
 
 def overwritten(loop: NativeLoop) -> dict[int, Counted]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from xarr.compiler.fusion.thresholds import Thresholds
+from xarr.compiler.thresholds import Thresholds
 from xarr.compiler.while_loops.checked_loops import CheckedLoop, without_checks
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
 from xarr.compiler.while_loops.loop_invariants import without_invariants
