@@ -213,7 +213,8 @@ class _Walk:
         (every,), own = outer, self.divided
         assert own is not None
         total = every.most_turns
-        listed = Buffer("own", INT64, min(BLOCK, total), "local")
+        most = min(BLOCK, total)
+        listed = Buffer("own", INT64, most, "local")
         self.scatter.locals.append(listed)
         block = Loop(index_value(self.values, "block"), -(-total // BLOCK))
         start = Affine(((block.index, BLOCK),))
@@ -227,7 +228,7 @@ class _Walk:
         each.carries.append(Carry(self.values.constant(0, INT64), count, count + wanted.convert(INT64), last))
         (flat,) = (index for index in at if index.terms)
         each.body.append(Store(listed, Affine(((count, 1),)), flat.value(self.values)))
-        taken = Loop(index_value(self.values, "k"), last.lt(BLOCK).select(last, BLOCK))
+        taken = Loop(index_value(self.values, "k"), last.lt(most).select(last, most))
         around.body.append(block)
         block.body += [each, taken]
         number = load(self.values, listed, Affine(((taken.index, 1),)))

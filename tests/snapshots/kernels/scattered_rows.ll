@@ -165,8 +165,8 @@ body12:
   %b13.13 = add nsw i64 %head12.i, 1
   br label %head12
 done12:
-  %b11.2 = icmp slt i64 %head12.c0, 1024
-  %b11.3 = select i1 %b11.2, i64 %head12.c0, i64 1024
+  %b11.2 = icmp slt i64 %head12.c0, 300
+  %b11.3 = select i1 %b11.2, i64 %head12.c0, i64 300
   br label %head14
 head14:
   %head14.i = phi i64 [ 0, %done12 ], [ %b15.14, %body14 ]
