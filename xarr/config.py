@@ -15,7 +15,7 @@
 | debug_nans | XARR_DEBUG_NANS | True, False: NotANumberError where an op makes a NaN of numbers | False |
 | debug_overflow | XARR_DEBUG_OVERFLOW | True, False: NumberOverflowError where an op makes an infinity | False |
 | traceback | XARR_TRACEBACK | short, full: whether errors leave out the frames within xarr | short |
-| verify_graphs | XARR_VERIFY_GRAPHS | True, False: check each graph between the compiler's stages | False |
+| verify_graphs | XARR_VERIFY_GRAPHS | True, False: check graphs and loop programs between stages | False |
 
 Two variables are read where they matter: XARR_CACHE_DIR names the directory of the kernel cache, and XARR_NATIVE_CALLS
 (auto, on, off) says whether compiled loops on the CPU read NumPy's array objects themselves, which is faster for

@@ -125,11 +125,16 @@ CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
 }
 
 
-def texts(name: str) -> dict[str, str]:
-    """The contents of a case's snapshots, by suffix."""
+def groups(name: str) -> list[ops.Fusion]:
+    """The groups of a case."""
     function, types = CASES[name]
     fused = form_groups(graph(function, *types), lambda domain, cost: True)
-    (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
+    return [each.op for each in fused.nodes if isinstance(each.op, ops.Fusion)]
+
+
+def texts(name: str) -> dict[str, str]:
+    """The contents of a case's snapshots, by suffix."""
+    (fusion,) = groups(name)
     program = build(fusion)
     return {".loops": f"{program}\n", ".ll": emitter.emit(program)[0]}
 

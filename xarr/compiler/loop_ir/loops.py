@@ -22,8 +22,13 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, in_order
+from xarr.errors import XarrError
 
 Role = Literal["in", "out", "scratch", "local"]
+
+
+class LoopError(XarrError):
+    """A loop program breaks a rule, or asks for what an emitter has not: an error in xarr, never of the user."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,226 @@
+"""The numbers that the integers of a loop program may be, as intervals.
+
+Indices are known numbers or intervals; of what is loaded nothing is known, and the ends of its interval are infinite.
+Arithmetic is that of intervals, and a `select` by a comparison of what it selects narrows it, so that clamped
+numbers are known to lie where they were brought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from xarr.compiler.loop_ir.loops import Affine, constant_of
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
+
+#: The least and the greatest number.
+Range: TypeAlias = tuple[float, float]
+
+#: Of a number, and of a bool, of which nothing is known.
+_ANY: Final = (-inf, inf)
+_EITHER: Final = (0, 1)
+
+_NEGATED: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+_MIRRORED: Final = {"lt": "gt", "gt": "lt", "ge": "le", "le": "ge", "eq": "eq", "ne": "ne"}
+
+
+class Ranges:
+    """The ranges of values, given those of some: indices, and what else a loop gives."""
+
+    def __init__(self, known: dict[Value, Range]) -> None:
+        self.known = known
+
+    def within(self, index: Value, turns: Range) -> Ranges:
+        """The ranges inside a loop, whose index is in `turns`."""
+        return Ranges({**self.known, index: turns})
+
+    def of(self, value: Value) -> Range:
+        """The range of an integer or bool; a bool is 0 or 1."""
+        stack = [] if value in self.known else [value]
+        while stack:
+            last = stack[-1]
+            operands = last.operands if last.op in _RULES else ()
+            missing = [operand for operand in operands if operand not in self.known]
+            if last in self.known or not missing:
+                self.known[stack.pop()] = self._computed(last)
+            else:
+                stack.extend(missing)
+        return self.known[value]
+
+    def _computed(self, value: Value) -> Range:
+        rule = _RULES.get(value.op)
+        if rule is None or value.dtype.kind not in "iub":
+            return _unknown(value.dtype)
+        low, high = rule(self, value)
+        return (low, high) if _fits(low, value.dtype) and _fits(high, value.dtype) else _ANY
+
+    def place(self, place: Affine) -> Range:
+        """The range of an index into a buffer."""
+        low: float = place.constant
+        high: float = place.constant
+        for value, factor in place.terms:
+            ends = [factor * end for end in self.of(value)]
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+
+def _unknown(dtype: DType) -> Range:
+    return _EITHER if dtype == BOOL else _ANY
+
+
+def _fits(end: float, dtype: DType) -> bool:
+    """Whether a number does not wrap around in its type."""
+    if abs(end) == inf or dtype == BOOL:
+        return True
+    info = np.iinfo(dtype)
+    return int(info.min) <= end <= int(info.max)
+
+
+# --- rules -----------------------------------------------------------------------------------------------
+
+
+def _constant(ranges: Ranges, value: Value) -> Range:
+    number = int(constant_of(value))
+    return number, number
+
+
+def _add(ranges: Ranges, value: Value) -> Range:
+    (a, b), (c, d) = map(ranges.of, value.operands)
+    return a + c, b + d
+
+
+def _sub(ranges: Ranges, value: Value) -> Range:
+    (a, b), (c, d) = map(ranges.of, value.operands)
+    return a - d, b - c
+
+
+def _mul(ranges: Ranges, value: Value) -> Range:
+    first, second = map(ranges.of, value.operands)
+    ends = [x * y if x and y else 0 for x in first for y in second]
+    return min(ends), max(ends)
+
+
+def _neg(ranges: Ranges, value: Value) -> Range:
+    low, high = ranges.of(value.operands[0])
+    return -high, -low
+
+
+def _div(ranges: Ranges, value: Value) -> Range:
+    (low, high), (divisor, same) = map(ranges.of, value.operands)
+    if divisor != same or divisor < 1:
+        return _ANY
+    return _quotient(low, divisor), _quotient(high, divisor)
+
+
+def _quotient(number: float, divisor: float) -> float:
+    """Rounded towards zero."""
+    if abs(number) == inf:
+        return number
+    return number // divisor if number >= 0 else -(-number // divisor)
+
+
+def _rem(ranges: Ranges, value: Value) -> Range:
+    (low, high), (divisor, same) = map(ranges.of, value.operands)
+    if divisor != same or divisor < 1 or low < 0:
+        return _ANY
+    if high == inf:
+        return 0, divisor - 1
+    return (low % divisor, high % divisor) if high - low + low % divisor < divisor else (0, divisor - 1)
+
+
+def _convert(ranges: Ranges, value: Value) -> Range:
+    (operand,) = value.operands
+    if operand.dtype.kind not in "iub":
+        return _unknown(value.dtype)
+    low, high = ranges.of(operand)
+    if value.dtype != BOOL:
+        return low, high
+    return (1, 1) if low > 0 or high < 0 else (0, 0) if low == high else (0, 1)
+
+
+def _compare(ranges: Ranges, value: Value) -> Range:
+    x, y = value.operands
+    if x.dtype.kind not in "iub":
+        return _EITHER
+    (a, b), (c, d) = ranges.of(x), ranges.of(y)
+    always: dict[str, tuple[bool, bool]] = {
+        "lt": (b < c, a >= d),
+        "le": (b <= c, a > d),
+        "gt": (a > d, b <= c),
+        "ge": (a >= d, b < c),
+        "eq": (a == b == c == d, b < c or a > d),
+        "ne": (b < c or a > d, a == b == c == d),
+    }
+    holds, fails = always[value.op]
+    return (1, 1) if holds else (0, 0) if fails else (0, 1)
+
+
+def _and(ranges: Ranges, value: Value) -> Range:
+    if value.dtype != BOOL:
+        return _ANY
+    (a, b), (c, d) = map(ranges.of, value.operands)
+    return min(a, c), min(b, d)
+
+
+def _or(ranges: Ranges, value: Value) -> Range:
+    if value.dtype != BOOL:
+        return _ANY
+    (a, b), (c, d) = map(ranges.of, value.operands)
+    return max(a, c), max(b, d)
+
+
+def _not(ranges: Ranges, value: Value) -> Range:
+    if value.dtype != BOOL:
+        return _ANY
+    low, high = ranges.of(value.operands[0])
+    return 1 - high, 1 - low
+
+
+def _select(ranges: Ranges, value: Value) -> Range:
+    predicate, x, y = value.operands
+    always, ever = ranges.of(predicate)
+    if always:
+        return ranges.of(x)
+    if not ever:
+        return ranges.of(y)
+    ends = [_narrowed(ranges, x, predicate, True), _narrowed(ranges, y, predicate, False)]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _narrowed(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Range:
+    """The range of a value where the predicate has this truth, if that compares the value itself."""
+    low, high = ranges.of(value)
+    if predicate.op not in _NEGATED or value not in predicate.operands:
+        return low, high
+    x, y = predicate.operands
+    op = predicate.op if truth else _NEGATED[predicate.op]
+    if value is y:
+        op, y = _MIRRORED[op], x
+    first, last = ranges.of(y)
+    if op in ("lt", "le"):
+        high = min(high, last - (op == "lt"))
+    elif op in ("gt", "ge"):
+        low = max(low, first + (op == "gt"))
+    elif op == "eq":
+        low, high = max(low, first), min(high, last)
+    return (low, high) if low <= high else ranges.of(value)
+
+
+_RULES: Final[dict[str, Callable[[Ranges, Value], Range]]] = {
+    "constant": _constant,
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "neg": _neg,
+    "div": _div,
+    "rem": _rem,
+    "convert": _convert,
+    **dict.fromkeys(_NEGATED, _compare),
+    "and": _and,
+    "or": _or,
+    "not": _not,
+    "select": _select,
+}

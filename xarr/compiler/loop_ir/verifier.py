@@ -1,0 +1,313 @@
+"""The rules of loop programs, which builders keep to and emitters rely on, and a check of all of them.
+
+L1  A name, such as an index or what a loop carries, is given once, and used only where it is known: an index inside
+    its loop, a result behind its loop.
+L2  A value is made by a known operation, from operands of the types that this takes.
+L3  What a loop stores, carries, combines or looks for has the type of what it becomes.
+L4  The outermost loop of a phase runs a fixed number of times, at least once; a computed extent of another one has a
+    constant that it does not exceed.  Only an outermost loop has bounds.
+L5  Each buffer that is used is one of the program's, once, under a name of its own; inputs are never written.
+L6  Scratch, local buffers and outputs are written before they are read, local ones in the same phase; each output is
+    written.
+L7  No place lies outside of its buffer, neither in the first turn of any loop nor in the last, be the bounds of an
+    outermost loop all its turns, the first, or the last.  A number that was loaded and clamped may be any of those
+    that it was clamped to; where it is used as it is, nothing is known of the place.
+L8  Turns of an outermost loop, which may run at the same time, do not write to one place.
+L9  A loop in lanes carries nothing and is in no other one; loops inside it run equally often in all lanes.  Only such
+    a loop has running totals or looks for a turn, and the latter does nothing else.
+L10 Local buffers take no more memory than a thread has for them, if that is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import inf
+
+from xarr.compiler.loop_ir.index_ranges import Ranges
+from xarr.compiler.loop_ir.loops import (
+    Accumulator,
+    Affine,
+    Buffer,
+    Carry,
+    Kernel,
+    Loop,
+    LoopError,
+    Prefix,
+    Search,
+    Store,
+)
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, in_order
+from xarr.compiler.loop_ir.value_rules import LEAVES, problem
+
+
+def verify(kernel: Kernel, local_bytes: float = inf) -> Kernel:
+    """Check a loop program, whose local buffers may take so many bytes; the program itself.
+
+    Raises LoopError, which names the rule, where one is broken.
+    """
+    _check_buffers(kernel, local_bytes)
+    checker = _Checker(kernel)
+    for phase in kernel.phases:
+        checker.phase(phase)
+    missing = [buffer.name for buffer in kernel.outputs if buffer not in checker.written]
+    _demand("L6", not missing, f"nothing is stored in {', '.join(missing)}")
+    for phase in kernel.phases:
+        _Places(phase).check()
+    return kernel
+
+
+def _demand(rule: str, holds: bool, message: str) -> None:
+    if not holds:
+        raise LoopError(f"{rule}: {message}")
+
+
+def _check_buffers(kernel: Kernel, local_bytes: float) -> None:
+    roles = (
+        ("in", kernel.inputs),
+        ("out", kernel.outputs),
+        ("scratch", kernel.scratch),
+        ("local", kernel.locals),
+    )
+    for role, buffers in roles:
+        for buffer in buffers:
+            _demand(
+                "L5", buffer.role == role, f"{buffer.name}, a buffer of role {buffer.role}, stands as {role}"
+            )
+            _demand("L5", buffer.size > 0, f"{buffer.name} has {buffer.size} elements")
+    names = [buffer.name for _, buffers in roles for buffer in buffers]
+    for before, after in pairwise(sorted(names)):
+        _demand("L5", before != after, f"two buffers are called {before}")
+    held = sum(buffer.nbytes for buffer in kernel.locals)
+    _demand("L10", held <= local_bytes, f"local buffers take {held} bytes, more than {local_bytes}")
+
+
+class _Checker:
+    """Goes through the phases in the order in which they run: L1 to L6, L8 and L9."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.buffers = {*kernel.inputs, *kernel.outputs, *kernel.scratch, *kernel.locals}
+        self.written = set(kernel.inputs)
+        #: The names that were given anywhere, and what is known here: these and what was computed from them.
+        self.given: set[Value] = set()
+        self.known: set[Value] = set()
+
+    # --- names and values ------------------------------------------------------------------------------------
+
+    def give(self, *names: Value) -> None:
+        """Let names be known from here to the end of the present scope."""
+        for name in names:
+            _demand("L1", name not in self.given, f"{_shown(name)} is given twice")
+            _demand("L1", name.op in LEAVES, f"{_shown(name)} is no name")
+        self.given.update(names)
+        self.known.update(names)
+
+    def use(self, *roots: Value) -> None:
+        """Let values be computed here."""
+        for value in in_order(*roots):
+            if value in self.known:
+                continue
+            _demand("L1", value.op not in LEAVES, f"{_shown(value)} is used where it is not known")
+            wrong = problem(value)
+            _demand("L2", wrong is None, str(wrong))
+            if value.op == "load":
+                buffer = value.attribute.buffer
+                self._owned(buffer)
+                _demand("L6", buffer in self.written, f"{buffer.name} is read before it is written")
+            self.known.add(value)
+
+    def _owned(self, buffer: Buffer) -> None:
+        _demand("L5", buffer in self.buffers, f"{buffer.name} is no buffer of this program")
+
+    # --- loops -----------------------------------------------------------------------------------------------
+
+    def phase(self, phase: Loop) -> None:
+        extent = phase.extent
+        _demand(
+            "L4", isinstance(extent, int) and extent > 0, "an outermost loop runs a fixed number of times"
+        )
+        self.known = set()
+        if phase.bounds:
+            _alike("bounds", (INT64, INT64), phase.bounds)
+            self.give(*phase.bounds)
+        self.loop(phase, None)
+        self.written = {buffer for buffer in self.written if buffer.role != "local"}
+        _check_shared(phase)
+
+    def loop(self, loop: Loop, lanes: Loop | None) -> None:
+        """Check a loop, in lanes of the loop `lanes` if that is one."""
+        self._extent(loop, lanes)
+        self._lanes(loop, lanes)
+        for carry in loop.carries:
+            self._carry(carry)
+        for accumulator in loop.accumulators:
+            self._accumulator(accumulator)
+        self.use(*(prefix.initial for prefix in loop.prefixes))
+        outside = set(self.known)
+        _alike("an index", (INT64,), (loop.index,))
+        self.give(loop.index, *(carry.argument for carry in loop.carries))
+        for prefix in loop.prefixes:
+            self._prefix(prefix)
+        for part in loop.body:
+            if isinstance(part, Store):
+                self._store(part)
+            else:
+                self.loop(part, loop if loop.vector else lanes)
+        for accumulator in loop.accumulators:
+            self.use(*accumulator.terms)
+        self.use(*(carry.following for carry in loop.carries))
+        if loop.search is not None:
+            self._search(loop.search)
+        self.known = outside
+        self.give(*(carry.result for carry in loop.carries))
+        self.give(*(result for accumulator in loop.accumulators for result in accumulator.results))
+        if loop.search is not None:
+            self.give(loop.search.result)
+
+    def _extent(self, loop: Loop, lanes: Loop | None) -> None:
+        extent = loop.extent
+        if isinstance(extent, int):
+            _demand("L4", extent > 0, f"a loop runs {extent} times")
+            return
+        self.use(extent)
+        _alike("an extent", (INT64,), (extent,))
+        has_most = extent.op == "select" and any(each.op == "constant" for each in extent.operands)
+        _demand("L4", has_most, f"the extent {_shown(extent)} has no constant that it does not exceed")
+        varies = lanes is not None and lanes.index in in_order(extent)
+        _demand("L9", not varies, "a loop inside lanes runs not equally often in all of them")
+
+    def _lanes(self, loop: Loop, lanes: Loop | None) -> None:
+        if loop.vector:
+            _demand("L9", lanes is None, "a loop in lanes is inside another one")
+            _demand("L9", not loop.carries, "a loop in lanes carries what its turns leave")
+        _demand("L9", loop.vector or not loop.prefixes, "running totals of a loop that is not in lanes")
+        if loop.search is not None:
+            alone = loop.vector and not (loop.body or loop.accumulators or loop.prefixes)
+            _demand("L9", alone, "a loop that looks for a turn is one in lanes that does nothing else")
+
+    def _store(self, store: Store) -> None:
+        self.use(store.value, *(value for value, _ in store.place.terms))
+        self._owned(store.buffer)
+        _demand("L5", store.buffer.role != "in", f"the input {store.buffer.name} is written")
+        _alike(f"what {store.buffer.name} gets", (store.buffer.dtype,), (store.value,))
+        _alike("a place", (INT64,) * len(store.place.terms), [value for value, _ in store.place.terms])
+        self.written.add(store.buffer)
+
+    def _carry(self, carry: Carry) -> None:
+        self.use(carry.initial)
+        _alike("a carry", (carry.initial.dtype,) * 3, (carry.argument, carry.following, carry.result))
+
+    def _search(self, search: Search) -> None:
+        self.use(search.condition)
+        _alike("a search", (BOOL, INT64), (search.condition, search.result))
+
+    def _prefix(self, prefix: Prefix) -> None:
+        self.use(prefix.term)
+        names = (prefix.left, prefix.right)
+        _alike("a running total", (prefix.term.dtype,) * 4, (prefix.initial, *names, prefix.combined))
+        _alike("a running total", (prefix.term.dtype,), (prefix.running,))
+        self._combine(names, (prefix.combined,))
+        self.give(prefix.running)
+
+    def _accumulator(self, found: Accumulator) -> None:
+        """All but the terms, which the turns compute."""
+        self.use(*found.identities)
+        dtypes = [value.dtype for value in found.results]
+        for values in (found.identities, found.left, found.right, found.combined):
+            _alike("an accumulator", dtypes, values)
+        self._combine((*found.left, *found.right), found.combined)
+        if found.step:
+            _alike("the step of an accumulator", dtypes, found.step)
+            _alike("the terms of a step", [value.dtype for value in found.arguments], found.terms)
+            self._combine((*found.left, *found.arguments), found.step)
+        else:
+            _alike("an accumulator", dtypes, found.terms)
+
+    def _combine(self, names: Sequence[Value], results: Sequence[Value]) -> None:
+        """Check a computation that knows nothing but these names, which others may have too."""
+        _demand("L1", len({*names}) == len(names), "two operands of a computation have one name")
+        outside, self.known = self.known, {*names}
+        self.use(*results)
+        self.known = outside
+
+
+def _alike(what: str, wanted: Sequence[DType], values: Iterable[Value]) -> None:
+    got = [value.dtype for value in values]
+    _demand("L3", got == list(wanted), f"{what}: wanted {_listed(wanted)}, got {_listed(got)}")
+
+
+def _listed(dtypes: Iterable[DType]) -> str:
+    return f"({', '.join(map(str, dtypes))})"
+
+
+def _shown(value: Value) -> str:
+    name = f" {value.attribute}" if value.op in LEAVES else ""
+    return f"the {value.op}{name}: {value.dtype}"
+
+
+def _check_shared(phase: Loop) -> None:
+    """Whether turns that may run at the same time write to places of their own (L8)."""
+    for inner in phase.walk():
+        _demand("L4", inner is phase or not inner.bounds, "a loop inside another one has bounds")
+    if phase.extent == 1 or phase.bounds:
+        return
+    for store in (store for loop in phase.walk() for store in loop.stores() if store.buffer.role != "local"):
+        own = phase.index in in_order(*(value for value, _ in store.place.terms))
+        _demand("L8", own, f"all turns of an outermost loop write to one place of {store.buffer.name}")
+
+
+class _Places:
+    """The places that a phase reads and writes in the first and the last turn of each of its loops (L7)."""
+
+    def __init__(self, phase: Loop) -> None:
+        self.top = phase
+        #: What each loop's own turn loads.
+        self.loads = {loop: _loads(loop) for loop in phase.walk()}
+
+    def check(self) -> None:
+        end = self.top.most_turns
+        for bounds in dict.fromkeys(((0, end), (0, 1), (end - 1, end))):
+            self._loop(
+                self.top, Ranges({b: (at, at) for b, at in zip(self.top.bounds, bounds, strict=False)})
+            )
+            if not self.top.bounds:
+                return
+
+    def _loop(self, loop: Loop, around: Ranges) -> None:
+        low, high = (loop.extent,) * 2 if isinstance(loop.extent, int) else around.of(loop.extent)
+        high = min(high, loop.most_turns)
+        if high < 1:
+            return
+        # Where it is not known how often it runs, any turn may be there.
+        turns = dict.fromkeys(((0, 0), (high - 1, high - 1)) if low == high else ((0, high - 1),))
+        for turn in turns:
+            ranges = around.within(loop.index, turn)
+            for value in self.loads[loop]:
+                self._load(value, ranges)
+            for part in loop.body:
+                if isinstance(part, Store):
+                    self._inside(part.buffer, part.place, ranges)
+                else:
+                    self._loop(part, ranges)
+
+    def _load(self, value: Value, ranges: Ranges) -> None:
+        access = value.attribute
+        count = len(access.factors)
+        if access.masked and ranges.of(value.operands[count]) != (1, 1):
+            return
+        place = Affine(tuple(zip(value.operands[:count], access.factors, strict=True)), access.constant)
+        self._inside(access.buffer, place, ranges)
+
+    def _inside(self, buffer: Buffer, place: Affine, ranges: Ranges) -> None:
+        low, high = ranges.place(place)
+        # Where a loaded number is used as it is, the program has looked at it before, in a condition.
+        inside = inf in (-low, high) or (low >= 0 and high < buffer.size)
+        _demand("L7", inside, f"{buffer.name}[{buffer.size}] at {_between(low, high)}")
+
+
+def _between(low: float, high: float) -> str:
+    return str(low) if low == high else f"{low} … {high}"
+
+
+def _loads(loop: Loop) -> list[Value]:
+    return [value for value in in_order(*loop.roots()) if value.op == "load"]
