@@ -20,6 +20,7 @@ from tests.support.graphs import graph, node, tensor
 from xarr import doctor, lax
 from xarr.compiler import object_cache
 from xarr.compiler.fusion.form_groups import form_groups
+from xarr.compiler.group_programs import build
 from xarr.compiler.object_cache import ObjectCache, directory, key_of
 from xarr.config import current as config
 from xarr.ir import ops
@@ -320,7 +321,7 @@ def compile_and_run() -> kernel.CompiledKernel:
     doubled = graph(lambda x: node(ops.Add(), x, x), tensor(np.float32, 5))
     fused = form_groups(doubled, lambda domain, cost: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
-    made = kernel.CompiledKernel(fusion)
+    made = kernel.CompiledKernel(fusion, build(fusion))
     assert made.call(np.arange(5, dtype=np.float32)).tolist() == [0, 2, 4, 6, 8]
     return made
 

@@ -30,7 +30,7 @@ def doubled() -> Graph:
 
 @pytest.mark.parametrize("name", ["", "Fused", "compiled", None, 3], ids=repr)
 def test_unknown_stage(name: Any) -> None:
-    wanted = r"wanted one of the stages traced, simplified, static, decomposed, fused, program, got "
+    wanted = r"wanted one of the stages traced, simplified, static, decomposed, fused, plan, program, got "
     with pytest.raises(ValueRangeError, match=wanted):
         lower(doubled(), get("numpy"), name)
     with pytest.raises(ValueRangeError, match=wanted):
@@ -43,12 +43,13 @@ def test_every_stage_prints(backend: str) -> None:
         lowered = xarr.lower(lambda x: x + x, "f32[3]")
     for name in STAGES:
         assert "stablehlo.add" in str(lowered.stage(name))
+    assert "b0: f32[3], until 0 = argument 0" in str(lowered.stage("plan"))
     assert "def program" in str(lowered.stage("program")) or backend != "numpy"
 
 
 def test_the_module_lists_the_stages_in_order() -> None:
     assert pipeline.__doc__ is not None
-    assert " -> ".join([*STAGES, "program"]) in pipeline.__doc__
+    assert " -> ".join([*STAGES, "plan", "program"]) in pipeline.__doc__
 
 
 class Fusing(NullBackend):

@@ -22,8 +22,10 @@ from xarr.names import did_you_mean
 if TYPE_CHECKING:
     import numpy as np
 
+    from xarr.compiler.loop_ir.loops import Kernel
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
+    from xarr.ir.ops import Fusion
     from xarr.progress import ProgressBar
 
 ENTRY_POINTS = "xarr.backends"
@@ -87,6 +89,10 @@ class AbstractBackend(ABC):
         `hot`: it will run many times, so that much work on it pays.
         """
         return graph
+
+    def loop_program(self, fusion: Fusion) -> Kernel:
+        """The loop program of a group that `fuse` made."""
+        raise NotImplementedError(f"backend {self.name!r} makes no groups")
 
     @abstractmethod
     def compile(self, graph: Graph) -> Program:

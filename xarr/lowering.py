@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler import pipeline
+from xarr.compiler.plan.planner import plan_for
+from xarr.compiler.plan.records import Plan
 from xarr.dtypes import canonical
 from xarr.effects import START
 from xarr.errors import InputError
@@ -94,11 +96,14 @@ class Lowered:
     captured: tuple[Node, ...] = ()
     hot: bool = False
 
-    def stage(self, name: str) -> Graph | Program:
-        """What the function has become after a stage: traced, simplified, static, decomposed, fused or program.
+    def stage(self, name: str) -> Graph | Plan | Program:
+        """What the function has become after a stage: traced, simplified, static, decomposed, fused, plan or program.
 
-        It prints as StableHLO, the program as what runs.  Raises ValueRangeError for another name.
+        It prints as StableHLO, the plan as its buffers and steps, the program as what runs.  Raises ValueRangeError
+        for another name.
         """
+        if name == "plan":
+            return plan_for(pipeline.lower(self.graph, self.backend, hot=self.hot), self.backend)
         if name == "program":
             return pipeline.compile_graph(self.graph, self.backend, self.hot)
         return pipeline.lower(self.graph, self.backend, name, self.hot)

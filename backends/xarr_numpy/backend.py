@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xarr.backend import AbstractBackend, Program, read_only
+from xarr.compiler.loop_ir.loops import Kernel
+from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr.progress import ProgressBar
@@ -33,6 +35,9 @@ class NumpyBackend(AbstractBackend):
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         return engine.fuse(graph, hot)
+
+    def loop_program(self, fusion: ops.Fusion) -> Kernel:
+        return engine.loop_program(fusion)
 
     def engine(self) -> str:
         return engine.description()

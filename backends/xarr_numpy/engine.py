@@ -21,6 +21,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph
 
 if TYPE_CHECKING:
+    from xarr.compiler.loop_ir.loops import Kernel
     from xarr.compiler.while_loops.checked_loops import CheckedLoop
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
     from xarr.compiler.while_loops.native_loops import NativeLoop
@@ -92,11 +93,19 @@ def fuse(graph: Graph, hot: bool) -> Graph:
 
 
 @lru_cache(KEPT)
+def loop_program(fusion: ops.Fusion) -> Kernel:
+    """The loop program of a group."""
+    from xarr.compiler.group_programs import build
+
+    return build(fusion)
+
+
+@lru_cache(KEPT)
 def kernel(fusion: ops.Fusion) -> CompiledKernel:
     """A group as a function of arrays."""
     from xarr_numpy.compiled.kernel import CompiledKernel
 
-    return CompiledKernel(fusion)
+    return CompiledKernel(fusion, loop_program(fusion))
 
 
 def sequential(computation: Graph, steps: int) -> bool:

@@ -111,6 +111,7 @@ COSTLY = (
     *("difflib", "importlib.metadata", "xarr_numpy.compiled"),
     *("xarr.explanation.broadcast", "xarr.explanation.contraction"),
     *("xarr.compiler.fusion.form_groups", "xarr.compiler.while_loops.lowering"),
+    "xarr.compiler.group_programs",
 )
 
 

@@ -1,6 +1,6 @@
 """The named stages from a traced graph to a running program, each of which can be stopped at and printed.
 
-traced -> simplified -> static -> decomposed -> fused -> program
+traced -> simplified -> static -> decomposed -> fused -> plan -> program
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
     unknown stage, BackendError for an op that `backend` cannot run.
     """
     if stage not in STAGES:
-        raise ValueRangeError(f"wanted one of the stages {', '.join([*STAGES, 'program'])}, got {stage!r}")
+        raise ValueRangeError(
+            f"wanted one of the stages {', '.join([*STAGES, 'plan', 'program'])}, got {stage!r}"
+        )
     for name, step in STAGES.items():
         graph = step(graph, backend, hot)
         if config.verify_graphs:

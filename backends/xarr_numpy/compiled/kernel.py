@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.group_programs import build
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
 from xarr.ir import ops
 from xarr_numpy.compiled import assembler, costs, emitter
@@ -28,8 +27,8 @@ class CompiledKernel:
     One result is that array, several are a tuple of them.
     """
 
-    def __init__(self, fusion: ops.Fusion) -> None:
-        self.program: Kernel = build(fusion)
+    def __init__(self, fusion: ops.Fusion, program: Kernel) -> None:
+        self.program = program
         self.text, names = emitter.emit(self.program)
         graph = fusion.computation
         self._shapes = [(node.shape, node.dtype) for node in graph.results]

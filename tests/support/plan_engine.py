@@ -1,0 +1,137 @@
+"""A small engine that runs plans as their documentation says: one block of memory, everything at its offset.
+
+Single ops are computed by NumPy's backend.  What a step fills is spoilt before, so that whoever reads memory that was
+given to another buffer gets a wrong answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from xarr.backend import get
+from xarr.compiler.plan import records
+from xarr.compiler.plan.records import Buffer, Plan, Step
+from xarr.custom_calls import run_custom_call
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.types import Type
+
+Array = np.ndarray[Any, Any]
+Memory = np.ndarray[Any, Any]
+
+
+def run_plan(plan: Plan, *arguments: Array) -> tuple[Array, ...]:
+    """The results of a plan that was made without views, of these arguments; donated ones are spoilt."""
+    return _Run(plan, arguments, np.empty(plan.arena, np.uint8)).results()
+
+
+def _flat_values(value: Any) -> list[Array]:
+    return (
+        [each for element in value for each in _flat_values(element)] if isinstance(value, tuple) else [value]
+    )
+
+
+@lru_cache(4096)
+def _program(op: Op, types: tuple[Type, ...]) -> Any:
+    operands = [parameter(type) for type in types]
+    return get("numpy").compile(Graph(operands, [Node(op, tuple(operands))]))
+
+
+class _Run:
+    """The arrays of one run, by buffer."""
+
+    def __init__(self, plan: Plan, arguments: Sequence[Array], arena: Memory) -> None:
+        self.plan = plan
+        self.arena = arena
+        self.arrays: dict[int, Array] = dict(zip(plan.parameters, arguments, strict=True))
+        for index, step in enumerate(plan.steps):
+            for number in step.inputs:
+                self.array(number)
+            overwritten = {step.outputs[result] for result, _ in plan.overwritten(step)}
+            for number in step.outputs:
+                if number not in overwritten and plan.buffers[number].base is None:
+                    self.array(number).reshape(-1).view(np.uint8)[...] = 0xAB
+            self.step(step)
+            for buffer in plan.buffers:
+                if buffer.end == index:
+                    self.arrays.pop(buffer.number, None)
+
+    def results(self) -> tuple[Array, ...]:
+        return tuple([np.array(self.array(number)) for number in self.plan.results])
+
+    def array(self, number: int) -> Array:
+        if number not in self.arrays:
+            self.arrays[number] = self._made(self.plan.buffers[number])
+        return self.arrays[number]
+
+    def _made(self, buffer: Buffer) -> Array:
+        shape, dtype = buffer.type.shape, buffer.type.dtype
+        if buffer.constant is not None:
+            return np.asarray(buffer.constant.array)
+        if buffer.base is not None:
+            whole = self.array(buffer.base)
+            assert whole.flags.c_contiguous
+            return whole.reshape(-1).view(np.uint8).view(dtype).reshape(shape)
+        if buffer.offset is None:
+            return np.empty(shape, dtype)
+        part = self.arena[buffer.offset : buffer.offset + buffer.type.nbytes]
+        return part.view(dtype).reshape(shape)
+
+    def step(self, step: Step) -> None:
+        values = self.values(step, [self.array(number) for number in step.inputs])
+        for number, value in zip(step.outputs, values, strict=True):
+            if not self.plan.buffers[number].is_view:
+                self.array(number)[...] = value
+
+    def values(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
+        if isinstance(step, records.Copy):
+            return [np.array(inputs[0])]
+        if isinstance(step, records.Check) and not step.outputs:
+            assert step.call is not None
+            run_custom_call(
+                step.call.call_target_name,
+                dict(step.call.attribute_items),
+                ((inputs[0].dtype, inputs[0].shape),),
+                tuple(inputs),
+            )
+            return []
+        if isinstance(step, records.PlanCall):
+            return self.inside(step, step.plan, inputs)
+        if isinstance(step, records.Branch):
+            count, chosen = len(step.branches), int(inputs[0])
+            if inputs[0].dtype == np.bool_:
+                chosen = 1 - chosen
+            return self.inside(step, step.branches[chosen if 0 <= chosen < count else -1], inputs[1:])
+        if isinstance(step, records.Loop):
+            return self.loop(step, inputs)
+        found = _flat_values(_program(step.node.op, tuple(each.type for each in step.node.operands))(*inputs))
+        carried = step.carried if isinstance(step, records.LaunchLoop) else range(len(found))
+        return [np.array(found[k]) for k in carried]
+
+    def inside(self, step: Step, plan: Plan, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of a plan inside of a step, whose arena is the beginning of the workspace."""
+        space = step.workspace
+        arena = self.arena[:0] if space is None else self.arena[space.offset : space.offset + space.nbytes]
+        return _Run(plan, inputs, arena).results()
+
+    def loop(self, step: records.Loop, inputs: list[Array]) -> Sequence[Array]:
+        space = step.workspace
+        assert space is not None
+        state = [np.array(value) if k in step.body.donated else value for k, value in enumerate(inputs)]
+        while self.inside(step, step.cond, state)[0]:
+            state = list(self.inside(step, step.body, state))
+            for spare, value in zip(step.spares, state, strict=False):
+                if spare is not None:
+                    start = space.offset + spare
+                    assert spare >= step.body.arena and spare + value.nbytes <= space.nbytes
+                    self.arena[start : start + value.nbytes] = value.reshape(-1).view(np.uint8)
+        return [state[k] for k, number in enumerate(step.state) if number in step.outputs]
+
+
+def flat_results(values: Sequence[Any]) -> list[Array]:
+    """The arrays among a program's results, those in tuples one by one."""
+    return _flat_values(tuple(values))

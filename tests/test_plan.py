@@ -1,0 +1,380 @@
+"""Plans: what they say is right, since a small engine that follows them gives the program's results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import xarr
+from tests.support.graphs import CASES, graph, node, tensor
+from tests.support.plan_engine import flat_results, run_plan
+from tests.support.random_graphs import sample
+from xarr import lax
+from xarr.backend import get
+from xarr.compiler.pipeline import lower
+from xarr.compiler.plan.arena import ALIGNMENT, Arena, aligned
+from xarr.compiler.plan.planner import peak, plan
+from xarr.compiler.plan.records import (
+    Branch,
+    Buffer,
+    Copy,
+    Launch,
+    LaunchLoop,
+    LibraryCall,
+    Loop,
+    Plan,
+    Slice,
+    View,
+)
+from xarr.compiler.plan.verifier import PlanError, verify
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+
+pytestmark = pytest.mark.implicit
+
+F32 = np.dtype(np.float32)
+ENGINES = [
+    "off",
+    pytest.param("compiled", marks=pytest.mark.skipif(not find_spec("llvmlite"), reason="wants llvmlite")),
+]
+
+
+def lowered(found: Graph, engine: str) -> Graph:
+    with xarr.config(fusion=engine):
+        return lower(found, get("numpy"))
+
+
+def both(
+    fused: Graph, engine: str, inputs: Any, donated: tuple[int, ...] = ()
+) -> tuple[list[Any], list[Any]]:
+    """The results of NumPy's program, and of its plan as the small engine runs it."""
+    with xarr.config(fusion=engine):
+        wanted = flat_results(get("numpy").compile(fused)(*inputs))
+        made = verify(plan(fused, donated=donated, views=False))
+        return wanted, list(run_plan(made, *[np.array(each) for each in inputs]))
+
+
+def assert_equal_bits(wanted: list[Any], found: list[Any]) -> None:
+    for one, other in zip(wanted, found, strict=True):
+        assert np.asarray(one).tobytes() == other.tobytes()
+
+
+# --- plans of programs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None)
+def test_random_programs_run_by_their_plan(engine: str, seed: int) -> None:
+    """Every argument is donated: each buffer is written before it is read, and no memory is taken too early."""
+    program = sample(Random(seed), most=40_000)
+    fused = lowered(program.graph, engine)
+    assert_equal_bits(*both(fused, engine, program.inputs, tuple(range(len(program.inputs)))))
+    verify(plan(fused, donated=range(len(program.inputs))))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", CASES)
+def test_every_operation_has_a_step(name: str, engine: str) -> None:
+    case = CASES[name]
+    fused = lowered(case.graph, engine)
+    verify(plan(fused))
+    assert_equal_bits(*both(fused, engine, case.inputs))
+
+
+def state_machine(x: Any) -> Any:
+    """A loop that swaps two values, sorts one, writes into one, and leaves one as it is."""
+
+    def body(state: Any) -> Any:
+        i, a, b, rows, fixed = state
+        return i + 1, b, xarr.sort(a) + fixed, rows.at[i].set(a[0]), fixed
+
+    rows = xarr.zeros((5, *x.shape[1:])) + x[0]
+    found = lax.while_loop(lambda s: s[0] < 5, body, (0, x, x * 2, rows, x + 1))
+    return *found[1:], rows
+
+
+CONTROL: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "loop": (state_machine, ("f64[6,40]",)),
+    "loop without an iteration": (
+        lambda x: lax.while_loop(
+            lambda s: s[0] < 0, lambda s: (s[0] + 1, xarr.sort(s[1]), s[2].at[0].set(1)), (0, x, x)
+        ),
+        ("f64[9]",),
+    ),
+    "branches": (
+        lambda i, x: lax.switch(i, [lambda x: x, lambda x: xarr.sort(x) @ x, lambda x: x * 2], x) + x,
+        ("s32[]", "f64[7,7]"),
+    ),
+    "condition": (
+        lambda x: lax.cond(x[0, 0] > 0, lambda x: (x, x[0]), lambda x: (-x, x[1]), x),
+        ("f64[7,7]",),
+    ),
+    "long loop of large rows": (
+        lambda x: lax.fori_loop(0, 3, lambda i, s: s.at[i].set(xarr.sort(s[i + 1]) * 2), x * 2),
+        ("f64[5,9000]",),
+    ),
+    "functions": (lambda x: xarr.jit(lambda y: (xarr.sort(y), y))(x)[0] * 2, ("f64[20]",)),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", CONTROL)
+def test_plans_inside_of_steps_run_in_the_workspace(name: str, engine: str) -> None:
+    function, types = CONTROL[name]
+    random = np.random.default_rng(7)
+    with xarr.config(fusion=engine):
+        stage = xarr.lower(function, *types)
+    fused = lowered(stage.graph, engine)
+    for attempt in range(3):
+        inputs = [
+            np.asarray(attempt - 1, np.int32) if type == "s32[]" else random.normal(size=each.shape)
+            for type, each in zip(types, fused.parameters, strict=True)
+        ]
+        assert_equal_bits(*both(fused, engine, inputs))
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_peak_is_at_most_the_sum_of_all_arrays(first: int, engine: str) -> None:
+    for seed in range(first, first + 10):
+        fused = lowered(sample(Random(seed), most=4096).graph, engine)
+        made = plan(fused)
+        own = [each for each in made.buffers if each.base is None and each.constant is None]
+        assert made.peak.arguments <= made.peak.total <= sum(each.type.nbytes for each in own)
+        assert peak(fused) == made.peak
+
+
+def test_an_arena_is_used_again() -> None:
+    def chain(x: Node) -> Node:
+        for _ in range(100):
+            x = node(ops.Exponential(), x)
+        return x
+
+    made = plan(graph(chain, tensor(F32, 1000)))
+    assert len(made.steps) == 100
+    assert made.arena == 2 * aligned(4000)
+    assert made.peak.total == 4000 * 3
+
+
+def test_a_donated_argument_is_written_over() -> None:
+    pytest.importorskip("llvmlite")
+    fused = lowered(xarr.lower(lambda x: xarr.exp(x) * 2, "f64[10000]").graph, "compiled")
+    (step,) = plan(fused, donated=(0,)).steps
+    assert isinstance(step, Launch)
+    assert plan(fused, donated=(0,)).overwritten(step) == ((0, 0),)
+    assert plan(fused).overwritten(step) == ()
+
+
+def test_a_loop_copies_what_others_need_and_nothing_else() -> None:
+    def program(x: Any, keep: bool) -> Any:
+        rows = x.at[0].set(1.0)
+        found = lax.fori_loop(0, 3, lambda i, s: s.at[i].set(lax.sort(x[i])), rows)
+        return (found, rows) if keep else found
+
+    for keep in (False, True):
+        fused = lowered(xarr.lower(lambda x, keep=keep: program(x, keep), "f64[5,9000]").graph, "off")
+        made = plan(fused)
+        assert sum(isinstance(step, Copy) for step in made.steps) == keep
+        (loop,) = [step for step in made.steps if isinstance(step, Loop)]
+        assert [loop.spares[k] for k in loop.body.donated] == [None]
+
+
+def test_no_wanted_result_of_a_native_loop_is_marked() -> None:
+    pytest.importorskip("llvmlite")
+    with xarr.config(fusion="compiled"):
+        fused = (
+            xarr.jit(lambda x: lax.fori_loop(0, 5, lambda i, s: (s[0] * 2, s[1] + s[0]), (x, x))[1])
+            .lower("f64[30]")
+            .stage("fused")
+        )
+    assert isinstance(fused, Graph)
+    made = plan(fused)
+    (loop,) = [step for step in made.steps if isinstance(step, LaunchLoop)]
+    assert [made.is_used(number) for number in loop.outputs].count(True) == 1
+
+
+# --- the arena -------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 300)), max_size=60))
+def test_blocks_of_an_arena_do_not_overlap(calls: list[tuple[bool, int]]) -> None:
+    arena, blocks = Arena(), []
+    for is_new, size in calls:
+        if is_new or not blocks:
+            offset = arena.allocate(size)
+            assert offset % ALIGNMENT == 0 and offset + size <= arena.nbytes
+            assert all(
+                offset + size <= other or other + nbytes <= offset
+                for other, nbytes in blocks
+                if nbytes and size
+            )
+            blocks.append((offset, size))
+        else:
+            arena.release(*blocks.pop(size % len(blocks)))
+    for block in blocks:
+        arena.release(*block)
+    assert arena.allocate(arena.nbytes) == 0
+
+
+# --- the verifier ----------------------------------------------------------------------------------------
+
+
+def softmax_of_product() -> Plan:
+    def function(x: Any, w: Any) -> Any:
+        e = xarr.exp(x @ w)
+        return e / xarr.sum(e, axis=1, keepdims=True)
+
+    return plan(lowered(xarr.lower(function, "f32[200,100]", "f32[100,50]").graph, "off"))
+
+
+def with_buffer(made: Plan, number: int, **changes: Any) -> Plan:
+    buffers = list(made.buffers)
+    buffers[number] = replace(buffers[number], **changes)
+    return replace(made, buffers=tuple(buffers))
+
+
+def with_step(made: Plan, number: int, **changes: Any) -> Plan:
+    steps = list(made.steps)
+    steps[number] = replace(steps[number], **changes)
+    return replace(made, steps=tuple(steps))
+
+
+def in_arena(made: Plan) -> list[Buffer]:
+    return [each for each in made.buffers if each.base is None and each.offset is not None]
+
+
+def one_view(made: Plan) -> Buffer:
+    return next(each for each in made.buffers if each.is_view and each.memory == "arena")
+
+
+def donating() -> Plan:
+    def function(x: Node) -> Node:
+        return node(
+            ops.DynamicUpdateSlice(),
+            x,
+            node(ops.Constant.of(np.ones(1, F32))),
+            node(ops.Constant.of(np.int32(0))),
+        )
+
+    return plan(graph(function, tensor(F32, 9000)), donated=(0,))
+
+
+def looped() -> Plan:
+    function = lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, lax.sort(s[1] * 2)), (0, x))  # noqa: E731
+    return plan(lowered(xarr.lower(function, "f64[20]").graph, "off"))
+
+
+def loop_with(**changes: Any) -> Plan:
+    made = looped()
+    (number,) = [k for k, step in enumerate(made.steps) if isinstance(step, Loop)]
+    return with_step(made, number, **{name: change(made.steps[number]) for name, change in changes.items()})
+
+
+BROKEN: dict[str, tuple[str, Callable[[], Plan]]] = {
+    "no such buffer": ("P1", lambda: with_step(softmax_of_product(), 0, inputs=(0, 99))),
+    "numbers out of order": (
+        "P1",
+        lambda: replace(softmax_of_product(), buffers=softmax_of_product().buffers[::-1]),
+    ),
+    "written twice": (
+        "P2",
+        lambda: with_step(softmax_of_product(), 1, outputs=softmax_of_product().steps[0].outputs),
+    ),
+    "an argument written": ("P2", lambda: with_step(softmax_of_product(), 0, outputs=(0,))),
+    "read too early": (
+        "P3",
+        lambda: with_step(softmax_of_product(), 0, inputs=softmax_of_product().steps[-1].outputs),
+    ),
+    "read too late": ("P3", lambda: with_buffer(softmax_of_product(), 0, end=-1)),
+    "a result that is let go": (
+        "P3",
+        lambda: with_buffer(softmax_of_product(), softmax_of_product().results[0], end=0),
+    ),
+    "a view elsewhere": (
+        "P4",
+        lambda: with_buffer(softmax_of_product(), one_view(softmax_of_product()).number, offset=640),
+    ),
+    "an offset outside of the arena": ("P4", lambda: with_buffer(softmax_of_product(), 0, offset=0)),
+    "a base that comes later": (
+        "P4",
+        lambda: with_buffer(
+            softmax_of_product(), one_view(softmax_of_product()).number, base=softmax_of_product().results[0]
+        ),
+    ),
+    "an argument that was not donated": ("P5", lambda: replace(donating(), donated=())),
+    "still needed": ("P5", lambda: with_buffer(donating(), 0, end=1)),
+    "another size": ("P5", lambda: with_buffer(donating(), 0, type=tensor(F32, 7))),
+    "overlapping": ("P6", lambda: _moved(softmax_of_product())),
+    "beyond the arena": ("P7", lambda: replace(softmax_of_product(), arena=64)),
+    "not aligned": (
+        "P7",
+        lambda: with_buffer(softmax_of_product(), in_arena(softmax_of_product())[0].number, offset=4),
+    ),
+    "a body of other arguments": ("P8", lambda: loop_with(body=lambda step: step.cond)),
+    "a workspace that is too small": ("P8", lambda: loop_with(workspace=lambda step: Slice(0, 64))),
+}
+
+
+def _moved(made: Plan) -> Plan:
+    """The plan with two arrays that live at once at one offset."""
+    first, second = next(
+        (a, b)
+        for a in in_arena(made)
+        for b in in_arena(made)
+        if a.start < b.start <= a.end and a.offset != b.offset
+    )
+    return with_buffer(made, second.number, offset=first.offset)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_verifier_refuses(name: str) -> None:
+    label, broken = BROKEN[name]
+    with pytest.raises(PlanError, match=rf"plan \S+: {label}: "):
+        verify(broken())
+
+
+@pytest.mark.parametrize("make", [softmax_of_product, donating, looped])
+def test_the_verifier_accepts(make: Callable[[], Plan]) -> None:
+    made = make()
+    assert verify(made) is made
+
+
+@pytest.fixture(autouse=True)
+def plain_engine() -> Iterator[None]:
+    with xarr.config(fusion="off"):
+        yield
+
+
+# --- as data and as text -----------------------------------------------------------------------------------
+
+
+def test_steps_know_their_cost() -> None:
+    product, *rest = softmax_of_product().steps
+    assert isinstance(product, LibraryCall)
+    assert (product.cost.operations, product.cost.nbytes) == (
+        2 * 200 * 100 * 50,
+        4 * (200 * 100 + 100 * 50 + 200 * 50),
+    )
+    assert all(step.cost.operations == 0 for step in rest if isinstance(step, View))
+
+
+def test_a_plan_prints() -> None:
+    made = looped()
+    text = str(made)
+    assert text.splitlines()[:2] == [
+        "plan <lambda>:",
+        f"    memory: arena of {made.arena} B, at most {made.peak.total} B at once, 160 B of it arguments",
+    ]
+    assert "loop while_loop(" in text and "\n      condition:\n" in text and "\n      body:\n" in text
+    assert text.splitlines()[-1] == f"    return b{made.results[0]}, b{made.results[1]}"
+    branches = plan(lowered(xarr.lower(*(CONTROL["branches"][0], *CONTROL["branches"][1])).graph, "off"))
+    assert any(isinstance(step, Branch) for step in branches.steps)
+    assert "      branch 2:\n" in str(branches)

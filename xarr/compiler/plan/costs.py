@@ -1,0 +1,65 @@
+"""What a step of a plan costs: operations on elements, and bytes that it reads and writes.
+
+Both are counts, the same for every machine.  An engine makes a time of them with numbers of its own.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final
+
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.types import TensorType, Type
+from xarr.records import record
+
+
+@record
+class Cost:
+    """Operations on elements, and bytes read and written."""
+
+    operations: int
+    nbytes: int
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.operations + other.operations, self.nbytes + other.nbytes)
+
+
+NOTHING: Final = Cost(0, 0)
+
+
+def nbytes(type: Type) -> int:
+    """Bytes of the arrays of a type; sizes that are not known count with their bounds."""
+    return sum(each.nbytes for each in element_types(type))
+
+
+def cost_of(node: Node) -> Cost:
+    """The cost of one node: each operand is read once, each result written once."""
+    moved = nbytes(node.type) + sum(nbytes(operand.type) for operand in node.operands)
+    return Cost(operations(node), moved)
+
+
+def operations(node: Node) -> int:
+    """Operations on elements.  Of a loop those of one iteration, of branches those of the dearest."""
+    op = node.op
+    if op.graphs and isinstance(op, ops.If | ops.Case):
+        return max(map(_inside, op.graphs))
+    if isinstance(op, ops.Call | ops.While):
+        return sum(map(_inside, op.graphs))
+    if isinstance(op, ops.DotGeneral):
+        contracted = prod(node.operands[0].shape[axis] for axis in op.lhs_contracting_dimensions)
+        return 2 * _size(node) * contracted
+    if isinstance(op, ops.Convolution):
+        kernel = node.operands[1].shape
+        return 2 * _size(node) * prod(kernel) // max(1, kernel[op.rhs_spec[0]])
+    if isinstance(op, ops.Reduce):
+        return sum(_size(operand) for operand in node.operands[: len(node.operands) // 2])
+    return _size(node) * op.cost
+
+
+def _inside(graph: Graph) -> int:
+    return sum(map(operations, graph.nodes))
+
+
+def _size(node: Node) -> int:
+    return max([each.size for each in element_types(node.type) if isinstance(each, TensorType)], default=0)

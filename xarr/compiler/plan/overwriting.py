@@ -1,0 +1,102 @@
+"""Which results of an op may be written over which of its operands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, ReducePrecision, Select
+from xarr.ir.types import TensorType
+
+#: What computes an element from those at the same index, and of what no element is read elsewhere.
+_AT_SAME_INDEX: Final = (BitcastConvert, ops.Clamp, Convert, Elementwise, ReducePrecision, Select)
+#: Arrays below are not worth the trouble: they lie in a cache, and their memory is soon used again.
+LEAST_NBYTES: Final = 2**15
+
+
+def overwrites(node: Node, free: set[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of a result and the operand that it is written over, one of `free`, which nothing else needs.
+
+    Each operand is in one pair at most.
+    """
+    op = node.op
+    if isinstance(op, ops.NativeWhile):
+        for k, each in enumerate(node.operands):
+            if k in free and each.tensor_type.nbytes >= LEAST_NBYTES and not is_carried_through(op, k):
+                yield k, k
+    elif is_update(node):
+        if 0 in free and node.tensor_type.nbytes >= LEAST_NBYTES:
+            yield 0, 0
+    elif isinstance(op, ops.Fusion):
+        left = set(free)
+        for number, operands in enumerate(_overwritable(op)):
+            fitting = left.intersection(operands)
+            if fitting:
+                left.remove(min(fitting))
+                yield number, min(fitting)
+
+
+def is_update(node: Node) -> bool:
+    """Whether a node writes a part of a copy of its first operand; an update of a scalar is the update itself."""
+    return isinstance(node.op, ops.DynamicUpdateSlice) and bool(node.shape)
+
+
+def is_carried_through(loop: ops.While, number: int) -> bool:
+    """Whether no iteration changes carried value `number`."""
+    return loop.body.results[number] is loop.body.parameters[number]
+
+
+def updated_values(body: Graph) -> tuple[int, ...]:
+    """The carried values of which a loop's body only makes the next ones, in their memory.
+
+    Nothing else uses the old value, or the new one before the next iteration, so that no copy is missed.
+    """
+    pairs = list(zip(body.parameters, body.results, strict=True))
+    candidates = [k for k, pair in enumerate(pairs) if is_update(pair[1]) or type(pair[1].op) is ops.Fusion]
+    if not candidates:
+        return ()
+    uses = Counter(operand for node in body.nodes for operand in node.operands)
+    uses.update(body.results)
+    return tuple([k for k in candidates if all(uses[each] == 1 for each in pairs[k]) and _is_over(*pairs[k])])
+
+
+def _is_over(old: Node, new: Node) -> bool:
+    if is_update(new):
+        return new.operands[0] is old
+    if old not in new.operands or not isinstance(new.type, TensorType):
+        return False
+    return any(overwrites(new, {new.operands.index(old)}))
+
+
+@lru_cache(1024)
+def _overwritable(fusion: ops.Fusion) -> tuple[frozenset[int], ...]:
+    """For each result of a group the operands over which it may be written.
+
+    These are of its size and read nowhere but at the element that is written, and before it is.
+    """
+    graph = fusion.computation
+    reads: dict[Node, frozenset[int]] = {node: frozenset([k]) for k, node in enumerate(graph.parameters)}
+    elsewhere: set[int] = set()
+    for node in graph.nodes:
+        reads[node] = frozenset().union(*(reads[operand] for operand in node.operands))
+        if isinstance(node.op, ops.Scatter) and len(node.operands) == 3:
+            # The operand is copied to the result before anything is combined into it.
+            elsewhere.update(*(reads[operand] for operand in node.operands[1:]))
+        elif not isinstance(node.op, _AT_SAME_INDEX):
+            elsewhere |= reads[node]
+    allowed = []
+    for node in graph.results:
+        domain = node.shape if isinstance(node.op, ops.Scatter) else fusion.domain
+        fits = [
+            k
+            for k, each in enumerate(graph.parameters)
+            if each.shape == node.shape == domain
+            and each.dtype.itemsize == node.dtype.itemsize
+            and node.tensor_type.nbytes >= LEAST_NBYTES
+        ]
+        allowed.append(reads[node].intersection(fits) - elsewhere if not fusion.reduced else frozenset())
+    return tuple(allowed)

@@ -1,0 +1,64 @@
+"""A plan as text: a line for each step, with the buffers that it fills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from xarr.ir.memory_use import shown_bytes
+
+if TYPE_CHECKING:
+    from xarr.compiler.plan.records import Buffer, Plan, Step
+
+
+def print_plan(plan: Plan) -> str:
+    """The text of a plan.
+
+    `b2: f32[3] at 64, until 4` is buffer 2, which lies in the arena from byte 64 on and is read last by step 4.
+    """
+    devices = ", ".join(sorted({buffer.device for each in plan.walk() for buffer in each.buffers} - {""}))
+    return "\n".join(_lines(plan, f"plan {plan.graph.name}{devices and ' on '}{devices}"))
+
+
+def _lines(plan: Plan, title: str) -> Iterator[str]:
+    peak = plan.peak
+    yield f"{title}:"
+    yield (
+        f"    memory: arena of {shown_bytes(plan.arena)}, at most {shown_bytes(peak.total)} at once, "
+        f"{shown_bytes(peak.arguments)} of it arguments"
+    )
+    for place, number in enumerate(plan.parameters):
+        donated = "donated " if place in plan.donated else ""
+        yield f"    {_defined(plan, plan.buffers[number])} = {donated}argument {place}"
+    for buffer in plan.buffers:
+        if buffer.constant is not None:
+            yield f"    {_defined(plan, buffer)} = constant"
+    for index, step in enumerate(plan.steps):
+        yield from _step(plan, index, step)
+    yield f"    return {', '.join(f'b{number}' for number in plan.results)}"
+
+
+def _step(plan: Plan, index: int, step: Step) -> Iterator[str]:
+    outputs = ", ".join(_defined(plan, plan.buffers[number]) for number in step.outputs)
+    inputs = ", ".join(f"b{number}" for number in step.inputs)
+    space = step.workspace
+    workspace = "" if space is None else f", workspace of {shown_bytes(space.nbytes)} at {space.offset}"
+    cost = step.cost
+    call = f"{step.word} {step.node.op.called}({inputs})"
+    remark = f"{cost.operations:,} operations, {shown_bytes(cost.nbytes)}"
+    yield f"{index:4}: {outputs}{outputs and ' = '}{call}{workspace}  # {remark}"
+    for name, inner in step.plans.items():
+        for line in _lines(inner, name):
+            yield f"      {line}"
+
+
+def _defined(plan: Plan, buffer: Buffer) -> str:
+    if buffer.base is not None:
+        where = f" view of b{buffer.base}" if buffer.is_view else f" over b{buffer.base}"
+    else:
+        where = f" at {buffer.offset}" if buffer.offset is not None else ""
+    if buffer.end == len(plan.steps):
+        life = ", result"
+    else:
+        life = f", until {buffer.end}" if buffer.end > buffer.start else ", unused"
+    return f"b{buffer.number}: {buffer.type.short()}{where}{life}"

@@ -1,0 +1,281 @@
+"""The plan of a program: its buffers, and the steps that fill them in order.
+
+A plan is what a fused graph becomes before any engine writes code for it.  It knows no machine: NumPy's engine writes
+Python from it, others print it as C, or launch it on a GPU.  Everything is fixed when it is made.
+
+An engine runs a plan of arguments a0, a1 … like this:
+
+1. It has memory for four kinds of buffers.  `argument`: what the caller passes, in the order of `Plan.parameters`.
+   `constant`: the elements of `Buffer.constant`.  `result`: memory of its own for each, which the caller gets.
+   `arena`: one block of `Plan.arena` bytes for all others; a buffer lies at its `offset` there.
+   A buffer with a `base` has no memory of its own: it lies in that of its base, as a view of it (`is_view`), or
+   written over it by the step that reads the base for the last time.
+2. It runs `Plan.steps` in order.  Each reads its `inputs` and fills its `outputs`, buffers both.  What a step needs
+   meanwhile lies at `workspace`, some bytes of the arena too.
+3. It returns the buffers `Plan.results`.  One whose memory is an argument's or a constant's, or that is there
+   twice, is copied for whoever may not share it.
+
+A plan inside of a step (a branch, a called function, the condition and the body of a loop) runs in the same way: its
+arguments are inputs of the step, its results are outputs of the step, and its arena lies at the start of the
+step's workspace.  Only a loop has more to do, which `Loop` says.  Tuples are gone: their elements are buffers.
+
+An engine without memory of its own to manage may leave offsets, workspaces and copies between plans to its library,
+as NumPy's does, and follow bases alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from xarr.compiler.plan.costs import NOTHING, Cost, cost_of
+from xarr.compiler.plan.printer import print_plan
+from xarr.records import record
+
+if TYPE_CHECKING:
+    from xarr.compiler.loop_ir.loops import Kernel
+    from xarr.ir.graph import Graph, Node
+    from xarr.ir.ops import Constant, CustomCall
+    from xarr.ir.types import TensorType
+
+#: Where a buffer lies.
+Memory = Literal["argument", "constant", "result", "arena"]
+
+
+@record(eq=False)
+class Buffer:
+    """An array of a plan: one step writes it, steps that follow read it.
+
+    * `type`, `device` - what it holds, and the name of the device where it lies,
+    * `start` - the number of the step that writes it; -1 for arguments and constants,
+    * `end` - the number of the last step that reads it, the number of steps for a result, `start` if nothing does,
+    * `memory`, `offset` - where it lies; the offset, in bytes, is that of buffers in the arena,
+    * `base`, `is_view` - the buffer whose memory it has, if it has none of its own, and whether both are then read,
+    * `constant` - the op that holds the elements of a constant.
+    """
+
+    number: int
+    type: TensorType
+    device: str
+    start: int
+    end: int
+    memory: Memory
+    offset: int | None = None
+    base: int | None = None
+    is_view: bool = False
+    constant: Constant | None = None
+
+
+@record
+class Slice:
+    """Bytes of the arena."""
+
+    offset: int
+    nbytes: int
+
+
+@record(eq=False)
+class Step:
+    """What is done at once.
+
+    * `node` - the node of the fused graph that it computes: its op, its types, its line in the user's program,
+    * `inputs`, `outputs` - the numbers of the buffers that it reads and fills, in the order of the op,
+    * `workspace` - bytes of the arena that it needs besides,
+    * `word` - what the text of a plan calls such a step.
+    """
+
+    word: ClassVar[str]
+    node: Node
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    workspace: Slice | None
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """The plans inside, by what they are for."""
+        return {}
+
+    @property
+    def cost(self) -> Cost:
+        """Element operations and bytes; of a loop those of one iteration, of branches those of the dearest."""
+        return cost_of(self.node)
+
+
+@record(eq=False)
+class Launch(Step):
+    """Run the loop program of a group.  The buffers of the program are the inputs, the outputs, and its scratch
+    buffers one after the other in the workspace, each at a multiple of `arena.ALIGNMENT` bytes.
+
+    `program` is None in a plan that was made without: see `planner.plan`.
+    """
+
+    word = "launch"
+    program: Kernel | None = None
+
+
+@record(eq=False)
+class LaunchLoop(Step):
+    """Run a loop whose iterations need nothing but machine code (`ops.NativeWhile`): inputs are the carried values
+    before, outputs those of them that change, after.
+
+    `carried` has the number of the carried value that each output is.  Outputs whose `end` is their `start` nobody
+    wants.  The checks of the loop follow as steps.
+    """
+
+    word = "launch loop"
+    carried: tuple[int, ...] = ()
+
+
+@record(eq=False)
+class LibraryCall(Step):
+    """Compute an op by the engine's own table: a product, an FFT, a factorisation, a sort, what is in no group."""
+
+    word = "library"
+
+
+@record(eq=False)
+class View(Step):
+    """Show the memory of the input in another way: another shape or order, or a part.  Nothing is computed."""
+
+    word = "view"
+
+    @property
+    def cost(self) -> Cost:
+        return NOTHING
+
+
+@record(eq=False)
+class Copy(Step):
+    """Copy the input to the output, `nbytes`.  The node is the one that wants the copy."""
+
+    word = "copy"
+    nbytes: int
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(0, 2 * self.nbytes)
+
+
+@record(eq=False)
+class PythonCall(Step):
+    """Call a function of Python on host arrays (`ops.CustomCall`)."""
+
+    word = "python"
+
+
+@record(eq=False)
+class Check(Step):
+    """Raise an error, unless inputs are as they must be: `ops.Check`, or `call`, a check of indices.
+
+    The output, if there is one, is the input that was checked, as a view, or with indices from the end made positive.
+    """
+
+    word = "check"
+    call: CustomCall | None = None
+
+
+@record(eq=False)
+class PlanCall(Step):
+    """Run the plan of a function (`ops.Call`)."""
+
+    word = "call"
+    plan: Plan
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        return {"function": self.plan}
+
+
+@record(eq=False)
+class Branch(Step):
+    """Run one of several plans of the other inputs: the first where the first input holds, else the second
+    (`ops.If`), or that of the number that it is, the last if there is none (`ops.Case`).
+    """
+
+    word = "branch"
+    branches: tuple[Plan, ...]
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        return {f"branch {number}": plan for number, plan in enumerate(self.branches)}
+
+
+@record(eq=False)
+class Loop(Step):
+    """Run `body` on the carried values as long as `cond` of them holds (`ops.While`).
+
+    The inputs are all carried values before the first iteration.  Value k is carried in the buffer `state[k]`: the
+    input itself where no iteration changes it, else an output, filled from the input before the first iteration; an
+    input that is the base of its output is in its place already.
+    Body and condition take the buffers `state` as their arguments.  The body writes its result k over argument k
+    where that is donated; otherwise to the spare at `spares[k]`, in bytes from the start of the workspace, which is
+    the state of the next iteration: the two take turns, or are copied.  All results of an iteration count as
+    written at once.  The condition's bool lies at `spares[-1]`.
+    """
+
+    word = "loop"
+    cond: Plan
+    body: Plan
+    state: tuple[int, ...]
+    spares: tuple[int | None, ...]
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        return {"condition": self.cond, "body": self.body}
+
+
+@record
+class Peak:
+    """Bytes in use at once at most, constants apart, and those of the arguments among them, which the caller holds."""
+
+    total: int
+    arguments: int
+
+
+@record(eq=False)
+class Plan:
+    """A program as data: see the module.
+
+    * `graph` - the fused graph that it was made from,
+    * `parameters`, `results` - the numbers of their buffers, elements of tuples one by one,
+    * `donated` - the arguments that may be written over, by their place in `parameters`,
+    * `arena` - the bytes of the arena, `peak` - the most that is in use at once.
+    """
+
+    graph: Graph
+    buffers: tuple[Buffer, ...]
+    steps: tuple[Step, ...]
+    parameters: tuple[int, ...]
+    results: tuple[int, ...]
+    donated: tuple[int, ...]
+    arena: int
+    peak: Peak
+
+    def overwritten(self, step: Step) -> tuple[tuple[int, int], ...]:
+        """The outputs of a step that are written over an input: pairs of their places among outputs and inputs."""
+        buffers = self.buffers
+        return tuple(
+            [
+                (place, step.inputs.index(base))
+                for place, number in enumerate(step.outputs)
+                if (base := buffers[number].base) is not None and not buffers[number].is_view
+            ]
+        )
+
+    def is_used(self, number: int) -> bool:
+        """Whether a step reads a buffer, or it is a result."""
+        buffer = self.buffers[number]
+        return buffer.end > buffer.start
+
+    def walk(self) -> Iterator[Plan]:
+        """This plan and those inside, outer ones first, each as often as a step holds it."""
+        stack = [self]
+        while stack:
+            plan = stack.pop()
+            yield plan
+            stack.extend(inner for step in reversed(plan.steps) for inner in reversed(step.plans.values()))
+
+    def __str__(self) -> str:
+        return print_plan(self)
+
+    __repr__ = __str__

@@ -1,0 +1,187 @@
+"""Rules that every plan keeps; what breaks one is an error in the planner, never of the user."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterator
+from itertools import pairwise
+
+from xarr.compiler.plan import records
+from xarr.compiler.plan.arena import ALIGNMENT
+from xarr.compiler.plan.records import Buffer, Plan, Step
+from xarr.errors import XarrError
+
+
+class PlanError(XarrError):
+    """A plan breaks a rule."""
+
+
+def verify(plan: Plan) -> Plan:
+    """The plan itself; PlanError if it, or one inside, breaks a rule.
+
+    * P1: buffers are numbered in order, and steps name no other ones.
+    * P2: each buffer that is no argument and no constant is written by one step, its `start`.
+    * P3: a buffer is written before it is read, and read by no step after its `end`.
+    * P4: a base is there when what lies in it is written, and it has no memory elsewhere.
+    * P5: a buffer that is written over is not read afterwards, nor is a view of it; its size is the same, and it is no
+      constant, no result, and no argument that is not donated.
+    * P6: of two buffers that live at once, none lies in the other's part of the arena, nor in a workspace in use.
+    * P7: every buffer of the arena, and every workspace, lies inside the arena, at a multiple of the alignment.
+    * P8: plans inside have as many arguments and results as their step has inputs and outputs, of the same types,
+      and fit into its workspace.
+    """
+    for each in plan.walk():
+        for problem in _problems(each):
+            raise PlanError(f"plan {each.graph.name}: {problem}")
+    return plan
+
+
+def _problems(plan: Plan) -> Iterator[str]:
+    """What is wrong, one line each, with the label of the rule."""
+    numbers = range(len(plan.buffers))
+    named = [*plan.parameters, *plan.results]
+    named += [number for step in plan.steps for number in (*step.inputs, *step.outputs)]
+    if [buffer.number for buffer in plan.buffers] != list(numbers):
+        yield "P1: buffers are not numbered in order"
+        return
+    for number in named:
+        if number not in numbers:
+            yield f"P1: there is no buffer b{number}"
+            return
+    yield from _written(plan)
+    yield from _read(plan)
+    yield from _bases(plan)
+    yield from _overlaps(plan)
+    for step in plan.steps:
+        yield from _inside(plan, step)
+
+
+def _written(plan: Plan) -> Iterator[str]:
+    writers: dict[int, list[int]] = {buffer.number: [] for buffer in plan.buffers}
+    for index, step in enumerate(plan.steps):
+        for number in step.outputs:
+            writers[number].append(index)
+    for buffer in plan.buffers:
+        is_given = buffer.number in plan.parameters or buffer.constant is not None
+        wanted = [] if is_given else [buffer.start]
+        if writers[buffer.number] != wanted or (is_given and buffer.start != -1):
+            found = ", ".join(map(str, writers[buffer.number])) or "no step"
+            yield f"P2: b{buffer.number} starts at {buffer.start} and is written by {found}"
+
+
+def _read(plan: Plan) -> Iterator[str]:
+    for index, step in enumerate(plan.steps):
+        for number in step.inputs:
+            buffer = plan.buffers[number]
+            if buffer.start >= index:
+                yield f"P3: step {index} reads b{number}, which step {buffer.start} writes"
+            if buffer.end < index:
+                yield f"P3: step {index} reads b{number}, which is needed until {buffer.end}"
+    for number in plan.results:
+        if plan.buffers[number].end != len(plan.steps):
+            yield f"P3: b{number} is a result, and is needed until {plan.buffers[number].end}"
+
+
+def _bases(plan: Plan) -> Iterator[str]:
+    groups: dict[int, list[Buffer]] = {}
+    for buffer in plan.buffers:
+        if buffer.base is None:
+            if (buffer.offset is not None) != (buffer.memory == "arena"):
+                yield f"P4: b{buffer.number} of memory {buffer.memory} has offset {buffer.offset}"
+        elif buffer.base not in range(len(plan.buffers)) or plan.buffers[buffer.base].start >= buffer.start:
+            yield f"P4: b{buffer.number} lies in b{buffer.base}, which is not there yet"
+            return
+        groups.setdefault(root_of(plan, buffer).number, []).append(buffer)
+    for group in groups.values():
+        for buffer in group if len(group) > 1 else ():
+            if buffer.base is not None:
+                yield from _in_its_base(plan, buffer, plan.buffers[buffer.base], group)
+
+
+def _in_its_base(plan: Plan, buffer: Buffer, base: Buffer, group: list[Buffer]) -> Iterator[str]:
+    """Problems of a buffer that lies in the memory of `base`, as the whole `group` does."""
+    if (base.memory, base.offset) != (buffer.memory, buffer.offset):
+        yield f"P4: b{buffer.number} lies elsewhere than its base b{base.number}"
+    if buffer.is_view:
+        return
+    reason = ""
+    if base.end > buffer.start:
+        reason = f"is needed until {base.end}"
+    elif base.type.nbytes != buffer.type.nbytes:
+        reason = f"has {base.type.nbytes} bytes instead of {buffer.type.nbytes}"
+    elif base.number not in plan.steps[buffer.start].inputs:
+        reason = "is no input of that step"
+    elif base.memory == "constant":
+        reason = "is a constant"
+    elif base.memory == "argument" and root_of(plan, base).number not in donated_numbers(plan):
+        reason = "is an argument that is not donated"
+    if reason:
+        yield f"P5: step {buffer.start} writes b{buffer.number} over b{base.number}, which {reason}"
+    for other in group:
+        if other.start < buffer.start < other.end:
+            yield f"P5: b{other.number} shows b{base.number}, over which step {buffer.start} writes"
+
+
+def donated_numbers(plan: Plan) -> set[int]:
+    """The numbers of the donated arguments."""
+    return {plan.parameters[place] for place in plan.donated}
+
+
+def root_of(plan: Plan, buffer: Buffer) -> Buffer:
+    """The buffer that has the memory in which a buffer lies."""
+    while buffer.base is not None:
+        buffer = plan.buffers[buffer.base]
+    return buffer
+
+
+#: A part of the arena that is in use: its offset, its end, and what lies there.
+_Block = tuple[int, int, str]
+
+
+def _overlaps(plan: Plan) -> Iterator[str]:
+    """Sweep over the steps: what lies in the arena at each."""
+    count = len(plan.steps)
+    begins: list[list[_Block]] = [[] for _ in range(count)]
+    ends: list[list[_Block]] = [[] for _ in range(count)]
+    last = [buffer.end for buffer in plan.buffers]
+    for buffer in plan.buffers:
+        root = root_of(plan, buffer).number
+        last[root] = max(last[root], buffer.end)
+    for buffer in plan.buffers:
+        if buffer.base is None and buffer.offset is not None:
+            block = (buffer.offset, buffer.offset + buffer.type.nbytes, f"b{buffer.number}")
+            begins[buffer.start].append(block)
+            ends[min(last[buffer.number], count - 1)].append(block)
+    for index, step in enumerate(plan.steps):
+        if step.workspace is not None:
+            space = step.workspace
+            block = (space.offset, space.offset + space.nbytes, f"the workspace of step {index}")
+            begins[index].append(block)
+            ends[index].append(block)
+    in_use: list[_Block] = []
+    for index in range(count):
+        for block in begins[index]:
+            offset, end, name = block
+            if offset % ALIGNMENT or offset < 0 or end > plan.arena:
+                yield f"P7: {name} lies from {offset} to {end}, in an arena of {plan.arena}"
+            insort(in_use, block)
+        for (_, end, name), (offset, _, other) in pairwise(each for each in in_use if each[0] < each[1]):
+            if begins[index] and end > offset:
+                yield f"P6: {name} and {other} overlap at step {index}"
+        for block in ends[index]:
+            in_use.remove(block)
+
+
+def _inside(plan: Plan, step: Step) -> Iterator[str]:
+    inputs = [plan.buffers[number].type for number in step.inputs]
+    outputs = [plan.buffers[number].type for number in step.outputs]
+    for name, inner in step.plans.items():
+        wanted = inputs[1:] if isinstance(step, records.Branch) else inputs
+        results = inputs if isinstance(step, records.Loop) else outputs
+        if [inner.buffers[number].type for number in inner.parameters] != wanted:
+            yield f"P8: the {name} of {step.word} {step.node.op.called} takes other arguments than its inputs"
+        found = [inner.buffers[number].type for number in inner.results]
+        if name != "condition" and found != results:
+            yield f"P8: the {name} of {step.word} {step.node.op.called} has other results than its outputs"
+        if inner.arena > (step.workspace.nbytes if step.workspace else 0):
+            yield f"P8: the {name} of {step.word} {step.node.op.called} does not fit into its workspace"
