@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.kernel_texts import CASES, groups
-from xarr.compiler import group_programs, nests
+from xarr.compiler import group_programs
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
@@ -29,6 +29,7 @@ from xarr.compiler.loop_ir.loops import (
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.loop_ir.verifier import verify
+from xarr.compiler.schedules.cpu import nests
 from xarr.config import current as config
 
 F32, F64, I32 = (np.dtype(name) for name in ("float32", "float64", "int32"))

@@ -12,7 +12,7 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.compiler.loop_ir.loops import Buffer
-from xarr.compiler.packing import _Copy
+from xarr.compiler.schedules.cpu.packing import _Copy
 from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph

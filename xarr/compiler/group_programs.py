@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from xarr.compiler import chosen_windows, convolutions, nests, products, scans, scatters, windows
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.loop_ir.verifier import verify
+from xarr.compiler.schedules.cpu import (
+    chosen_windows,
+    convolutions,
+    nests,
+    products,
+    scans,
+    scatters,
+    windows,
+)
 from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.op import Op

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from xarr.compiler import scans, scatters
 from xarr.compiler.fusion import window_groups, window_work
 from xarr.compiler.fusion.fuse import fuse
 from xarr.compiler.fusion.groups import cost
 from xarr.compiler.group_programs import build
 from xarr.compiler.loop_ir import accumulators, elements
 from xarr.compiler.passes.one_hot import one_hot_sums
+from xarr.compiler.schedules.cpu import scans, scatters
+from xarr.compiler.schedules.cpu.updates import is_update
 from xarr.compiler.traffic import traffic
-from xarr.compiler.updates import is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak

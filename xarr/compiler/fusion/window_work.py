@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler import convolutions, products
 from xarr.compiler.loop_ir import elements
+from xarr.compiler.schedules.cpu import convolutions, products
 from xarr.dtypes import BOOL
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node

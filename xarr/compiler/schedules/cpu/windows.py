@@ -19,7 +19,7 @@ from typing import TypeAlias
 from xarr.compiler.loop_ir.elements import Index, computed
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import Value
-from xarr.compiler.window_loops import Ints, WindowLoops
+from xarr.compiler.schedules.cpu.window_loops import Ints, WindowLoops
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import Window, WindowDimension

@@ -17,8 +17,8 @@ from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import DType, Value
-from xarr.compiler.window_loops import put, several
-from xarr.compiler.windows import Gathered, Step, Tap, WindowNest, inside
+from xarr.compiler.schedules.cpu.window_loops import put, several
+from xarr.compiler.schedules.cpu.windows import Gathered, Step, Tap, WindowNest, inside
 from xarr.dtypes import FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, rewritten

@@ -12,7 +12,7 @@ import numpy as np
 from xarr.compiler.loop_ir.elements import Source
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, load, nested
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
-from xarr.compiler.nest_loops import Loops, gather
+from xarr.compiler.schedules.cpu.nest_loops import Loops, gather
 from xarr.ir.graph import Node
 
 #: Elements of the reduced dimensions that make a block of their own when few kept indices are there.

@@ -32,7 +32,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.block_phases import MOST_LOCAL
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir import elements as one_element
 from xarr.compiler.loop_ir.accumulators import combination
@@ -49,6 +48,7 @@ from xarr.compiler.loop_ir.elements import (
 )
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load, nested
 from xarr.compiler.loop_ir.scalars import Value, Values, in_order
+from xarr.compiler.schedules.cpu.block_phases import MOST_LOCAL
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node

@@ -11,7 +11,7 @@ from __future__ import annotations
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import Value
-from xarr.compiler.window_loops import Ints, WindowLoops, put, several
+from xarr.compiler.schedules.cpu.window_loops import Ints, WindowLoops, put, several
 from xarr.ir import ops
 from xarr.ir.graph import Node
 

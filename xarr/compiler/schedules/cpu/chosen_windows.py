@@ -20,7 +20,7 @@ import numpy as np
 from xarr.compiler.loop_ir.elements import Index, computed, row_major, strides
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
 from xarr.compiler.loop_ir.scalars import Value
-from xarr.compiler.windows import Gathered, Tap, WindowNest
+from xarr.compiler.schedules.cpu.windows import Gathered, Tap, WindowNest
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import WindowDimension

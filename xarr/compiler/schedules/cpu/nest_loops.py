@@ -23,9 +23,9 @@ from xarr.compiler.loop_ir.loops import (
     nested,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
-from xarr.compiler.packing import Lane, Packing
-from xarr.compiler.transposed_tiles import LEAST, MANY, Tiles
-from xarr.compiler.updates import shifted
+from xarr.compiler.schedules.cpu.packing import Lane, Packing
+from xarr.compiler.schedules.cpu.transposed_tiles import LEAST, MANY, Tiles
+from xarr.compiler.schedules.cpu.updates import shifted
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION

@@ -13,7 +13,7 @@ the reduced dimensions run in parallel and leave partial results that a short ph
 
 A reduction inside another one is a further loop inside a turn.  Then the last kept dimension runs in lanes
 if it is long enough, each lane with a result of its own, and operands that lanes do not find side by side
-are copied first (xarr.compiler.packing).
+are copied first (xarr.compiler.schedules.cpu.packing).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Final
 
-from xarr.compiler.block_phases import BLOCK, MOST_LOCAL, BlockPhases
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.elements import Elements, Index, Source
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
 from xarr.compiler.loop_ir.scalars import BOOL, Value
-from xarr.compiler.nest_loops import Loops, Nest, Run, gather
-from xarr.compiler.packing import PANEL, Lane, panel_extent
-from xarr.compiler.transposed_tiles import TILE, Tiles
-from xarr.compiler.updates import around, in_phases
+from xarr.compiler.schedules.cpu.block_phases import BLOCK, MOST_LOCAL, BlockPhases
+from xarr.compiler.schedules.cpu.nest_loops import Loops, Nest, Run, gather
+from xarr.compiler.schedules.cpu.packing import PANEL, Lane, panel_extent
+from xarr.compiler.schedules.cpu.transposed_tiles import TILE, Tiles
+from xarr.compiler.schedules.cpu.updates import around, in_phases
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION

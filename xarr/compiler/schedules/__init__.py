@@ -1,0 +1,1 @@
+"""How the loops of groups run, by kind of machine."""
