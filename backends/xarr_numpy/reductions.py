@@ -12,6 +12,7 @@ from xarr.dtypes import EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
 from xarr.ir.graph import Graph, Node, Parameter
+from xarr.ir.ops.elementwise import numpy_functions
 from xarr_numpy.extremes import settled
 from xarr_numpy.rows import Rows
 
@@ -24,9 +25,9 @@ Function = Callable[..., tuple[Any, ...]]
 
 #: The ops by which elements are combined in any order, by NumPy's ufunc.
 COMBINERS: Final[dict[np.ufunc, type[ops.Binary]]] = {
-    getattr(np, op.numpy_name): op
-    for op in ops.Binary.__subclasses__()
-    if op.associative and op.commutative and op.numpy_name
+    getattr(np, name): op
+    for op, name in numpy_functions().items()
+    if issubclass(op, ops.Binary) and op.associative and op.commutative
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.ops.elementwise import DIRECTIONS, numpy_functions
 from xarr_numpy import (
     ciphers,
     contraction,
@@ -68,21 +69,12 @@ def plain(template: str) -> Writer:
 def _compare(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Compare)
     x, y = spread(emitter, node)
-    ufunc = _COMPARISONS[node.op.direction]
+    ufunc = f"np.{DIRECTIONS[node.op.direction]}"
     return f"{ufunc}(total_order({x}), total_order({y}))" if node.op.total_order else f"{ufunc}({x}, {y})"
 
 
 #: Element types whose finite numbers stand in a program as they are.
 _LITERAL: Final = (BOOL | INTEGER | FLOAT) - EXTENDED_FLOAT
-
-_COMPARISONS: Final = {
-    "EQ": "np.equal",
-    "NE": "np.not_equal",
-    "GE": "np.greater_equal",
-    "GT": "np.greater",
-    "LE": "np.less_equal",
-    "LT": "np.less",
-}
 
 
 def _constant(emitter: Emitter, node: Node) -> str:
@@ -156,50 +148,30 @@ def _bitcast(emitter: Emitter, node: Node) -> str:
     return f"bitcast({emitter.full(node.operands[0])}, {emitter.constant(node.dtype)})"
 
 
+def _called(op: type[ops.Elementwise], name: str) -> Writer:
+    """The row of an operation that one function of NumPy's is."""
+    operands = ", ".join(f"{{{number}}}" for number in range(op.arity))
+    return elementwise(f"np.{name}({operands})")
+
+
 TABLE: Final[Rows] = {
+    **{op: _called(op, name) for op, name in numpy_functions().items()},
     # creation
     ops.Constant: _constant,
     ops.Iota: _iota,
     # unary
-    ops.Abs: elementwise("np.abs({0})"),
-    ops.Acos: elementwise("np.arccos({0})"),
-    ops.Acosh: elementwise("np.arccosh({0})"),
-    ops.Asin: elementwise("np.arcsin({0})"),
-    ops.Asinh: elementwise("np.arcsinh({0})"),
-    ops.Atan: elementwise("np.arctan({0})"),
-    ops.Atanh: elementwise("np.arctanh({0})"),
-    ops.Cbrt: elementwise("np.cbrt({0})"),
-    ops.Ceil: elementwise("np.ceil({0})"),
-    ops.Cosh: elementwise("np.cosh({0})"),
-    ops.Cosine: elementwise("np.cos({0})"),
     ops.CountLeadingZeros: elementwise("count_leading_zeros({0})"),
     ops.Erf: _by_parts,
     ops.Erfc: _by_parts,
-    ops.Exponential: elementwise("np.exp({0})"),
     ops.ExponentialMinusOne: elementwise("np.expm1({0})", complex="complex_expm1({0})"),
-    ops.Floor: elementwise("np.floor({0})"),
     ops.Imag: elementwise("imag({0})"),
-    ops.IsFinite: elementwise("np.isfinite({0})"),
-    ops.Log: elementwise("np.log({0})"),
     ops.LogPlusOne: elementwise("np.log1p({0})", complex="complex_log1p({0})"),
     ops.Logistic: elementwise("logistic({0})"),
-    ops.Negate: elementwise("np.negative({0})"),
-    ops.Not: elementwise("np.invert({0})"),
     ops.Popcnt: elementwise("popcnt({0})"),
-    ops.Real: elementwise("np.real({0})"),
     ops.RoundNearestAfz: elementwise("round_away({0})"),
-    ops.RoundNearestEven: elementwise("np.rint({0})"),
     ops.Rsqrt: elementwise("rsqrt({0})", complex="complex_rsqrt({0})"),
     ops.Sign: elementwise("sign({0})", integer="np.sign({0})", complex="complex_sign({0})"),
-    ops.Sine: elementwise("np.sin({0})"),
-    ops.Sinh: elementwise("np.sinh({0})"),
-    ops.Sqrt: elementwise("np.sqrt({0})"),
-    ops.Tan: elementwise("np.tan({0})"),
-    ops.Tanh: elementwise("np.tanh({0})"),
     # binary
-    ops.Add: elementwise("np.add({0}, {1})"),
-    ops.And: elementwise("np.bitwise_and({0}, {1})"),
-    ops.Atan2: elementwise("np.arctan2({0}, {1})"),
     ops.Compare: _compare,
     ops.Complex: elementwise("make_complex({0}, {1})"),
     ops.Divide: elementwise(
@@ -211,16 +183,12 @@ TABLE: Final[Rows] = {
     ops.Minimum: elementwise(
         "np.minimum({0}, {1})", real="minimum({0}, {1})", complex="np.minimum({1}, {0})"
     ),
-    ops.Multiply: elementwise("np.multiply({0}, {1})"),
     ops.NextAfter: elementwise("next_after({0}, {1})"),
-    ops.Or: elementwise("np.bitwise_or({0}, {1})"),
     ops.Power: elementwise("power({0}, {1})", integer="integer_power({0}, {1})"),
     ops.Remainder: elementwise("np.fmod({0}, {1})", integer="integer_remainder({0}, {1})"),
     ops.ShiftLeft: elementwise("shift_left({0}, {1})"),
     ops.ShiftRightArithmetic: elementwise("shift_right_arithmetic({0}, {1})"),
     ops.ShiftRightLogical: elementwise("shift_right_logical({0}, {1})"),
-    ops.Subtract: elementwise("np.subtract({0}, {1})"),
-    ops.Xor: elementwise("np.bitwise_xor({0}, {1})"),
     # the irregular element-wise ones
     ops.Select: elementwise("np.where({0}, {1}, {2})"),
     ops.Clamp: elementwise("np.minimum(np.maximum({1}, {0}), {2})", real="clamp({0}, {1}, {2})"),

@@ -16,6 +16,7 @@ from xarr.dtypes import BOOL, COMPLEX, INTEGER, SUB_BYTE_INTEGER, complex_of, in
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
+from xarr.ir.ops.elementwise import numpy_functions
 from xarr_reference.scalars import (
     DType,
     Scalar,
@@ -52,6 +53,16 @@ def pointwise(function: Any) -> Rule:
 
     rule.__wrapped__ = function  # type: ignore[attr-defined]
     return rule
+
+
+def in_wide_type(name: str) -> Rule:
+    """The rule of an elementary function: NumPy's of this name, in the widest type, rounded once."""
+    compute = getattr(np, name)
+
+    def function(*operands: Scalar) -> Scalar:
+        return rounded(compute(*map(wide, operands)), operands[0].dtype)
+
+    return pointwise(function)
 
 
 # --- arithmetic -------------------------------------------------------------------------------------
@@ -254,16 +265,6 @@ def rsqrt(x: Scalar) -> Scalar:
     return rounded(1 / np.sqrt(wide(x)), x.dtype)
 
 
-def cbrt(x: Scalar) -> Scalar:
-    """The real y with y³ = x"""
-    return rounded(np.cbrt(wide(x)), x.dtype)
-
-
-def exponential(x: Scalar) -> Scalar:
-    """e to the power x"""
-    return rounded(np.exp(wide(x)), x.dtype)
-
-
 def exponential_minus_one(x: Scalar) -> Scalar:
     """(e to the power x) - 1; real on the real axis"""
     value = wide(x)
@@ -272,11 +273,6 @@ def exponential_minus_one(x: Scalar) -> Scalar:
     # NumPy's expm1 overflows early.
     found = np.exp(value) - 1 if value.real > 30 and np.isfinite(value) else np.expm1(value)
     return pair(found.real, value.imag if value.imag == 0 else found.imag, x.dtype)
-
-
-def log(x: Scalar) -> Scalar:
-    """The y with e**y = x; for complex x the one with an imaginary part in [-π, π]"""
-    return rounded(np.log(wide(x)), x.dtype)
 
 
 def log_plus_one(x: Scalar) -> Scalar:
@@ -297,71 +293,6 @@ def logistic(x: Scalar) -> Scalar:
         divisor = 1 + np.exp(-wide(x))
         return pair(*quotient_of_complex((1.0, 0.0), (divisor.real, divisor.imag)), x.dtype)
     return rounded(1 / (1 + np.exp(-wide(x))), x.dtype)
-
-
-def sine(x: Scalar) -> Scalar:
-    """sin x"""
-    return rounded(np.sin(wide(x)), x.dtype)
-
-
-def cosine(x: Scalar) -> Scalar:
-    """cos x"""
-    return rounded(np.cos(wide(x)), x.dtype)
-
-
-def tan(x: Scalar) -> Scalar:
-    """sin x / cos x"""
-    return rounded(np.tan(wide(x)), x.dtype)
-
-
-def asin(x: Scalar) -> Scalar:
-    """The y in [-π/2, π/2] with sin y = x"""
-    return rounded(np.arcsin(wide(x)), x.dtype)
-
-
-def acos(x: Scalar) -> Scalar:
-    """The y in [0, π] with cos y = x"""
-    return rounded(np.arccos(wide(x)), x.dtype)
-
-
-def atan(x: Scalar) -> Scalar:
-    """The y in [-π/2, π/2] with tan y = x"""
-    return rounded(np.arctan(wide(x)), x.dtype)
-
-
-def atan2(y: Scalar, x: Scalar) -> Scalar:
-    """The angle in [-π, π] from the positive first axis to the point (x, y)"""
-    return rounded(np.arctan2(wide(y), wide(x)), y.dtype)
-
-
-def sinh(x: Scalar) -> Scalar:
-    """(e**x - e**-x) / 2"""
-    return rounded(np.sinh(wide(x)), x.dtype)
-
-
-def cosh(x: Scalar) -> Scalar:
-    """(e**x + e**-x) / 2"""
-    return rounded(np.cosh(wide(x)), x.dtype)
-
-
-def tanh(x: Scalar) -> Scalar:
-    """sinh x / cosh x"""
-    return rounded(np.tanh(wide(x)), x.dtype)
-
-
-def asinh(x: Scalar) -> Scalar:
-    """The y with sinh y = x"""
-    return rounded(np.arcsinh(wide(x)), x.dtype)
-
-
-def acosh(x: Scalar) -> Scalar:
-    """The y >= 0 with cosh y = x"""
-    return rounded(np.arccosh(wide(x)), x.dtype)
-
-
-def atanh(x: Scalar) -> Scalar:
-    """The y with tanh y = x"""
-    return rounded(np.arctanh(wide(x)), x.dtype)
 
 
 def real(x: Scalar) -> Scalar:
@@ -531,33 +462,22 @@ def bitcast_convert(node: Node, operand: Array) -> Array:
 
 
 TABLE: Final[dict[type[Op], Rule]] = {
+    **{op: in_wide_type(name) for op, name in numpy_functions().items()},
     ops.Abs: pointwise(absolute),
-    ops.Acos: pointwise(acos),
-    ops.Acosh: pointwise(acosh),
     ops.Add: pointwise(add),
     ops.And: pointwise(and_),
-    ops.Asin: pointwise(asin),
-    ops.Asinh: pointwise(asinh),
-    ops.Atan: pointwise(atan),
-    ops.Atan2: pointwise(atan2),
-    ops.Atanh: pointwise(atanh),
     ops.BitcastConvert: bitcast_convert,
-    ops.Cbrt: pointwise(cbrt),
     ops.Ceil: pointwise(ceil),
     ops.Clamp: pointwise(clamp),
     ops.Compare: pointwise(compare),
     ops.Complex: pointwise(make_complex),
     ops.Convert: pointwise(convert),
-    ops.Cosh: pointwise(cosh),
-    ops.Cosine: pointwise(cosine),
     ops.CountLeadingZeros: pointwise(count_leading_zeros),
     ops.Divide: pointwise(divide),
-    ops.Exponential: pointwise(exponential),
     ops.ExponentialMinusOne: pointwise(exponential_minus_one),
     ops.Floor: pointwise(floor),
     ops.Imag: pointwise(imag),
     ops.IsFinite: pointwise(is_finite),
-    ops.Log: pointwise(log),
     ops.LogPlusOne: pointwise(log_plus_one),
     ops.Logistic: pointwise(logistic),
     ops.Maximum: pointwise(maximum),
@@ -580,11 +500,7 @@ TABLE: Final[dict[type[Op], Rule]] = {
     ops.ShiftRightArithmetic: pointwise(shift_right_arithmetic),
     ops.ShiftRightLogical: pointwise(shift_right_logical),
     ops.Sign: pointwise(sign),
-    ops.Sine: pointwise(sine),
-    ops.Sinh: pointwise(sinh),
     ops.Sqrt: pointwise(sqrt),
     ops.Subtract: pointwise(subtract),
-    ops.Tan: pointwise(tan),
-    ops.Tanh: pointwise(tanh),
     ops.Xor: pointwise(xor),
 }

@@ -115,6 +115,12 @@ class Binary(Elementwise):
         return None
 
 
+def numpy_functions() -> dict[type[Elementwise], str]:
+    """The operations of one operand and of two that NumPy has a function for, with its name."""
+    regular: list[type[Elementwise]] = [*Unary.__subclasses__(), *Binary.__subclasses__()]
+    return {op: op.numpy_name for op in regular if op.numpy_name}
+
+
 #: The directions of a comparison, each with NumPy's function for it.
 DIRECTIONS: Final = {
     "EQ": "equal",
@@ -149,10 +155,6 @@ class Compare(Binary):
     @property
     def lax_name(self) -> str:  # type: ignore[override]
         return self.direction.lower() + ("_to" if self.total_order else "")
-
-    @property
-    def numpy_name(self) -> str | None:  # type: ignore[override]
-        return None if self.total_order else DIRECTIONS[self.direction]
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         if dtype in COMPLEX and self.direction not in ("EQ", "NE"):
