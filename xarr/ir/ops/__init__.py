@@ -1,25 +1,7 @@
 """All operations, one module per family."""
 
 from xarr.ir.ops import dynamic_rules as dynamic_rules
-from xarr.ir.ops.binary import (
-    Add as Add,
-    And as And,
-    Atan2 as Atan2,
-    Complex as Complex,
-    Divide as Divide,
-    Maximum as Maximum,
-    Minimum as Minimum,
-    Multiply as Multiply,
-    NextAfter as NextAfter,
-    Or as Or,
-    Power as Power,
-    Remainder as Remainder,
-    ShiftLeft as ShiftLeft,
-    ShiftRightArithmetic as ShiftRightArithmetic,
-    ShiftRightLogical as ShiftRightLogical,
-    Subtract as Subtract,
-    Xor as Xor,
-)
+from xarr.ir.ops.binary import *
 from xarr.ir.ops.composite import Clamp as Clamp, Logistic as Logistic, Rsqrt as Rsqrt, Sign as Sign
 from xarr.ir.ops.control import (
     Call as Call,
@@ -91,36 +73,5 @@ from xarr.ir.ops.special import (
     Lgamma as Lgamma,
 )
 from xarr.ir.ops.systems import Check as Check, LogDeterminant as LogDeterminant, Solve as Solve
-from xarr.ir.ops.unary import (
-    Abs as Abs,
-    Acos as Acos,
-    Acosh as Acosh,
-    Asin as Asin,
-    Asinh as Asinh,
-    Atan as Atan,
-    Atanh as Atanh,
-    Cbrt as Cbrt,
-    Ceil as Ceil,
-    Cosh as Cosh,
-    Cosine as Cosine,
-    CountLeadingZeros as CountLeadingZeros,
-    Exponential as Exponential,
-    ExponentialMinusOne as ExponentialMinusOne,
-    Floor as Floor,
-    Imag as Imag,
-    IsFinite as IsFinite,
-    Log as Log,
-    LogPlusOne as LogPlusOne,
-    Negate as Negate,
-    Not as Not,
-    Popcnt as Popcnt,
-    Real as Real,
-    RoundNearestAfz as RoundNearestAfz,
-    RoundNearestEven as RoundNearestEven,
-    Sine as Sine,
-    Sinh as Sinh,
-    Sqrt as Sqrt,
-    Tan as Tan,
-    Tanh as Tanh,
-)
+from xarr.ir.ops.unary import *
 from xarr.ir.ops.windows import ReduceWindow as ReduceWindow, SelectAndScatter as SelectAndScatter

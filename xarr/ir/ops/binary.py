@@ -25,6 +25,26 @@ if TYPE_CHECKING:
     from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
 
+__all__ = [
+    "Add",
+    "And",
+    "Atan2",
+    "Complex",
+    "Divide",
+    "Maximum",
+    "Minimum",
+    "Multiply",
+    "NextAfter",
+    "Or",
+    "Power",
+    "Remainder",
+    "ShiftLeft",
+    "ShiftRightArithmetic",
+    "ShiftRightLogical",
+    "Subtract",
+    "Xor",
+]
+
 #: What changes no number that it is added to, zeros of either sign included, by kind of type.
 _ZEROS: Final = {"bool": False, "float": -0.0, "complex": complex(-0.0, -0.0)}
 

@@ -10,6 +10,39 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, SIGNED
 from xarr.ir.op import INSTRUCTION, operation
 from xarr.ir.ops.elementwise import Unary
 
+__all__ = [
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Cbrt",
+    "Ceil",
+    "Cosh",
+    "Cosine",
+    "CountLeadingZeros",
+    "Exponential",
+    "ExponentialMinusOne",
+    "Floor",
+    "Imag",
+    "IsFinite",
+    "Log",
+    "LogPlusOne",
+    "Negate",
+    "Not",
+    "Popcnt",
+    "Real",
+    "RoundNearestAfz",
+    "RoundNearestEven",
+    "Sine",
+    "Sinh",
+    "Sqrt",
+    "Tan",
+    "Tanh",
+]
+
 
 @operation
 class Abs(Unary):
