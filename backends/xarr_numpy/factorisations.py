@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.errors import LinAlgError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TupleType
@@ -285,8 +284,7 @@ def check(value: Any, good: Any, message: str) -> Any:
     """`value`; LinAlgError unless all is good."""
     if not np.all(good):
         bad = np.argwhere(~np.atleast_1d(good))
-        where = f" (matrix {tuple(map(int, bad[0]))} of {np.shape(good)})" if np.ndim(good) else ""
-        raise LinAlgError(f"{message}{where}")
+        raise ops.Check(message).error(bad[0], np.shape(good))
     return value
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.dtypes import COMPLEX
-from xarr.errors import LinAlgError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
@@ -324,8 +323,7 @@ def check(node: Node, value: Array, good: Array) -> Value:
     assert isinstance(node.op, ops.Check)
     for index in indices(good.shape):
         if not good[index]:
-            where = f" (matrix {index} of {good.shape})" if good.shape else ""
-            raise LinAlgError(f"{node.op.message}{where}")
+            raise node.op.error(index, good.shape)
     return value
 
 

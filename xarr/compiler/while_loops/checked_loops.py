@@ -44,15 +44,17 @@ def without_checks(loop: ops.While) -> CheckedLoop | None:
     )
 
 
+def checks_indices(node: Node) -> bool:
+    """Whether a node is a call that raises where an index is out of bounds."""
+    return isinstance(node.op, ops.CustomCall) and node.op.call_target_name == CHECKED_INDICES
+
+
 def _checks_one(node: Node) -> bool:
     """Whether a node checks one index of a dimension that is not empty: 0, with which it begins, is in bounds."""
-    op = node.op
-    if not isinstance(op, ops.CustomCall) or op.call_target_name != CHECKED_INDICES:
-        return False
-    return node.tensor_type.size == 1 and _bounds(node)[1] > 0
+    return checks_indices(node) and node.tensor_type.size == 1 and index_bounds(node)[1] > 0
 
 
-def _bounds(call: Node) -> tuple[int, int]:
+def index_bounds(call: Node) -> tuple[int, int]:
     """The least index that is in bounds, and the size of the dimension."""
     assert isinstance(call.op, ops.CustomCall)
     attributes = dict(call.op.attribute_items)
@@ -67,13 +69,13 @@ def _body(body: Graph, calls: list[Node]) -> Graph:
     checked = frozenset(calls)
     return rewritten(
         Graph(parameters, results, body.name),
-        lambda node, operands: _from_start(node, operands[0]) if node in checked else None,
+        lambda node, operands: counted_from_start(node, operands[0]) if node in checked else None,
     )
 
 
-def _from_start(call: Node, index: Node) -> Node:
+def counted_from_start(call: Node, index: Node) -> Node:
     """What the call gives: an index counted from the start."""
-    least, size = _bounds(call)
+    least, size = index_bounds(call)
     if not least:
         return index
     shape = index.shape
@@ -89,7 +91,7 @@ def _cond(cond: Graph, calls: list[Node]) -> Graph:
         index = held if held.shape == () else Node(ops.Reshape(()), (held,))
         if index.dtype != _INT64:  # what has no room there is negative then
             index = Node(ops.Convert(_INT64), (index,))
-        for direction, bound in zip(("GE", "LT"), _bounds(call), strict=True):
+        for direction, bound in zip(("GE", "LT"), index_bounds(call), strict=True):
             fits = Node(ops.Compare(direction), (index, full(bound, (), _INT64)))
             going = Node(ops.And(), (going, fits))
     return Graph((*cond.parameters, *extra), [going], cond.name)

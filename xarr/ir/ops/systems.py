@@ -6,11 +6,13 @@ the reader knows the whole.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from xarr.dtypes import COMPLEX, PREDICATE, real_part_of
+from xarr.errors import LinAlgError
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.binary import Add, Complex, Multiply
@@ -161,6 +163,11 @@ class Check(Composite):
 
     def definition(self, *operands: Node) -> Node:
         return operands[0]
+
+    def error(self, place: Sequence[int], shape: Ints) -> LinAlgError:
+        """What is raised for a False at this place of the bools, of this shape."""
+        where = f" (matrix {tuple(map(int, place))} of {shape})" if shape else ""
+        return LinAlgError(f"{self.message}{where}")
 
     def composite_attributes(self) -> str:
         return f"message = {quoted(self.message)}"

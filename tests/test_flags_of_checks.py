@@ -1,0 +1,117 @@
+"""Checks as flags: a graph without checks gives the same values, and flags that say what would have been raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.compare import assert_same
+from tests.programs import graph, type_of
+from xarr import lax
+from xarr.backend import get
+from xarr.compiler.passes.checks import with_flags
+from xarr.compiler.pipeline import compile_graph
+from xarr.ir.graph import Graph
+from xarr.lax import lapack
+
+X = np.arange(12.0).reshape(3, 4)
+
+
+def outcome(run: Callable[[], Sequence[Any]]) -> Any:
+    """What `run` gives, or the class and the text of the error that it raises."""
+    try:
+        return list(run())
+    except (IndexError, np.linalg.LinAlgError) as error:
+        return type(error), str(error)
+
+
+def flagged_outcome(whole: Graph, arguments: Sequence[np.ndarray[Any, Any]]) -> Any:
+    found = with_flags(whole)
+    assert "checked_indices" not in str(found.graph) and "xarr.check" not in str(found.graph)
+    found.graph.verify()
+    values = compile_graph(found.graph, get("reference"))(*arguments)
+    count = len(whole.results)
+    flags = [values[count + number] for number in dict.fromkeys(found.flags) if number is not None]
+    failed = [flag for flag in flags if flag[0] >= 0]
+    if not failed:
+        return list(values[:count])
+    number, value = map(int, failed[0])
+    return outcome(lambda: found.checks[number].fail(value))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "read": lambda x, i: x[i],
+    "read of two": lambda x, i: x[i, i],
+    "write": lambda x, i: x.at[i].set(1.0),
+    "one of two": lambda x, i: x[i].sum() + x[:, i].sum(),
+    "call": lambda x, i: lax.call(lambda x, i: x[i], x, i),
+    "branch": lambda x, i: lax.cond(i.sum() > 1, lambda x: x[i], lambda x: x[i * 0] + 1, x),
+    "case": lambda x, i: lax.switch(i.sum() % 3, [lambda x: x[i], lambda x: x[0 * i], lambda x: x[2 * i]], x),
+    "loop": lambda x, i: lax.fori_loop(0, 3, lambda k, c: c + x[i + k].sum(), 0.0),
+    "loop that a check ends": lambda x, i: lax.while_loop(
+        lambda c: c[1] < 99, lambda c: (c[0] + 1, c[1] + x[c[0], 0] * 0), (i.sum(), x[0, 0])
+    )[1],
+    "condition": lambda x, i: lax.while_loop(
+        lambda c: x[c[0], 0] >= 0, lambda c: (c[0] + 1, c[1] + x[c[0], 1]), (i.sum(), x[0, 0])
+    )[1],
+    "loop in a branch in a loop": lambda x, i: lax.fori_loop(
+        0,
+        2,
+        lambda k, c: lax.cond(
+            c > 50, lambda c: c + x[k - 9, 0], lambda c: lax.fori_loop(0, 2, lambda j, c: c + x[i + j].sum(), c), c
+        ),
+        0.0,
+    ),
+    "scan": lambda x, i: lax.scan(lambda c, k: (c + x[k].sum(), c), 0.0, i.reshape(-1))[1],
+    "systems": lambda x, i: lapack.check(x, i < 2, "not below 2"),
+    "one system": lambda x, i: lapack.check(x, (i < 2).all(), "not below 2"),
+}  # fmt: skip
+INDICES = [0, 2, 3, -3, -4, [0, 1], [1, -1, 4], [[2, -5], [7, 0]], [], np.uint8([1, 200])]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_the_flags_say_what_the_checks_raise(function: Callable[..., Any], index: Any) -> None:
+    indices = np.asarray(index, None if np.size(index) else np.int64)
+    arguments = (X, indices)
+    whole = graph(lambda x, i: [function(x, i)], *map(type_of, arguments))
+    check_outcome(whole, arguments)
+
+
+def check_outcome(whole: Graph, arguments: Sequence[np.ndarray[Any, Any]]) -> Any:
+    """The outcome of the graph itself, which that of the flagged one has to be."""
+    wanted = outcome(lambda: compile_graph(whole, get("reference"))(*arguments))
+    found = flagged_outcome(whole, arguments)
+    if isinstance(wanted, tuple):
+        assert found == wanted
+    else:
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
+    return wanted
+
+
+def test_what_int64_cannot_hold_is_named() -> None:
+    arguments = (X, np.array([1, 2**63 + 5], np.uint64))
+    whole = graph(lambda x, i: [x[i]], *map(type_of, arguments))
+    kind, text = check_outcome(whole, arguments)
+    assert issubclass(kind, IndexError)
+    assert "9223372036854775813" in text
+
+
+def test_a_flag_is_for_the_results_that_hang_on_its_checks() -> None:
+    def function(x: Any, i: Any) -> list[Any]:
+        y, z = x[i], x[i - 1]
+        return [x + 1, y, y * 2, (z + y)[0], i]
+
+    found = with_flags(graph(function, type_of(X), type_of(np.array([0, 1]))))
+    assert found.flags == (None, 0, 0, 1, None)
+    assert len(found.checks) == 2
+    assert [type.short() for type in found.graph.result_types[5:]] == ["s64[2]", "s64[2]"]
+
+
+def test_a_graph_without_checks_stays_as_it_is() -> None:
+    whole = graph(lambda x: [x + 1], type_of(X))
+    assert with_flags(whole) == (whole, (), (None,))

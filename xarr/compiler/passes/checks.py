@@ -1,0 +1,267 @@
+"""Checks of values as flags: numbers that a graph gives beside its results, for whoever looks at these.
+
+A check raises where it runs, which only a program on the host can.  A flag is an array of two int64: the number of the
+first check that failed, -1 for none, and the value that it failed for, from which the check makes its error on the
+host.  Behind a check that has failed a program goes on with some other element, for nobody: no result that depends on
+it can be looked at.  A loop ends with the step in which its check fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+
+from xarr.compiler.while_loops.checked_loops import checks_indices, counted_from_start, index_bounds
+from xarr.custom_calls import run_custom_call
+from xarr.dtypes import UNSIGNED, info
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter, postorder
+from xarr.ir.op import Op
+from xarr.ir.ops.formula import Term, filled, where
+from xarr.ir.types import TensorType, TupleType
+from xarr.records import record
+
+_INT64: Final = np.dtype(np.int64)
+_SCALAR: Final = TensorType((), _INT64)
+#: Scalars of int64: the number of the check that failed first, or -1, and the value that it failed for.
+State: TypeAlias = tuple[Term, Term]
+
+
+@record(eq=False)
+class Check:
+    """What raises for the value in a flag, and the node of the outermost graph in which it is."""
+
+    call: Node
+    outermost: Node
+
+    def fail(self, value: int) -> NoReturn:
+        """Raise what the check would have raised where it ran."""
+        op = self.call.op
+        if isinstance(op, ops.Check):
+            shape = self.call.operands[1].shape
+            raise op.error([int(k) for k in np.unravel_index(value, shape)], shape)
+        assert isinstance(op, ops.CustomCall)
+        host = np.array(value, _INT64).view(np.uint64) if self.call.dtype == np.uint64 else np.array(value)
+        index = host.astype(self.call.dtype)
+        run_custom_call(op.call_target_name, dict(op.attribute_items), [(index.dtype, ())], (index,))
+        raise AssertionError(f"{value} is in bounds of {op}")
+
+
+class Flagged(NamedTuple):
+    """A graph whose last results are flags, its checks, and for each other result which flag says that it is sound."""
+
+    graph: Graph
+    checks: tuple[Check, ...]
+    flags: tuple[int | None, ...]
+
+
+def with_flags(graph: Graph) -> Flagged:
+    """`graph` without checks, which become flags; one flag for all results that hang on the same checks.
+
+    Checks in computations of other ops than loops, branches and calls stay where they are.
+    """
+    if not _has_checks(graph):
+        return Flagged(graph, (), (None,) * len(graph.results))
+    flagger = _Flagger()
+    new, states = flagger.rewritten(graph)
+    order = {node: place for place, node in enumerate(states)}
+    hangs_on = [
+        tuple(sorted((node for node in postorder([result]) if node in states), key=order.__getitem__))
+        for result in graph.results
+    ]
+    groups = [group for group in dict.fromkeys(hangs_on) if group]
+    flags = [_stacked(_first([states[node] for node in group])) for group in groups]
+    results = [*[new.get(result, result) for result in graph.results], *flags]
+    numbers = tuple([groups.index(group) if group else None for group in hangs_on])
+    return Flagged(Graph(graph.parameters, results, graph.name), tuple(flagger.checks), numbers)
+
+
+def _has_checks(graph: Graph) -> bool:
+    return any(_is_check(node) for each in graph.walk(_graphs_of) for node in each.nodes)
+
+
+def _is_check(node: Node) -> bool:
+    return checks_indices(node) or type(node.op) is ops.Check
+
+
+def _graphs_of(node: Node) -> tuple[Graph, ...]:
+    """The computations whose checks become flags."""
+    return node.op.graphs if type(node.op) in (ops.Call, ops.Case, ops.If, ops.While) else ()
+
+
+def _carries_checks(node: Node) -> bool:
+    return any(map(_has_checks, _graphs_of(node)))
+
+
+# --- the state of checks -----------------------------------------------------------------------------
+
+
+def _none() -> State:
+    """No check has failed."""
+    return filled(-1, (), _INT64), filled(0, (), _INT64)
+
+
+def _first(states: Sequence[State]) -> State:
+    """The first failure among states in the order in which they come about."""
+    found = states[-1] if states else _none()
+    for number, value in reversed(states[:-1]):
+        has_failed = number >= 0
+        found = where(has_failed, number, found[0]), where(has_failed, value, found[1])
+    return found
+
+
+def _stacked(state: State) -> Node:
+    parts = [Node(ops.Reshape((1,)), (term.node,)) for term in state]
+    return Node(ops.Concatenate(0), tuple(parts))
+
+
+def _reduced(array: Term, op: Op, initial: int) -> Term:
+    """All elements combined by an op of two."""
+    if not array.node.shape:
+        return array
+    a, b = (parameter(TensorType((), array.dtype)) for _ in range(2))
+    combiner = Graph((a, b), [Node(op, (a, b))], "combiner")
+    start = filled(initial, (), array.dtype).node
+    return Term(Node(ops.Reduce(tuple(range(len(array.node.shape))), combiner), (array.node, start)))
+
+
+class _Flagger:
+    """Takes the checks out of graphs and numbers them."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+
+    def rewritten(
+        self, graph: Graph, outermost: Node | None = None
+    ) -> tuple[dict[Node, Node], dict[Node, State]]:
+        """The nodes that become others, and the states of those that are checks or carry some, in order."""
+        new: dict[Node, Node] = {}
+        states: dict[Node, State] = {}
+        for node in graph.nodes:
+            operands = tuple([new.get(operand, operand) for operand in node.operands])
+            outer = outermost or node
+            if _is_check(node):
+                new[node], state = self._check(node, operands, outer)
+                if state is not None:
+                    states[node] = state
+            elif _carries_checks(node):
+                new[node], states[node] = self._computation(node, operands, outer)
+            elif operands != node.operands:
+                new[node] = node.rebuilt(operands)
+        return new, states
+
+    def _flagged(self, graph: Graph, outermost: Node) -> Graph:
+        """A computation with its state as two more results."""
+        new, states = self.rewritten(graph, outermost)
+        state = _first(list(states.values()))
+        results = [*[new.get(result, result) for result in graph.results], *[term.node for term in state]]
+        return Graph(graph.parameters, results, graph.name)
+
+    # --- checks ----------------------------------------------------------------------------------------
+
+    def _check(self, node: Node, operands: tuple[Node, ...], outermost: Node) -> tuple[Node, State | None]:
+        """What stands for a check, and its state; None if it cannot fail."""
+        if type(node.op) is ops.Check:
+            found, failure = operands[0], _bad_place(operands[1])
+        else:
+            found, failure = counted_from_start(node, operands[0]), _bad_index(node, operands[0])
+        if failure is None:
+            return found, None
+        has_failed, value = failure
+        self.checks.append(Check(node, outermost))
+        number = where(has_failed, filled(len(self.checks) - 1, (), _INT64), -1)
+        return found, (number, value)
+
+    # --- computations ----------------------------------------------------------------------------------
+
+    def _computation(self, node: Node, operands: tuple[Node, ...], outermost: Node) -> tuple[Node, State]:
+        """What stands for an op whose computations have checks, and its state."""
+        op = node.op
+        if isinstance(op, ops.While):
+            made = self._loop(op, operands, outermost)
+        elif isinstance(op, ops.Call):
+            made = Node(ops.Call(self._flagged(op.computation, outermost)), operands)
+        elif isinstance(op, ops.If):
+            branches = [self._flagged(branch, outermost) for branch in op.graphs]
+            made = Node(ops.If(*branches), operands)
+        else:
+            assert isinstance(op, ops.Case)
+            made = Node(ops.Case(tuple([self._flagged(branch, outermost) for branch in op.graphs])), operands)
+        made._place = node._place
+        count = len(op.results(node))
+        elements = [Node(ops.GetTupleElement(k), (made,)) for k in range(count + 2)]
+        found = (
+            Node(ops.Tuple(), tuple(elements[:count])) if isinstance(node.type, TupleType) else elements[0]
+        )
+        return found, (Term(elements[count]), Term(elements[count + 1]))
+
+    def _loop(self, loop: ops.While, operands: tuple[Node, ...], outermost: Node) -> Node:
+        """A loop that carries a state too, as its last two values, and ends when a check has failed.
+
+        One whose condition has checks is turned around: each step ends with the condition of the next, which the
+        loop carries before the state.
+        """
+        body = self._flagged(loop.body, outermost)
+        is_checked = _has_checks(loop.cond)
+        cond = self._flagged(loop.cond, outermost) if is_checked else loop.cond
+        carried = [parameter(type) for type in loop.body.parameter_types]
+        going = [parameter(type) for type in cond.result_types[:1]] if is_checked else []
+        before = Term(parameter(_SCALAR)), Term(parameter(_SCALAR))
+        *results, number, value = body.inline(*carried)
+        states, further = [before, (Term(number), Term(value))], []
+        if is_checked:
+            again, number, value = cond.inline(*results)
+            states.append((Term(number), Term(value)))
+            further.append(again)
+        after = _first(states)
+        parameters = (*carried, *going, before[0].node, before[1].node)
+        step = Graph(parameters, [*results, *further, after[0].node, after[1].node], body.name)
+        carried = [parameter(type) for type in step.parameter_types]
+        holds = carried[-3] if is_checked else loop.cond.inline(*carried[:-2])[0]
+        goes_on = Term(holds) & (Term(carried[-2]) < 0)
+        initial = cond.inline(*operands) if is_checked else [term.node for term in _none()]
+        made = Node(
+            ops.While(Graph(carried, [goes_on.node], cond.name), step, loop.progress), (*operands, *initial)
+        )
+        if not is_checked:
+            return made
+        count = len(operands)
+        kept = [*range(count), count + 1, count + 2]
+        return Node(ops.Tuple(), tuple([Node(ops.GetTupleElement(k), (made,)) for k in kept]))
+
+
+def _bad_index(call: Node, indices: Node) -> tuple[Term, Term] | None:
+    """Whether an index is out of bounds, and the one that is: the least if that is, else the greatest."""
+    array, limits = Term(indices), info(call.dtype)
+    if not call.tensor_type.size:
+        return None
+    least, size = index_bounds(call)
+    low = _reduced(array, ops.Minimum(), int(limits.max))
+    high = _reduced(array, ops.Maximum(), int(limits.min))
+    is_low = low < least if call.dtype not in UNSIGNED else None
+    is_high = high >= size if size <= limits.max else None
+    if is_low is None or is_high is None:
+        only = is_high if is_low is None else is_low
+        return None if only is None else (only, _int64(high if is_low is None else low))
+    return _either(is_low, is_high), _int64(where(is_low, low, high))
+
+
+def _int64(value: Term) -> Term:
+    return value.bits(_INT64) if value.dtype == np.uint64 else value.to(_INT64)
+
+
+def _either(x: Term, y: Term) -> Term:
+    return Term(Node(ops.Or(), (x.node, y.node)))
+
+
+def _bad_place(good: Node) -> tuple[Term, Term] | None:
+    """Whether one of the bools is False, and the number of the first in row-major order."""
+    size = good.tensor_type.size
+    if not size:
+        return None
+    flat = Term(Node(ops.Reshape((size,)), (good,)))
+    places = Term(Node(ops.Iota(TensorType((size,), _INT64), 0)))
+    first = _reduced(where(flat, filled(size, (size,), _INT64), places), ops.Minimum(), size)
+    return first < size, first
