@@ -140,8 +140,8 @@ def test_an_array_must_compute_the_type_it_inferred() -> None:
     assert_same(lax.add(np.float32([1, 2]), np.float32([1, 2])), np.float32([2, 4]))
     value, backend = np.ones((2,), np.float32), get("numpy")
     wider, longer = TensorType((2,), np.dtype(np.float64)), TensorType((3,), value.dtype)
-    refused(wrap(data(wider, value, backend), backend), value, "dtype: inferred float64, computed float32")
-    refused(wrap(data(longer, value, backend), backend), value, "shape: inferred (3,), computed (2,)")
+    refused(wrap(data(wider, value, backend.device())), value, "dtype: inferred float64, computed float32")
+    refused(wrap(data(longer, value, backend.device())), value, "shape: inferred (3,), computed (2,)")
 
 
 @pytest.mark.parametrize("value", [[1.0], 1.0, (1, 2)])

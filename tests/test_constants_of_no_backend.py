@@ -59,8 +59,9 @@ def arrays_in(found):
 
 
 def homes(found):
-    """The backends of the Arrays in a result, without those that belong to none."""
-    return {array._backend.name for array in arrays_in(found) if array._backend is not None}
+    """The devices to which the Arrays in a result are committed."""
+    devices = [array._node.device for array in arrays_in(found)]
+    return {device.name for device in devices if device is not None and device.is_committed}
 
 
 def smallest(text, record):
@@ -281,8 +282,6 @@ MADE = {
     "diag_indices": lambda: xarr.diag_indices(2)[0],
     "tril_indices": lambda: xarr.tril_indices(2)[0],
     "fromfunction": lambda: xarr.fromfunction(lambda i: i, (3,)),
-    "lax.full": lambda: lax.full((3,), 1.0),
-    "lax.iota": lambda: lax.iota("int32", 3),
     "key": lambda: random.key(0).data,
 }
 
@@ -294,6 +293,19 @@ def test_what_a_user_makes_lives_on_the_default_backend_of_then(name):
     assert made.backend == OTHER
     with pytest.raises(BackendError, match=rf"two backends, {OTHER} and {DEFAULT}; move one, e\.g\. x\.to"):
         xarr.equal(made, xarr.asarray(np.zeros(made.shape)))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: lax.full((2,), 1), lambda: lax.iota("int64", 2)], ids=["full", "iota"]
+)
+def test_constants_of_the_explicit_level_go_with_arrays_on_any_device(make):
+    with xarr.use_backend(OTHER):
+        made = make()
+    assert (made.backend, homes(made)) == (DEFAULT, set())
+    data = xarr.asarray([10, 20])
+    for other in (data, data.to(OTHER)):
+        assert (made + other).backend == other.backend
+        np.testing.assert_array_equal(np.asarray(made + other), np.add(made, [10, 20]))
 
 
 def test_what_is_made_of_lists_is_computed_by_the_default_backend_of_then_and_goes_with_any():
@@ -384,14 +396,8 @@ def test_library_code_makes_constants_of_no_backend():
 @pytest.mark.parametrize(
     ("imported", "bad", "good"),
     [
-        ("from xarr import lax", "lax.full((), 0)", "constants.full((), 0)"),
-        ("from xarr import lax", "lax.iota('int32', 3)", "lax.add(x, 1)"),
-        (
-            "from xarr.lax.creation import broadcasted_iota as count",
-            "count(x, (2,), 0)",
-            "lax.broadcasted_iota",
-        ),
-        ("from xarr.lax import creation", "creation.full((), 0)", "creation.full_like(x, 0)"),
+        ("from xarr.functions.creation_functions import full as filled", "filled((), 0)", "lax.full((), 0)"),
+        ("from xarr.functions import creation_functions as made", "made.ones(3)", "made.ones_like(x)"),
         ("from xarr.functions.creation_functions import asarray", "asarray(x)", "asarray(x, device=None)"),
         ("from xarr.functions.creation_functions import zeros", "zeros(3)", "np.zeros(3)"),
     ],

@@ -212,14 +212,44 @@ def test_inline_wants_as_many_operands() -> None:
 
 
 def test_nodes_know_depth_trace_and_source() -> None:
-    x, value = parameter(VECTOR), data(VECTOR, np.ones(3), NumpyBackend())
+    x, value = parameter(VECTOR), data(VECTOR, np.ones(3), NumpyBackend().device())
     y = binary(ops.Add(), x, value)
     assert (x.depth, value.depth, y.depth) == (0, 0, 1)
     assert (x.traced, value.traced, y.traced) == (True, False, True)
     assert y.source is not None
     assert y.source.filename == __file__
-    y.settle(np.zeros(3), NumpyBackend())
+    y.settle(np.zeros(3), NumpyBackend().device())
     assert (y.depth, y.operands, y.type) == (0, (), VECTOR)
+
+
+def test_a_node_lives_where_its_operands_do() -> None:
+    here, there = NumpyBackend().device(), NumpyBackend().device(1)
+    one, x, y = constant([1.0, 1.0, 1.0]), data(VECTOR, np.ones(3), here), data(VECTOR, np.ones(3), there)
+    listed = data(VECTOR, np.ones(3), there.uncommitted)
+    assert one.device is None
+    assert binary(ops.Add(), one, one).device is None
+    assert binary(ops.Add(), one, x).device is binary(ops.Add(), x, one).device is here
+    assert binary(ops.Add(), one, listed).device is there.uncommitted
+    assert binary(ops.Add(), listed, x).device is binary(ops.Add(), x, listed).device is here
+    assert binary(ops.Add(), listed, y).device is there
+    assert Node(ops.Iota(VECTOR, 0), device=here).device is here
+    with pytest.raises(
+        BackendError, match=r'two backends, numpy and numpy:1; move one, e\.g\. x\.to\("numpy"\)'
+    ):
+        binary(ops.Add(), x, y)
+    with pytest.raises(BackendError, match="two backends"):
+        Node(ops.Negate(), (x,), device=there)
+
+
+def test_a_value_of_constants_alone_stays_uncommitted() -> None:
+    device = NumpyBackend().device()
+    one, x = constant([1.0, 1.0, 1.0]), data(VECTOR, np.ones(3), device)
+    alone, beside = binary(ops.Add(), one, one), binary(ops.Add(), one, x)
+    for node in (alone, beside):
+        node.settle(np.full(3, 2.0), device)
+    assert (alone.device, beside.device) == (device.uncommitted, device)
+    assert (device.uncommitted.committed, device.uncommitted.is_committed) == (device, False)
+    assert device.uncommitted.uncommitted is device.uncommitted
 
 
 # --- simplify --------------------------------------------------------------------------------------------

@@ -182,8 +182,8 @@ def test_results_are_ordinary_arrays() -> None:
     jitted(x)
     first, second = jitted(x)
     assert type(first._node) is Leaf
-    whole = data(first._node.type, first._node.value, first._node.owner)
-    for name in ("op", "operands", "type", "value", "owner", "depth", "traced"):
+    whole = data(first._node.type, first._node.value, first._node.device)
+    for name in ("op", "operands", "type", "value", "device", "depth", "traced"):
         assert name == "value" or getattr(first._node, name) == getattr(whole, name)
     assert first._node.handles == 1
     assert str(first._node.source).startswith(f"{__file__}:")
@@ -504,7 +504,7 @@ def test_a_jitted_function_that_dies_frees_its_programs() -> None:
 # --- what can be printed ---------------------------------------------------------------------------------
 
 REPLAY = """\
-def make(program, explain, backend, settings, overridden, S0, E0, K0, T0, D0, L0, L1, O0, P0):
+def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0, D0, L0, L1, O0, P0):
     def replay(args, kwargs):
         if recording or observers or kwargs or len(args) != 3:
             return MISSED
@@ -519,7 +519,7 @@ def make(program, explain, backend, settings, overridden, S0, E0, K0, T0, D0, L0
             return MISSED
         n0 = x0._node
         b0 = n0.value
-        if n0.type is not T0 or n0.owner is not backend or x0._backend is not backend or b0 is None:
+        if n0.type is not T0 or n0.device is not device or b0 is None:
             return MISSED
         if type(x1) is not float:
             return MISSED
@@ -535,12 +535,11 @@ def make(program, explain, backend, settings, overridden, S0, E0, K0, T0, D0, L0
         m0.op = O0
         m0.type = T0
         m0.value = v0
-        m0.owner = backend
+        m0.device = device
         m0.handles = 1
         m0._place = P0
         y0 = new(Array)
         y0._node = m0
-        y0._backend = backend
         return [y0, None]
     return replay
 """

@@ -373,7 +373,7 @@ def test_donating_lets_the_value_go() -> None:
     numpy = xarr.get_backend("numpy")
     step = xarr.jit(lambda state: state["w"] + 1, donate_argnames=["state"])
     step({"w": xarr.zeros(10)})
-    x = lazy.wrap(data(xarr.zeros(10)._node.type, buffer, numpy), numpy)
+    x = lazy.wrap(data(xarr.zeros(10)._node.type, buffer, numpy.device()))
     del buffer
     step({"w": x})
     assert gone() is None

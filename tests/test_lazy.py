@@ -154,7 +154,7 @@ def call_with_literal(size: int, inner: bool) -> xarr.Array:
     """A call of a computation that holds 8 * `size` bytes, itself or in one that it calls."""
     literal = Node(Constant.of(np.full(size, float(size))))
     graph = Graph((), [literal])
-    return lazy.wrap(Node(Call(Graph((), [Node(Call(graph))]) if inner else graph)), backends.default())
+    return lazy.wrap(Node(Call(Graph((), [Node(Call(graph))]) if inner else graph)))
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["in the graph", "in a computation of one"])
@@ -403,7 +403,7 @@ def test_a_dead_value_counts_once_and_only_while_it_is_needed() -> None:
     x = xarr.asarray(np.ones(1000)).evaluate()
     y = x + 1
     node = x._node
-    again = lazy.wrap(node, x._backend)
+    again = lazy.wrap(node)
     del x, again
     assert lazy._orphans.nbytes == before + 8000
     lazy._orphans.add(node)
@@ -415,10 +415,10 @@ def test_a_dead_value_counts_once_and_only_while_it_is_needed() -> None:
 
 def test_a_value_that_an_array_shows_again_is_not_dead() -> None:
     before = lazy._orphans.nbytes
-    leaf = data(TensorType((1000,), np.dtype(np.float64)), np.zeros(1000), backends.get("numpy"))
+    leaf = data(TensorType((1000,), np.dtype(np.float64)), np.zeros(1000), backends.get("numpy").device())
     lazy.unowned(leaf)
     assert lazy._orphans.nbytes == before + 8000
-    x = lazy.wrap(leaf, None)
+    x = lazy.wrap(leaf)
     assert lazy._orphans.nbytes == before
     del x
     assert lazy._orphans.nbytes == before + 8000
@@ -448,7 +448,7 @@ def together(count: int, work: Callable[[], None]) -> None:
 
 def show_and_count(node: Node) -> None:
     for _ in range(3000):
-        lazy.wrap(node, None)
+        lazy.wrap(node)
         lazy.unowned(node)
 
 

@@ -175,4 +175,4 @@ def test_an_operation_made_by_hand_with_other_texts_is_refused(message):
     x = xarr.ones(2)
     node = Node(ops.Check(message), (x._node, (x == x)._node))
     with pytest.raises(InputError, match="plain numbers and texts"):
-        lazy.wrap(node, None).evaluate()
+        lazy.wrap(node).evaluate()

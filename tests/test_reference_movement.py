@@ -116,7 +116,7 @@ V = np.float32(
 
 
 def reshaped(dimensions: Sequence[int], sizes: Shape) -> Any:
-    with_reference = lazy.from_host(V, get("reference"))
+    with_reference = lazy.from_host(V, get("reference").device())
     return lax.reshape(with_reference, sizes, dimensions)
 
 
@@ -142,7 +142,7 @@ def test_reshape_examples() -> None:
 
 def test_collapse_examples() -> None:
     # The page swaps the dimensions of its last two examples: joining 0 and 1 of 4x2x3 gives 8x3.
-    v = lazy.from_host(V, get("reference"))
+    v = lazy.from_host(V, get("reference").device())
     assert_same(lax.collapse(v, 0, 3), V.ravel())
     rows = [[10, 11, 12, 15, 16, 17], [20, 21, 22, 25, 26, 27]]
     rows += [[30, 31, 32, 35, 36, 37], [40, 41, 42, 45, 46, 47]]

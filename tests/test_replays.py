@@ -193,7 +193,7 @@ def test_references_are_counted() -> None:
     jitted = xarr.jit(lambda x, y: (x + y, x - y))
     jitted(x, y)
     fast = jitted._replay
-    held = [x, y, x._node, x._node.value, x._backend, x._node.type, x.dtype, Array, Leaf, MISSED]
+    held = [x, y, x._node, x._node.value, x._node.device, x._node.type, x.dtype, Array, Leaf, MISSED]
     held += [xarr.config.__dict__, xarr.config._global, xarr.config._overrides.get(), True, None]
     before = [sys.getrefcount(each) for each in held]
     for _ in range(1000):

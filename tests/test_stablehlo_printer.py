@@ -157,7 +157,7 @@ def test_data_leaves_are_arguments() -> None:
 def test_a_settled_node_is_an_argument() -> None:
     double = add(data(V, ROW), data(V, ROW))
     negated = node(ops.Negate(), double)
-    double.settle(ROW + ROW, backend.get("numpy"))
+    double.settle(ROW + ROW, backend.get("numpy").device())
     (got,) = run_stablehlo(str(Graph((), (negated,))), ROW + ROW)
     np.testing.assert_array_equal(got, -(ROW + ROW))
 

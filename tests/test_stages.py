@@ -135,6 +135,6 @@ def test_long_graphs_are_pickled_without_recursion() -> None:
 
 
 def test_graphs_that_hold_data_are_not_pickled() -> None:
-    leaf = data(VECTOR, np.ones(3, np.float32), get("numpy"))
+    leaf = data(VECTOR, np.ones(3, np.float32), get("numpy").device())
     with pytest.raises(InputError, match="holds data, which cannot be pickled"):
         pickle.dumps(Graph([], [Node(ops.Negate(), (leaf,))]))

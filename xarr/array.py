@@ -23,7 +23,7 @@ from xarr.functions import (
     manipulation_functions as manipulation,
     sorting_functions as sorting,
 )
-from xarr.functions._arguments import backend_of, check_casting, check_order
+from xarr.functions._arguments import as_device, backend_of, check_casting, check_order
 from xarr.functions._core import observe_product, observers
 from xarr.indexing.at import At
 from xarr.indexing.element_loops import count, count_element
@@ -117,7 +117,7 @@ class Array(
     @property
     def backend(self) -> str:
         """Name of the backend that computes it."""
-        return lazy.home(self).name
+        return str(lazy.device_of(self._node).backend.name)
 
     @property
     def device(self) -> str:
@@ -126,18 +126,19 @@ class Array(
         That is the name of the device, or of the backend where the device alone would mean another one.
         Source: NumPy and Array API, `device`.
         """
-        owner = lazy.home(self)
-        name = owner.devices()[0]
-        return name if backend_of(name) is owner else owner.name
+        owner = lazy.device_of(self._node).backend
+        name: str = owner.devices()[0]
+        return name if backend_of(name) is owner else str(owner.name)
 
     @property
     def layout(self) -> Layout | None:
         """Order of the dimensions in memory; row-major before the value exists, None for no dense order."""
         if self._node.value is None:
             return Layout.row_major(self.ndim)
+        owner = lazy.device_of(self._node).backend
         if self._node.tensor_type.dynamic:
-            return Layout.of(lazy.to_host(self)) if self._node.owner.is_on_host else None
-        found: Layout | None = self._node.owner.layout(self._node.value, self.ndim)
+            return Layout.of(lazy.to_host(self)) if owner.is_on_host else None
+        found: Layout | None = owner.layout(self._node.value, self.ndim)
         return found
 
     @property
@@ -158,7 +159,7 @@ class Array(
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         host = lazy.to_host(self)
-        if copy is False and not lazy.home(self).is_on_host:
+        if copy is False and not lazy.device_of(self._node).backend.is_on_host:
             raise ValueError(
                 f"copy=False cannot be kept: the memory of backend {self.backend!r} is not the host's"
             )
@@ -286,7 +287,8 @@ class Array(
         return _dlpack.exported(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return lazy.home(self).dlpack_device()
+        device: tuple[int, int] = lazy.device_of(self._node).backend.dlpack_device()
+        return device
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._node.tensor_type.dynamic:
@@ -302,14 +304,14 @@ class Array(
     def copy(self, order: str | None = "C") -> Array:
         """A new handle on the same value; what happens to one handle does not touch the other."""
         check_order("copy", order)
-        return lazy.wrap(self._node, self._backend)
+        return lazy.wrap(self._node)
 
     def to(self, backend: str) -> Array:
         """Move the values to another backend, or to a device by its name, such as "cpu"; itself if they are there.
 
         Raises BackendError for an unknown name, or a backend that cannot work on this machine (it says why).
         """
-        return self if backend == self.device else lazy.moved(self, backend_of(backend))
+        return self if backend == self.device else lazy.moved(self, as_device(backend))
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
         """The same values on a device, given by its name or that of a backend.
@@ -321,7 +323,7 @@ class Array(
             raise InputError(
                 f"to_device: wanted stream=None, as {self.device} has no streams, got {stream!r}"
             )
-        return self.copy() if device == self.device else lazy.moved(self, backend_of(device))
+        return self.copy() if device == self.device else lazy.moved(self, as_device(device))
 
     def astype(
         self,
@@ -338,7 +340,7 @@ class Array(
             check_casting("astype", casting, [self.dtype], wanted)
         if wanted == self.dtype:
             return self.copy() if copy else self
-        return lazy.wrap(Node(Convert(wanted), (self._node,)), self._backend)
+        return lazy.wrap(Node(Convert(wanted), (self._node,)))
 
     # --- indexing ----------------------------------------------------------------------------------------
 
@@ -567,13 +569,12 @@ def _product(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:
-    return lazy.from_host(values, backends.get(backend))
+    return lazy.from_host(values, backends.get(backend).device())
 
 
 def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str) -> Array:
     """A dynamic array of these live values."""
-    owner = backends.get(backend)
-    return lazy.wrap(live_leaf(values, type, owner), owner)
+    return lazy.wrap(live_leaf(values, type, backends.get(backend).device()))
 
 
 lazy.bind(Array)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from xarr.config import current as config
 from xarr.errors import BackendError, UnknownBackendError
+from xarr.ir.device import Device
 from xarr.layouts import Layout
 from xarr.names import did_you_mean
 
@@ -160,6 +161,11 @@ class AbstractBackend(ABC):
         """Names of the devices it could use here."""
         return ("cpu",)
 
+    def device(self, ordinal: int = 0) -> Device:
+        """The device of this number: one object, whoever asks."""
+        known: dict[int, Device] = self.__dict__.setdefault("_devices", {})
+        return known.get(ordinal) or known.setdefault(ordinal, Device(self, ordinal))
+
 
 _loaded: dict[str, AbstractBackend] = {}
 #: Names of devices that choose a backend.
@@ -250,6 +256,11 @@ def available() -> tuple[str, ...]:
 def default() -> AbstractBackend:
     """The backend of new arrays: `XARR_BACKEND`, `set_backend` or `use_backend`, else numpy."""
     return get(config.backend)
+
+
+def default_device() -> Device:
+    """The device of new arrays: the first of the default backend."""
+    return default().device()
 
 
 def set_backend(name: str) -> None:

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.errors import NotANumberError, NumberOverflowError
+from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import BitcastConvert, Constant
@@ -23,10 +23,10 @@ from xarr.ir.types import TensorType
 from xarr.pending import order_of
 
 Numbers: TypeAlias = np.ndarray[Any, Any] | None
-Run: TypeAlias = Callable[[list[Node], list[Node], AbstractBackend], None]
+Run: TypeAlias = Callable[[list[Node], list[Node], Device], None]
 
 
-def run_checked(roots: list[Node], backend: AbstractBackend, run: Run) -> None:
+def run_checked(roots: list[Node], device: Device, run: Run) -> None:
     """Compute the `roots` and every array below them by `run`, each alone, and look at its numbers.
 
     Raises NotANumberError, NumberOverflowError, each with the op, the place of the number, the numbers that
@@ -36,34 +36,34 @@ def run_checked(roots: list[Node], backend: AbstractBackend, run: Run) -> None:
         if node.value is None and type(node.type) is TensorType and node.operands:
             order = order_of([node])
             leaves = [one for one in order if _has_numbers(one)]
-            values = [_numbers(leaf, backend) for leaf in leaves]
+            values = [_numbers(leaf) for leaf in leaves]
             op, direct = node.op, set(node.operands)  # A node with a value has them no longer.
-            run(order, [node], backend)
+            run(order, [node], device)
             if type(op) is not BitcastConvert:
                 near = [value for leaf, value in zip(leaves, values, strict=True) if leaf in direct]
-                _check(op, node, values, near, backend)
+                _check(op, node, values, near)
     left = [root for root in roots if root.value is None]
     if left:
-        run(order_of(left), left, backend)
+        run(order_of(left), left, device)
 
 
 def _has_numbers(node: Node) -> bool:
     return type(node.type) is TensorType and (node.value is not None or type(node.op) is Constant)
 
 
-def _numbers(node: Node, backend: AbstractBackend) -> Numbers:
+def _numbers(node: Node) -> Numbers:
     """The values of floats on the host, None for other types."""
     if node.type.dtype not in FLOAT | COMPLEX:  # type: ignore[union-attr]
         return None
     if node.value is None:
         return np.asarray(node.op.array) if isinstance(node.op, Constant) else None
-    owner = node.owner or backend
-    return owner.to_host(node.value)
+    assert node.device is not None
+    return node.device.backend.to_host(node.value)  # type: ignore[no-any-return]
 
 
-def _check(op: Op, node: Node, values: list[Numbers], near: list[Numbers], backend: AbstractBackend) -> None:
+def _check(op: Op, node: Node, values: list[Numbers], near: list[Numbers]) -> None:
     """Look at the value of `node`, made by `op` of `values`, of which `near` are its own operands."""
-    found = _numbers(node, backend)
+    found = _numbers(node)
     if found is None:
         return
     floats = [value for value in values if value is not None]

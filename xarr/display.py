@@ -58,19 +58,20 @@ def shown_elements(array: Array, **options: Any) -> tuple[np.ndarray[Any, Any], 
     Elements in memory that is not the host's are copied only where they are shown: of an array with more than
     `threshold` of them the first and the last `edgeitems` of each dimension, and one that stands for those between.
     """
-    whole = lazy.wrap(array._node, array._backend)  # another thread may write to `array` meanwhile
+    whole = lazy.wrap(array._node)  # another thread may write to `array` meanwhile
     lazy.evaluate(whole)
     node, defaults = whole._node, np.get_printoptions()
     threshold, edge = (
         defaults[name] if options.get(name) is None else options[name] for name in ("threshold", "edgeitems")
     )
-    if node.owner.is_on_host or node.tensor_type.dynamic or node.tensor_type.size <= threshold:
+    on_host = lazy.device_of(node).backend.is_on_host
+    if on_host or node.tensor_type.dynamic or node.tensor_type.size <= threshold:
         return lazy.to_host(whole), options
     for dimension, size in enumerate(node.shape):
         if size > 2 * edge + 1:
             ends = _part(node, dimension, 0, edge + 1), _part(node, dimension, size - edge, size)
             node = Node(Concatenate(dimension), ends)
-    return lazy.to_host(lazy.wrap(node, array._backend)), {**options, "threshold": 0}
+    return lazy.to_host(lazy.wrap(node)), {**options, "threshold": 0}
 
 
 def _part(node: Node, dimension: int, start: int, stop: int) -> Node:

@@ -9,12 +9,13 @@ import threading
 from functools import lru_cache
 from typing import Any, Final
 
-from xarr.backend import AbstractBackend, failed_node
+from xarr.backend import failed_node
 from xarr.checked import run_checked
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
 from xarr.config import current as config
 from xarr.errors import TooLargeError
+from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops import Constant
@@ -27,94 +28,90 @@ _programs: Final = Programs()
 _lock: Final = threading.RLock()
 
 
-def run(roots: list[Node], backend: AbstractBackend, label: str | None = None) -> None:
+def run(roots: list[Node], device: Device, label: str | None = None) -> None:
     if config.debugging():
-        run_checked(roots, backend, _run_part)
+        run_checked(roots, device, _run_part)
         return
     with _lock:
         order = order_of(roots)
         parts = [(order, roots)] if len(order) <= LONGEST else parts_of(order, roots)
     if label is None:
         for part, needed in parts:
-            _run_part(part, needed, backend)
+            _run_part(part, needed, device)
     elif len(parts) == 1:
         with ProgressBar(label, None) as bar:
-            _run_part(*parts[0], backend, bar)
+            _run_part(*parts[0], device, bar)
     else:
         with ProgressBar(label, len(parts)) as bar:
             for part, needed in parts:
-                _run_part(part, needed, backend)
+                _run_part(part, needed, device)
                 bar.step()
 
 
-def _run_part(
-    order: list[Node], roots: list[Node], backend: AbstractBackend, bar: ProgressBar | None = None
-) -> None:
+def _run_part(order: list[Node], roots: list[Node], device: Device, bar: ProgressBar | None = None) -> None:
     """Compute the `roots`; with a `bar`, by a program made for this run that counts its steps there."""
     with _lock:
-        key, leaves, outputs = structure_of(order, roots, backend)
-        arguments = [buffer_of(leaf, backend) for leaf in leaves]
+        key, leaves, outputs = structure_of(order, roots, device)
+        arguments = [buffer_of(leaf, device) for leaf in leaves]
         compiled = _programs.get(key) if bar is None else None
         if compiled is None:
-            graph = lower(graph_of(order, leaves, outputs), backend)
+            graph = lower(graph_of(order, leaves, outputs), device.backend)
             if bar is None:
-                compiled = Compiled(backend.compile(graph), graph)
+                compiled = Compiled(device.backend.compile(graph), graph)
                 _programs.add(key, compiled)
             else:
-                compiled = Compiled(backend.compile_watched(graph, bar), graph)
+                compiled = Compiled(device.backend.compile_watched(graph, bar), graph)
     try:
         values = compiled.program(*arguments)
     except MemoryError as error:
-        raise _too_large(error, compiled, (order, leaves, outputs), backend) from error
+        raise _too_large(error, compiled, (order, leaves, outputs), device) from error
     except BaseException as error:
-        _say_where(error, compiled, (order, leaves, outputs), backend)
+        _say_where(error, compiled, (order, leaves, outputs), device)
         raise
     with _lock:
         for node, value in zip(outputs, values, strict=True):
             if node.value is None:  # another thread may have been faster
-                node.settle(value, backend)
+                node.settle(value, device)
 
 
-def run_few(node: Node, backend: AbstractBackend) -> bool:
+def run_few(node: Node, device: Device) -> bool:
     """Compute a node by a program that is there for its `key_of_few`; False where there is none.
 
     What `run` does, for the common case of eager use.
     """
-    few = key_of_few(node, backend)
+    few = key_of_few(node, device)
     compiled = None if few is None else _programs.get(few[0])
     if few is None or compiled is None:
         return False
     leaves = few[1]
     try:
-        (value,) = compiled.program(*[buffer_of(leaf, backend) for leaf in leaves])
+        (value,) = compiled.program(*[buffer_of(leaf, device) for leaf in leaves])
     except MemoryError as error:
-        raise _too_large(error, compiled, (order_of([node]), leaves, [node]), backend) from error
+        raise _too_large(error, compiled, (order_of([node]), leaves, [node]), device) from error
     except BaseException as error:
-        _say_where(error, compiled, (order_of([node]), leaves, [node]), backend)
+        _say_where(error, compiled, (order_of([node]), leaves, [node]), device)
         raise
     with _lock:
         if node.value is None:
-            node.settle(value, backend)
+            node.settle(value, device)
     return True
 
 
-def _say_where(error: BaseException, compiled: Compiled, pending: Pending, backend: AbstractBackend) -> None:
+def _say_where(error: BaseException, compiled: Compiled, pending: Pending, device: Device) -> None:
     """Add to an error of a program the line that built the node it comes from."""
     node = failed_node(error, compiled.graph)
     if node is not None:
-        here = _counterpart(node, compiled, pending, backend)
+        here = _counterpart(node, compiled, pending, device)
         error.add_note(f"while computing {node.op.called} -> {node.type}, built at {here.source}")
 
 
-def _too_large(
-    error: MemoryError, compiled: Compiled, pending: Pending, backend: AbstractBackend
-) -> TooLargeError:
+def _too_large(error: MemoryError, compiled: Compiled, pending: Pending, device: Device) -> TooLargeError:
     """The error for a program that found no memory: it names the array and the line that built it."""
     node = failed_node(error, compiled.graph)
     if node is None and len(pending[2]) > 1:
         return out_of_memory(error, None)
     return out_of_memory(
-        error, pending[2][0] if node is None else _counterpart(node, compiled, pending, backend)
+        error, pending[2][0] if node is None else _counterpart(node, compiled, pending, device)
     )
 
 
@@ -122,28 +119,31 @@ def _counterpart(
     node: Node,
     compiled: Compiled,
     pending: Pending,
-    backend: AbstractBackend,
+    device: Device,
 ) -> Node:
     """The node of the `pending` graph for `node` of the one that was compiled, perhaps from other lines."""
     order, leaves, outputs = pending
     with _lock:
         if any(node.value is not None for node in set(order).difference(leaves)):
             return node  # Another thread has computed it meanwhile, so that its structure is gone.
-        present = lower(graph_of(order, leaves, outputs), backend)
+        present = lower(graph_of(order, leaves, outputs), device.backend)
     return present.nodes[compiled.graph.nodes.index(node)]
 
 
-def buffer_of(leaf: Node, backend: AbstractBackend) -> Any:
-    """The value of a computed node or a constant, on `backend`."""
-    if leaf.owner is backend:
-        return leaf.value
+def buffer_of(leaf: Node, device: Device) -> Any:
+    """The value of a computed node or a constant, on `device`, a committed one."""
+    value, own = leaf.value, leaf.device
+    if value is not None and own is not None and own.committed is device:
+        return value
     if isinstance(leaf.op, Constant):
-        return backend.from_host(leaf.op.array) if leaf.op.type.shape else _number(leaf.op, backend)
-    # A value made of constants alone may have been computed by another backend: it belongs to none.
-    return moved_value(leaf.type, leaf.value, leaf.owner, backend)
+        array = leaf.op.array
+        return device.backend.from_host(array) if array.shape else _number(leaf.op, device)
+    # A value made of constants alone may have been computed elsewhere: it is not committed.
+    assert own is not None
+    return moved_value(leaf.type, value, own, device)
 
 
 @lru_cache(maxsize=4096)
-def _number(constant: Constant, backend: AbstractBackend) -> Any:
+def _number(constant: Constant, device: Device) -> Any:
     """A constant without dimensions, which programs use again and again."""
-    return backend.from_number(constant.array)
+    return device.backend.from_number(constant.array)

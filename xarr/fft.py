@@ -18,13 +18,12 @@ from xarr import lax
 from xarr.absent import missing
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
 from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import Device, backend_of, conjugated, converted, filled
+from xarr.functions._arguments import DeviceLike, as_device, conjugated, converted, filled
 from xarr.functions._core import as_array
 from xarr.functions._outputs import takes_out
 from xarr.functions.manipulation_functions import roll
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer, integers, real_number
-from xarr.lazy import wrap
+from xarr.lazy import commit
 from xarr.names import public_names as _public_names
 from xarr.shapes import normalize_axis
 
@@ -141,7 +140,7 @@ def _fitted(array: Array, axis: int, size: int) -> Array:
     if own == size:
         return array
     widths = [(0, size - own if dim == axis else 0, 0) for dim in range(array.ndim)]
-    return lax.pad(array, filled((), 0, array.dtype, None), widths)
+    return lax.pad(array, filled((), 0, array.dtype), widths)
 
 
 # --- transforms -----------------------------------------------------------------------------------
@@ -169,7 +168,7 @@ def _scaled(array: Array, kind: lax.FftType, length: int, norm: str | None) -> A
     factor = count if norm == "forward" else np.sqrt(count)
     if kind in (lax.FftType.FFT, lax.FftType.RFFT):
         factor = 1 / factor
-    scalar = filled((), factor.item(), factor.dtype, None)
+    scalar = filled((), factor.item(), factor.dtype)
     if array.dtype not in COMPLEX:
         return lax.mul(array, scalar)
     # Part by part: with a complex factor an infinite part would make the other one NaN.
@@ -398,27 +397,27 @@ def irfft2(
 # --- frequencies ----------------------------------------------------------------------------------
 
 
-def fftfreq(n: int, d: float = 1.0, device: Device = None, *, dtype: DTypeLike | None = None) -> Array:
+def fftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of `fft` of n points at distance d: 0, 1 … n / 2 - 1, -n / 2 … -1, over n d.
 
     dtype: float32 or float64, the default float type if it is not given.
     Raises ValueRangeError for n < 1 or d = 0.  Source: NumPy and Array API, `fft.fftfreq`.
     """
     size = _points("fftfreq", n, d)
-    numbers = constants.iota(np.int64, size)
+    numbers = lax.iota(np.int64, size)
     half = (size - 1) // 2 + 1
     signed = lax.select(lax.lt(numbers, half), numbers, lax.sub(numbers, size))
     return _over(signed, size, d, device, dtype)
 
 
-def rfftfreq(n: int, d: float = 1.0, device: Device = None, *, dtype: DTypeLike | None = None) -> Array:
+def rfftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of `rfft` of n points at distance d: 0, 1 … n // 2, over n d.
 
     dtype: float32 or float64, the default float type if it is not given.
     Raises ValueRangeError for n < 1 or d = 0.  Source: NumPy and Array API, `fft.rfftfreq`.
     """
     size = _points("rfftfreq", n, d)
-    return _over(constants.iota(np.int64, size // 2 + 1), size, d, device, dtype)
+    return _over(lax.iota(np.int64, size // 2 + 1), size, d, device, dtype)
 
 
 def _points(name: str, n: int, d: float) -> int:
@@ -430,12 +429,12 @@ def _points(name: str, n: int, d: float) -> int:
     return count
 
 
-def _over(numbers: Array, n: int, d: float, device: Device, dtype: DTypeLike | None) -> Array:
+def _over(numbers: Array, n: int, d: float, device: DeviceLike, dtype: DTypeLike | None) -> Array:
     wanted = default_float() if dtype is None else canonical(dtype)
     if wanted not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise DTypeError(f"fft: wanted frequencies of float32 or float64, got {wanted}")
-    wide = converted(wrap(numbers._node, backend_of(device)), np.dtype(np.float64))
-    return converted(lax.mul(wide, 1.0 / (n * d)), wanted)
+    wide = converted(numbers, np.dtype(np.float64))
+    return commit(converted(lax.mul(wide, 1.0 / (n * d)), wanted), as_device(device))
 
 
 def fftshift(x: ArrayLike, axes: Axes = None) -> Array:

@@ -1,8 +1,8 @@
 """Handles on lazy values: how they are made, when they are computed, how a function is traced.
 
-A handle shows a node of the graph and knows the backend that will compute it.  Nothing here knows
-about NumPy-like methods: those are `xarr.array.Array`'s, the class of every handle on an array, which
-is bound below once so that the layers under it can return Arrays without importing it.
+A handle shows a node of the graph, and holds nothing else.  Nothing here knows about NumPy-like methods:
+those are `xarr.array.Array`'s, the class of every handle on an array, which is bound below once so that the
+layers under it can return Arrays without importing it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from xarr import backend as backends, parts, tree
-from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.errors import (
-    BackendError,
     InputError,
     TracedValueError,
     ValueRangeError,
@@ -27,6 +25,7 @@ from xarr.errors import (
 )
 from xarr.evaluation import run, run_few
 from xarr.host import is_weak, scalar_kind
+from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
@@ -84,11 +83,10 @@ _orphans: Final = _Orphans()
 
 
 class Handle:
-    """A lazy value: a node and the backend that computes it.  `None` stands for "any backend"."""
+    """A lazy value: it shows a node."""
 
-    __slots__ = ("__weakref__", "_backend", "_made_in", "_node", "_part")
+    __slots__ = ("__weakref__", "_made_in", "_node", "_part")
     _node: Node
-    _backend: AbstractBackend | None
     #: Set while a function is being recorded.
     _made_in: _Trace | None
     #: For what in NumPy would be a view of another Array, until something is written to it; results of jitted
@@ -97,9 +95,8 @@ class Handle:
     #: bool, int, float or complex for what stands for a Python number in a traced function, else None.
     _weak: ClassVar[type[Any] | None] = None
 
-    def __init__(self, node: Node, backend: AbstractBackend | None) -> None:
+    def __init__(self, node: Node) -> None:
         self._node = node
-        self._backend = backend
         self._part = None
         node.handles += 1
         if node.value is not None:
@@ -142,7 +139,7 @@ class Handle:
         node = self._node
         other._node.handles += 1
         node.handles -= 1
-        self._node, self._backend = other._node, other._backend
+        self._node = other._node
         if node.value is not None and not node.handles:
             _orphans.add(node)
 
@@ -202,60 +199,46 @@ def namespace(api_version: str | None) -> ModuleType:
     return sys.modules[_array_class.__module__.partition(".")[0]]
 
 
-def wrap(node: Node, backend: AbstractBackend | None) -> Array:
+def wrap(node: Node) -> Array:
     """An Array that shows `node`."""
     # Not by calling the class, which makes an array as NumPy's `ndarray` does.
     array = _new(_array_class)
-    Handle.__init__(array, node, backend)
+    Handle.__init__(array, node)
     return array  # type: ignore[return-value]
 
 
-def common_backend(handles: Iterable[Handle]) -> AbstractBackend | None:
-    """The one backend of the handles, None if none of them has one; BackendError if they differ."""
-    return one_backend([handle._backend for handle in handles])
+def common_device(values: Iterable[object]) -> Device | None:
+    """The device of the Arrays among `values`, None for any; BackendError if two are committed to different ones."""
+    device: Device | None = None
+    for value in values:
+        if isinstance(value, Handle):
+            device = join_devices(device, value._node.device)
+    return device
 
 
-def one_backend(backends: Iterable[AbstractBackend | None]) -> AbstractBackend | None:
-    """The one among `backends`, None if there is none; BackendError if there are two."""
-    found: AbstractBackend | None = None
-    for backend in backends:
-        if found is None:
-            found = backend
-        elif backend is not None and backend is not found:
-            raise mixed(found, backend)
-    return found
+def commit(array: Array, device: Device | None = None) -> Array:
+    """`array`; one that is not committed on `device`, by default the default device, for a user who made it there."""
+    node = array._node
+    if node.device is not None and node.device.is_committed:
+        return array
+    committed = backends.default_device() if device is None else device.committed
+    if node.value is not None:
+        assert node.device is not None
+        return moved(array, committed)
+    return wrap(Node(node.op, node.operands, node.type, node._place, committed))
 
 
-def mixed(first: AbstractBackend, second: AbstractBackend) -> BackendError:
-    """The error for operands on two backends."""
-    return BackendError(
-        f'operands live on two backends, {first.name} and {second.name}; move one, e.g. x.to("{first.name}")'
-    )
-
-
-def from_host(array: np.ndarray[Any, Any], backend: AbstractBackend) -> Array:
-    """An Array of the values of `array` on `backend`."""
-    return wrap(data(TensorType(array.shape, array.dtype), backend.from_host(array), backend), backend)
+def from_host(array: np.ndarray[Any, Any], device: Device) -> Array:
+    """An Array of the values of `array` on `device`."""
+    return wrap(data(TensorType(array.shape, array.dtype), device.backend.from_host(array), device))
 
 
 # --- evaluation ----------------------------------------------------------------------------------
 
 
-def home(handle: Handle) -> AbstractBackend:
-    """The backend that computes `handle`: its own, else where data that it is made of lies, else the default one.
-
-    Lists and NumPy arrays that are given to a function lie where the default backend of that time put them.
-    """
-    if handle._backend is not None:
-        return handle._backend
-    stack, seen = [handle._node], {handle._node}
-    while stack:
-        node = stack.pop()
-        if node.owner is not None:
-            return node.owner  # type: ignore[no-any-return]
-        stack += [operand for operand in reversed(node.operands) if operand not in seen]
-        seen.update(node.operands)
-    return backends.default()
+def device_of(node: Node) -> Device:
+    """The device that computes `node`, a committed one: its own, else the default one of now."""
+    return backends.default_device() if node.device is None else node.device.committed
 
 
 def evaluate(*handles: Any, progress: bool | str = False) -> None:
@@ -281,15 +264,14 @@ def _evaluate(handles: tuple[object, ...], progress: bool | str) -> None:
         _computed(handles[0])
         return
     label = "evaluate" if progress is True else progress or None
-    pending: dict[AbstractBackend, list[Node]] = {}
+    pending: dict[Device, list[Node]] = {}
     for handle in tree.leaves(handles):
         if not isinstance(handle, Handle):
             raise InputError(f"evaluate wants Arrays, and pytrees of them, got {type(handle).__name__}")
         if handle._node.value is None:
-            # One that belongs to no backend goes on belonging to none, whoever computes it.
-            pending.setdefault(home(handle), []).append(handle._node)
-    for owner, nodes in pending.items():
-        run(nodes, owner, label)
+            pending.setdefault(device_of(handle._node), []).append(handle._node)
+    for device, nodes in pending.items():
+        run(nodes, device, label)
 
 
 def block_until_ready(x: Tree) -> Tree:
@@ -305,9 +287,9 @@ def _computed(handle: Handle) -> Node:
     """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
     node = handle._node
     if node.value is None:
-        backend = handle._backend or home(handle)
-        if config.debugging() or not run_few(node, backend):
-            run([node], backend)
+        device = device_of(node)
+        if config.debugging() or not run_few(node, device):
+            run([node], device)
     return node
 
 
@@ -318,17 +300,19 @@ def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     except XarrError as error:
         shorten(error)
         raise
+    assert node.device is not None
     if type(node.type) is TensorType and node.type.dynamic:
-        return live_part(node.type, node.value, node.owner)
-    view: np.ndarray[Any, Any] = node.owner.to_host(node.value).view()
+        return live_part(node.type, node.value, node.device)
+    view: np.ndarray[Any, Any] = node.device.backend.to_host(node.value).view()
     view.flags.writeable = False
     return view
 
 
-def moved(handle: Handle, backend: AbstractBackend) -> Array:
-    """The value of `handle`, computed if need be, on another backend."""
+def moved(handle: Handle, device: Device) -> Array:
+    """The value of `handle`, computed if need be, on another device."""
     node = _computed(handle)
-    return wrap(data(node.type, moved_value(node.type, node.value, node.owner, backend), backend), backend)
+    assert node.device is not None
+    return wrap(data(node.type, moved_value(node.type, node.value, node.device, device), device))
 
 
 # --- tracing ---------------------------------------------------------------------------------------
@@ -414,12 +398,12 @@ def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
 def trace(
     function: Callable[..., Sequence[Handle]],
     types: Sequence[Type],
-    backend: AbstractBackend | None = None,
+    device: Device | None = None,
     name: str = "main",
     extra: list[Node] | None = None,
     effects: list[Node] | None = None,
 ) -> tuple[Graph, tuple[Node, ...]]:
-    """Run `function` on parameters of `types` and return what it recorded as a graph.
+    """Run `function` on parameters of `types`, which live on `device`, and return what it recorded as a graph.
 
     The function may append more parameters to `extra`; the graph has them after those of `types`.
     effects: an empty list; if the function has side effects, it is filled, the graph has the token that they
@@ -429,11 +413,11 @@ def trace(
     last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
     of constants alone are not captured but computed inside.
     """
-    parameters = tuple(parameter(type) for type in types)
+    parameters = tuple(parameter(type, device) for type in types)
     start = next_serial()
     extra = [] if extra is None else extra
     with _tracing(_Trace(parameters, extra, effects)):
-        handles = function(*[wrap(node, backend) for node in parameters])
+        handles = function(*[wrap(node) for node in parameters])
     results = [handle._node for handle in handles]
     parameters = (*parameters, *extra)
     if effects:

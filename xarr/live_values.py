@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xarr.backend import AbstractBackend
+from xarr.ir.device import Device
 from xarr.ir.graph import Node, data
 from xarr.ir.ops import Constant
 from xarr.ir.types import TensorType, Type
@@ -22,15 +22,15 @@ def values_at_hand(node: Node) -> np.ndarray[Any, Any] | None:
     """
     if isinstance(node.op, Constant):
         return node.op.array
-    if node.value is None or not node.owner.is_on_host:
+    if node.value is None or node.device is None or not node.device.backend.is_on_host:
         return None
-    values: np.ndarray[Any, Any] = node.owner.to_host(node.value)
+    values: np.ndarray[Any, Any] = node.device.backend.to_host(node.value)
     return values
 
 
-def live_part(type: TensorType, value: Any, owner: AbstractBackend) -> np.ndarray[Any, Any]:
-    """The live part, read-only, of a value of a dynamic type that `owner` computed."""
-    buffer, *sizes = [owner.to_host(part) for part in value]
+def live_part(type: TensorType, value: Any, device: Device) -> np.ndarray[Any, Any]:
+    """The live part, read-only, of a value of a dynamic type on `device`."""
+    buffer, *sizes = [device.backend.to_host(part) for part in value]
     index = [slice(None)] * type.rank
     for dim, size in zip(type.dynamic_dimensions, sizes, strict=True):
         index[dim] = slice(int(size))
@@ -39,19 +39,20 @@ def live_part(type: TensorType, value: Any, owner: AbstractBackend) -> np.ndarra
     return view
 
 
-def live_leaf(array: np.ndarray[Any, Any], type: TensorType, backend: AbstractBackend) -> Node:
-    """A leaf of a dynamic type whose live part is `array`."""
+def live_leaf(array: np.ndarray[Any, Any], type: TensorType, device: Device) -> Node:
+    """A leaf of a dynamic type on `device` whose live part is `array`."""
     buffer = np.zeros(type.shape, type.dtype)
     buffer[tuple(map(slice, array.shape))] = array
     sizes = [np.array(array.shape[dim], np.int32) for dim in type.dynamic_dimensions]
-    return data(type, tuple([backend.from_host(part) for part in (buffer, *sizes)]), backend)
+    return data(type, tuple([device.backend.from_host(part) for part in (buffer, *sizes)]), device)
 
 
-def moved_value(type: Type, value: Any, owner: AbstractBackend, backend: AbstractBackend) -> Any:
-    """A value of any type, computed by `owner`, on another backend."""
+def moved_value(type: Type, value: Any, origin: Device, device: Device) -> Any:
+    """A value of any type on `origin`, on another device."""
+    to_host, from_host = origin.backend.to_host, device.backend.from_host
     if isinstance(type, TensorType) and not type.dynamic:
-        return backend.from_host(owner.to_host(value))
+        return from_host(to_host(value))
     if isinstance(type, TensorType):
-        return tuple([backend.from_host(owner.to_host(part)) for part in value])
+        return tuple([from_host(to_host(part)) for part in value])
     pairs = zip(type.elements, value, strict=True)
-    return tuple([moved_value(element, part, owner, backend) for element, part in pairs])
+    return tuple([moved_value(element, part, origin, device) for element, part in pairs])

@@ -20,7 +20,7 @@ from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity
-from xarr.lazy import Handle, evaluate, trace, wrap
+from xarr.lazy import Handle, common_device, evaluate, trace, wrap
 from xarr.records import record
 from xarr.shapes import Shape, Sizes, check_sizes
 
@@ -127,7 +127,7 @@ class Lowered:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As its graph without source lines, the name of its backend, and the values that it closes over."""
-        captured = tuple(wrap(node, self.backend) for node in self.captured)
+        captured = tuple(wrap(node) for node in self.captured)
         return _unpickled, (self.graph, self.backend.name, captured, self.hot)
 
 
@@ -138,7 +138,7 @@ def _unpickled(graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bo
 def _run(lowered: Lowered, program: Program, *arguments: Any) -> Any:
     """The results of a program for these arrays; InputError for others than it was made for."""
     arrays = [as_array(argument) for argument in arguments]
-    captured = [wrap(node, lowered.backend) for node in lowered.captured]
+    captured = [wrap(node) for node in lowered.captured]
     graph, got = lowered.graph, [array._node.type for array in arrays]
     wanted = graph.parameter_types[: len(graph.parameters) - len(captured)]
     if tuple(got) != wanted:
@@ -147,9 +147,10 @@ def _run(lowered: Lowered, program: Program, *arguments: Any) -> Any:
             f"got ({', '.join(each.short() for each in got)})"
         )
     evaluate(*arrays, *captured)
-    buffers = [buffer_of(array._node, lowered.backend) for array in (*arrays, *captured)]
+    device = lowered.backend.device()
+    buffers = [buffer_of(array._node, device) for array in (*arrays, *captured)]
     pairs = zip(graph.result_types, program(*buffers), strict=True)
-    results = tuple([wrap(data(type, value, lowered.backend), lowered.backend) for type, value in pairs])
+    results = tuple([wrap(data(type, value, device)) for type, value in pairs])
     return results[0] if len(results) == 1 else results
 
 
@@ -165,8 +166,7 @@ def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
     check_arity("lower", "the function", function, len(arguments))
     numbers = {place: value for place, value in enumerate(arguments) if is_weak(value)}
     types = [argument_type(value) for place, value in enumerate(arguments) if place not in numbers]
-    backend = next((a._backend for a in arguments if isinstance(a, Handle) and a._backend), None)
-    chosen = backend or backends.default()
+    device = (common_device(arguments) or backends.default_device()).committed
 
     def body(*parameters: Any) -> tuple[Handle, ...]:
         given = iter(parameters)
@@ -174,8 +174,8 @@ def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
         return _results(function(*both))
 
     effects: list[Node] = []
-    graph, captured = trace(body, types, chosen, getattr(function, "__name__", "main"), effects=effects)
-    return Lowered(graph, chosen, (START, *captured) if effects else captured)
+    graph, captured = trace(body, types, device, getattr(function, "__name__", "main"), effects=effects)
+    return Lowered(graph, device.backend, (START, *captured) if effects else captured)
 
 
 def argument_type(argument: Any) -> Type:

@@ -127,7 +127,7 @@ def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> Explicit
     name = _safe(called, names) if type(called) is str and _is_name(called) else "program"
     writer = _Writer()
     lines = writer.define(name, lowered.graph, names)
-    captured = tuple(wrap(node, lowered.backend) for node in lowered.captured)
+    captured = tuple(wrap(node) for node in lowered.captured)
     text = "\n".join(lines) + "\n"
     return ExplicitProgram(text, name, writer.constants, captured, lowered.backend.name, numbers)
 

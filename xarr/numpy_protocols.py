@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import backend as backends, parts
-from xarr.backend import AbstractBackend
 from xarr.dtypes import ANY, EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import InputError, TracedValueError, XarrError
-from xarr.lazy import Handle, common_backend, from_host, home, namespace, to_host
+from xarr.ir.device import Device
+from xarr.lazy import Handle, common_device, device_of, from_host, namespace, to_host
 from xarr.tracebacks import shorten
 
 #: Whether writing to one array shows in another.
@@ -77,7 +77,7 @@ def _on_host(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Ma
     refused = [parts.refusal(name, each, called=name) for each in outs if isinstance(each, Handle)]
     if any(refused):
         raise InputError(next(filter(None, refused)))
-    owner = common_backend(handles) or home(handles[0])
+    device = (common_device(handles) or backends.default_device()).committed
     host_outs = [_buffer(each, options.get("where", True)) for each in outs]
     host_options = {name: host_value(value) for name, value in options.items() if name != "out"}
     if outs:
@@ -85,13 +85,13 @@ def _on_host(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Ma
     results = getattr(called, method)(*map(host_value, inputs), **host_options)
     if not outs:
         many = isinstance(results, tuple)
-        return tuple(array_of(each, owner) for each in results) if many else array_of(results, owner)
+        return tuple(array_of(each, device) for each in results) if many else array_of(results, device)
     for out, host in zip(outs, host_outs, strict=True):
         if isinstance(out, Handle):
-            out._show(from_host(host, owner))
+            out._show(from_host(host, device))
     computed = results if isinstance(results, tuple) else (results,)
     shown = tuple(
-        array_of(each, owner) if out is None else out for out, each in zip(outs, computed, strict=True)
+        array_of(each, device) if out is None else out for out, each in zip(outs, computed, strict=True)
     )
     return shown if isinstance(results, tuple) else shown[0]
 
@@ -113,8 +113,8 @@ def host_value(value: Any) -> Any:
     return value
 
 
-def array_of(result: Any, backend: AbstractBackend | None = None) -> Any:
-    """A result of a function of NumPy arrays as an Array, by default on the default backend.
+def array_of(result: Any, device: Device | None = None) -> Any:
+    """A result of a function of NumPy arrays as an Array, by default on the default device.
 
     Python numbers, and arrays of text and objects, stay as they are.
     """
@@ -122,7 +122,7 @@ def array_of(result: Any, backend: AbstractBackend | None = None) -> Any:
         return result
     values = np.asarray(result)
     # A view may be of an array that somebody writes to.
-    return from_host(values if values.base is None else values.copy(), backend or backends.default())
+    return from_host(values if values.base is None else values.copy(), device or backends.default_device())
 
 
 def _share_memory(called: Callable[..., bool], a: Any, b: Any, *options: Any, **named: Any) -> bool:
@@ -195,7 +195,9 @@ class HostMemory(Handle):
         `data` is the memory itself, not an address: the handle may show another value tomorrow.
         """
         dtype = self._node.tensor_type.dtype
-        is_readable = dtype not in EXTENDED_FLOAT and dtype not in SUB_BYTE and home(self).is_on_host
+        is_readable = (
+            dtype not in EXTENDED_FLOAT and dtype not in SUB_BYTE and device_of(self._node).backend.is_on_host
+        )
         host = to_host(self) if is_readable else None
         if host is None or (0 in host.strides and host.size > 1):
             raise AttributeError(

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 from weakref import WeakSet
 
-from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.errors import DonationError, TracedValueError
+from xarr.ir.device import Device
 from xarr.ir.graph import Donated, Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Convert, Tuple
@@ -49,12 +49,12 @@ def is_scalar_constant(node: Node) -> bool:
     return type(node.op) is Constant and not node.op.type.shape
 
 
-def key_of_few(root: Node, backend: AbstractBackend) -> tuple[tuple[Any, ...], list[Node]] | None:
+def key_of_few(root: Node, device: Device) -> tuple[tuple[Any, ...], list[Node]] | None:
     """The key and the leaves of one op over values that are there, or over views or conversions of these.
 
     The common case of eager use, without what only larger graphs need; None for anything else.  Needs no lock.
     """
-    key: list[Any] = [root.op, backend.name, config.fusion]
+    key: list[Any] = [root.op, device, config.fusion]
     leaves: list[Node] = []
     operands = root.operands
     if not 0 < len(operands) <= 3:
@@ -76,19 +76,19 @@ def key_of_few(root: Node, backend: AbstractBackend) -> tuple[tuple[Any, ...], l
 
 
 def structure_of(
-    order: list[Node], roots: list[Node], backend: AbstractBackend
+    order: list[Node], roots: list[Node], device: Device
 ) -> tuple[tuple[Any, ...], list[Node], list[Node]]:
     """The structure of a pending graph as a key, its leaves, and the nodes whose values to keep.
 
     Scalar constants count as leaves, so that `x * rate` is one program for every rate; equal ones are
     one leaf, which the key tells.  That holds for those with a value too: `graph_of` makes no difference.
     """
-    few = key_of_few(order[-1], backend) if len(order) <= _FEW and len(roots) == 1 else None
+    few = key_of_few(order[-1], device) if len(order) <= _FEW and len(roots) == 1 else None
     if few is not None:
         return *few, roots
     number: dict[Node, int] = {}
     #: A row after the other: the type of a leaf, or an op and the numbers of its operands.
-    key: list[Any] = [backend.name, config.fusion]
+    key: list[Any] = [device, config.fusion]
     leaves: list[Node] = []
     outputs: list[Node] = []
     literals: dict[Op, int] = {}

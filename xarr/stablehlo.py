@@ -21,13 +21,14 @@ from xarr.backend import AbstractBackend
 from xarr.compiler.pipeline import compile_graph
 from xarr.errors import BackendError, InputError, ParseError, ShapeError
 from xarr.host import host_array
+from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, GetTupleElement
 from xarr.ir.stablehlo.builder import Builder, unpacked
 from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
-from xarr.lazy import Handle, common_backend, wrap
+from xarr.lazy import Handle, common_device, wrap
 from xarr.live_values import live_leaf
 from xarr.names import public_names as _public_names
 from xarr.shapes import Shape
@@ -130,22 +131,24 @@ def run(
     for another number of inputs, ShapeError for inputs of other types.
     """
     found = module if isinstance(module, Module) else parse(module)
-    owner = _owner(inputs, backend)
+    device = _device(inputs, backend)
     wanted = _parameter_types(found, function, len(inputs))
-    nodes = [_node(value, type, owner) for value, type in zip(inputs, wanted, strict=True)]
+    nodes = [_node(value, type, device) for value, type in zip(inputs, wanted, strict=True)]
     graph = found.refine([node.tensor_type for node in nodes], function)
     _check(function, graph, nodes)
     # Not inlined: evaluation settles nodes, and those of the module belong to it.
-    results = unpacked(Node(Call(graph), tuple(nodes)), len(graph.results))
-    return [wrap(leaf, owner) for node in results for leaf in _leaves(node)]
+    results = unpacked(Node(Call(graph), tuple(nodes), device=device), len(graph.results))
+    return [wrap(leaf) for node in results for leaf in _leaves(node)]
 
 
-def _owner(inputs: Sequence[Any], backend: str | AbstractBackend | None) -> AbstractBackend:
+def _device(inputs: Sequence[Any], backend: str | AbstractBackend | None) -> Device:
     chosen = backends.get(backend) if isinstance(backend, str) else backend
-    found = common_backend([value for value in inputs if isinstance(value, Handle)])
-    if chosen is not None and found is not None and chosen is not found:
-        raise BackendError(f'run: an input lives on {found.name}; move it, e.g. x.to("{chosen.name}")')
-    return chosen or found or backends.default()
+    own = common_device(inputs)
+    if own is None or not own.is_committed:
+        return (chosen or backends.default()).device()
+    if chosen is not None and chosen.device() is not own:
+        raise BackendError(f'run: an input lives on {own.name}; move it, e.g. x.to("{chosen.name}")')
+    return own
 
 
 def _parameter_types(module: Module, function: str, count: int) -> Sequence[Any]:
@@ -158,14 +161,14 @@ def _parameter_types(module: Module, function: str, count: int) -> Sequence[Any]
     return wanted
 
 
-def _node(value: Any, wanted: Any, backend: AbstractBackend) -> Node:
+def _node(value: Any, wanted: Any, device: Device) -> Node:
     if isinstance(value, Handle):
         return value._node
     is_number = isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
     array = host_array(value, wanted.dtype if is_number and hasattr(wanted, "dtype") else None)
     if isinstance(wanted, TensorType) and wanted.dynamic and _fits(array, wanted):
-        return live_leaf(array, wanted, backend)
-    return data(TensorType(array.shape, array.dtype), backend.from_host(array), backend)
+        return live_leaf(array, wanted, device)
+    return data(TensorType(array.shape, array.dtype), device.backend.from_host(array), device)
 
 
 def _fits(array: np.ndarray[Any, Any], type: TensorType) -> bool:

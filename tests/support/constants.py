@@ -1,7 +1,7 @@
 """Where library code makes constants and takes host values in: a check over its source by `ast`.
 
-`lax.full`, `lax.iota` and the creation functions make Arrays of the default backend, which no function may use
-beside an argument, that may live elsewhere.  `xarr.lax._constants` makes those of no backend.
+NumPy's creation functions make Arrays that are committed to the default device, which no function may use beside
+an argument, that may live elsewhere.  Those of `xarr.lax` are committed to none.
 """
 
 import ast
@@ -10,9 +10,6 @@ from pathlib import Path
 
 #: Which names of a module make an Array of the default backend.
 MAKERS = {
-    "xarr.lax": {"full", "iota", "broadcasted_iota", "empty"},
-    "xarr.lax.creation": {"full", "iota", "broadcasted_iota"},
-    "xarr.lax.arrangement": {"empty"},
     "xarr.functions.creation_functions": {
         *(
             "asarray",
@@ -27,18 +24,15 @@ MAKERS = {
     },
     "xarr.functions.matrices": {"eye", "identity", "tri"},
 }
-#: The modules that define them, and the one that takes the backend away.
-DEFINING = (
-    *("lax/creation.py", "lax/_constants.py", "lax/arrangement.py"),
-    *("functions/creation_functions.py", "functions/matrices.py"),
-)
+#: The modules that define them.
+DEFINING = ("functions/creation_functions.py", "functions/matrices.py")
 
 
 def constants_of_the_default_backend(paths: Iterable[Path]) -> list[str]:
     """Calls that make an Array of the default backend without saying `device=`."""
     return [
         f"{path}:{call.lineno}: {ast.unparse(call.func)}(…) makes an Array of the default backend, which does not go "
-        "with an argument of another one: take xarr.lax._constants or _core.as_array, or say device="
+        "with an argument of another one: take one of xarr.lax, or _core.as_array, or say device="
         for path in paths
         if not path.as_posix().endswith(DEFINING)
         for call in _calls(ast.parse(path.read_text(encoding="utf-8")))

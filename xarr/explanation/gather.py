@@ -217,7 +217,7 @@ def _explain_node(name: str, node: Node) -> WindowExplanation:
         at = len(types) // 2
         windows = op.windows(types[0], types[at], types[at + 1])
     starts = node.operands[at]
-    values = None if starts.traced else np.asarray(to_host(wrap(starts, None)))
+    values = None if starts.traced else np.asarray(to_host(wrap(starts)))
     vectors = _vectors(name, windows, types[at].shape, values)
     explained = WindowExplanation(name.removeprefix("explain_"), types[at].shape, windows, vectors)
     return replace(explained, combine=_combination(op)) if isinstance(op, Scatter) else explained

@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from xarr import lax
-from xarr.backend import default, use_backend
+from xarr.backend import default_device, use_backend
 from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
 from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
@@ -21,8 +21,7 @@ from xarr.indexing.bounds import Mode
 from xarr.indexing.items import Item, Mask, Places, consumed, expanded, items_of
 from xarr.indexing.layout import Layout, Token, layout_of
 from xarr.indexing.region import Region
-from xarr.lax import _constants as constants
-from xarr.lazy import Handle, common_backend, to_host
+from xarr.lazy import Handle, common_device, to_host
 from xarr.make_explicit import make_explicit
 from xarr.shapes import check_sizes
 
@@ -120,8 +119,8 @@ def explain_index(x: Any, index: Any) -> IndexExplanation:
     # After that, since masks have their values now.
     facts = tuple(_item_facts(written, items, whole, k, shape) for k, written in enumerate(given))
     axes = tuple(_axes(items, whole, place, batch))
-    owner = common_backend(one for one in (array, *given) if isinstance(one, Handle)) or default()
-    with use_backend(owner.name):
+    device = common_device((array, *given)) or default_device()
+    with use_backend(device.backend.name):
         code = str(make_explicit(lambda x: x[index], _spec(array)))
     return IndexExplanation(shape, facts, batch, separated, axes, code, tuple(_elements(array, index, axes)))
 
@@ -135,7 +134,7 @@ def _array(x: Any) -> Any:
             )
         return x
     shape = x.shape if isinstance(x, np.ndarray) else _sizes(x)
-    return constants.full(shape, 0, np.float32)
+    return lax.full(shape, 0, np.float32)
 
 
 def _sizes(x: Sequence[SupportsIndex]) -> Ints:
@@ -262,7 +261,7 @@ def _elements(array: Any, index: Any, axes: Sequence[AxisFacts]) -> Iterator[str
     count = prod(axis.size for axis in axes)
     if not 0 < count <= _LISTED:
         return
-    flat = to_host(lax.reshape(constants.iota(np.int64, array.size), array.shape)[index])
+    flat = to_host(lax.reshape(lax.iota(np.int64, array.size), array.shape)[index])
     for place in np.ndindex(flat.shape):
         source = [int(part) for part in np.unravel_index(int(flat[place]), array.shape)]
         yield f"result{list(map(int, place))} = x{source}"

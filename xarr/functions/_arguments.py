@@ -14,10 +14,11 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
 from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
 from xarr.host import scalar
+from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
 from xarr.lax.core import ArrayLike, broadcast_node, integer
-from xarr.lazy import Handle, from_host, to_host, weak_kind, wrap
+from xarr.lazy import Handle, commit, from_host, to_host, weak_kind, wrap
 from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-#: A device as the Array API passes it: None, "cpu", a backend's name, or a backend.
-Device = str | AbstractBackend | None
+#: A device as the Array API passes it, None, "cpu" or a backend's name; a backend, or the record itself.
+DeviceLike = str | AbstractBackend | Device | None
 Axes = int | tuple[int, ...] | None
 #: From the strictest rule to none.
 CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -103,8 +104,13 @@ def missing_dimensions(rank: int, ndmin: int, ndmax: int, nested: bool) -> int:
     return least - rank
 
 
-def backend_of(device: Device) -> AbstractBackend:
-    """The backend that `device` means; BackendError for an unknown name."""
+def as_device(device: DeviceLike) -> Device:
+    """The device that `device` means, None the default one, to commit to; BackendError for an unknown name."""
+    return device.committed if isinstance(device, Device) else backend_of(device).device()
+
+
+def backend_of(device: str | AbstractBackend | None) -> AbstractBackend:
+    """The backend that `device` means, None the default one; BackendError for an unknown name."""
     if device is None:
         return backends.default()
     if isinstance(device, AbstractBackend):
@@ -117,19 +123,20 @@ def backend_of(device: Device) -> AbstractBackend:
     return backends.get(device)
 
 
-def moved(array: Array, device: Device) -> Array:
+def moved(array: Array, device: DeviceLike) -> Array:
     """`array` on `device`, itself if it is there or `device` is None."""
     if device is None:
         return array
-    backend = backend_of(device)
-    if array._backend is None:
-        return wrap(array._node, backend)
-    return array if array._backend is backend else from_host(to_host(array), backend)
+    wanted, own = as_device(device), array._node.device
+    if own is None or not own.is_committed:
+        return commit(array, wanted)
+    return array if own is wanted else from_host(to_host(array), wanted)
 
 
-def filled(shape: tuple[int, ...], value: complex, dtype: DType, backend: AbstractBackend | None) -> Array:
-    """A constant laid into `shape`; it takes no memory until something looks."""
-    return wrap(broadcast_node(Node(Constant.of(scalar(value, dtype, given=True))), shape, ()), backend)
+def filled(shape: tuple[int, ...], value: complex, dtype: DType, device: Device | None = None) -> Array:
+    """A constant laid into `shape`; it takes no memory until something looks.  device: None for any."""
+    constant = Node(Constant.of(scalar(value, dtype, given=True)), device=device)
+    return wrap(broadcast_node(constant, shape, ()))
 
 
 def converted(array: Array, dtype: DType) -> Array:
@@ -156,7 +163,7 @@ def is_nan(x: Array) -> Array:
 def truth(value: ArrayLike) -> Array:
     """Bools: whether each element differs from 0.  NaN does."""
     array = as_array(value)
-    return array if array.dtype == bool else lax.ne(array, filled((), 0, array.dtype, array._backend))
+    return array if array.dtype == bool else lax.ne(array, filled((), 0, array.dtype, array._node.device))
 
 
 def laid(array: Array, shape: tuple[int, ...]) -> Array:
@@ -209,7 +216,7 @@ def initial_value(name: str, initial: ArrayLike, dtype: DType) -> Array:
         raise ShapeError(f"{name}: initial must be a scalar, got shape {value.shape}")
     if dtype in BOOL:
         return truth(value)
-    probe = filled((), 0, dtype, None)
+    probe = filled((), 0, dtype)
     if common_dtype(probe, initial) == dtype:
         return promoted(name, initial, dtype=dtype)[0]
     if value.dtype in COMPLEX:

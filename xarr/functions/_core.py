@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.backend import AbstractBackend
 from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.config import current as config
 from xarr.dtypes import default_of, promote_all, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning, XarrError
 from xarr.explanation.late import broadcast_error, explain_shapes
 from xarr.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
+from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
-from xarr.lazy import Handle, common_backend, unowned, weak_kind, wrap
+from xarr.lazy import Handle, common_device, unowned, weak_kind, wrap
 from xarr.records import record
 from xarr.tracebacks import shorten
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 DType = np.dtype[Any]
-Nodes = tuple[tuple[Node, ...], AbstractBackend | None]
 
 
 @record
@@ -88,14 +87,14 @@ def observe_product(x1: ArrayLike, x2: ArrayLike) -> None:
 def as_array(value: ArrayLike) -> Array:
     """`value` as an Array; Python numbers take the default dtypes, NumPy arrays are copied.
 
-    What is not an Array yet belongs to no backend: it goes with the Arrays that it is given beside.
+    What is not an Array yet is committed to no device: it goes with the Arrays that it is given beside.
     """
     if isinstance(value, Handle):
-        return value if value._weak is None else wrap(value._node, value._backend)  # type: ignore[return-value]
+        return value if value._weak is None else wrap(value._node)  # type: ignore[return-value]
     if is_weak(value):
-        return wrap(scalar_node(value, default_of(scalar_kind(value))), None)
+        return wrap(scalar_node(value, default_of(scalar_kind(value))))
     try:
-        return wrap(host_node(host_array(value), None), None)
+        return wrap(host_node(host_array(value), None))
     except XarrError as error:
         shorten(error)
         raise
@@ -103,7 +102,7 @@ def as_array(value: ArrayLike) -> Array:
 
 def fresh(array: Array) -> Array:
     """Another handle on the same value, so that writing to the one leaves the other alone."""
-    return wrap(array._node, array._backend)
+    return wrap(array._node)
 
 
 def common_dtype(*values: ArrayLike) -> DType:
@@ -132,18 +131,18 @@ def _dtype_on_host(value: ArrayLike) -> DType:
         raise
 
 
-def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> Nodes:
-    """Nodes for the values, converted to `dtype` where it is given, and their backend."""
-    backend = common_backend(value for value in values if isinstance(value, Handle))
-    return tuple(_node_of(value, dtype, backend) for value in values), backend
+def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> tuple[Node, ...]:
+    """Nodes for the values, converted to `dtype` where it is given."""
+    device = common_device(values)
+    return tuple([_node_of(value, dtype, device) for value in values])
 
 
-def _node_of(value: ArrayLike, dtype: DType | None, backend: AbstractBackend | None) -> Node:
+def _node_of(value: ArrayLike, dtype: DType | None, device: Device | None) -> Node:
     if is_weak(value):
         return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
     if isinstance(value, Handle) and value._weak is not None:
         return value._node if dtype is None else value._to(dtype)
-    node: Node = value._node if isinstance(value, Handle) else unowned(host_node(host_array(value), backend))
+    node: Node = value._node if isinstance(value, Handle) else unowned(host_node(host_array(value), device))
     return node if dtype is None or node.dtype == dtype else Node(Convert(dtype), (node,))
 
 
@@ -153,8 +152,8 @@ def promoted(name: str, *values: ArrayLike, dtype: DType | None = None) -> tuple
     Raises DTypeError where there is no implicit promotion, ValueRangeError for a Python int that the
     type of the arrays cannot hold, BackendError for arrays of two backends.
     """
-    nodes, backend = nodes_of(values, common_dtype(*values) if dtype is None else dtype)
-    return tuple(wrap(node, backend) for node in nodes)
+    nodes = nodes_of(values, common_dtype(*values) if dtype is None else dtype)
+    return tuple([wrap(node) for node in nodes])
 
 
 def broadcasted(name: str, *arrays: Array) -> tuple[Array, ...]:
@@ -164,8 +163,7 @@ def broadcasted(name: str, *arrays: Array) -> tuple[Array, ...]:
     """
     nodes = broadcasted_nodes(name, tuple(array._node for array in arrays))
     return tuple(
-        array if node is array._node else wrap(node, array._backend)
-        for node, array in zip(nodes, arrays, strict=True)
+        array if node is array._node else wrap(node) for node, array in zip(nodes, arrays, strict=True)
     )
 
 

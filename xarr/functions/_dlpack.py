@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from xarr.errors import InputError
-from xarr.lazy import evaluate, home, to_host
+from xarr.lazy import device_of, evaluate, to_host
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -101,7 +101,7 @@ def exported(
     Memory of another device than the CPU is lent by its backend, and copied to the CPU where `dl_device` says so.
     Raises BufferError for a third device, where `copy=False` cannot be kept, and for what the backend cannot lend.
     """
-    owner = home(array)
+    owner = device_of(array._node).backend
     if owner.is_on_host:
         return _lent(to_host(array), stream, max_version, dl_device, copy)
     asked = None if dl_device is None else tuple(map(int, dl_device))

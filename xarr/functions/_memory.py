@@ -15,7 +15,7 @@ from xarr.functions._arguments import converted, filled, truth
 from xarr.functions._core import DType, fresh
 from xarr.functions.creation_functions import asarray, empty
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, home, to_host
+from xarr.lazy import Handle, device_of, to_host
 from xarr.parts import INDEX, VIEW, mark
 
 if TYPE_CHECKING:
@@ -45,10 +45,12 @@ def ndarray_of(
                 "affair, and xarr.permute_dims is how to reorder dimensions"
             )
         return empty(shape, element, order, device=None)
-    memory, backend = (to_host(buffer), home(buffer)) if isinstance(buffer, Handle) else (buffer, None)
+    memory, device = (
+        (to_host(buffer), device_of(buffer._node)) if isinstance(buffer, Handle) else (buffer, None)
+    )
     kind = element if dtype is None else np.dtype(dtype)  # of either byte order
     try:
-        return asarray(np.ndarray(shape, kind, memory, offset, strides, order), device=backend)
+        return asarray(np.ndarray(shape, kind, memory, offset, strides, order), device=device)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"ndarray: {error}") from error
 
@@ -69,7 +71,7 @@ def viewed(array: Array, dtype: Any, kind: type | None) -> Array:
     _check_bits(array.dtype, wanted)
     shape = _shape(array, wanted)
     if not array.size:
-        return filled(shape, 0, wanted, array._backend)
+        return filled(shape, 0, wanted, array._node.device)
     rows = array if array.shape else lax.reshape(array, (1,))
     return mark(array, lax.reshape(_from_plain(_bits(_plain(rows), wanted), wanted), shape), VIEW, wanted)
 

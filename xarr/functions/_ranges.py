@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import lax
-from xarr.backend import AbstractBackend
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, SUB_BYTE, check_fits, info, widened
 from xarr.errors import DivisionByZeroError, DTypeError, InputError, ValueRangeError
 from xarr.functions._arguments import converted, filled
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
 INT64 = np.dtype(np.int64)
 
 
-def _counter(size: int, dtype: DType, backend: AbstractBackend | None) -> Array:
+def _counter(size: int, dtype: DType) -> Array:
     """0, 1 … size - 1; in the type of XLA's iota where it holds them, else wrapped or rounded from int64."""
     exact = 2 ** (info(dtype).nmant + 1) if widened(dtype) not in INTEGER else int(info(dtype).max) + 1
-    counted = wrap(Node(Iota(TensorType((size,), dtype if size <= exact else INT64), 0)), backend)
+    counted = wrap(Node(Iota(TensorType((size,), dtype if size <= exact else INT64), 0)))
     return converted(counted, dtype)
 
 
@@ -83,23 +82,23 @@ def range_length(start: Any, stop: Any, step: Any) -> int:
     return size
 
 
-def unusual_range(start: Any, step: Any, size: int, dtype: DType, backend: AbstractBackend) -> Array:
+def unusual_range(start: Any, step: Any, size: int, dtype: DType) -> Array:
     """A range of bools or complexes."""
     if dtype in COMPLEX:
-        return converted(float_range(start, step, size, np.dtype(f"f{dtype.itemsize // 2}"), backend), dtype)
+        return converted(float_range(start, step, size, np.dtype(f"f{dtype.itemsize // 2}")), dtype)
     if size > 2:
         raise DTypeError(f"arange: bools count 0 and 1 only, got a range of {size}; wanted another dtype")
-    return lax.ne(float_range(start, step, size, np.dtype(np.float64), backend), 0.0)
+    return lax.ne(float_range(start, step, size, np.dtype(np.float64)), 0.0)
 
 
-def integer_range(start: Any, step: Any, size: int, dtype: DType, backend: AbstractBackend) -> Array:
+def integer_range(start: Any, step: Any, size: int, dtype: DType) -> Array:
     """start + i * step of an integer type, wrapping."""
     first, second = int(start), int(start + step)
     for value in (first, second)[:size]:
         check_fits(value, dtype)
     if (first, second) == (0, 1) or size == 0:
-        return _counter(size, dtype, backend)
-    counted = _counter(size, INT64, backend)
+        return _counter(size, dtype)
+    counted = _counter(size, INT64)
     # Products and sums wrap, so int64 serves every integer type.
     values = lax.add(lax.mul(counted, _wrapped(second - first)), _wrapped(first))
     return converted(values, dtype)
@@ -109,7 +108,7 @@ def _wrapped(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def float_range(start: Any, step: Any, size: int, dtype: DType, backend: AbstractBackend) -> Array:
+def float_range(start: Any, step: Any, size: int, dtype: DType) -> Array:
     """start + i * delta of a float type, delta being (start + step) - start in that type."""
     narrow = dtype in EXTENDED_FLOAT or dtype in SUB_BYTE or dtype.itemsize == 2
     computed = np.dtype(np.float32) if narrow else dtype
@@ -118,14 +117,14 @@ def float_range(start: Any, step: Any, size: int, dtype: DType, backend: Abstrac
         delta = ends[1] - ends[0]
         ramp = ends[0] + np.arange(2, dtype=computed) * delta
     if ends.tobytes() == np.array([0, 1], computed).tobytes():
-        return converted(_counter(size, computed, backend), dtype)
-    counted = _counter(size, computed, backend)
+        return converted(_counter(size, computed), dtype)
+    counted = _counter(size, computed)
     values = lax.add(lax.mul(counted, float(delta)), float(ends[0]))
     for index in range(2):
         # NumPy writes the first two elements as they are and extends them; rounding may tell the difference.
         if ramp[index].tobytes() != ends[index].tobytes():
             here = lax.eq(counted, float(index))
-            values = lax.select(here, filled((size,), float(ends[index]), computed, backend), values)
+            values = lax.select(here, filled((size,), float(ends[index]), computed), values)
     return converted(values, dtype)
 
 
@@ -135,23 +134,22 @@ def spaced(
     count: int,
     endpoint: bool,
     known: tuple[complex, complex] | None,
-    backend: AbstractBackend,
 ) -> tuple[Array, Array]:
     """Values and step of `linspace` by NumPy's formula; `known` holds the ends if they are host scalars."""
     shape, element, parts = (count, *first.shape), first.dtype, count - 1 if endpoint else count
-    real = converted(wrap(Node(Iota(TensorType(shape, INT64), 0)), backend), element)
+    real = converted(wrap(Node(Iota(TensorType(shape, INT64), 0))), element)
     delta = lax.sub(last, first)
     if parts > 0:
         step = lax.div(delta, parts)
         values = _multiples(real, delta, step, parts, known and _vanishes(known, element, parts))
     else:
-        step = filled((), math.nan, element, backend)
+        step = filled((), math.nan, element)
         values = lax.mul(real, _under(delta, shape))
     values = lax.add(values, _under(first, shape))
     if endpoint and count > 1:
-        index = wrap(Node(Iota(TensorType(shape, INT64), 0)), backend)
+        index = wrap(Node(Iota(TensorType(shape, INT64), 0)))
         values = lax.select(lax.eq(index, count - 1), _under(last, shape), values)
-    return wrap(values._node, backend), step
+    return values, step
 
 
 def _vanishes(ends: tuple[complex, complex], dtype: DType, parts: int) -> bool:
@@ -166,7 +164,7 @@ def _multiples(index: Array, delta: Array, step: Array, parts: int, vanishes: bo
     usual = lax.mul(index, _under(step, index.shape))
     if vanishes is False:
         return usual
-    vanished = lax.eq(step, filled((), 0, step.dtype, None))
+    vanished = lax.eq(step, filled((), 0, step.dtype))
     if vanished.shape:
         vanished = lax.reduce_or(vanished, tuple(range(len(vanished.shape))))
     rare = lax.mul(lax.div(index, parts), _under(delta, index.shape))

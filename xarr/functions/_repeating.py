@@ -10,7 +10,7 @@ from xarr import lax
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import DTypeError, ShapeError, TracedValueError
 from xarr.functions._core import fresh
-from xarr.lax import _constants as constants
+from xarr.lax.core import put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host
 from xarr.shapes import check_sizes
@@ -59,7 +59,7 @@ def repeated_each(array: Array, repeats: Array, place: int, total: int | None) -
             )
         return fresh(array)
     if known is not None:
-        places = constants.of_host(np.repeat(np.arange(size), known), array._backend)
+        places = put(np.repeat(np.arange(size), known), array._node.device)
         return lax.take(array, places, place)
     starts = lax.sub(lax.cumsum(counts), counts)
     marks = lax.segment_sum(lax.full_like(starts, 1), starts, length)

@@ -149,16 +149,16 @@ def unary(name: str, op: Op, rule: Rule, summary: str) -> UnaryFunction:
         node = getattr(x, "_node", None)
         type = None if node is None else results.get(node.type)
         if node is not None and type is not None:
-            return wrap(Node(op, (node,), type), x._backend)
+            return wrap(Node(op, (node,), type))
         array = as_array(x)
         node = array._node
         own = node.dtype
         dtype = rule(name, own)
         if dtype != own:
-            return wrap(Node(op, (Node(ops.Convert(dtype), (node,)),)), array._backend)
+            return wrap(Node(op, (Node(ops.Convert(dtype), (node,)),)))
         found = Node(op, (node,))
         _keep(results, node.type, found.type)
-        return wrap(found, array._backend)
+        return wrap(found)
 
     function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
     ufunc: UnaryFunction = attach(function, 1, name, _HOME)
@@ -197,16 +197,8 @@ class _Plan:
 
     def followed(self, op: Op, x1: Any, x2: Any, first: Node | None, second: Node | None) -> Array | None:
         """The result for other operands of the same types, or their nodes; None if the plan does not hold now."""
-        backend = x2._backend if first is None else x1._backend
         state = config.state()
-        if (
-            backend is None
-            or (first is not None and second is not None and x2._backend is not backend)
-            or recording
-            or observers
-            or state[0] is not self.settings[0]
-            or state[1] is not self.settings[1]
-        ):
+        if recording or observers or state[0] is not self.settings[0] or state[1] is not self.settings[1]:
             return None
         place = caller()
         first = scalar_node(x1, self.dtype) if first is None else first
@@ -215,7 +207,7 @@ class _Plan:
             first = Node(step, (first,), type, place)
         for step, type in self.right:
             second = Node(step, (second,), type, place)
-        return wrap(Node(op, (first, second), self.type, place), backend)
+        return wrap(Node(op, (first, second), self.type, place))
 
 
 def _steps(end: Node, value: ArrayLike) -> Steps | None:
@@ -241,33 +233,28 @@ def binary(name: str, op: Op, rule: Rule, direct: frozenset[DType], summary: str
             return with_options(ufunc, (x1, x2), out, options)
         first = getattr(x1, "_node", None)
         second = getattr(x2, "_node", None)
-        if (
-            first is not None
-            and second is not None
-            and first.type is second.type
-            and x1._backend is x2._backend
-        ):
+        if first is not None and second is not None and first.type is second.type:
             type_of_result = results.get(first.type)
             if type_of_result is not None:
-                return wrap(Node(op, (first, second), type_of_result), x1._backend)
+                return wrap(Node(op, (first, second), type_of_result))
             if first.type.dtype in direct:
                 node = Node(op, (first, second))
                 _keep(results, first.type, node.type)
-                return wrap(node, x1._backend)
+                return wrap(node)
         key = (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
         plan = plans.get(key)
         found = None if plan is None else plan.followed(op, x1, x2, first, second)
         if found is not None:
             return found
         dtype = common_real_float(name, x1, x2) if rule is to_real_float else rule(name, common_dtype(x1, x2))
-        nodes, backend = nodes_of((x1, x2), dtype)
+        nodes = nodes_of((x1, x2), dtype)
         node = Node(op, broadcasted_nodes(name, nodes))
         plan = _Plan.of(node, x1, x2, dtype)
         if plan is not None:
             if len(plans) >= _PLANS_KEPT:
                 plans.clear()
             plans[key] = plan
-        return wrap(node, backend)
+        return wrap(node)
 
     function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
     ufunc: BinaryFunction = attach(function, 2, name, _HOME)
@@ -324,6 +311,6 @@ def _compare_signs(direction: str, x1: Array, x2: Array) -> Array:
     negative = lax.lt(signed, 0)
     as_unsigned = lax.convert_element_type(signed, np.uint64)
     pair = (other, as_unsigned) if swap else (as_unsigned, other)
-    compared = wrap(Node(ops.Compare(direction), (pair[0]._node, pair[1]._node)), pair[0]._backend)
+    compared = wrap(Node(ops.Compare(direction), (pair[0]._node, pair[1]._node)))
     below = direction == "NE" or direction in (("GT", "GE") if swap else ("LT", "LE"))
     return lax.select(negative, lax.full_like(compared, below), compared)

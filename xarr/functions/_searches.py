@@ -14,7 +14,6 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT
-from xarr.lax import _constants as constants
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -60,7 +59,7 @@ def places_in_lines(table: Array, values: Array, right: bool = False) -> Array:
     if not count or not values.size:
         return found
     flat = lax.reshape(table, (lines * count,))
-    start = lax.mul(constants.broadcasted_iota(np.int64, values.shape, 1), count) if lines > 1 else None
+    start = lax.mul(lax.broadcasted_iota(np.int64, values.shape, 1), count) if lines > 1 else None
     one, precedes = lax.full_like(found, 1), _before(values, right)
     left = count  # So many elements from `found` on have not been decided about.
     while left:

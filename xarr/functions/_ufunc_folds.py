@@ -13,7 +13,6 @@ from xarr.errors import IndexingError, ShapeError, counted
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import as_array
 from xarr.indexing.bounds import Mode
-from xarr.lax import _constants as constants
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -98,7 +97,7 @@ def starts_of(name: str, indices: Any, size: int) -> Array:
     if array.ndim != 1:
         raise ShapeError(f"{name}: wanted indices in one dimension, got shape {array.shape}")
     if not array.size:
-        return filled((0,), 0, np.dtype(np.int64), array._backend)
+        return filled((0,), 0, np.dtype(np.int64), array._node.device)
     if array.dtype not in INTEGER:
         raise IndexingError(f"{name}: wanted integers as indices, got {array.dtype}; convert with astype")
     if not array._node.traced:
@@ -114,7 +113,7 @@ def starts_of(name: str, indices: Any, size: int) -> Array:
 
 def _lengths(starts: Array, size: int) -> Array:
     """How many rows each segment has, at least the one that it begins with."""
-    ends = lax.concatenate([tail(starts), constants.full((1,), size, np.int64)], 0)
+    ends = lax.concatenate([tail(starts), lax.full((1,), size, np.int64)], 0)
     return lax.max(lax.sub(ends, starts), 1)
 
 

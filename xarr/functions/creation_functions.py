@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.backend import AbstractBackend
 from xarr.broadcasting import has_place, no_place
 from xarr.dtypes import (
     COMPLEX,
@@ -41,9 +40,9 @@ from xarr.errors import (
 from xarr.functions import _dlpack
 from xarr.functions._arguments import (
     MOST_DIMENSIONS,
-    Device,
+    DeviceLike,
     arranges_elements,
-    backend_of,
+    as_device,
     check_order,
     converted,
     filled,
@@ -61,9 +60,10 @@ from xarr.functions._ranges import (
     unusual_range,
 )
 from xarr.host import SCALARS, host_array, only_numbers, scalar_kind
+from xarr.ir.device import Device
 from xarr.lax.core import ArrayLike, host_node, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic, with_sizes_of
-from xarr.lazy import Handle, from_host, wrap
+from xarr.lazy import Handle, commit, from_host, wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def asarray(
     dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
-    device: Device = None,
+    device: DeviceLike = None,
     copy: bool | None = None,
 ) -> Array:
     """`a` as an Array: an Array, a NumPy array, a number, nested sequences of numbers and Arrays.
@@ -110,19 +110,19 @@ def asarray(
                 "asarray: a sequence of Arrays has no memory to share, so copy=False cannot be kept"
             )
         return moved(_stacked(a, dtype), device)
-    backend = backend_of(device)
+    there = as_device(device)
     if copy is False:
-        if not backend.is_on_host:
+        if not there.backend.is_on_host:
             raise ValueError(
-                f"asarray: copy=False cannot be kept: the memory of backend {backend.name!r} is not the host's"
+                f"asarray: copy=False cannot be kept: the memory of backend {there.name!r} is not the host's"
             )
-        return from_host(_shared(a, dtype), backend)
+        return from_host(_shared(a, dtype), there)
     if isinstance(a, (list, tuple, *SCALARS)):
-        return wrap(host_node(host_array(a, dtype), backend), backend)
-    return _of_host(a, None if dtype is None else canonical(dtype), backend)
+        return wrap(host_node(host_array(a, dtype), there))
+    return _of_host(a, None if dtype is None else canonical(dtype), there)
 
 
-def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
+def _of_host(obj: Any, wanted: DType | None, device: Device) -> Array:
     given = np.asarray(obj) if isinstance(obj, np.matrix) else _dlpack.read(obj)
     # What is no number yet is read as the type that is wanted; numbers are converted as xarr does it.
     kind = getattr(getattr(given, "dtype", None), "kind", "b")  # which types of others, as of keys, lack
@@ -131,7 +131,7 @@ def _of_host(obj: Any, wanted: DType | None, backend: AbstractBackend) -> Array:
     if wanted is not None and _keeps_kind(values.dtype, wanted):
         with np.errstate(all="ignore"):
             values = values.astype(wanted)
-    array = wrap(host_node(values, backend), backend)
+    array = wrap(host_node(values, device))
     return array if wanted is None else converted(array, wanted)
 
 
@@ -149,7 +149,7 @@ def _shared(obj: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     return values
 
 
-def _of_array(array: Any, dtype: DTypeLike | None, device: Device, copy: bool | None) -> Array:
+def _of_array(array: Any, dtype: DTypeLike | None, device: DeviceLike, copy: bool | None) -> Array:
     result: Array = moved(array if dtype is None else converted(array, canonical(dtype)), device)
     if copy is False and result is not array:
         raise ValueError(
@@ -201,7 +201,7 @@ def array(
     order: str | None = "K",
     ndmin: int = 0,
     ndmax: int = MOST_DIMENSIONS,
-    device: Device = None,
+    device: DeviceLike = None,
 ) -> Array:
     """`asarray`, but a new Array by default, with at least `ndmin` dimensions (new ones come first).
 
@@ -222,7 +222,7 @@ def copy(a: ArrayLike, order: str | None = "K") -> Array:
     return array(a, order=order)
 
 
-def from_dlpack(x: Any, /, *, device: Device = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """An Array of what any object with `__dlpack__` holds, bfloat16 and float8 numbers too.
 
     The values are copied, since ops recorded now are computed later and must not see what the producer
@@ -255,21 +255,21 @@ def from_dlpack(x: Any, /, *, device: Device = None, copy: bool | None = None) -
 
 
 def zeros(
-    shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: Device = None
+    shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: DeviceLike = None
 ) -> Array:
     """Zeros (False for bool) of `shape`.  Raises ShapeError for negative sizes.  Source: NumPy, `zeros`."""
     return full(shape, 0, canonical(dtype), order, device=device)
 
 
 def ones(
-    shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: Device = None
+    shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: DeviceLike = None
 ) -> Array:
     """Ones (True for bool) of `shape`.  Raises ShapeError for negative sizes.  Source: NumPy, `ones`."""
     return full(shape, 1, canonical(dtype), order, device=device)
 
 
 def empty(
-    shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: Device = None
+    shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: DeviceLike = None
 ) -> Array:
     """`zeros`: an Array is a value, so there is nothing that could be left to be filled in later.
 
@@ -284,7 +284,7 @@ def full(
     dtype: DTypeLike | None = None,
     order: str | None = "C",
     *,
-    device: Device = None,
+    device: DeviceLike = None,
 ) -> Array:
     """`fill_value`, a scalar or an array that broadcasts to `shape`, in every place.
 
@@ -297,10 +297,10 @@ def full(
     wanted = None if dtype is None else canonical(dtype)
     if is_weak(fill_value):
         element = default_of(scalar_kind(fill_value)) if wanted is None else wanted
-        return filled(sizes, fill_value, element, backend_of(device))
+        return filled(sizes, fill_value, element, as_device(device))
     value = asarray(fill_value, device=device)
     value = value if wanted is None else converted(value, wanted)
-    return wrap(broadcast_array("full", value, sizes)._node, value._backend or backend_of(device))
+    return commit(broadcast_array("full", value, sizes), as_device(device))
 
 
 def broadcast_array(name: str, array: Array, shape: tuple[int, ...]) -> Array:
@@ -313,8 +313,8 @@ def broadcast_array(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(array, shape, range(len(shape) - len(array.shape), len(shape)))
 
 
-def _backend_like(a: ArrayLike, device: Device) -> AbstractBackend | None:
-    return a._backend if device is None and isinstance(a, Handle) else backend_of(device)
+def _device_like(a: ArrayLike, device: DeviceLike) -> Device | None:
+    return a._node.device if device is None and isinstance(a, Handle) else as_device(device)
 
 
 def _like(
@@ -323,13 +323,13 @@ def _like(
     dtype: DTypeLike | None,
     order: str | None,
     shape: Shape | None,
-    device: Device,
+    device: DeviceLike,
 ) -> Array:
     check_order("full_like", order)
     model = as_array(a)
-    backend = _backend_like(a, device)
     sizes = model.shape if shape is None else check_sizes(shape)
-    found = filled(sizes, fill_value, model.dtype if dtype is None else canonical(dtype), backend)
+    element = model.dtype if dtype is None else canonical(dtype)
+    found = filled(sizes, fill_value, element, _device_like(a, device))
     return with_sizes_of(found, model) if shape is None else found
 
 
@@ -339,7 +339,7 @@ def zeros_like(
     order: str | None = "K",
     *,
     shape: Shape | None = None,
-    device: Device = None,
+    device: DeviceLike = None,
 ) -> Array:
     """`zeros` with the shape, element type and device of `a` where they are not given.  Source: NumPy."""
     return _like(a, 0, dtype, order, shape, device)
@@ -351,7 +351,7 @@ def ones_like(
     order: str | None = "K",
     *,
     shape: Shape | None = None,
-    device: Device = None,
+    device: DeviceLike = None,
 ) -> Array:
     """`ones` with the shape, element type and device of `a` where they are not given.  Source: NumPy."""
     return _like(a, 1, dtype, order, shape, device)
@@ -363,7 +363,7 @@ def empty_like(
     order: str | None = "K",
     *,
     shape: Shape | None = None,
-    device: Device = None,
+    device: DeviceLike = None,
 ) -> Array:
     """`zeros_like`; see `empty`.  Source: NumPy and Array API, `empty_like`."""
     return _like(prototype, 0, dtype, order, shape, device)
@@ -377,7 +377,7 @@ def full_like(
     order: str | None = "K",
     *,
     shape: Shape | None = None,
-    device: Device = None,
+    device: DeviceLike = None,
 ) -> Array:
     """`full` with the shape, element type and device of `a` where they are not given.
 
@@ -387,7 +387,7 @@ def full_like(
     model = as_array(a)
     sizes = model.shape if shape is None else check_sizes(shape)
     element = model.dtype if dtype is None else canonical(dtype)
-    found = full(sizes, fill_value, element, device=_backend_like(a, device))
+    found = full(sizes, fill_value, element, device=_device_like(a, device))
     return with_sizes_of(found, model) if shape is None else found
 
 
@@ -401,7 +401,7 @@ def arange(
     step: ArrayLike | None = 1,
     *,
     dtype: DTypeLike | None = None,
-    device: Device = None,
+    device: DeviceLike = None,
     **start: ArrayLike,
 ) -> Array:
     """start, start + step … up to but without `stop`; with one argument 0, 1 … start - 1.
@@ -414,17 +414,21 @@ def arange(
     """
     wanted = None if dtype is None else canonical(dtype)
     first, last = range_ends(start_or_stop, stop, start)
+    return commit(counted_range(first, last, step, wanted), as_device(device))
+
+
+def counted_range(first: Any, last: Any, step: ArrayLike | None = 1, wanted: DType | None = None) -> Array:
+    """`arange` from one number to another, committed to no device."""
     delta = 1 if step is None else range_number("step", step)
     found = default_float() if any(isinstance(v, float) for v in (first, last, delta)) else INT64
     element = found if wanted is None else wanted
     size = range_length(first, last, delta)
-    backend = backend_of(device)
-    if dtype is None and isinstance(first, int) and isinstance(delta, int) and size > 1:
+    if wanted is None and isinstance(first, int) and isinstance(delta, int) and size > 1:
         check_fits(first + (size - 1) * delta, element, given=True)
     if element in COMPLEX or element == PREDICATE:
-        return unusual_range(first, delta, size, element, backend)
+        return unusual_range(first, delta, size, element)
     values = integer_range if element in INTEGER else float_range
-    return values(first, delta, size, element, backend)
+    return values(first, delta, size, element)
 
 
 def linspace(
@@ -436,7 +440,7 @@ def linspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Device = None,
+    device: DeviceLike = None,
 ) -> Any:
     """`num` evenly spaced values from `start` to `stop`, which is the last one if `endpoint`.
 
@@ -445,6 +449,20 @@ def linspace(
     the step, NaN where there is none.  Raises ValueRangeError for a negative num, DTypeError for
     complex ends and a real `dtype`.  Source: NumPy, `linspace`.
     """
+    values, distance = spaced_values(start, stop, num, endpoint, dtype, axis)
+    values = commit(moved(values, device))
+    return (values, commit(moved(distance, device))) if retstep else values
+
+
+def spaced_values(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> tuple[Array, Array]:
+    """The values of `linspace` and their distance, on the device of the ends if they have one."""
     count = integer("linspace", "num", num)
     if count < 0:
         raise ValueRangeError(f"linspace: wanted num >= 0, got {count}")
@@ -456,14 +474,12 @@ def linspace(
     if element in COMPLEX and wanted not in COMPLEX:
         raise DTypeError(f"linspace: the complex ends do not fit {wanted}; take .real of them first")
     first, last = broadcasted("linspace", converted(low, element), converted(high, element))
-    backend = first._backend or last._backend or backend_of(device)
-    values, step = spaced(first, last, count, endpoint, known, backend)
+    values, step = spaced(first, last, count, endpoint, known)
     values = converted(lax.floor(values) if wanted in INTEGER else values, wanted)
     rank = len(values.shape)
     place = normalize_axis(axis, rank)
     order = [*range(1, place + 1), 0, *range(place + 1, rank)]
-    values = moved(values if place == 0 else lax.transpose(values, order), device)
-    return (values, moved(step, device)) if retstep else values
+    return values if place == 0 else lax.transpose(values, order), step
 
 
 # --- from several arrays ---------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from xarr.dtypes import (
 )
 from xarr.errors import ArgumentError, DTypeError, InputError, ValueRangeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import Device, check_casting, converted, filled, moved
+from xarr.functions._arguments import DeviceLike, check_casting, converted, filled, moved
 from xarr.functions._core import DType, as_array, common_dtype, fresh, is_weak
 from xarr.host import scalar_kind
 from xarr.lax.core import ArrayLike
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 
-def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Device = None) -> Array:
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike = None) -> Array:
     """The elements as `dtype`, see `lax.convert_element_type`; `x` itself if `copy` is false and it fits.
 
     Raises DTypeError for an element type that xarr has not.  Source: Array API, `astype`.
@@ -100,7 +100,7 @@ def _probe(value: Any) -> Any:
     if is_weak(value):
         return value
     dtype = as_array(value).dtype if isinstance(value, list | tuple) else _dtype_of(value)
-    return filled((), 0, dtype, None)
+    return filled((), 0, dtype)
 
 
 class FloatInfo:

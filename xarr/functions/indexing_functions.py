@@ -150,7 +150,7 @@ def _along(
     size, count = array.shape[dim], indices.shape[dim]
     others = tuple([each for each in range(array.ndim) if each != dim])
     item = item_of_integers("take_along_axis", indices, from_end)
-    places = settled_places(item, dim, size, mode, array._backend)
+    places = settled_places(item, dim, size, mode, array._node.device)
     places = places if places.shape == indices.shape else lax.reshape(places, indices.shape)
     shape = spread("take_along_axis", array, indices, dim)
     array, places = laid(array, with_size(shape, dim, size)), laid(places, with_size(shape, dim, count))

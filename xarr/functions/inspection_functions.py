@@ -9,7 +9,7 @@ import numpy as np
 from xarr import backend as backends
 from xarr.dtypes import default_complex, default_float
 from xarr.errors import ValueRangeError
-from xarr.functions._arguments import Device, backend_of
+from xarr.functions._arguments import DeviceLike, as_device
 
 DTypes = dict[str, np.dtype[Any]]
 
@@ -51,12 +51,12 @@ class NamespaceInfo:
         """The devices of the default backend; `device=` also takes the name of any backend."""
         return backends.default().devices()
 
-    def default_dtypes(self, *, device: Device = None) -> DTypes:
+    def default_dtypes(self, *, device: DeviceLike = None) -> DTypes:
         """The element types of arrays made without `dtype=`, by kind; `config.default_dtype` narrows floats.
 
         Raises BackendError for an unknown device.
         """
-        backend_of(device)
+        as_device(device)
         integer = np.dtype(np.int64)
         return {
             "real floating": default_float(),
@@ -65,13 +65,13 @@ class NamespaceInfo:
             "indexing": integer,
         }
 
-    def dtypes(self, *, device: Device = None, kind: str | tuple[str, ...] | None = None) -> DTypes:
+    def dtypes(self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None) -> DTypes:
         """The element types of a kind of the standard, or of any of several, by name.
 
         xarr has more than the standard names: float16, bfloat16 and the float8 types.  Raises
         ValueRangeError for an unknown kind, BackendError for an unknown device.
         """
-        backend_of(device)
+        as_device(device)
         kinds = ("bool", "numeric") if kind is None else (kind,) if isinstance(kind, str) else kind
         for one in kinds:
             if one not in _KINDS:

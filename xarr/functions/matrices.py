@@ -7,26 +7,25 @@ from typing import TYPE_CHECKING, TypeAlias
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.backend import AbstractBackend
 from xarr.dtypes import canonical
 from xarr.errors import ShapeError
 from xarr.functions._arguments import (
-    Device,
-    backend_of,
+    DeviceLike,
+    as_device,
     check_order,
     converted,
     filled,
     laid,
     traced_integer,
 )
-from xarr.functions._core import as_array
+from xarr.functions._core import DType, as_array
 from xarr.functions._ranges import INT64
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import wrap
+from xarr.lazy import commit, wrap
 from xarr.parts import DIAGONAL, mark
 from xarr.shapes import check_sizes
 
@@ -37,12 +36,10 @@ if TYPE_CHECKING:
 Diagonal: TypeAlias = "int | Array"
 
 
-def _diagonal_number(
-    shape: tuple[int, ...], k: Diagonal, backend: AbstractBackend | None
-) -> tuple[Array, Array]:
+def _diagonal_number(shape: tuple[int, ...], k: Diagonal) -> tuple[Array, Array]:
     """(column numbers, row numbers + k) of matrices of `shape`."""
     rank, type = len(shape), TensorType(shape, INT64)
-    rows, columns = (wrap(Node(Iota(type, axis)), backend) for axis in (rank - 2, rank - 1))
+    rows, columns = (wrap(Node(Iota(type, axis))) for axis in (rank - 2, rank - 1))
     # A diagonal outside the matrix is as good as the first one outside, whose number int64 can hold.
     traced = traced_integer("a triangle", "k", k)
     if traced is not None:
@@ -57,26 +54,36 @@ def eye(
     dtype: DTypeLike | None = None,
     order: str | None = "C",
     *,
-    device: Device = None,
+    device: DeviceLike = None,
 ) -> Array:
     """An N by M matrix with ones on diagonal k (above the main one for k > 0).  Source: NumPy, `eye`."""
     check_order("eye", order)
     shape = check_sizes((N, N if M is None else M))
-    return converted(lax.eq(*_diagonal_number(shape, k, backend_of(device))), canonical(dtype))
+    return commit(diagonal_matrix(shape, k, canonical(dtype)), as_device(device))
 
 
-def identity(n: int, dtype: DTypeLike | None = None, *, device: Device = None) -> Array:
+def diagonal_matrix(shape: tuple[int, ...], k: Diagonal, dtype: DType) -> Array:
+    """Ones on diagonal k of a matrix of zeros, committed to no device unless k is."""
+    return converted(lax.eq(*_diagonal_number(shape, k)), dtype)
+
+
+def identity(n: int, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """The n by n identity matrix.  Source: NumPy, `identity`."""
     return eye(n, dtype=dtype, device=device)
 
 
 def tri(
-    N: int, M: int | None = None, k: Diagonal = 0, dtype: DTypeLike | None = None, *, device: Device = None
+    N: int,
+    M: int | None = None,
+    k: Diagonal = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike = None,
 ) -> Array:
     """An N by M matrix with ones at and below diagonal k.  Source: NumPy, `tri`."""
     sizes = (whole("tri", "N", N), whole("tri", "M", N if M is None else M))
     shape = check_sizes([max(size, 0) for size in sizes])  # as NumPy does it, unlike in `eye`
-    return converted(lax.le(*_diagonal_number(shape, k, backend_of(device))), canonical(dtype))
+    return commit(converted(lax.le(*_diagonal_number(shape, k)), canonical(dtype)), as_device(device))
 
 
 def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
@@ -86,8 +93,8 @@ def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
     if len(matrix.shape) == 1:
         refuse_dynamic(name, matrix, "a matrix")
         matrix = lax.broadcast_in_dim(matrix, matrix.shape * 2, (1,))
-    place = _diagonal_number(matrix.shape, k, matrix._backend)
-    zero = laid(filled((), 0, matrix.dtype, None), matrix.shape)
+    place = _diagonal_number(matrix.shape, k)
+    zero = laid(filled((), 0, matrix.dtype), matrix.shape)
     return lax.select(lax.ge(*place) if upper else lax.le(*place), matrix, zero)
 
 
@@ -120,11 +127,11 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     refuse_dynamic("diag", array, "lax.select")
     size = array.shape[0] + abs(offset)
     if not array.shape[0]:
-        return filled((size, size), 0, array.dtype, array._backend)
+        return filled((size, size), 0, array.dtype, array._node.device)
     # In row-major order the diagonal is every (size + 1)-th element.
     first = offset if offset >= 0 else -offset * size
     behind = size * size - 1 - first - (array.shape[0] - 1) * (size + 1)
-    flat = lax.pad(array, filled((), 0, array.dtype, None), [(first, behind, size)])
+    flat = lax.pad(array, filled((), 0, array.dtype), [(first, behind, size)])
     return lax.reshape(flat, (size, size))
 
 
@@ -134,6 +141,6 @@ def _diagonal(matrix: Array, offset: int) -> Array:
     top, left = max(-offset, 0), max(offset, 0)
     size = max(min(rows - top, columns - left), 0)
     if not size:
-        return filled((0,), 0, matrix.dtype, matrix._backend)
+        return filled((0,), 0, matrix.dtype, matrix._node.device)
     block = lax.slice(matrix, (top, left), (top + size, left + size))
     return lax.slice(lax.reshape(block, (size * size,)), (0,), (size * size,), (size + 1,))

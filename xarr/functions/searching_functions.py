@@ -14,8 +14,7 @@ from xarr.functions._core import as_array, broadcasted, promoted
 from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions._searches import places_in
 from xarr.ir.source import here
-from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, flag, integer
+from xarr.lax.core import ArrayLike, flag, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host
 from xarr.shapes import check_sizes, normalize_axis
@@ -73,7 +72,7 @@ def nonzero(
             f"nonzero(x, size=n) gives n places, and xarr.where(x, y, z) chooses element by element{place}"
         )
     found = np.nonzero(to_host(mask))
-    return tuple([constants.of_host(each, mask._backend) for each in found])
+    return tuple([put(each, mask._node.device) for each in found])
 
 
 def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple[Array, ...]:
@@ -83,14 +82,14 @@ def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple
     beyond = lax.full_like(order, size)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     places = lax.scatter(
-        constants.full((size,), 0, np.int64),
+        lax.full((size,), 0, np.int64),
         lax.select(flat, order, beyond),
-        constants.iota(np.int64, mask.size),
+        lax.iota(np.int64, mask.size),
         numbers,
         index_vector_dim=1,
     )
     total = lax.reduce_sum(lax.convert_element_type(flat, np.int64), (0,))
-    is_there = lax.lt(constants.iota(np.int64, size), lax.broadcast_in_dim(total, (size,), ()))
+    is_there = lax.lt(lax.iota(np.int64, size), lax.broadcast_in_dim(total, (size,), ()))
     fillers = _fillers(fill_value, mask.ndim)
     found = []
     step = mask.size
@@ -129,7 +128,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
     array = as_array(a)
     if not array.shape:
         row = flatnonzero(array, size=size, fill_value=fill_value)
-        return constants.full((row.size, 0), 0, np.int64)
+        return lax.full((row.size, 0), 0, np.int64)
     columns = nonzero(array, size=size, fill_value=fill_value)
     return lax.concatenate([lax.expand_dims(column, (1,)) for column in columns], 1)
 

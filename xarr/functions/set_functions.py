@@ -127,7 +127,7 @@ def isin(
         refuse_dynamic("isin", array, "comparisons with ==")
     outside = flag("isin", "invert", invert)
     if not among.size:
-        return filled(x.shape, outside, PREDICATE, x._backend)
+        return filled(x.shape, outside, PREDICATE, x._node.device)
     ordered = sort(among, None)
     nearest = lax.take(ordered, searchsorted(ordered, x), 0)
     return lax.ne(nearest, x) if outside else lax.eq(nearest, x)

@@ -10,7 +10,6 @@ from xarr import lax
 from xarr.errors import ArgumentError, ValueRangeError
 from xarr.functions._core import as_array
 from xarr.functions._searches import sort_by_keys
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
 from xarr.shapes import normalize_axis
 
@@ -84,7 +83,7 @@ def argsort(
     descending = flag("argsort", "descending", descending)
     flag("argsort", "stable", stable)
     array, dimension = _prepared("argsort", a, axis, kind, order, descending)
-    places = constants.broadcasted_iota(np.int64, array.shape, dimension)
+    places = lax.broadcasted_iota(np.int64, array.shape, dimension)
     if array._node.tensor_type.dynamic:  # only live places are to be turned round
         places = lax.add(places, lax.full_like(array, 0, np.int64))
     if descending:

@@ -71,7 +71,7 @@ def _total(
     element = total_type(array.dtype) if dtype is None else canonical(dtype)
     reduce, combine, neutral = _TOTALS[name, element in BOOL]
     array = truth(array) if element in BOOL else converted(array, element)
-    found = reduce(masked(array, mask, filled((), neutral, element, None)), axes)
+    found = reduce(masked(array, mask, filled((), neutral, element)), axes)
     if initial is not None:
         start = initial_value(name, initial, element)
         found = combine(laid(start, found.shape), found)
@@ -195,7 +195,7 @@ def _cumulative(
         return found
     (dim,) = _axes(found, 0 if axis is None else axis)
     shape = with_size(found.shape, dim, 1)
-    start = laid(filled((), _TOTALS[kind, False][2], found.dtype, found._backend), shape)
+    start = laid(filled((), _TOTALS[kind, False][2], found.dtype, found._node.device), shape)
     return lax.concatenate([start, found], dim)
 
 
@@ -368,7 +368,7 @@ def _number_of(array: Array, axes: tuple[int, ...], mask: Array | None, dtype: D
     """How many elements take part, as `dtype`: a scalar, or with a mask one number for each result."""
     if mask is None:
         dynamic = array._node.tensor_type.dynamic_dimensions
-        number = filled((), _count(array, tuple(axis for axis in axes if axis not in dynamic)), dtype, None)
+        number = filled((), _count(array, tuple(axis for axis in axes if axis not in dynamic)), dtype)
         for axis in set(axes).intersection(dynamic):
             number = lax.mul(number, converted(lax.get_dimension_size(array, axis), dtype))
         return number
@@ -409,7 +409,7 @@ def mean(
 
 
 def _sum_of(array: Array, axes: tuple[int, ...], mask: Array | None) -> Array:
-    total: Array = lax.reduce_sum(masked(array, mask, filled((), 0, array.dtype, None)), axes)
+    total: Array = lax.reduce_sum(masked(array, mask, filled((), 0, array.dtype)), axes)
     return total
 
 
@@ -432,7 +432,7 @@ def _variance(
         centre = converted(as_array(given), array.dtype)
     squares = _squared(lax.sub(array, _spread(name, centre, array.shape)))
     number = _number_of(array, axes, mask, squares.dtype)
-    least = filled(number.shape, 0, squares.dtype, None)
+    least = filled(number.shape, 0, squares.dtype)
     left = lax.max(lax.sub(number, float(degrees)), least)
     return lax.div(_sum_of(squares, axes, mask), left)
 
@@ -562,7 +562,7 @@ def average(
     axes = _axes(array, axis)
     if weights is None:
         found = mean(array, axes, keepdims=keepdims)
-        number = filled(found.shape, _count(array, axes), found.dtype, found._backend)
+        number = filled(found.shape, _count(array, axes), found.dtype, found._node.device)
         return (found, number) if returned else found
     given = as_array(weights)
     spread = _weights(given, array.shape, axes, axis is not None)

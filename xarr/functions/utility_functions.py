@@ -76,7 +76,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     for array in (first, second):
         refuse_dynamic("array_equal", array, "all(x == y) for arrays of one live size")
     if first.shape != second.shape:
-        return filled((), False, PREDICATE, first._backend)
+        return filled((), False, PREDICATE, first._node.device)
     x, y = promoted("array_equal", first, second)
     same = lax.eq(x, y)
     if flag("array_equal", "equal_nan", equal_nan) and x.dtype in FLOAT | COMPLEX:

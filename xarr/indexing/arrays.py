@@ -24,15 +24,14 @@ from xarr.ir.op import Op
 from xarr.ir.ops import Gather
 from xarr.ir.source import here
 from xarr.ir.types import TensorType, Type
-from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
+from xarr.lax.core import ArrayLike, broadcast_node, put, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
-from xarr.lazy import common_backend, to_host, unowned, wrap
+from xarr.lazy import to_host, wrap
 from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.array import Array
-    from xarr.backend import AbstractBackend
+    from xarr.ir.device import Device
 
 Ints = tuple[int, ...]
 Combine = Callable[[Any, Any], Any]
@@ -66,7 +65,7 @@ class Vectors:
 
 def _clipped(array: Array, size: int) -> Array:
     last = min(size - 1, int(info(array.dtype).max))
-    low, high = (wrap(scalar_node(bound, array.dtype), None) for bound in (0, last))
+    low, high = (wrap(scalar_node(bound, array.dtype)) for bound in (0, last))
     return lax.clamp(low, array, high)
 
 
@@ -81,8 +80,8 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     broadcast; BroadcastError if `config.broadcasting` refuses that they do; TracedValueError for a mask without
     a value.
     """
-    backend = array._backend
-    masks = {item: places_in_mask(item, backend) for item in layout.arrays if isinstance(item, Mask)}
+    device = array._node.device
+    masks = {item: places_in_mask(item, device) for item in layout.arrays if isinstance(item, Mask)}
     counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
     sizes = [item.shape for item in layout.arrays if isinstance(item, Places)]
     is_away = 0 in counts or any(0 in shape for shape in (*sizes, *[each.shape for each in masks.values()]))
@@ -93,15 +92,13 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
             continue
         # As in NumPy, indices that are broadcast away may be anything, unless they have no dimensions.
         own = Mode.PROMISE if is_away and item.shape else mode
-        found.append(settled_places(item, axis, layout.shape[axis], own, backend))
+        found.append(settled_places(item, axis, layout.shape[axis], own, device))
     shapes = [*[each.shape for each in found if each.shape], *[(count,) for count in counts]]
     batch = _batch(name, shapes)
     if not batch:
         return Vectors((), tuple(found))
     fillers = [broadcast_node(scalar_node(0, np.dtype(np.int64)), (count,), ()) for count in counts]
-    whole = iter(
-        broadcasted("getitem", *[a for a in found if a.shape], *[wrap(node, None) for node in fillers])
-    )
+    whole = iter(broadcasted("getitem", *[a for a in found if a.shape], *[wrap(node) for node in fillers]))
     return Vectors(batch, tuple([next(whole) if each.shape else _spread(each, batch) for each in found]))
 
 
@@ -116,10 +113,10 @@ def _batch(name: str, shapes: list[Ints]) -> Ints:
 
 
 def _spread(scalar: Array, batch: Ints) -> Array:
-    return wrap(broadcast_node(scalar._node, batch, ()), scalar._backend)
+    return wrap(broadcast_node(scalar._node, batch, ()))
 
 
-def settled_places(item: Places, axis: int, size: int, mode: Mode, backend: AbstractBackend | None) -> Array:
+def settled_places(item: Places, axis: int, size: int, mode: Mode, device: Device | None) -> Array:
     """The integers of an item as indices into a dimension of `size`.
 
     Raises IndexingError for known ones out of bounds, if the mode is "error".
@@ -131,7 +128,7 @@ def settled_places(item: Places, axis: int, size: int, mode: Mode, backend: Abst
         return settled(item.array, axis, size, mode, item.from_end)
     if item.array is not None and item.host.size and item.host.min() >= 0 and item.host.max() < size:
         return item.array
-    return settled_host(item.host, axis, size, mode, backend, item.from_end)
+    return settled_host(item.host, axis, size, mode, device, item.from_end)
 
 
 def host_of(mask: Mask) -> np.ndarray[Any, Any]:
@@ -153,10 +150,9 @@ def host_of(mask: Mask) -> np.ndarray[Any, Any]:
     return to_host(mask.array)
 
 
-def places_in_mask(mask: Mask, backend: AbstractBackend | None) -> Array:
+def places_in_mask(mask: Mask, device: Device | None) -> Array:
     """Where a mask holds, as indices into its dimensions taken as one."""
-    places = np.flatnonzero(host_of(mask))
-    return wrap(unowned(host_node(places, backend)), backend)
+    return put(np.flatnonzero(host_of(mask)), device)
 
 
 # --- windows -------------------------------------------------------------------------------------------------
@@ -196,7 +192,7 @@ class Windows:
     def starts(self) -> list[Array]:
         """Where the one window starts, for each dimension of the folded region."""
         own = iter(self.vectors.arrays)
-        zero = wrap(scalar_node(0, _INT64), None)
+        zero = wrap(scalar_node(0, _INT64))
         return [zero if array is None else _int64(next(own)) for array in self.layout.indexed]
 
     def read(self, folded: Array, mode: Mode, fill_value: ArrayLike | None) -> Array:
@@ -213,7 +209,7 @@ class Windows:
             )  # fmt: skip
         types = folded._node.tensor_type, indices._node.tensor_type
         op, type = _gather(self.offsets, self.axes, self.sizes, vector_dim, *types)
-        return wrap(Node(op, (folded._node, indices._node), type), common_backend((folded, indices)))
+        return wrap(Node(op, (folded._node, indices._node), type))
 
     def write(self, folded: Array, values: Array, combine: Combine | None, mode: Mode) -> Array:
         """The folded region with `values`, in the shape `layout.gathered`, in the windows or combined with them."""
@@ -230,7 +226,7 @@ class Windows:
             return _scattered(arrays, numbers, vector_dim, combine)
         nodes = tuple([array._node for array in arrays])
         op, type = _scatter(numbers, vector_dim, combine, *[node.tensor_type for node in nodes])
-        return wrap(Node(op, nodes, type), common_backend(arrays))
+        return wrap(Node(op, nodes, type))
 
 
 @lru_cache(maxsize=4096)
@@ -260,7 +256,7 @@ def _scatter(
     numbers: ScatterDimensionNumbers, vector_dim: int, combine: Combine | None, *types: TensorType
 ) -> tuple[Op, Type]:
     """The op that writes windows into arrays of these types, and its type."""
-    arrays = tuple([wrap(parameter(type), None) for type in types])
+    arrays = tuple([wrap(parameter(type)) for type in types])
     node = _scattered(arrays, numbers, vector_dim, combine)._node
     return node.op, node.type
 
@@ -307,7 +303,7 @@ def read_arrays(array: Array, layout: Layout, mode: Mode, fill_value: ArrayLike 
     batch = vectors.batch
     if _reaches_nothing(layout, batch, mode):
         value = default_fill(array.dtype) if fill_value is None else fill_value
-        return wrap(constants.full(layout.result(batch), value, array.dtype)._node, array._backend)
+        return lax.full_like(array, value, shape=layout.result(batch))
     folded = _folded(array, layout)
     if not vectors.arrays:
         return _taken_or_left(folded, layout, batch)
@@ -334,7 +330,7 @@ def write_arrays(
     batch = vectors.batch
     values = fitted(array, value, layout.result(batch))
     if 0 in values.shape or _reaches_nothing(layout, batch, mode):
-        return wrap(array._node, array._backend)
+        return wrap(array._node)
     values = _reshaped(values, layout.gathered(batch))
     folded = _folded(array, layout)
     if vectors.arrays:
@@ -351,4 +347,4 @@ def apply_arrays(array: Array, layout: Layout, function: Callable[[Any], Any], m
 
 
 def _nothing(array: Array) -> Array:
-    return wrap(scalar_node(False, array.dtype), None)
+    return wrap(scalar_node(False, array.dtype))

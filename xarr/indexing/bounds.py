@@ -19,13 +19,13 @@ from xarr.functions import elementwise_functions as elementwise
 from xarr.ir.graph import Node
 from xarr.ir.ops import CustomCall
 from xarr.ir.ops.custom import CHECKED_INDICES, AttributeValue
-from xarr.lax.core import host_node
+from xarr.lax.core import put
 from xarr.lax.ranges import range_of
-from xarr.lazy import unowned, wrap
+from xarr.lazy import wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
-    from xarr.backend import AbstractBackend
+    from xarr.ir.device import Device
 
 HostArray = np.ndarray[Any, Any]
 
@@ -103,7 +103,7 @@ def settled_host(
     axis: int,
     size: int,
     mode: Mode,
-    backend: AbstractBackend | None,
+    device: Device | None,
     from_end: bool = True,
 ) -> Array:
     """Known index values as an Array of values in [0, size), or for lax to clip, fill or drop.
@@ -120,7 +120,7 @@ def settled_host(
         values = np.mod(values, size)
     elif from_end:
         values = _from_end(values, size)
-    return wrap(unowned(host_node(values, backend)), backend if values.shape else None)
+    return put(values, device)
 
 
 def settled(indices: Array, axis: int, size: int, mode: Mode, from_end: bool = True) -> Array:
@@ -146,4 +146,4 @@ def _checked(indices: Array, axis: int, size: int, from_end: bool) -> Array:
     if not from_end:
         attributes = (("axis", axis), ("from_end", False), ("size", size))
     call = CustomCall(CHECKED_INDICES, (indices._node.tensor_type,), attributes)
-    return wrap(Node(call, (indices._node,)), indices._backend)
+    return wrap(Node(call, (indices._node,)))

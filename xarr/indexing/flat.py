@@ -13,7 +13,6 @@ from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
 from xarr.indexing.layout import Layout, layout_of
 from xarr.indexing.values import converted
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def repeated(values: Array, count: int) -> Array:
         return lax.broadcast_in_dim(lax.reshape(flat, ()), (count,), ())
     if flat.size >= count:
         return lax.slice_in_dim(flat, 0, count)
-    turns = lax.rem(constants.iota("int64", count), constants.full((count,), flat.size, "int64"))
+    turns = lax.rem(lax.iota("int64", count), lax.full((count,), flat.size, "int64"))
     return lax.take(flat, turns, 0)
 
 

@@ -20,7 +20,6 @@ from xarr.functions._memory import viewed
 from xarr.indexing import update
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import Flat, flattened, put
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, namespace, to_host
@@ -89,7 +88,7 @@ class IndexingMethods(Handle):
         shape, flat = check_sizes(sizes), flattened(self._array())
         missing = prod(shape) - flat.size
         if missing > 0:
-            flat = lax.pad(flat, constants.full((), 0, flat.dtype), [(0, missing, 0)])
+            flat = lax.pad(flat, lax.full((), 0, flat.dtype), [(0, missing, 0)])
         self._show(lax.reshape(lax.slice_in_dim(flat, 0, prod(shape)), shape))
 
     def sort(

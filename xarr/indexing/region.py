@@ -104,7 +104,7 @@ class Region:
         node = array._node
         for op in self._ops:
             node = Node(op, (node,))
-        return wrap(node, array._backend)
+        return wrap(node)
 
     def is_whole(self, shape: Ints) -> bool:
         """Whether these are all elements of an array of `shape`, as they lie there."""
@@ -135,11 +135,11 @@ def written(array: Array, region: Region, values: Array) -> Array:
     if region.is_whole(array.shape):
         return values
     if region.is_block and 0 not in region.sizes:
-        starts = [wrap(scalar_node(start, _START), None) for start in region.start]
+        starts = [wrap(scalar_node(start, _START)) for start in region.start]
         return lax.dynamic_update_slice(array, region.block(values), starts, allow_negative_indices=False)
-    laid = region.lay(values, array.shape, wrap(scalar_node(0, array.dtype), None))
+    laid = region.lay(values, array.shape, wrap(scalar_node(0, array.dtype)))
     everywhere = broadcast_node(scalar_node(True, PREDICATE), region.shape, ())
-    mask = region.lay(wrap(everywhere, None), array.shape, False)
+    mask = region.lay(wrap(everywhere), array.shape, False)
     return lax.select(mask, laid, array)
 
 

@@ -12,7 +12,7 @@ from xarr.errors import BroadcastError, DTypeError, InputError, RaggedError, Val
 from xarr.functions._core import as_array, broadcasted_nodes, is_weak, nodes_of
 from xarr.functions.creation_functions import asarray
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
-from xarr.lazy import Handle, common_backend, wrap
+from xarr.lazy import Handle, common_device, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -34,9 +34,9 @@ def converted(array: Array, value: ArrayLike) -> Array:
         if not math.isfinite(value):
             raise ValueRangeError(f"{value} does not fit an array of {array.dtype}, which holds integers")
         given = as_array(value)
-    backend = common_backend([array, *([given] if isinstance(given, Handle) else [])])
-    (node,), _ = nodes_of((given,), array.dtype)
-    return wrap(node, backend)
+    common_device([array, given])
+    (node,) = nodes_of((given,), array.dtype)
+    return wrap(node)
 
 
 def _read(array: Array, value: ArrayLike) -> Array:
@@ -46,7 +46,7 @@ def _read(array: Array, value: ArrayLike) -> Array:
     except RaggedError:
         raise
     except InputError:
-        return asarray(value, array.dtype, device=array._backend)
+        return asarray(value, array.dtype, device=array._node.device)
 
 
 def fitted(array: Array, value: ArrayLike, shape: Ints) -> Array:
@@ -66,4 +66,4 @@ def fitted(array: Array, value: ArrayLike, shape: Ints) -> Array:
         )
     like = broadcast_node(scalar_node(0, array.dtype), shape, ())
     placed, _ = broadcasted_nodes("setitem", (found._node, like))
-    return wrap(placed, found._backend)
+    return wrap(placed)

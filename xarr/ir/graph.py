@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any, Final, Generic, TypeVar
 
 from xarr.errors import InputError, ShapeError, XarrError, counted
+from xarr.ir.device import Device, join_devices
 from xarr.ir.op import FREE, DynamicOperands, Op, dynamic_type, infer_type, operation
 from xarr.ir.source import Source, caller
 from xarr.ir.stablehlo.printer import print_module
@@ -73,10 +74,12 @@ class Node:
     * `source` - where in the user's program the node was built,
     * `depth` - length of the longest unevaluated chain below,
     * `traced` - whether the value depends on a Parameter, so that it cannot be computed on its own,
+    * `device` - where the value lies, or will be computed: that of the operands, or `device`.  None for what is made
+      of constants alone, which any device may compute; once one has, the value lies there and is not committed,
     * `handles` - how many live Arrays show this node.  Threads count exactly as long as nothing is called
       between reading and writing it back: an interpreter with a global lock does not switch there.  Without
       that lock it is a hint, and a value may be kept longer than needed or computed once more,
-    * `value`, `owner` - the computed value and the backend whose buffer it is, None before,
+    * `value` - the computed value, a buffer of the device's backend, None before,
     * `serial` - counts nodes in the order they were built.
     """
 
@@ -84,10 +87,10 @@ class Node:
         "__weakref__",
         "_place",
         "depth",
+        "device",
         "handles",
         "op",
         "operands",
-        "owner",
         "serial",
         "traced",
         "type",
@@ -97,7 +100,7 @@ class Node:
     operands: tuple[Node, ...]
     type: Type
     value: Any
-    owner: Any
+    device: Device | None
     depth: int
     traced: bool
     handles: int
@@ -109,6 +112,7 @@ class Node:
         operands: tuple[Node, ...] = (),
         type: Type | None = None,
         place: tuple[CodeType, int] | None = None,
+        device: Device | None = None,
     ) -> None:
         depth, traced = 0, False
         for operand in operands:
@@ -116,6 +120,9 @@ class Node:
                 depth = operand.depth
             if operand.traced:
                 traced = True
+            own = operand.device
+            if own is not device:
+                device = own if device is None else join_devices(device, own)
         self.op = op
         self.operands = operands
         if type is None:
@@ -129,7 +136,7 @@ class Node:
         self.handles = 0
         self.serial = next(_serials)
         self.value = None
-        self.owner = None
+        self.device = device
         self._place = place or caller()
 
     @property
@@ -155,9 +162,10 @@ class Node:
     def dtype(self) -> Any:
         return self.tensor_type.dtype
 
-    def settle(self, value: Any, owner: Any) -> None:
-        """Attach the value that the backend `owner` computed and drop the operands."""
-        self.owner = owner  # first: who sees the value in another thread wants its owner too
+    def settle(self, value: Any, device: Device) -> None:
+        """Attach the value that `device`, a committed one, computed and drop the operands."""
+        if self.device is not device:  # first: who sees the value in another thread wants its device too
+            self.device = device.uncommitted
         self.value = value
         if self.operands:  # A constant stays one: a computation may use it, but no outside data.
             self.op = data_of(self.type)
@@ -180,7 +188,7 @@ class Node:
 class Leaf(Node):
     """A node with a value and nothing else, for code that makes many: it is filled in field by field.
 
-    To be set are op, type, value, owner, handles and _place; the other fields never change.  No serial is
+    To be set are op, type, value, device, handles and _place; the other fields never change.  No serial is
     counted: what is captured from outside is known by it, and a leaf is captured anyway.
     """
 
@@ -197,17 +205,17 @@ def data_of(type: Type) -> Data:
     return Data(type)
 
 
-def parameter(type: Type) -> Node:
+def parameter(type: Type, device: Device | None = None) -> Node:
     """A new graph argument."""
-    node = Node(Parameter(type), (), type)
+    node = Node(Parameter(type), (), type, device=device)
     node.depth, node.traced = 0, True
     return node
 
 
-def data(type: Type, value: Any, owner: Any) -> Node:
-    """A leaf that holds a value, a buffer of the backend `owner`."""
-    node = Node(data_of(type), (), type)
-    node.value, node.owner, node.depth = value, owner, 0
+def data(type: Type, value: Any, device: Device) -> Node:
+    """A leaf that holds a value, a buffer on `device`."""
+    node = Node(data_of(type), (), type, device=device)
+    node.value, node.depth = value, 0
     return node
 
 

@@ -48,7 +48,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
     Source: jax.lax.broadcast_to_rank.
     """
-    (node,), _ = operands("broadcast_to_rank", x)
+    (node,) = operands("broadcast_to_rank", x)
     wanted = integer("broadcast_to_rank", "rank", rank)
     if wanted < len(node.shape):
         raise ShapeError(f"broadcast_to_rank: wanted a rank of {len(node.shape)} or more, got {wanted}")
@@ -76,7 +76,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` along `axis`, without that dimension.  Source: jax.lax.unstack."""
-    (node,), backend = operands("unstack", x)
+    (node,) = operands("unstack", x)
     along = normalize_axis(integer("unstack", "axis", axis), len(node.shape))
     if not node.shape[along]:
         return ()
@@ -84,7 +84,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     squeezed, place = first._node, caller()
     # The others have the same types, which need not be found again.
     parts = _parts(node, along, squeezed.operands[0].type, place)
-    return first, *[wrap(Node(squeezed.op, (part,), squeezed.type, place), backend) for part in parts]
+    return first, *[wrap(Node(squeezed.op, (part,), squeezed.type, place)) for part in parts]
 
 
 def _parts(node: Node, along: int, type: Type, place: tuple[CodeType, int] | None) -> list[Node]:
@@ -103,7 +103,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
     Source: jax.lax.tile.
     """
-    (node,), _ = operands("tile", operand)
+    (node,) = operands("tile", operand)
     counts = integers("tile", "reps", reps)
     if len(counts) != len(node.shape) or any(count < 0 for count in counts):
         raise ShapeError(f"tile: wanted {len(node.shape)} numbers of 0 or more for reps, got {counts}")
@@ -113,5 +113,5 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 def _rank(x: ArrayLike) -> int:
-    (node,), _ = operands("stack", x)
+    (node,) = operands("stack", x)
     return len(node.shape)

@@ -54,7 +54,7 @@ def dot(
     types.  Source: XLA's Dot, with jax.lax's arguments.
     """
     if dimension_numbers is None:
-        (left, right), _ = operands("dot", lhs, rhs)
+        left, right = operands("dot", lhs, rhs)
         if not (1 <= len(left.shape) <= 2 and 1 <= len(right.shape) <= 2):
             raise ShapeError(
                 "dot: wanted vectors or matrices, got "
@@ -83,7 +83,7 @@ def dot_general(
     Raises ShapeError [C1]-[C4], DTypeError [C5].  Source: XLA's DotGeneral.
     """
     contracting, batching = _pairs(dimension_numbers)
-    (left, right), backend = operands("dot_general", lhs, rhs)
+    left, right = operands("dot_general", lhs, rhs)
     dtype = left.dtype if preferred_element_type is None else canonical(preferred_element_type)
     op = ops.DotGeneral(
         lhs_batching_dimensions=batching[0],
@@ -93,7 +93,7 @@ def dot_general(
         dtype=dtype,
         precision=precisions("dot_general", precision),
     )
-    return wrap(Node(op, (left, right)), backend)
+    return wrap(Node(op, (left, right)))
 
 
 def _pairs(numbers: Any) -> tuple[Any, Any]:
@@ -135,7 +135,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array
     Raises ShapeError unless both have one rank of at least 2, and [C3], [C4] for sizes that differ.
     Source: jax.lax.batch_matmul.
     """
-    (left, right), _ = operands("batch_matmul", lhs, rhs)
+    left, right = operands("batch_matmul", lhs, rhs)
     rank = len(left.shape)
     if rank < 2 or len(right.shape) != rank:
         raise ShapeError(

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import tree
-from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, COMPLEX, INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
+from xarr.ir.device import join_devices
 from xarr.ir.graph import Graph, Node
-from xarr.lax.core import ArrayLike, merged, operands
+from xarr.lax.core import ArrayLike, operands
 from xarr.lax.elementwise import bitwise_and, clamp, convert_element_type, ge, lt, ne, select
 from xarr.lax.tracing import (
     Computation,
     argument_nodes,
     close,
+    device_of_nodes,
     record,
     record_scalar,
     results_and_effects,
@@ -58,14 +59,14 @@ def cond(
     [C3] for branches that differ (both results are shown).  Source: XLA's Conditional, with jax.lax's
     arguments.
     """
-    predicate, owner = _predicate(pred)
+    predicate = _predicate(pred)
     roles = (("true_fun", true_fun), ("false_fun", false_fun))
     operands = _with_operand("cond", operands, operand)
-    return _branches("cond", roles, operands, predicate, owner, lambda graphs: ops.If(*graphs))
+    return _branches("cond", roles, operands, predicate, lambda graphs: ops.If(*graphs))
 
 
-def _predicate(pred: ArrayLike) -> tuple[Node, AbstractBackend | None]:
-    (node,), backend = operands("cond", pred)
+def _predicate(pred: ArrayLike) -> Node:
+    (node,) = operands("cond", pred)
     if node.shape:
         raise ShapeError(
             f"cond [C1]: wanted a scalar predicate, got {node.tensor_type.short()}; reduce_and or "
@@ -75,7 +76,7 @@ def _predicate(pred: ArrayLike) -> tuple[Node, AbstractBackend | None]:
         raise DTypeError(
             f"cond [C1]: wanted a bool or a real number, got {node.tensor_type.short()}; compare it"
         )
-    return (node if node.dtype in BOOL else ne(wrap(node, backend), 0)._node), backend
+    return node if node.dtype in BOOL else ne(wrap(node), 0)._node
 
 
 def _with_operand(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
@@ -97,25 +98,24 @@ def switch(index: ArrayLike, branches: Sequence[Function], *operands: Any, opera
     if not isinstance(branches, Iterable):
         raise InputError(f"switch: wanted a sequence of functions for branches, got {branches!r}")
     functions = tuple(branches)
-    node, owner = _branch_index("switch", index)
+    node = _branch_index("switch", index)
     last = min(max(len(functions) - 1, 0), int(np.iinfo(node.dtype).max))
-    clamped = clamp(0, wrap(node, owner), last)
-    return _switch("switch", clamped, owner, functions, _with_operand("switch", operands, operand))
+    clamped = clamp(0, wrap(node), last)
+    return _switch("switch", clamped, functions, _with_operand("switch", operands, operand))
 
 
-def _branch_index(name: str, index: ArrayLike) -> tuple[Node, AbstractBackend | None]:
-    (node,), owner = operands(name, index)
+def _branch_index(name: str, index: ArrayLike) -> Node:
+    (node,) = operands(name, index)
     if node.shape:
         raise ShapeError(f"{name} [C1]: wanted a scalar index, got {node.tensor_type.short()}")
     if node.dtype not in INTEGER:
         raise DTypeError(f"{name} [C1]: wanted an integer index, got {node.tensor_type.short()}")
-    return node, owner
+    return node
 
 
 def _switch(
     name: str,
     index: Array,
-    owner: AbstractBackend | None,
     functions: Sequence[Function],
     arguments: Sequence[Any],
 ) -> Any:
@@ -123,7 +123,7 @@ def _switch(
         raise ShapeError(f"{name} [C3]: wanted at least one branch, got none")
     selector = convert_element_type(index, np.int32)._node
     roles = [(f"branch {number}", function) for number, function in enumerate(functions)]
-    return _branches(name, roles, arguments, selector, owner, lambda graphs: ops.Case(graphs))
+    return _branches(name, roles, arguments, selector, lambda graphs: ops.Case(graphs))
 
 
 def conditional(selector: ArrayLike, *arguments: Any) -> Any:
@@ -148,10 +148,10 @@ def conditional(selector: ArrayLike, *arguments: Any) -> Any:
             "conditional: wanted (pred, true_operand, true_computation, false_operand, false_computation) or "
             f"(branch_index, branch_computations, branch_operands) of one length, got {len(arguments)} more"
         )
-    node, owner = _branch_index("conditional", selector)
+    node = _branch_index("conditional", selector)
     functions = [_only(function, place) for place, function in enumerate(arguments[0])]
-    index = _outside_to_last(wrap(node, owner), len(functions))
-    return _switch("conditional", index, owner, functions, arguments[1])
+    index = _outside_to_last(wrap(node), len(functions))
+    return _switch("conditional", index, functions, arguments[1])
 
 
 def _outside_to_last(index: Array, count: int) -> Array:
@@ -178,17 +178,14 @@ def _branches(
     roles: Sequence[tuple[str, Function]],
     arguments: Sequence[Any],
     selector: Node,
-    owner: AbstractBackend | None,
     op: Callable[[tuple[Graph, ...]], ops.If | ops.Case],
 ) -> Any:
     leaves, structure = tree.flatten(tuple(arguments))
-    nodes, backend = argument_nodes(name, leaves)
-    types = [node.type for node in nodes]
-    found = [
-        record(name, role, function, structure, types, backend, effects=True) for role, function in roles
-    ]
+    nodes = argument_nodes(name, leaves)
+    types, device = [node.type for node in nodes], device_of_nodes(nodes)
+    found = [record(name, role, function, structure, types, device, effects=True) for role, function in roles]
     for each in found:
-        backend = merged(name, backend, each.backend)
+        device = join_devices(device, each.device)
     agreed = _agreed(name, [role for role, _ in roles], found)
     closed, captured = close(*agreed)
     count = found[0].structure.count
@@ -196,8 +193,8 @@ def _branches(
         op(tuple([each.effectful for each in closed])),
         (selector, *nodes, *captured),
         count,
-        merged(name, owner, backend),
         None if closed[0].token is None else count,
+        device,
     )
     return tree.unflatten(found[0].structure, results)
 
@@ -237,16 +234,16 @@ def _strong_dtype(found: Sequence[Computation], place: int) -> np.dtype[Any] | N
 def call(function: Function, *operands: Any) -> Any:
     """`function(*operands)`, kept as one computation of its own in the graph.  Source: XLA's Call."""
     leaves, structure = tree.flatten(operands)
-    nodes, backend = argument_nodes("call", leaves)
-    types = [node.type for node in nodes]
-    found = record("call", "function", function, structure, types, backend, effects=True)
+    nodes = argument_nodes("call", leaves)
+    types, device = [node.type for node in nodes], device_of_nodes(nodes)
+    found = record("call", "function", function, structure, types, device, effects=True)
     count = found.structure.count
     results = results_and_effects(
         ops.Call(found.effectful),
         (*nodes, *found.captured),
         count,
-        merged("call", backend, found.backend),
         None if found.token is None else count,
+        found.device,
     )
     return tree.unflatten(found.structure, results)
 
@@ -257,7 +254,7 @@ def map_elements(computation: Function, *operands: ArrayLike) -> Array:
     The computation may use nothing but its arguments.  Raises ShapeError [C1] for arrays of several shapes,
     [C3] for the computation.  Source: XLA's Map.
     """
-    nodes, backend = argument_nodes("map_elements", operands)
+    nodes = argument_nodes("map_elements", operands)
     if not nodes:
         raise ShapeError("map_elements [C1]: wanted at least one array, got none")
     dtypes = [node.dtype for node in nodes]
@@ -265,7 +262,7 @@ def map_elements(computation: Function, *operands: ArrayLike) -> Array:
     if found.structure != LEAF:
         raise ShapeError(f"map_elements [C3]: wanted one scalar from the computation, got {found.structure}")
     op = ops.Map(tuple(range(len(nodes[0].shape))), found.graph)
-    return wrap(Node(op, nodes), backend)
+    return wrap(Node(op, nodes))
 
 
 def stop_gradient(x: Any) -> Any:
@@ -279,7 +276,7 @@ def optimization_barrier(operand: Any) -> Any:
     Source: XLA's OptimizationBarrier.
     """
     leaves, structure = tree.flatten(operand)
-    nodes, backend = argument_nodes("optimization_barrier", leaves)
+    nodes = argument_nodes("optimization_barrier", leaves)
     if not nodes:
         return operand
-    return tree.unflatten(structure, results_of(ops.OptimizationBarrier(), nodes, len(nodes), backend))
+    return tree.unflatten(structure, results_of(ops.OptimizationBarrier(), nodes, len(nodes)))

@@ -142,7 +142,7 @@ def conv_general_dilated(
     Raises ShapeError [C1]-[C25], DTypeError [C27], InputError for padding by name beside lhs_dilation.
     Source: XLA's ConvGeneralDilated with jax.lax's arguments; window_reversal as StableHLO has it.
     """
-    (left, right), backend = operands(_NAME, lhs, rhs)
+    left, right = operands(_NAME, lhs, rhs)
     numbers = conv_dimension_numbers(left.shape, right.shape, dimension_numbers)
     rank = max(len(right.shape) - 2, 0)
     strides = integers(_NAME, "window_strides", window_strides)
@@ -166,7 +166,7 @@ def conv_general_dilated(
         dtype=left.dtype if preferred_element_type is None else canonical(preferred_element_type),
         precision=precisions(_NAME, precision),
     )
-    return wrap(Node(op, (left, right)), backend)
+    return wrap(Node(op, (left, right)))
 
 
 def _dilations(argument: str, dilation: Sequence[int] | None, rank: int) -> Ints:
@@ -287,7 +287,7 @@ def conv_transpose(
 
     Errors as conv_general_dilated.  Source: jax.lax.conv_transpose.
     """
-    (left, right), backend = operands(_NAME, lhs, rhs)
+    left, right = operands(_NAME, lhs, rhs)
     rank = len(right.shape)
     if rank < 2 or len(left.shape) != rank:
         raise ShapeError(
@@ -307,8 +307,8 @@ def conv_transpose(
         pads = _transposed_padding(pads, sizes, steps, dilation)
     out, into, *spatial = numbers.rhs_spec
     return conv_general_dilated(
-        wrap(left, backend),
-        wrap(right, backend),
+        wrap(left),
+        wrap(right),
         (1,) * (rank - 2),
         pads,
         steps,

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from xarr import backend as backends
-from xarr.backend import AbstractBackend
 from xarr.dtypes import PREDICATE, default_of, promote_weak
 from xarr.errors import ArgumentError, DTypeError, InputError, TracedValueError
 from xarr.host import SCALARS, host_array, scalar, scalar_kind
+from xarr.ir.device import Device
 from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops import BroadcastInDim, Constant
 from xarr.ir.types import TensorType, Type
-from xarr.lazy import Handle, common_backend, one_backend, recording, unowned, weak_kind, wrap
+from xarr.lazy import Handle, common_device, recording, unowned, weak_kind, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -31,30 +31,22 @@ ArrayLike: TypeAlias = Any
 BINARY: Final[dict[object, Op]] = {}
 
 
-def operands(name: str, *values: ArrayLike) -> tuple[tuple[Node, ...], AbstractBackend | None]:
-    """The nodes of the arguments of the op called `name`, and the backend they live on.
+def operands(name: str, *values: ArrayLike) -> tuple[Node, ...]:
+    """The nodes of the arguments of the op called `name`; arrays on the host go where the Arrays are.
 
     Python scalars take the element type of the first array among the arguments, those that stand alone the default
     of their kind; DTypeError if that type cannot hold their kind (a float beside an integer array), for a bool
     beside numbers, and for scalars of different kinds: nothing promotes here.
     """
     handles = [value for value in values if isinstance(value, Handle)]
-    found = common_backend(handles) if len(handles) > 1 else handles[0]._backend if handles else None
     if len(handles) == len(values) and not (recording and any(handle._weak for handle in handles)):
-        return tuple([handle._node for handle in handles]), found
-    strong = {i: _strong_node(value, found) for i, value in enumerate(values) if weak_kind(value) is None}
+        return tuple([handle._node for handle in handles])
+    device = common_device(handles)
+    strong = {i: _strong_node(value, device) for i, value in enumerate(values) if weak_kind(value) is None}
     dtype = next(iter(strong.values())).dtype if strong else _default_dtype(name, values)
-    nodes = tuple(
+    return tuple(
         strong[i] if i in strong else _weak_node(name, value, dtype) for i, value in enumerate(values)
     )
-    return nodes, found
-
-
-def merged(
-    name: str, first: AbstractBackend | None, second: AbstractBackend | None
-) -> AbstractBackend | None:
-    """The one backend of two groups of operands; BackendError if they differ."""
-    return one_backend((first, second))
 
 
 def _default_dtype(name: str, scalars: Sequence[Any]) -> np.dtype[Any]:
@@ -74,18 +66,27 @@ def _shown(value: Any, kind: type[Any]) -> str:
     return f"the Python {kind.__name__}{'' if isinstance(value, Handle) else f' {value!r}'}"
 
 
-def _strong_node(value: ArrayLike, backend: AbstractBackend | None) -> Node:
+def _strong_node(value: ArrayLike, device: Device | None) -> Node:
     if isinstance(value, Handle):
         return value._node
-    return unowned(host_node(host_array(value), backend))
+    return unowned(host_node(host_array(value), device))
 
 
-def host_node(array: np.ndarray[Any, Any], backend: AbstractBackend | None) -> Node:
-    """A node for values on the host: a constant for a scalar, else a data leaf on `backend`."""
+def host_node(array: np.ndarray[Any, Any], device: Device | None) -> Node:
+    """A node for values on the host: a constant for a scalar, else a data leaf on `device`.
+
+    None stands for the default device, to which the node is not committed.
+    """
     if not array.shape:
-        return Node(Constant.of(array))
-    owner = backends.default() if backend is None else backend
-    return data(TensorType(array.shape, array.dtype), owner.from_host(array), owner)
+        return Node(Constant.of(array), device=device)
+    if device is None:
+        device = backends.default_device().uncommitted
+    return data(TensorType(array.shape, array.dtype), device.backend.from_host(array), device)
+
+
+def put(values: np.ndarray[Any, Any], device: Device | None) -> Array:
+    """An Array of values that were computed on the host from an Array on `device`, back on it."""
+    return wrap(unowned(host_node(values, device)))
 
 
 def gives_way(kind: type[Any], dtype: np.dtype[Any]) -> bool:
@@ -110,8 +111,8 @@ def _weak_node(name: str, value: Any, dtype: np.dtype[Any]) -> Node:
 
 def apply(op: Op, *values: ArrayLike) -> Array:
     """The Array of `op` over the arguments, which must already have the right shapes."""
-    nodes, backend = operands(op.lax_name, *values)
-    return wrap(Node(op, nodes), backend)
+    nodes = operands(op.lax_name, *values)
+    return wrap(Node(op, nodes))
 
 
 def broadcast_node(node: Node, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Node:

@@ -1,4 +1,4 @@
-"""Constants and counters of the explicit level."""
+"""Constants and counters of the explicit level.  They are committed to no device: they go with arrays on any."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
-from xarr import backend as backends
-from xarr.backend import AbstractBackend
 from xarr.dtypes import canonical, default_of
 from xarr.host import is_weak, scalar, scalar_kind
 from xarr.ir import ops
+from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, broadcast_node, integer, operands
 from xarr.lax.dynamic_sizes import with_sizes_of
 from xarr.lax.elementwise import convert_element_type
 from xarr.lax.movement import broadcast_in_dim
-from xarr.lazy import Handle, wrap
+from xarr.lazy import commit, wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -27,35 +26,36 @@ if TYPE_CHECKING:
 
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """An array of `shape` all of whose elements are the scalar `fill_value`.  Source: jax.lax.full."""
+    return _full(shape, fill_value, dtype, None)
+
+
+def _full(
+    shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None, device: Device | None
+) -> Array:
+    """`full`, committed to `device` where `fill_value` is to none."""
     sizes = check_sizes(shape)
     if is_weak(fill_value):
         element = default_of(scalar_kind(fill_value)) if dtype is None else canonical(dtype)
-        node = Node(ops.Constant.of(scalar(fill_value, element, given=dtype is not None)))
-        return wrap(broadcast_node(node, sizes, ()), backends.default())
-    (node,), _ = operands("full", fill_value)
-    value = wrap(node, _)
-    return broadcast_in_dim(value if dtype is None else convert_element_type(value, dtype), sizes, ())
+        constant = ops.Constant.of(scalar(fill_value, element, given=dtype is not None))
+        return wrap(broadcast_node(Node(constant, device=device), sizes, ()))
+    value = wrap(*operands("full", fill_value))
+    found = broadcast_in_dim(value if dtype is None else convert_element_type(value, dtype), sizes, ())
+    return found if device is None else commit(found, device)
 
 
 def full_like(
     x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Sequence[int] | None = None
 ) -> Array:
-    """`full` with the shape and element type of `x` where they are not given, on its backend.
+    """`full` with the shape and element type of `x` where they are not given, on its device.
 
     Source: jax.lax.full_like.
     """
-    (node,), backend = operands("full_like", x)
+    (node,) = operands("full_like", x)
     element = node.dtype if dtype is None else canonical(dtype)
-    sizes = node.shape if shape is None else check_sizes(shape)
-    found = _on(full(sizes, fill_value, element), backend)
-    if backend is None and isinstance(x, Handle) and not isinstance(fill_value, Handle):
-        found = wrap(found._node, None)  # as x, it goes with arrays of any backend
+    sizes = node.shape if shape is None else shape
+    device = node.device if node.device is not None and node.device.is_committed else None
+    found = _full(sizes, fill_value, element, device)
     return with_sizes_of(found, x) if shape is None else found
-
-
-def _on(array: Array, backend: AbstractBackend | None) -> Array:
-    """A constant array, which can live anywhere, on `backend`."""
-    return array if backend is None else wrap(array._node, backend)
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
@@ -70,4 +70,4 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     """
     sizes = check_sizes(shape)
     axis = normalize_axis(integer("broadcasted_iota", "dimension", dimension), len(sizes))
-    return wrap(Node(ops.Iota(TensorType(sizes, canonical(dtype)), axis)), backends.default())
+    return wrap(Node(ops.Iota(TensorType(sizes, canonical(dtype)), axis)))

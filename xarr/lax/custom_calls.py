@@ -40,9 +40,9 @@ def custom_call(
     call_target_name = text("custom_call", "call_target_name", call_target_name)
     registered(call_target_name)
     declared, structure = _declared(result_types)
-    nodes, backend = argument_nodes("custom_call", operands)
+    nodes = argument_nodes("custom_call", operands)
     op = ops.CustomCall(call_target_name, declared, _items(attributes or {}), bool(has_side_effect))
-    return tree.unflatten(structure, results_of(op, nodes, len(declared), backend))
+    return tree.unflatten(structure, results_of(op, nodes, len(declared)))
 
 
 def _items(attributes: Mapping[Any, Any]) -> tuple[tuple[str, AttributeValue], ...]:

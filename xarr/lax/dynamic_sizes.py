@@ -14,7 +14,7 @@ from xarr.ir.constants import constant
 from xarr.ir.graph import Node
 from xarr.ir.ops.dynamic_sizes import SIZE
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, integer, merged, operands
+from xarr.lax.core import ArrayLike, integer, operands
 from xarr.lazy import Handle, wrap
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ def get_dimension_size(operand: ArrayLike, dimension: int) -> Array:
     Raises ShapeError [C1] for a dimension that the operand has not, [C2] for a size beyond int32.
     Source: XLA's GetDimensionSize.
     """
-    (node,), backend = operands("get_dimension_size", operand)
+    (node,) = operands("get_dimension_size", operand)
     op = ops.GetDimensionSize(integer("get_dimension_size", "dimension", dimension))
     found = Node(op, (node,))
     if not node.tensor_type.dynamic or not node.tensor_type.dynamic[op.dimension]:
         found = constant(node.shape[op.dimension], SIZE.dtype)
-    return wrap(found, backend)
+    return wrap(found)
 
 
 def set_dimension_size(operand: ArrayLike, size: ArrayLike, dimension: int) -> Array:
@@ -47,8 +47,8 @@ def set_dimension_size(operand: ArrayLike, size: ArrayLike, dimension: int) -> A
     Raises ShapeError [C1], [C2], DTypeError [C3] for a size that is no int32 scalar, ValueRangeError.
     Source: XLA's SetDimensionSize.
     """
-    (node,), backend = operands("set_dimension_size", operand)
-    length, its = _size_node(size)
+    (node,) = operands("set_dimension_size", operand)
+    length = _size_node(size)
     dim = integer("set_dimension_size", "dimension", dimension)
     op = ops.SetDimensionSize(dim)
     found = Node(op, (node, length))
@@ -62,12 +62,12 @@ def set_dimension_size(operand: ArrayLike, size: ArrayLike, dimension: int) -> A
     if known == bound:
         is_dynamic = dim in node.tensor_type.dynamic_dimensions
         found = Node(ops.SetDimensionSize(dim, to_bound=True), (node, length)) if is_dynamic else node
-    return wrap(found, merged("set_dimension_size", backend, its))
+    return wrap(found)
 
 
 def with_sizes_of(array: Array, like: ArrayLike) -> Array:
     """`array`, of the shape of `like`, with the dynamic dimensions and live sizes of `like`."""
-    (node,), _ = operands("set_dimension_size", like)
+    (node,) = operands("set_dimension_size", like)
     for dim in node.tensor_type.dynamic_dimensions:
         array = set_dimension_size(array, get_dimension_size(like, dim), dim)
     return array
@@ -103,12 +103,12 @@ def refuse_named_padding(
         refuse_dynamic(f"{name} with padding {padding!r}", node, "pairs (low, high)", sliding)
 
 
-def _size_node(size: ArrayLike) -> tuple[Node, Any]:
+def _size_node(size: ArrayLike) -> Node:
     if isinstance(size, Handle):
-        return size._node, size._backend
+        return size._node
     if isinstance(size, np.ndarray):
-        (node,), backend = operands("set_dimension_size", size)
-        return node, backend
+        (node,) = operands("set_dimension_size", size)
+        return node
     if isinstance(size, bool | np.bool_):
         raise InputError(f"set_dimension_size: wanted an int or an int32 scalar as size, got the bool {size}")
     try:
@@ -119,4 +119,4 @@ def _size_node(size: ArrayLike) -> tuple[Node, Any]:
         ) from None
     if not -(2**31) <= value < 2**31:
         raise ValueRangeError(f"set_dimension_size: sizes are int32, got {value}")
-    return constant(value, SIZE.dtype), None
+    return constant(value, SIZE.dtype)

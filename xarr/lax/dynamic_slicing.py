@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.backend import AbstractBackend
 from xarr.dtypes import SIGNED, info
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.lax.core import ArrayLike, integer, integers, merged, operands
+from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.dynamic_sizes import get_dimension_size
 from xarr.lax.elementwise import add, convert_element_type, lt, select
 from xarr.lax.movement import expand_dims, index_in_dim, squeeze
@@ -41,10 +40,10 @@ def dynamic_slice(
     Returns an array of shape `slice_sizes`.  Raises ShapeError [C2]-[C4], DTypeError [I2].
     Source: XLA's DynamicSlice, with jax.lax's arguments.
     """
-    (node,), first = operands("dynamic_slice", operand)
-    starts, second = _start_nodes("dynamic_slice", node, start_indices, allow_negative_indices)
+    (node,) = operands("dynamic_slice", operand)
+    starts = _start_nodes("dynamic_slice", node, start_indices, allow_negative_indices)
     op = ops.DynamicSlice(integers("dynamic_slice", "slice_sizes", slice_sizes))
-    return wrap(Node(op, (node, *starts)), merged("dynamic_slice", first, second))
+    return wrap(Node(op, (node, *starts)))
 
 
 def dynamic_update_slice(
@@ -62,36 +61,36 @@ def dynamic_update_slice(
     Raises ShapeError [C3]-[C6], DTypeError [I2], [C2].
     Source: XLA's DynamicUpdateSlice, with jax.lax's arguments.
     """
-    (node, new), first = operands("dynamic_update_slice", operand, update)
-    starts, second = _start_nodes("dynamic_update_slice", node, start_indices, allow_negative_indices)
+    node, new = operands("dynamic_update_slice", operand, update)
+    starts = _start_nodes("dynamic_update_slice", node, start_indices, allow_negative_indices)
     op = ops.DynamicUpdateSlice()
-    return wrap(Node(op, (node, new, *starts)), merged("dynamic_update_slice", first, second))
+    return wrap(Node(op, (node, new, *starts)))
 
 
 def _start_nodes(
     name: str, operand: Node, start_indices: Any, allow_negative: bool | Sequence[bool]
-) -> tuple[tuple[Node, ...], AbstractBackend | None]:
+) -> tuple[Node, ...]:
     values, shape = _scalars_of(name, start_indices), operand.shape
     flags = [allow_negative] * len(values) if isinstance(allow_negative, bool) else list(allow_negative)
     if len(flags) != len(values):
         raise ShapeError(f"{name}: wanted {len(values)} of allow_negative_indices, got {len(flags)}")
     if not values or len(values) != len(shape):
         # The op's own rule says what is wrong.
-        return operands(name, *values) if values else ((), None)
+        return operands(name, *values) if values else ()
     dynamic = operand.tensor_type.dynamic_dimensions
     known = [
         value + size if flag and type(value) is int and value < 0 and dim not in dynamic else value
         for dim, (value, size, flag) in enumerate(zip(values, shape, flags, strict=True))
     ]
-    nodes, backend = operands(name, *known)
+    nodes = operands(name, *known)
     rows = enumerate(zip(nodes, known, flags, strict=True))
     may_be_negative = [
         flag and node.dtype in SIGNED and (type(value) is not int or (value < 0 and dim in dynamic))
         for dim, (node, value, flag) in rows
     ]
     if not any(may_be_negative):
-        return nodes, backend
-    starts = [wrap(node, backend) for node in nodes]
+        return nodes
+    starts = [wrap(node) for node in nodes]
     dtypes = {node.dtype for node in nodes}
     if len(dtypes) == 1 and max(shape) > info(dtypes.pop()).max:
         # A sum with the size of the dimension would wrap.
@@ -99,21 +98,21 @@ def _start_nodes(
     return tuple(
         (_from_end(start, operand, dim) if may_be_negative[dim] else start)._node
         for dim, start in enumerate(starts)
-    ), backend
+    )
 
 
 def _from_end(start: Array, operand: Node, dimension: int) -> Array:
     """`start`, or where it is negative, its sum with the size of the dimension."""
     size: ArrayLike = operand.shape[dimension]
     if dimension in operand.tensor_type.dynamic_dimensions:
-        size = convert_element_type(get_dimension_size(wrap(operand, None), dimension), start.dtype)
+        size = convert_element_type(get_dimension_size(wrap(operand), dimension), start.dtype)
     return select(lt(start, 0), add(start, size), start)
 
 
 def _scalars_of(name: str, start_indices: Any) -> list[Any]:
     """The start indices one by one."""
     if isinstance(start_indices, Handle | np.ndarray):
-        (node,), _ = operands(name, start_indices)
+        (node,) = operands(name, start_indices)
         if len(node.shape) != 1:
             raise ShapeError(
                 f"{name}: wanted one start index for each dimension, got an array {node.tensor_type.short()}"
@@ -132,7 +131,7 @@ def _in_dim(
     name: str, operand: ArrayLike, start: ArrayLike, axis: int
 ) -> tuple[Ints, int, list[Any], list[bool]]:
     """The operand's shape, the axis, and starts and flags: `start` and True there, else 0 and False."""
-    (node,), _ = operands(name, operand)
+    (node,) = operands(name, operand)
     dim = normalize_axis(integer(name, "axis", axis), len(node.shape))
     starts: list[Any] = [0] * len(node.shape)
     flags = [False] * len(node.shape)
@@ -202,8 +201,8 @@ def dynamic_update_index_in_dim(
     """
     name = "dynamic_update_index_in_dim"
     shape, dim, _, _ = _in_dim(name, operand, index, axis)
-    (_, new), backend = operands(name, operand, update)
-    slice_: ArrayLike = wrap(new, backend)
+    _, new = operands(name, operand, update)
+    slice_: ArrayLike = wrap(new)
     if len(new.shape) == len(shape) - 1:
         slice_ = expand_dims(slice_, (dim,))
     return dynamic_update_slice_in_dim(

@@ -44,7 +44,6 @@ from xarr.lax.core import (
     broadcast_node,
     integer,
     integers,
-    merged,
     operands,
     scalar_node,
 )
@@ -82,10 +81,10 @@ def unary(op: Op) -> UnaryFunction:
 
 def _binary(op: Op) -> BinaryFunction:
     def function(x: ArrayLike, y: ArrayLike, broadcast_dimensions: Sequence[int] | None = None) -> Array:
-        (lhs, rhs), backend = operands(op.lax_name, x, y)
+        lhs, rhs = operands(op.lax_name, x, y)
         if lhs.type is not rhs.type or broadcast_dimensions is not None:
             lhs, rhs = _aligned(op, lhs, rhs, broadcast_dimensions)
-        return wrap(Node(op, (lhs, rhs)), backend)
+        return wrap(Node(op, (lhs, rhs)))
 
     BINARY[function] = op
     return _documented(
@@ -225,10 +224,10 @@ def mul(
     """
     if out_dtype is None:
         return _product(x, y, broadcast_dimensions)
-    (lhs, rhs), backend = operands("mul", x, y)
+    lhs, rhs = operands("mul", x, y)
     if lhs.dtype != rhs.dtype:
         return _product(x, y, broadcast_dimensions)  # which refuses them
-    first, second = (convert_element_type(wrap(node, backend), out_dtype) for node in (lhs, rhs))
+    first, second = (convert_element_type(wrap(node), out_dtype) for node in (lhs, rhs))
     return _product(first, second, broadcast_dimensions)
 
 
@@ -244,7 +243,7 @@ def sign(x: ArrayLike) -> Array:
 
     Source: stablehlo.sign of the StableHLO specification; jax.lax for unsigned integers.
     """
-    (node,), _ = operands("sign", x)
+    (node,) = operands("sign", x)
     return convert_element_type(ne(x, 0), node.dtype) if node.dtype in UNSIGNED else apply(ops.Sign(), x)
 
 
@@ -294,7 +293,7 @@ def square(x: ArrayLike) -> Array:
 
     Source: jax.lax.square.
     """
-    (node,), _ = operands("square", x)
+    (node,) = operands("square", x)
     if node.dtype not in COMPLEX:
         return mul(x, x)
     a, b = real(x), imag(x)
@@ -309,7 +308,7 @@ def exp2(x: ArrayLike) -> Array:
 
     Source: jax.lax.exp2.
     """
-    (node,), _ = operands("exp2", x)
+    (node,) = operands("exp2", x)
     if node.dtype not in FLOAT | COMPLEX:
         raise DTypeError(
             f"exp2: wanted floats or complexes, got {node.tensor_type.short()}; convert_element_type"
@@ -324,7 +323,7 @@ def reciprocal(x: ArrayLike) -> Array:
 
 def conj(x: ArrayLike) -> Array:
     """Complex conjugate; the complex number x + 0i for a real x.  Source: XLA's Conj."""
-    (node,), _ = operands("conj", x)
+    (node,) = operands("conj", x)
     return complex(real(x), neg(imag(x))) if node.dtype in COMPLEX else complex(x, 0.0)
 
 
@@ -336,10 +335,10 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     exponent = integer("integer_pow", "y", y)
     if exponent < 0:
         return reciprocal(integer_pow(x, -exponent))
-    (node,), backend = operands("integer_pow", x)
+    (node,) = operands("integer_pow", x)
     if exponent == 0:
-        return wrap(broadcast_node(scalar_node(1, node.dtype), node.shape, ()), backend)
-    base, result = wrap(node, backend), None
+        return wrap(broadcast_node(scalar_node(1, node.dtype), node.shape, ()))
+    base, result = wrap(node), None
     # From the lowest bit of the exponent up, as jax.lax does it: the other order rounds otherwise.
     for place, bit in enumerate(bin(exponent)[:1:-1]):
         base = mul(base, base) if place else base
@@ -389,12 +388,11 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
     pred: bool array of the shape of the others, or a bool scalar.  Source: XLA's Select.
     """
-    (condition,), first = operands("select", pred)
-    (yes, no), second = operands("select", on_true, on_false)
+    (condition,) = operands("select", pred)
+    yes, no = operands("select", on_true, on_false)
     if condition.shape == () and yes.shape != ():
         condition = broadcast_node(condition, yes.shape, ())
-    backend = merged("select", first, second)
-    return wrap(Node(ops.Select(), (condition, yes, no)), backend)
+    return wrap(Node(ops.Select(), (condition, yes, no)))
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
@@ -406,7 +404,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """
     if not cases:
         raise InputError("select_n: wanted at least one case, got none")
-    (index,), _ = operands("select_n", which)
+    (index,) = operands("select_n", which)
     if index.dtype != PREDICATE and index.dtype not in INTEGER:
         raise DTypeError(f"select_n: wanted which to be bools or integers, got {index.type.short()}")
     if len(cases) == 1:
@@ -426,6 +424,6 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
     min, max: arrays of the shape of x, or scalars.  Source: XLA's Clamp.
     """
-    (operand, low, high), backend = operands("clamp", x, min, max)
+    operand, low, high = operands("clamp", x, min, max)
     bounds = [broadcast_node(b, operand.shape, ()) if b.shape == () else b for b in (low, high)]
-    return wrap(Node(ops.Clamp(), (bounds[0], operand, bounds[1])), backend)
+    return wrap(Node(ops.Clamp(), (bounds[0], operand, bounds[1])))

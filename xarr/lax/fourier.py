@@ -42,11 +42,11 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     if kind not in FFT_TYPES:
         raise InputError(f"fft: wanted a type of {', '.join(FFT_TYPES)}, got {fft_type!r}")
     lengths = integers("fft", "fft_lengths", fft_lengths)
-    (node,), backend = operands("fft", x)
+    (node,) = operands("fft", x)
     if not lengths:
-        return wrap(node, backend)
+        return wrap(node)
     if node.dtype in INTEGER | BOOL:
         node = Node(ops.Convert(np.dtype(np.float64)), (node,))
     if kind != "RFFT" and node.dtype not in COMPLEX and node.dtype.itemsize >= 4:
         node = Node(ops.Convert(complex_of(node.dtype)), (node,))
-    return wrap(Node(ops.Fft(kind, lengths), (node,)), backend)
+    return wrap(Node(ops.Fft(kind, lengths), (node,)))

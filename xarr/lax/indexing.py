@@ -14,23 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from xarr import tree
-from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, info
 from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
 from xarr.ir.computations import combiner, second
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.lax import _constants as constants
 from xarr.lax.core import (
     ArrayLike,
     broadcast_node,
     integer,
     integers,
-    merged,
     operands,
 )
-from xarr.lax.creation import full_like
+from xarr.lax.creation import full, full_like
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import bitwise_and, clamp, ge, le, select
 from xarr.lax.movement import broadcast_in_dim
@@ -167,8 +164,8 @@ def gather(
     Raises ShapeError [C1]-[C21], DTypeError [I2] for indices that are no integers.
     Source: XLA's Gather, StableHLO's gather; modes as jax.lax has them.
     """
-    (node,), first = operands("gather", operand)
-    (indices,), second = operands("gather", start_indices)
+    (node,) = operands("gather", operand)
+    (indices,) = operands("gather", start_indices)
     offset, collapsed, index_map, batching, own_batching = dimension_fields(
         "gather", dimension_numbers, GatherDimensionNumbers
     )
@@ -177,8 +174,7 @@ def gather(
     op = ops.Gather(
         offset, collapsed, batching, own_batching, index_map, vector_dim, sizes, bool(indices_are_sorted)
     )
-    backend = merged("gather", first, second)
-    found = wrap(Node(op, (node, indices)), backend)
+    found = wrap(Node(op, (node, indices)))
     if mode is None or GatherScatterMode.from_any(mode) is not GatherScatterMode.FILL_OR_DROP:
         return found
     refuse_dynamic(
@@ -186,7 +182,7 @@ def gather(
     )
     windows = op.windows(node.tensor_type, indices.tensor_type)
     last = _last_starts(indices, windows.last_starts, vector_dim)
-    inside = bitwise_and(ge(wrap(indices, second), 0), le(wrap(indices, second), wrap(last, None)))
+    inside = bitwise_and(ge(wrap(indices), 0), le(wrap(indices), wrap(last)))
     if vector_dim < len(indices.shape):
         inside = reduce_and(inside, (vector_dim,))
     inside = broadcast_in_dim(inside, windows.windowed_shape, windows.batch_dims)
@@ -248,25 +244,20 @@ def scatter_with(
         raise ShapeError(
             f"scatter [C5]: wanted N >= 1 arrays and N updates in one structure, got {structure} and {its}"
         )
-    nodes, backend = _pairs(arrays, new)
+    nodes = _pairs(arrays, new)
     graph = _update_graph(computation, structure, [node.dtype for node in nodes[: len(arrays)]])
     options = (indices_are_sorted, unique_indices, mode, index_vector_dim)
-    found = _scattered(nodes, scatter_indices, graph, dimension_numbers, backend, options)
+    found = _scattered(nodes, scatter_indices, graph, dimension_numbers, options)
     return tree.unflatten(structure, found)
 
 
 Options = tuple[bool, bool, Mode, int | None]
 
 
-def _pairs(arrays: Sequence[Any], updates: Sequence[Any]) -> tuple[list[Node], AbstractBackend | None]:
+def _pairs(arrays: Sequence[Any], updates: Sequence[Any]) -> list[Node]:
     """The nodes of arrays, then of updates, where Python scalars take their array's element type."""
-    pairs = []
-    backend: AbstractBackend | None = None
-    for array, update in zip(arrays, updates, strict=True):
-        pair, its = operands("scatter", array, update)
-        backend = merged("scatter", backend, its)
-        pairs.append(pair)
-    return [array for array, _ in pairs] + [update for _, update in pairs], backend
+    pairs = [operands("scatter", array, update) for array, update in zip(arrays, updates, strict=True)]
+    return [array for array, _ in pairs] + [update for _, update in pairs]
 
 
 def _update_graph(
@@ -286,11 +277,10 @@ def _scattered(
     scatter_indices: ArrayLike,
     graph: Graph,
     dimension_numbers: ScatterDimensionNumbers,
-    backend: AbstractBackend | None,
     options: Options,
 ) -> list[Array]:
     """The results of a scatter of arrays and updates, which are the first and the second half of `nodes`."""
-    (indices,), its = operands("scatter", scatter_indices)
+    (indices,) = operands("scatter", scatter_indices)
     count = len(nodes) // 2
     is_sorted, unique, mode, index_vector_dim = options
     window, inserted, index_map, batching, own_batching = dimension_fields(
@@ -304,9 +294,9 @@ def _scattered(
         op.infer(*[node.type for node in (*nodes[:count], indices, *nodes[count:])])
         windows = op.windows(nodes[0].tensor_type, indices.tensor_type, nodes[count].tensor_type)
         last = _last_starts(indices, windows.last_starts, vector_dim)
-        indices = clamp(np.zeros((), indices.dtype)[()], wrap(indices, its), wrap(last, None))._node
+        indices = clamp(np.zeros((), indices.dtype)[()], wrap(indices), wrap(last))._node
     everything = (*nodes[:count], indices, *nodes[count:])
-    return results_of(op, everything, count, merged("scatter", backend, its))
+    return results_of(op, everything, count)
 
 
 class ScatterFunction(Protocol):
@@ -340,10 +330,10 @@ def _scatter_by(name: str, what: str, computation: Callable[[np.dtype[Any]], Gra
         mode: Mode = None,
         index_vector_dim: int | None = None,
     ) -> Array:
-        nodes, backend = _pairs([operand], [updates])
+        nodes = _pairs([operand], [updates])
         options = (indices_are_sorted, unique_indices, mode, index_vector_dim)
         graph = computation(nodes[0].dtype)
-        return _scattered(nodes, scatter_indices, graph, dimension_numbers, backend, options)[0]
+        return _scattered(nodes, scatter_indices, graph, dimension_numbers, options)[0]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -388,12 +378,12 @@ def scatter_apply(
     func: scalar -> scalar.  update_shape: the shape that updates would have.  Otherwise as scatter_with.
     Source: jax.lax.scatter_apply.
     """
-    (node,), backend = operands("scatter", operand)
-    unused = constants.full(check_sizes(update_shape), _unused(node.dtype), node.dtype)
+    (node,) = operands("scatter", operand)
+    unused = full(check_sizes(update_shape), _unused(node.dtype), node.dtype)
     return scatter_with(  # type: ignore[no-any-return]
-        wrap(node, backend),
+        wrap(node),
         scatter_indices,
-        wrap(unused._node, backend),
+        wrap(unused._node),
         lambda element, _: func(element),
         dimension_numbers,
         indices_are_sorted=indices_are_sorted,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.lax.core import ArrayLike, apply, flag, merged, operands, text
+from xarr.lax.core import ArrayLike, apply, flag, operands, text
 from xarr.lax.tracing import results_of
 from xarr.lazy import wrap
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def _called(op: Op, *values: ArrayLike) -> tuple[Array, ...]:
     """All results of `op`."""
-    nodes, backend = operands(op.lax_name, *values)
+    nodes = operands(op.lax_name, *values)
     found = op.infer(*[node.type for node in nodes])
-    return tuple(results_of(op, nodes, len(getattr(found, "elements", (found,))), backend))
+    return tuple(results_of(op, nodes, len(getattr(found, "elements", (found,)))))
 
 
 def getrf(a: ArrayLike) -> tuple[Array, ...]:
@@ -99,6 +99,6 @@ def check(x: ArrayLike, good: ArrayLike, message: str) -> Array:
     Raises DTypeError [C1] if they are no bools, InputError for a message that is no text.
     """
     message = text("check", "message", message)
-    (value,), first = operands("check", x)
-    (truth,), second = operands("check", good)
-    return wrap(Node(ops.Check(message), (value, truth)), merged("check", first, second))
+    (value,) = operands("check", x)
+    (truth,) = operands("check", good)
+    return wrap(Node(ops.Check(message), (value, truth)))

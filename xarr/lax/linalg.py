@@ -12,10 +12,9 @@ from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.systems import permutation
-from xarr.lax import _constants as constants
 from xarr.lax.contraction import dot_general
 from xarr.lax.core import ArrayLike, flag, integer, operands
-from xarr.lax.creation import full_like
+from xarr.lax.creation import broadcasted_iota, full_like
 from xarr.lax.elementwise import add, complex, conj, convert_element_type, div, ge, mul, select, sub
 from xarr.lax.lapack import (
     check as check,
@@ -43,20 +42,20 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     Returns an array of the operand's shape, NaN for a matrix that is not positive definite.
     Raises DTypeError [C1] for integers, ShapeError [C2], [C3].  Source: XLA's Cholesky, with jax's argument.
     """
-    (node,), backend = operands("cholesky", x)
+    (node,) = operands("cholesky", x)
     symmetrize_input = flag("cholesky", "symmetrize_input", symmetrize_input)
     op = ops.Cholesky(True)
     op.infer(node.type)
-    array = wrap(node, backend)
+    array = wrap(node)
     if symmetrize_input:
         array = div(add(array, _adjoint(array)), 2)
-    return _lower_triangle(wrap(Node(op, (array._node,)), backend))
+    return _lower_triangle(wrap(Node(op, (array._node,))))
 
 
 def _lower_triangle(array: Array) -> Array:
     """Zeros above the diagonal, where a factor that failed has NaN."""
     rank, shape = array.ndim, array.shape
-    row, column = (constants.broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
+    row, column = (broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
     return select(ge(row, column), array, full_like(array, 0))
 
 
@@ -71,8 +70,8 @@ def cholesky_of_triangle(x: ArrayLike, lower: bool = True) -> Array:
 
     lower: read the lower triangle and give L; else read the upper one and give L*.
     """
-    (node,), backend = operands("cholesky", x)
-    return wrap(Node(ops.Cholesky(flag("cholesky", "lower", lower)), (node,)), backend)
+    (node,) = operands("cholesky", x)
+    return wrap(Node(ops.Cholesky(flag("cholesky", "lower", lower)), (node,)))
 
 
 def triangular_solve(
@@ -104,11 +103,11 @@ def triangular_solve(
             ("unit_diagonal", unit_diagonal),
         )
     )
-    (left, right), backend = operands("triangular_solve", a, b)
+    left, right = operands("triangular_solve", a, b)
     if len(left.shape) - len(right.shape) == 1:
         return _of_vectors(
-            wrap(left, backend),
-            wrap(right, backend),
+            wrap(left),
+            wrap(right),
             left_side=left_side,
             lower=lower,
             transpose_a=transpose_a,
@@ -119,9 +118,9 @@ def triangular_solve(
     if transpose_a:
         kind = "ADJOINT" if conjugate_a and left.dtype in COMPLEX else "TRANSPOSE"
     elif conjugate_a and left.dtype in COMPLEX:
-        left = conj(wrap(left, backend))._node
+        left = conj(wrap(left))._node
     op = ops.TriangularSolve(left_side, lower, unit_diagonal, kind)
-    return wrap(Node(op, (left, right)), backend)
+    return wrap(Node(op, (left, right)))
 
 
 def _of_vectors(a: Array, b: Array, *, left_side: bool, **flags: bool) -> Array:
@@ -154,15 +153,15 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     Source: jax.lax.linalg.
     """
     size = integer("lu_pivots_to_permutation", "permutation_size", permutation_size)
-    (node,), backend = operands("lu_pivots_to_permutation", pivots)
+    (node,) = operands("lu_pivots_to_permutation", pivots)
     if node.dtype not in INTEGER:
         raise DTypeError(f"lu_pivots_to_permutation: wanted integers, got {node.dtype}")
     if not node.shape or node.shape[-1] > size:
         raise ShapeError(
             f"lu_pivots_to_permutation: wanted pivots (..., k) with k <= {size}, got shape {node.shape}"
         )
-    counted = add(convert_element_type(wrap(node, backend), np.int32), 1)
-    return wrap(permutation(counted._node, size), backend)
+    counted = add(convert_element_type(wrap(node), np.int32), 1)
+    return wrap(permutation(counted._node, size))
 
 
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> tuple[Array, Array]:
@@ -200,7 +199,7 @@ def _cut(array: Array, rows: int, columns: int) -> Array:
 
 def _upper_triangle(array: Array) -> Array:
     rank, shape = array.ndim, array.shape
-    row, column = (constants.broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
+    row, column = (broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
     return select(ge(column, row), array, full_like(array, 0))
 
 
@@ -224,9 +223,9 @@ def eigh(
     Raises DTypeError [C1], ShapeError [C2], [C3].  Source: jax.lax.linalg.
     """
     flag("eigh", "sort_eigenvalues", sort_eigenvalues)
-    (node,), backend = operands("eigh", x)
+    (node,) = operands("eigh", x)
     ops.Eigh().infer(node.type)
-    array = wrap(node, backend)
+    array = wrap(node)
     if flag("eigh", "symmetrize_input", symmetrize_input):
         array = div(add(array, _adjoint(array)), 2)
     v, w, _ = syevd(array, lower)
@@ -258,8 +257,8 @@ def symmetric_product(
 
     a_matrix: shape (..., n, k); c_matrix: (..., n, n).  Raises ShapeError, DTypeError.  Source: jax.lax.linalg.
     """
-    (a, c), backend = operands("symmetric_product", a_matrix, c_matrix)
-    left, addend = wrap(a, backend), wrap(c, backend)
+    a, c = operands("symmetric_product", a_matrix, c_matrix)
+    left, addend = wrap(a), wrap(c)
     rank = left.ndim
     if rank < 2 or addend.shape != (*left.shape[:-1], left.shape[-2]):
         raise ShapeError(
@@ -270,7 +269,7 @@ def symmetric_product(
     result = add(mul(product, alpha), mul(addend, beta))
     if not flag("symmetric_product", "symmetrize_output", symmetrize_output):
         return result
-    row, column = (constants.broadcasted_iota(np.int32, result.shape, rank - back) for back in (2, 1))
+    row, column = (broadcasted_iota(np.int32, result.shape, rank - back) for back in (2, 1))
     return select(ge(row, column), result, transpose(result, (*own, rank - 1, rank - 2)))
 
 

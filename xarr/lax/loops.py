@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import tree
-from xarr.backend import AbstractBackend
 from xarr.dtypes import INTEGER, PREDICATE
 from xarr.effects import add_effect, last_effect
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.host import is_weak, scalar
 from xarr.ir import ops
+from xarr.ir.device import join_devices
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
 from xarr.lax.control import call
-from xarr.lax.core import ArrayLike, broadcast_node, flag, integer, merged, operands, scalar_node
+from xarr.lax.core import ArrayLike, broadcast_node, flag, integer, operands, scalar_node
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from xarr.lax.elementwise import add, lt, sub
@@ -32,6 +32,7 @@ from xarr.lax.tracing import (
     argument_nodes,
     check_arity,
     close,
+    device_of_nodes,
     record,
     results_and_effects,
     tuple_of,
@@ -75,13 +76,14 @@ def _while(
     name: str, cond_fun: Function, body_fun: Function, init_val: Any, progress: ops.Progress | None
 ) -> Any:
     leaves, structure = tree.flatten(init_val)
-    nodes, backend = argument_nodes(name, leaves)
+    nodes = argument_nodes(name, leaves)
     types, arguments = tuple(node.type for node in nodes), tuple_of(structure)
-    cond = record(name, "cond_fun", cond_fun, arguments, types, backend, effects=True)
+    device = device_of_nodes(nodes)
+    cond = record(name, "cond_fun", cond_fun, arguments, types, device, effects=True)
     _check_condition(name, cond)
     if cond.token is not None:
         return _with_effects_in_condition(name, cond_fun, body_fun, init_val, progress)
-    body = record(name, "body_fun", body_fun, arguments, types, backend, effects=True)
+    body = record(name, "body_fun", body_fun, arguments, types, device, effects=True)
     body = body.with_dtypes([node.dtype for node in nodes]) if body.structure == structure else body
     _check_carry(name, "body_fun", body, structure, types, leaves)
     (closed, step), captured = close(cond, body)
@@ -89,10 +91,10 @@ def _while(
     if step.token is not None:  # What comes next follows the last side effect instead of the first.
         extra = (step.token, *extra[1:])
     looped = Graph(step.graph.parameters, (*step.graph.results, *extra), step.graph.name)
-    owner = merged(name, backend, merged(name, cond.backend, body.backend))
+    device = join_devices(cond.device, body.device)
     loop = ops.While(closed.graph, looped, progress)
     token = None if step.token is None else len(nodes)
-    results = results_and_effects(loop, (*nodes, *captured), len(nodes), owner, token)
+    results = results_and_effects(loop, (*nodes, *captured), len(nodes), token, device)
     return tree.unflatten(structure, results)
 
 
@@ -177,7 +179,7 @@ def fori_loop(
     for bound in (lower, upper):
         if weak_kind(bound) not in (None, int):
             raise DTypeError(f"fori_loop: wanted two integer scalars for lower and upper, got {bound!r}")
-    (start, stop), backend = operands("fori_loop", lower, upper)
+    start, stop = operands("fori_loop", lower, upper)
     if start.type is not stop.type or start.shape or start.dtype not in INTEGER:
         raise DTypeError(
             "fori_loop: wanted two integer scalars of one element type for lower and upper, got "
@@ -187,7 +189,7 @@ def fori_loop(
         raise InputError(f"fori_loop: wanted a function for body_fun, got {body_fun!r}")
     check_arity("fori_loop", "body_fun", body_fun, 2)
     shown = _progress("fori_loop", progress, _COUNTER)
-    return _counted("fori_loop", wrap(start, backend), wrap(stop, backend), body_fun, init_val, shown)
+    return _counted("fori_loop", wrap(start), wrap(stop), body_fun, init_val, shown)
 
 
 #: Where the carried values of a counted loop have its index and the end.
@@ -242,32 +244,30 @@ def scan(
     """
     carries, carry_structure = tree.flatten(init)
     slices, structure = tree.flatten(xs)
-    carry_nodes, first = argument_nodes("scan", carries)
-    nodes, second = argument_nodes("scan", slices)
-    backend = merged("scan", first, second)
+    carry_nodes = argument_nodes("scan", carries)
+    nodes = argument_nodes("scan", slices)
     count = _length(nodes, structure, length)
     types = [*[node.type for node in carry_nodes], *[_element(node) for node in nodes]]
-    step = record("scan", "f", f, tuple_of(carry_structure, structure), types, backend, effects=True)
+    device = device_of_nodes([*carry_nodes, *nodes])
+    step = record("scan", "f", f, tuple_of(carry_structure, structure), types, device, effects=True)
     step = _checked_step(step, carry_structure, carry_nodes, carries)
-    backend = merged("scan", backend, step.backend)
     for result in step.graph.results[len(carries) :]:
         refuse_dynamic("a y of scan", result, "set_dimension_size(y, bound, dimension)")
     stacks = [
-        wrap(broadcast_node(scalar_node(0, type.dtype), (count, *type.shape), ()), None)
+        wrap(broadcast_node(scalar_node(0, type.dtype), (count, *type.shape), ()))
         for type in step.graph.result_types[len(carries) :]
         if isinstance(type, TensorType)
     ]
     shown = _progress("scan", progress, _COUNTER)
-    state = ([wrap(node, backend) for node in carry_nodes], stacks)
+    state = ([wrap(node) for node in carry_nodes], stacks)
     if count:
         state = _scanned(
             step,
             state,
-            [wrap(node, backend) for node in nodes],
+            [wrap(node) for node in nodes],
             count,
             flag("scan", "reverse", reverse),
             shown,
-            backend,
         )
     return (
         tree.unflatten(carry_structure, state[0]),
@@ -285,7 +285,6 @@ def _scanned(
     count: int,
     reverse: bool,
     progress: ops.Progress | None,
-    backend: AbstractBackend | None,
 ) -> State:
     """The carry and the stacks after `count` steps."""
 
@@ -295,21 +294,21 @@ def _scanned(
             dynamic_index_in_dim(each, at, keepdims=False, allow_negative_indices=False)._node for each in xs
         ]
         carries = [carry._node for carry in state[0]]
-        found = _inlined(step, (*carries, *slices), backend)
+        found = _inlined(step, (*carries, *slices))
         rows = zip(state[1], found[len(carries) :], strict=True)
         return found[: len(carries)], [
             dynamic_update_index_in_dim(stack, y, at, 0, allow_negative_indices=False) for stack, y in rows
         ]
 
-    start, stop = (wrap(scalar_node(each, np.dtype(np.int64)), None) for each in (0, count))
+    start, stop = (wrap(scalar_node(each, np.dtype(np.int64))) for each in (0, count))
     found: State = _counted("scan", start, stop, body, state, progress)
     return found
 
 
-def _inlined(step: Computation, arguments: Sequence[Node], backend: AbstractBackend | None) -> list[Array]:
+def _inlined(step: Computation, arguments: Sequence[Node]) -> list[Array]:
     """The results of a computation as operations of the function that is recorded, with its side effects."""
     captured = step.captured if step.token is None else (last_effect(), *step.captured[1:])
-    found = [wrap(node, backend) for node in step.effectful.inline(*arguments, *captured)]
+    found = [wrap(node) for node in step.effectful.inline(*arguments, *captured)]
     if step.token is not None:
         add_effect(found.pop())
     return found

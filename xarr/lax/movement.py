@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _shape(name: str, operand: ArrayLike) -> tuple[int, ...]:
-    (node,), _ = operands(name, operand)
+    (node,) = operands(name, operand)
     return node.shape
 
 

@@ -28,9 +28,9 @@ def batch_norm_training(
     Mean and (biased) variance are taken over all other dimensions.  Raises ShapeError [C1], [C3],
     DTypeError [C2].  Source: XLA's BatchNormTraining.
     """
-    nodes, backend = operands("batch_norm_training", operand, scale, offset)
+    nodes = operands("batch_norm_training", operand, scale, offset)
     op = ops.BatchNormTraining(*_settings("batch_norm_training", epsilon, feature_index))
-    normal, mean, variance = results_of(op, nodes, 3, backend)
+    normal, mean, variance = results_of(op, nodes, 3)
     return normal, mean, variance
 
 
@@ -47,9 +47,9 @@ def batch_norm_inference(
 
     As batch_norm_training otherwise.  Source: XLA's BatchNormInference.
     """
-    nodes, backend = operands("batch_norm_inference", operand, scale, offset, mean, variance)
+    nodes = operands("batch_norm_inference", operand, scale, offset, mean, variance)
     op = ops.BatchNormInference(*_settings("batch_norm_inference", epsilon, feature_index))
-    return wrap(Node(op, nodes), backend)
+    return wrap(Node(op, nodes))
 
 
 def batch_norm_grad(
@@ -66,9 +66,9 @@ def batch_norm_grad(
     mean, variance: its results; grad_output: the gradient of its first result, of the operand's shape.
     Raises ShapeError [C1], [C3], [C4], DTypeError [C2].  Source: XLA's BatchNormGrad.
     """
-    nodes, backend = operands("batch_norm_grad", operand, scale, mean, variance, grad_output)
+    nodes = operands("batch_norm_grad", operand, scale, mean, variance, grad_output)
     op = ops.BatchNormGrad(*_settings("batch_norm_grad", epsilon, feature_index))
-    grad_operand, grad_scale, grad_offset = results_of(op, nodes, 3, backend)
+    grad_operand, grad_scale, grad_offset = results_of(op, nodes, 3)
     return grad_operand, grad_scale, grad_offset
 
 

@@ -76,7 +76,7 @@ def avg_pool(
     Raises DTypeError for integers and bools, whose means are not of their type; ShapeError as max_pool.
     Source: flax.linen.avg_pool.
     """
-    (node,), backend = operands("avg_pool", inputs)
+    (node,) = operands("avg_pool", inputs)
     if node.dtype not in FLOAT | COMPLEX:
         raise DTypeError(
             f"avg_pool: wanted floats or complex numbers, got {node.tensor_type.short()}; convert_element_type it"
@@ -89,8 +89,8 @@ def avg_pool(
         refuse_dynamic("avg_pool without padding", node, "count_include_pad=True", sliding)
         counts = pool.window.counts(node.shape).astype(node.dtype)
     kept = tuple(axis for axis, size in enumerate(counts.shape) if size == total.shape[axis])
-    divisor = host_node(counts.reshape([counts.shape[axis] for axis in kept]), backend)
-    return wrap(Node(ops.Divide(), (total, broadcast_node(divisor, total.shape, kept))), backend)
+    divisor = host_node(counts.reshape([counts.shape[axis] for axis in kept]), node.device)
+    return wrap(Node(ops.Divide(), (total, broadcast_node(divisor, total.shape, kept))))
 
 
 class _Pool(NamedTuple):
@@ -121,13 +121,13 @@ def _pool(
     strides: Sequence[int] | None,
     padding: Padding,
 ) -> Array:
-    (node,), backend = operands(name, inputs)
+    (node,) = operands(name, inputs)
     if node.dtype in COMPLEX:
         raise DTypeError(
             f"{name}: complex numbers have no order, got {node.tensor_type.short()}; take abs or real"
         )
     pool = _windows(name, node, window_shape, strides, padding)
-    return wrap(pool.reduction(op, node, neutral(node.dtype)), backend)
+    return wrap(pool.reduction(op, node, neutral(node.dtype)))
 
 
 def _windows(

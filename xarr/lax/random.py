@@ -53,16 +53,16 @@ def rng_bit_generator(
     Returns the key for the next call, of the type that was given, and an array of `shape`.  Raises ShapeError
     [C1] for another state, [C2] for an unknown algorithm, DTypeError [C3].  Source: XLA's RngBitGenerator.
     """
-    (node,), backend = operands("rng_bit_generator", key)
+    (node,) = operands("rng_bit_generator", key)
     name = _algorithm(algorithm)
     halves = node.dtype == np.uint32 and len(node.shape) == 1
     if halves:
         node = _as_uint64(name, node)
     result = TensorType(_sizes("rng_bit_generator", shape), canonical(dtype))
-    state, bits = results_of(ops.RngBitGenerator(name, result), (node,), 2, backend)
+    state, bits = results_of(ops.RngBitGenerator(name, result), (node,), 2)
     if halves:
         pairs = Node(ops.BitcastConvert(np.dtype(np.uint32)), (state._node,))
-        state = wrap(Node(ops.Reshape((2 * node.shape[0],)), (pairs,)), backend)
+        state = wrap(Node(ops.Reshape((2 * node.shape[0],)), (pairs,)))
     return state, bits
 
 
@@ -109,10 +109,10 @@ def rng_normal(mu: ArrayLike, sigma: ArrayLike, shape: Sequence[int]) -> Array:
 
 
 def _rng(name: str, distribution: str, a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
-    nodes, backend = operands(name, a, b)
+    nodes = operands(name, a, b)
     sizes = _sizes(name, shape)
     shape_node = Node(ops.Constant.of(np.array(sizes, np.int64)))
-    return wrap(Node(ops.Rng(distribution, sizes), (*nodes, shape_node)), backend)
+    return wrap(Node(ops.Rng(distribution, sizes), (*nodes, shape_node)))
 
 
 def _sizes(name: str, shape: Any) -> tuple[int, ...]:

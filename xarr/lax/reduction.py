@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import tree
-from xarr.backend import AbstractBackend
 from xarr.dtypes import (
     BOOL,
     FLOAT,
@@ -26,7 +25,7 @@ from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, integer, integers, merged, operands
+from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.lazy import wrap
 from xarr.shapes import normalize_axis
@@ -60,25 +59,21 @@ def reduce(
             "reduce [C1]: wanted N >= 1 arrays and N initial values in one structure, "
             f"got {structure} and {its}"
         )
-    nodes, starts, backend = with_initial("reduce", arrays, initial)
+    nodes, starts = with_initial("reduce", arrays, initial)
     axes = integers("reduce", "dimensions", dimensions)
     graph = combiner_graph("reduce", "C4", computation, structure, [node.dtype for node in nodes])
-    found = results_of(ops.Reduce(axes, graph), (*nodes, *starts), len(nodes), backend)
+    found = results_of(ops.Reduce(axes, graph), (*nodes, *starts), len(nodes))
     return tree.unflatten(structure, found)
 
 
-def with_initial(
-    name: str, arrays: Sequence[Any], initial: Sequence[Any]
-) -> tuple[list[Node], list[Node], AbstractBackend | None]:
+def with_initial(name: str, arrays: Sequence[Any], initial: Sequence[Any]) -> tuple[list[Node], list[Node]]:
     """The nodes of arrays, those of initial values, where Python scalars take their array's element type."""
     nodes, starts = [], []
-    backend: AbstractBackend | None = None
     for array, value in zip(arrays, initial, strict=True):
-        (node, start), its = operands(name, array, value)
-        backend = merged(name, backend, its)
+        node, start = operands(name, array, value)
         nodes.append(node)
         starts.append(start)
-    return nodes, starts, backend
+    return nodes, starts
 
 
 def combiner_graph(
@@ -97,17 +92,17 @@ def combiner_graph(
 def _reduce_by(
     name: str, op: Op, operand: ArrayLike, axes: Sequence[int], neutral: Callable[[DType], Any]
 ) -> Array:
-    (node,), backend = operands(name, operand)
+    (node,) = operands(name, operand)
     value = neutral(node.dtype)
     if isinstance(value, complex) and 0 in node.shape:
         value = complex(value.real)  # what XLA gives for no elements; no complex number is beyond it
     start = constant(value, node.dtype)
     reduction = ops.Reduce(integers(name, "axes", axes), combiner(op, node.dtype))
-    return wrap(Node(reduction, (node, start)), backend)
+    return wrap(Node(reduction, (node, start)))
 
 
 def _refuse_bool(name: str, operand: ArrayLike, instead: str) -> None:
-    (node,), _ = operands(name, operand)
+    (node,) = operands(name, operand)
     if node.dtype in BOOL:
         raise DTypeError(
             f"{name}: wanted numbers, got {node.tensor_type.short()}; use {instead}, or "
@@ -198,7 +193,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
 
 def _arg_extremum(name: str, direction: str, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    (node,), backend = operands(name, operand)
+    (node,) = operands(name, operand)
     dim = normalize_axis(integer(name, "axis", axis), len(node.shape))
     indices = canonical(index_dtype)
     if indices not in INTEGER:
@@ -215,4 +210,4 @@ def _arg_extremum(name: str, direction: str, operand: ArrayLike, axis: int, inde
     neutral = (lowest if direction == "GT" else highest)(node.dtype)
     starts = [constant(v, t) for v, t in ((neutral, node.dtype), (0, indices))]
     reduction = ops.Reduce((dim,), arg_extremum(direction, node.dtype, indices))
-    return results_of(reduction, (node, positions, *starts), 2, backend)[1]
+    return results_of(reduction, (node, positions, *starts), 2)[1]

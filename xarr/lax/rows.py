@@ -41,8 +41,8 @@ def take(
     Returns an array of shape (A, I, B).  Raises AxisError, DTypeError [I2] for indices that are no integers,
     IndexingError where there is no slice to take.  Source: jax.numpy.take, by XLA's Gather.
     """
-    (node,), _ = operands("take", x)
-    (places,), _ = operands("take", indices)
+    (node,) = operands("take", x)
+    (places,) = operands("take", indices)
     shape, rank = node.shape, len(places.shape)
     dim = normalize_axis(integer("take", "axis", axis), len(shape))
     if not shape[dim] and places.tensor_type.size:
@@ -74,8 +74,8 @@ def _segment(
         unique_indices: bool = False,
         mode: Mode = None,
     ) -> Array:
-        (node,), backend = operands(name, data)
-        (ids,), _ = operands(name, segment_ids)
+        (node,) = operands(name, data)
+        (ids,) = operands(name, segment_ids)
         rank = len(ids.shape)
         if not rank or node.shape[:rank] != ids.shape:
             raise ShapeError(
@@ -87,7 +87,7 @@ def _segment(
         empty = broadcast_node(start, (count, *node.shape[rank:]), ())
         numbers = ScatterDimensionNumbers(range(rank, len(node.shape)), (0,), (0,))
         return combine(
-            wrap(empty, backend), segment_ids, data, numbers,
+            wrap(empty), segment_ids, data, numbers,
             indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
             mode=mode, index_vector_dim=rank,
         )  # fmt: skip

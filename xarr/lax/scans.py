@@ -31,7 +31,7 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
     arrays, structure = tree.flatten(elems)
     if not arrays:
         raise InputError(f"associative_scan: wanted arrays to scan, got {structure}")
-    nodes, _ = operands("associative_scan", *arrays)
+    nodes = operands("associative_scan", *arrays)
     dims = [normalize_axis(integer("associative_scan", "axis", axis), len(node.shape)) for node in nodes]
     sizes = {node.shape[dim] for node, dim in zip(nodes, dims, strict=True)}
     for node, dim in zip(nodes, dims, strict=True):
@@ -69,8 +69,8 @@ class _Along:
                 "associative_scan: the function must return what it is given: "
                 f"{tree.difference(self.structure, structure)}"
             )
-        given, _ = operands("associative_scan", *first)
-        got, _ = operands("associative_scan", *leaves)
+        given = operands("associative_scan", *first)
+        got = operands("associative_scan", *leaves)
         for old, new in zip(given, got, strict=True):
             if old.type is not new.type:
                 raise ShapeError(
@@ -81,7 +81,7 @@ class _Along:
 
     def scanned(self, columns: Columns) -> Columns:
         """Pairs are combined and scanned, which gives each second slice; one step more gives the others."""
-        (node,), _ = operands("associative_scan", columns[0])
+        (node,) = operands("associative_scan", columns[0])
         count = node.shape[self.dims[0]]
         if count < 2:
             return [

@@ -22,7 +22,6 @@ from xarr.tree import LEAF
 
 if TYPE_CHECKING:
     from xarr.array import Array
-    from xarr.backend import AbstractBackend
 
 _INT32: Final = np.dtype(np.int32)
 
@@ -42,27 +41,23 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     """
     several = isinstance(operand, tuple | list)
     arrays = operand if several else (operand,)
-    nodes, backend, dim = _sorted_nodes(arrays, dimension)
+    nodes, dim = _sorted_nodes(arrays, dimension)
     count = integer("sort", "num_keys", num_keys)
     if not 1 <= count <= len(nodes):
         raise ValueRangeError(
             f"sort: wanted num_keys in [1, {len(nodes)}], one for each key array, got {count}"
         )
     comparator = lexicographic([node.dtype for node in nodes], count)
-    found = results_of(
-        ops.Sort(dim, flag("sort", "is_stable", is_stable), comparator), nodes, len(nodes), backend
-    )
+    found = results_of(ops.Sort(dim, flag("sort", "is_stable", is_stable), comparator), nodes, len(nodes))
     return tuple(found) if several else found[0]
 
 
-def _sorted_nodes(
-    arrays: Sequence[ArrayLike], dimension: int
-) -> tuple[tuple[Node, ...], AbstractBackend | None, int]:
+def _sorted_nodes(arrays: Sequence[ArrayLike], dimension: int) -> tuple[tuple[Node, ...], int]:
     if not arrays:
         raise ShapeError("sort [C1]: wanted at least one array, got none")
-    nodes, backend = operands("sort", *arrays)
+    nodes = operands("sort", *arrays)
     rank = len(nodes[0].shape)
-    return nodes, backend, normalize_axis(integer("sort", "dimension", dimension), rank, name="dimension")
+    return nodes, normalize_axis(integer("sort", "dimension", dimension), rank, name="dimension")
 
 
 def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> Any:
@@ -80,7 +75,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     Raises ValueRangeError for a k beyond the size, AxisError, DTypeError for complex numbers.
     Source: jax.lax.top_k.
     """
-    (node,), backend = operands("top_k", operand)
+    (node,) = operands("top_k", operand)
     if node.dtype in COMPLEX:
         raise DTypeError(f"top_k: wanted real numbers, got {node.tensor_type.short()}; take abs() or .real")
     dim = normalize_axis(integer("top_k", "axis", axis), len(node.shape))
@@ -91,7 +86,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
             f"top_k: wanted k in [0, {node.shape[dim]}], the size along axis {dim}, got {k}"
         )
     places = Node(ops.Iota(TensorType(node.shape, _INT32), dim))
-    found = results_of(ops.Sort(dim, True, descending(node.dtype, _INT32)), (node, places), 2, backend)
+    found = results_of(ops.Sort(dim, True, descending(node.dtype, _INT32)), (node, places), 2)
     largest, where = (slice_in_dim(each, 0, count, axis=dim) for each in found)
     return largest, where
 
@@ -109,12 +104,12 @@ def sort_with(
     Source: XLA's Sort.
     """
     several = isinstance(operands, tuple | list)
-    nodes, backend, dim = _sorted_nodes(operands if several else (operands,), dimension)
+    nodes, dim = _sorted_nodes(operands if several else (operands,), dimension)
     if not callable(comparator):
         raise InputError(f"sort_with: wanted a function for comparator, got {comparator!r}")
     dtypes = [node.dtype for node in nodes for _ in range(2)]
     found = record_scalar("sort", "C3", comparator, tuple_of(*[LEAF] * len(dtypes)), dtypes)
     if found.structure != LEAF:
         raise ShapeError(f"sort [C3]: wanted a comparator with one bool result, got {found.structure}")
-    results = results_of(ops.Sort(dim, bool(is_stable), found.graph), nodes, len(nodes), backend)
+    results = results_of(ops.Sort(dim, bool(is_stable), found.graph), nodes, len(nodes))
     return tuple(results) if several else results[0]

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import records, tree
-from xarr.backend import AbstractBackend
 from xarr.dtypes import default_of
 from xarr.effects import add_effect, last_effect
 from xarr.errors import InputError, ShapeError, XarrError, counted
 from xarr.host import host_array, is_weak, scalar, scalar_kind
 from xarr.ir.computations import combiner
+from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, GetTupleElement
 from xarr.ir.types import TensorType, Type
-from xarr.lax.core import BINARY, gives_way, host_node, merged, operands
+from xarr.lax.core import BINARY, gives_way, host_node, operands
 from xarr.lazy import Handle, trace, wrap
 from xarr.tracebacks import shorten
 from xarr.tree import LEAF, Structure
@@ -37,7 +37,7 @@ class Computation:
     * `captured` - values from outside that the function uses, the last parameters of the graph,
     * `structure` - that of the result, whose leaves are the graph's results,
     * `weak` - for each leaf the Python scalar that the function returned there, or None,
-    * `backend` - where the values live that the function brought in,
+    * `device` - where the results live, None for any,
     * `token` - that of the function's last side effect, None if it has none.  It is no result of the graph; the
       one that the first side effect follows is the first of the captured values.
     """
@@ -46,7 +46,7 @@ class Computation:
     captured: tuple[Node, ...]
     structure: Structure
     weak: tuple[Any, ...]
-    backend: AbstractBackend | None
+    device: Device | None
     token: Node | None = None
 
     @property
@@ -77,7 +77,7 @@ def record(
     function: Callable[..., Any],
     arguments: Structure,
     types: Sequence[Type],
-    backend: AbstractBackend | None,
+    device: Device | None,
     effects: bool = False,
 ) -> Computation:
     """Call `function` once, on leaves of these types in a tuple structure, and record what it does.
@@ -94,17 +94,15 @@ def record(
     def flat(*handles: Handle) -> list[Handle]:
         leaves, seen["structure"] = tree.flatten(function(*tree.unflatten(arguments, handles)))
         seen["weak"] = tuple(leaf if is_weak(leaf) else None for leaf in leaves)
-        results = [leaf if isinstance(leaf, Handle) else _constant(leaf, backend) for leaf in leaves]
-        found = backend
+        results = [leaf if isinstance(leaf, Handle) else _constant(leaf, device) for leaf in leaves]
         for result in results:
             _refuse_tuple(name, result._node)
-            found = merged(name, found, result._backend)
-        seen["backend"] = found
+        seen["device"] = join_devices(device, device_of_nodes([result._node for result in results]))
         return results
 
     tokens: list[Node] | None = [] if effects else None
     try:
-        graph, captured = trace(flat, types, backend, getattr(function, "__name__", role), effects=tokens)
+        graph, captured = trace(flat, types, device, getattr(function, "__name__", role), effects=tokens)
     except XarrError as error:
         shorten(error)
         raise
@@ -162,22 +160,28 @@ def _by_op(op: Op, dtype: np.dtype[Any]) -> Computation:
     return Computation(combiner(op, dtype), (), LEAF, (None,), None)
 
 
-def _constant(value: Any, backend: AbstractBackend | None) -> Handle:
+def _constant(value: Any, device: Device | None) -> Handle:
     if is_weak(value):
-        return wrap(Node(Constant.of(scalar(value, default_of(scalar_kind(value))))), None)
-    return wrap(host_node(host_array(value), backend), backend)
+        return wrap(Node(Constant.of(scalar(value, default_of(scalar_kind(value))))))
+    return wrap(host_node(host_array(value), device))
 
 
-def argument_nodes(name: str, leaves: Sequence[Any]) -> tuple[tuple[Node, ...], AbstractBackend | None]:
-    """A node for each leaf of a function's arguments, and their backend.  Each has its own element type."""
+def argument_nodes(name: str, leaves: Sequence[Any]) -> tuple[Node, ...]:
+    """A node for each leaf of a function's arguments.  Each has its own element type."""
     nodes = []
-    backend: AbstractBackend | None = None
     for leaf in leaves:
-        (node,), its = operands(name, leaf)
+        (node,) = operands(name, leaf)
         _refuse_tuple(name, node)
-        backend = merged(name, backend, its)
         nodes.append(node)
-    return tuple(nodes), backend
+    return tuple(nodes)
+
+
+def device_of_nodes(nodes: Sequence[Node]) -> Device | None:
+    """The device on which nodes meet, None for any; BackendError if two are committed to different ones."""
+    device: Device | None = None
+    for node in nodes:
+        device = join_devices(device, node.device)
+    return device
 
 
 def _refuse_tuple(name: str, node: Node) -> None:
@@ -208,21 +212,21 @@ def _closed(computation: Computation, captured: tuple[Node, ...], has_effects: b
     return replace(computation, graph=closed, captured=captured, token=token)
 
 
-def results_of(op: Op, nodes: Sequence[Node], count: int, backend: AbstractBackend | None) -> list[Array]:
-    """The first `count` results of `op` over `nodes`."""
-    node = Node(op, tuple(nodes))
+def results_of(op: Op, nodes: Sequence[Node], count: int, device: Device | None = None) -> list[Array]:
+    """The first `count` results of `op` over `nodes`, on `device` where these do not decide it."""
+    node = Node(op, tuple(nodes), device=device)
     if isinstance(node.type, TensorType):
-        return [wrap(node, backend)][:count]
-    return [wrap(Node(GetTupleElement(index), (node,)), backend) for index in range(count)]
+        return [wrap(node)][:count]
+    return [wrap(Node(GetTupleElement(index), (node,))) for index in range(count)]
 
 
 def results_and_effects(
-    op: Op, nodes: Sequence[Node], count: int, backend: AbstractBackend | None, token: int | None
+    op: Op, nodes: Sequence[Node], count: int, token: int | None, device: Device | None
 ) -> list[Array]:
     """The first `count` results of `op` over `nodes`; that number `token` is the token of its side effects."""
     if token is None:
-        return results_of(op, nodes, count, backend)
-    results = results_of(op, nodes, token + 1, backend)
+        return results_of(op, nodes, count, device)
+    results = results_of(op, nodes, token + 1, device)
     add_effect(results[token], results[:count])
     return results[:count]
 

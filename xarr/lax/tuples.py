@@ -12,7 +12,7 @@ from xarr.errors import InputError
 from xarr.ir.graph import Node
 from xarr.ir.ops import GetTupleElement, Tuple
 from xarr.ir.types import TensorType, TupleType
-from xarr.lax.core import ArrayLike, integer, merged, operands
+from xarr.lax.core import ArrayLike, integer, operands
 from xarr.lazy import Handle, wrap
 
 if TYPE_CHECKING:
@@ -48,12 +48,11 @@ class TupleValue(Handle):
 
 def tuple(*elements: ArrayLike | TupleValue) -> TupleValue:
     """One value that holds the elements, Arrays or tuples themselves.  Source: XLA's Tuple."""
-    nodes, backend = [], None
+    nodes = []
     for element in elements:
-        (node,), its = operands("tuple", element)
+        (node,) = operands("tuple", element)
         nodes.append(node)
-        backend = merged("tuple", backend, its)
-    return TupleValue(Node(Tuple(), (*nodes,)), backend)
+    return TupleValue(Node(Tuple(), (*nodes,)))
 
 
 def get_tuple_element(tuple: TupleValue, index: int) -> Array | TupleValue:
@@ -67,5 +66,5 @@ def get_tuple_element(tuple: TupleValue, index: int) -> Array | TupleValue:
         raise InputError(f"get_tuple_element: wanted a value made by lax.tuple, got {type(value).__name__}")
     node = Node(GetTupleElement(integer("get_tuple_element", "index", index)), (value._node,))
     if isinstance(node.type, TensorType):
-        return wrap(node, value._backend)
-    return TupleValue(node, value._backend)
+        return wrap(node)
+    return TupleValue(node)

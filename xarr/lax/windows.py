@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from xarr import tree
-from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, highest, lowest
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
@@ -76,12 +75,12 @@ def reduce_window(
             "reduce_window [C1]: wanted N >= 1 arrays and N initial values in one structure, "
             f"got {structure} and {its}"
         )
-    nodes, starts, backend = with_initial("reduce_window", arrays, initial)
+    nodes, starts = with_initial("reduce_window", arrays, initial)
     graph = combiner_graph("reduce_window", "C13", computation, structure, [node.dtype for node in nodes])
     op = _reduction(
         nodes[0], graph, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
-    return tree.unflatten(structure, results_of(op, (*nodes, *starts), len(nodes), backend))
+    return tree.unflatten(structure, results_of(op, (*nodes, *starts), len(nodes)))
 
 
 def _reduction(
@@ -159,14 +158,13 @@ def select_and_scatter(
     Raises ShapeError [C2]-[C10], DTypeError [C1].
     Source: XLA's SelectAndScatter.
     """
-    nodes, backend = operands("select_and_scatter", operand, source, init_value)
+    nodes = operands("select_and_scatter", operand, source, init_value)
     combine = _scalar_graph("C10", "scatter", scatter, nodes[0].dtype, nodes[0].dtype)
-    return _scattered(nodes, backend, select, window_dimensions, window_strides, padding, combine)
+    return _scattered(nodes, select, window_dimensions, window_strides, padding, combine)
 
 
 def _scattered(
     nodes: tuple[Node, ...],
-    backend: AbstractBackend | None,
     select: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
@@ -179,7 +177,7 @@ def _scattered(
     strides = integers(name, "window_strides", window_strides)
     pairs = padtype_to_pads(operand.shape, sizes, strides, padding, name)
     choose = _scalar_graph("C9", "select", select, operand.dtype, PREDICATE)
-    return wrap(Node(ops.SelectAndScatter(sizes, strides, pairs, choose, combine), nodes), backend)
+    return wrap(Node(ops.SelectAndScatter(sizes, strides, pairs, choose, combine), nodes))
 
 
 def _scalar_graph(
@@ -208,11 +206,11 @@ def select_and_scatter_add(
     With lax.ge the gradient of max pooling.  Bools are combined by "or".  Otherwise as select_and_scatter.
     Source: XLA's SelectAndScatter, under its name in JAX.
     """
-    (node, values), backend = operands("select_and_scatter", operand, source)
+    node, values = operands("select_and_scatter", operand, source)
     zero = constant(0, node.dtype)
     add = combiner(ops.Or() if node.dtype in BOOL else ops.Add(), node.dtype)
     nodes = (node, values, zero)
-    return _scattered(nodes, backend, select, window_dimensions, window_strides, padding, add)
+    return _scattered(nodes, select, window_dimensions, window_strides, padding, add)
 
 
 # --- running totals ----------------------------------------------------------------------------------
@@ -256,32 +254,31 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
     Raises AxisError, DTypeError unless the elements are floats or complex.  Source: jax.lax.cumlogsumexp.
     """
-    (node,), backend = operands("cumlogsumexp", operand)
+    (node,) = operands("cumlogsumexp", operand)
     if node.dtype not in FLOAT | COMPLEX:
         raise DTypeError(
             f"cumlogsumexp: wanted floats or complex numbers, got {node.tensor_type.short()}; "
             "convert_element_type it"
         )
     graph = log_add_exp(node.dtype)
-    return _running("cumlogsumexp", node, backend, graph, -np.inf, axis, reverse)
+    return _running("cumlogsumexp", node, graph, -np.inf, axis, reverse)
 
 
 def _cumulative(
     name: str, op: Op, neutral: Callable[[DType], Any], operand: ArrayLike, axis: int, reverse: bool
 ) -> Array:
-    (node,), backend = operands(name, operand)
+    (node,) = operands(name, operand)
     if node.dtype in BOOL and isinstance(op, ops.Add | ops.Multiply):
         raise DTypeError(
             f"{name}: wanted numbers, got {node.tensor_type.short()}; convert_element_type it, or use "
             f"{'cummax' if isinstance(op, ops.Add) else 'cummin'}"
         )
-    return _running(name, node, backend, combiner(op, node.dtype), neutral(node.dtype), axis, reverse)
+    return _running(name, node, combiner(op, node.dtype), neutral(node.dtype), axis, reverse)
 
 
 def _running(
     name: str,
     node: Node,
-    backend: AbstractBackend | None,
     graph: Graph,
     neutral: Any,
     axis: int,
@@ -292,10 +289,10 @@ def _running(
     dim = normalize_axis(integer(name, "axis", axis), rank)
     size = node.shape[dim]
     if not size:
-        return wrap(node, backend)
+        return wrap(node)
     ones = (1,) * rank
     pair = (0, size - 1) if flag(name, "reverse", reverse) else (size - 1, 0)
     sizes = tuple(size if axis == dim else 1 for axis in range(rank))
     padding = tuple(pair if axis == dim else (0, 0) for axis in range(rank))
     start = constant(neutral, node.dtype)
-    return wrap(Node(ops.ReduceWindow(sizes, ones, ones, ones, padding, graph), (node, start)), backend)
+    return wrap(Node(ops.ReduceWindow(sizes, ones, ones, ones, padding, graph), (node, start)))

@@ -12,10 +12,9 @@ from xarr.absent import missing
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
 from xarr.functions._arguments import filled, is_listed
 from xarr.functions._core import as_array, fresh
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import from_host, home
+from xarr.lazy import device_of, from_host
 from xarr.names import public_names
 from xarr.shapes import normalize_axis
 
@@ -60,7 +59,7 @@ def as_strided(
             f"shape {sizes} with strides {steps} reads {lowest} to {highest}"
         )
     values = np.lib.stride_tricks.as_strided(host, sizes, steps).copy()
-    return from_host(values, home(array))
+    return from_host(values, device_of(array._node))
 
 
 def sliding_window_view(
@@ -114,11 +113,11 @@ def _slid(array: Array, sizes: dict[int, int]) -> Array:
     starts = tuple([array.shape[axis] - size + 1 for axis, size in sizes.items()])
     shape = [array.shape[axis] - sizes.get(axis, 1) + 1 for axis in range(len(array.shape))]
     if 0 in (*shape, *sizes.values()):
-        return filled((*shape, *sizes.values()), 0, array.dtype, array._backend)
+        return filled((*shape, *sizes.values()), 0, array.dtype, array._node.device)
     if not sizes:
         return array
     count, rank = len(sizes), len(array.shape)
-    grid = [constants.broadcasted_iota(np.int64, (*starts, 1), dim) for dim in range(count)]
+    grid = [lax.broadcasted_iota(np.int64, (*starts, 1), dim) for dim in range(count)]
     axes = tuple(sizes)
     found = lax.gather(
         array,

@@ -96,7 +96,7 @@ def transposed(array: Array) -> Array:
 
 def scalar(value: float, like: Array) -> Array:
     """A number of the element type of `like`."""
-    return filled((), value, like.dtype, None)
+    return filled((), value, like.dtype)
 
 
 def epsilon(array: Array) -> float:
@@ -128,7 +128,7 @@ def checked(message: str, good: Array, *values: Array) -> tuple[Array, ...]:
 
 def in_order(matrices: Array, order: Array) -> Array:
     """The rows of each matrix in the order that its own row of `order` says."""
-    return wrap(rows_of(matrices._node, order._node), matrices._backend)
+    return wrap(rows_of(matrices._node, order._node))
 
 
 def refuse_empty(name: str, array: Array) -> None:

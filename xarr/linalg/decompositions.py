@@ -9,7 +9,7 @@ from xarr.errors import ValueRangeError
 from xarr.functions._arguments import adjoint
 from xarr.functions.elementwise_functions import isfinite
 from xarr.functions.matrices import tril, triu
-from xarr.lax import _constants as constants, linalg as lapack
+from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, flag
 from xarr.linalg._arguments import checked, free_of_nan, in_order, matrices, spread, squares, transposed
 
@@ -116,7 +116,7 @@ def _hermitian_svd(a: ArrayLike) -> SVDResult:
     """From a = V w V*: U = V and Vh = sign(w) V*, in the order of |w|."""
     w, v = eigh(a)
     axis = w.ndim - 1
-    places = constants.broadcasted_iota("int32", w.shape, axis)
+    places = lax.broadcasted_iota("int32", w.shape, axis)
     negative, values, order = lax.sort((lax.neg(lax.abs(w)), w, places), axis, num_keys=1)
     u = transposed(in_order(transposed(v), order))
     rows = adjoint(u)

@@ -10,8 +10,8 @@ from xarr import lax
 from xarr.dtypes import COMPLEX
 from xarr.errors import MatrixShapeError
 from xarr.functions._arguments import converted
-from xarr.functions.matrices import eye
-from xarr.lax import _constants as constants, linalg as lapack
+from xarr.functions.matrices import diagonal_matrix
+from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, integer
 from xarr.linalg._arguments import axes_of, checked, pair, square, squares, with_batch
 
@@ -67,7 +67,7 @@ def inv(a: ArrayLike) -> Array:
 def identities(array: Array) -> Array:
     """An identity matrix for each matrix, of the same shape and element type."""
     size = array.shape[-1]
-    one = converted(constants.free(eye(size, device=None)), array.dtype)
+    one = diagonal_matrix((size, size), 0, array.dtype)
     return lax.broadcast_in_dim(one, array.shape, (array.ndim - 2, array.ndim - 1))
 
 

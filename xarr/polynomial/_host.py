@@ -27,11 +27,11 @@ from numpy.polynomial.legendre import legval
 from numpy.polynomial.polynomial import polyval
 
 from xarr.absent import missing
-from xarr.backend import AbstractBackend
 from xarr.functions.creation_functions import asarray
 from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.polynomials import polyval as evaluated
-from xarr.lazy import Handle, common_backend
+from xarr.ir.device import Device
+from xarr.lazy import Handle, common_device
 
 
 def _on_host(name: str, value: Any) -> Any:
@@ -47,17 +47,17 @@ def _on_host(name: str, value: Any) -> Any:
     return value
 
 
-def _from_host(value: Any, backend: AbstractBackend | None = None) -> Any:
+def _from_host(value: Any, device: Device | None = None) -> Any:
     """A result of NumPy's with Arrays for its arrays and numbers, and these classes for its own.
 
-    backend: that of the Arrays, by default the default one.
+    device: that of the Arrays, by default the default one.
     """
     if isinstance(value, np.ndarray | np.inexact | np.integer):
-        return asarray(value, device=backend)
+        return asarray(value, device=device)
     if type(value) in _CLASSES:
         return _CLASSES[type(value)]._of(value)
     if isinstance(value, list | tuple):
-        return type(value)([_from_host(each, backend) for each in value])
+        return type(value)([_from_host(each, device) for each in value])
     return value
 
 
@@ -69,9 +69,9 @@ def with_arrays(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        backend = common_backend([each for each in (*args, *options.values()) if isinstance(each, Handle)])
+        device = common_device((*args, *options.values()))
         on_host = {key: _on_host(name, value) for key, value in options.items()}
-        return _from_host(function(*[_on_host(name, each) for each in args], **on_host), backend)
+        return _from_host(function(*[_on_host(name, each) for each in args], **on_host), device)
 
     return call
 

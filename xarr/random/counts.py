@@ -12,7 +12,6 @@ from xarr.dtypes import FLOAT, INTEGER, canonical, default_float, default_of
 from xarr.errors import DTypeError, ShapeError
 from xarr.functions.creation_functions import argument
 from xarr.host import is_weak
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 from xarr.random.draws import (
     DType,
@@ -71,7 +70,7 @@ def _knuth(single: Key, mean: Array, dtype: DType) -> Array:
         more = lax.select(lax.gt(logs, bound), lax.add(count, dtype.type(1)), count)
         return more, key, lax.add(logs, lax.log(draw_uniform("poisson", own, mean.shape, _F32)))
 
-    first = (constants.full(mean.shape, 0, dtype), single, lax.full_like(mean, 0))
+    first = (lax.full(mean.shape, 0, dtype), single, lax.full_like(mean, 0))
     return lax.sub(lax.while_loop(is_open, step, first)[0], dtype.type(1))
 
 
@@ -103,7 +102,7 @@ def _rejected(single: Key, mean: Array, dtype: DType) -> Array:
         good = lax.bitwise_or(at_once, lax.bitwise_and(lax.bitwise_not(never), lax.le(s, t)))
         return lax.select(good, k, found), lax.bitwise_or(accepted, good), key
 
-    first = (lax.full_like(mean, -1), constants.full(mean.shape, False, np.bool_), single)
+    first = (lax.full_like(mean, -1), lax.full(mean.shape, False, np.bool_), single)
     return lax.convert_element_type(lax.while_loop(is_open, step, first)[0], dtype)
 
 
@@ -227,7 +226,7 @@ def _transformed(single: Key, count: Array, q: Array) -> Array:
         good = lax.bitwise_or(at_once, lax.bitwise_and(lax.bitwise_not(outside), lax.le(v, bound(k))))
         return lax.select(good, k, found), lax.bitwise_or(accepted, good), key
 
-    first = (lax.full_like(q, -1), constants.full(q.shape, False, np.bool_), single)
+    first = (lax.full_like(q, -1), lax.full(q.shape, False, np.bool_), single)
     found: Array = lax.while_loop(is_open, step, first)[0]
     return found
 

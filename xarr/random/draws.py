@@ -17,7 +17,6 @@ from xarr.functions.creation_functions import argument
 from xarr.host import is_weak
 from xarr.ir.ops.formula import Term, xla_log1p
 from xarr.ir.ops.special import Erf, xla_erf_inv
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 from xarr.lazy import wrap
 from xarr.random.keys import Key, Shape, check_fits, random_bits, sizes_of, split
@@ -52,7 +51,7 @@ def spread_to(name: str, value: ArrayLike, shape: Sizes, dtype: DType) -> Array:
             f"{name}: wanted real parameters, got complex ones; take .real, .imag or abs() first"
         )
     if is_weak(value):
-        return constants.full(shape, float(value) if dtype in FLOAT else value, dtype)
+        return lax.full(shape, float(value) if dtype in FLOAT else value, dtype)
     array = lax.convert_element_type(given, dtype)
     check_fits(name, shape, array.shape)
     return lax.broadcast_in_dim(array, shape, range(len(shape) - array.ndim, len(shape)))
@@ -90,7 +89,7 @@ def number(value: float, dtype: DType) -> Any:
 
 def log1p(x: Array) -> Array:
     """log(1 + x) with XLA's error."""
-    return wrap(xla_log1p(Term(x._node)).node, x._backend)
+    return wrap(xla_log1p(Term(x._node)).node)
 
 
 def draw_uniform(
@@ -118,9 +117,9 @@ def draw_normal(key: Key, shape: Sizes, dtype: DType) -> Array:
 
 def erf(x: Array) -> Array:
     """erf with XLA's error, which `erf_inv` magnifies; compiled loops have another formula for `lax.erf`."""
-    return wrap(Erf().decompose(x._node), x._backend)
+    return wrap(Erf().decompose(x._node))
 
 
 def erf_inv(x: Array) -> Array:
     """erf_inv with XLA's error, which is that of `lax.erf_inv` but in float64."""
-    return lax.erf_inv(x) if x.dtype.itemsize < 8 else wrap(xla_erf_inv(Term(x._node)).node, x._backend)
+    return lax.erf_inv(x) if x.dtype.itemsize < 8 else wrap(xla_erf_inv(Term(x._node)).node)

@@ -126,9 +126,7 @@ def call(
     _refuse_trace(label)
     arguments = [*args, *kwargs.values()]
     _refuse_key(label, *arguments)
-    backend = (
-        lazy.common_backend([each for each in arguments if isinstance(each, Handle)]) or backends.default()
-    )
+    device = (lazy.common_device(arguments) or backends.default_device()).committed
     out = args[position] if position < len(args) else kwargs.get("out")
     if isinstance(out, Handle):
         refuse_dynamic(f"random.{label}(out=)", out, "y = without out=")
@@ -143,8 +141,8 @@ def call(
             kwargs = {**kwargs, "out": buffer}
     drawn = draw(*map(host_value, args), **{key: host_value(value) for key, value in kwargs.items()})
     if not isinstance(out, Handle):
-        return array_of(drawn, backend)
-    out._show(lazy.from_host(buffer, backend))
+        return array_of(drawn, device)
+    out._show(lazy.from_host(buffer, device))
     return out
 
 
@@ -158,7 +156,7 @@ def shuffle(label: str, draw: Callable[..., Any], x: Any, *axis: int) -> None:
     refuse_dynamic(f"random.{label}", x, "random.permutation(key, x)")
     values = np.array(lazy.to_host(x))
     draw(values, *axis)
-    x._show(lazy.from_host(values, x._backend or lazy.home(x)))
+    x._show(lazy.from_host(values, lazy.device_of(x._node)))
 
 
 def _refuse_trace(label: str) -> None:

@@ -22,7 +22,6 @@ from xarr.host import is_weak
 from xarr.ir.ops.ciphers import U32, U64, Pair, words
 from xarr.ir.ops.formula import Term, filled, spread
 from xarr.ir.ops.random import places
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lazy import Handle, wrap
 from xarr.names import did_you_mean
@@ -255,7 +254,7 @@ def _is_key(value: Any) -> bool:
 
 def _numbers(shape: tuple[int, ...], start: int) -> Array:
     """start, start + 1, … in this shape."""
-    count = constants.iota(np.int64, prod(shape))
+    count = lax.iota(np.int64, prod(shape))
     return lax.reshape(lax.add(count, np.int64(start)), shape)
 
 
@@ -319,7 +318,7 @@ def _seeded(name: str, seed: ArrayLike, prng: PRNG) -> Array:
     both = _seed_words(name, seed)
     if prng.name == "threefry2x32":
         return both
-    return _words_together(prng.seed(*_columns(both)), (), both._backend)
+    return _words_together(prng.seed(*_columns(both)), ())
 
 
 def _seed_words(name: str, seed: ArrayLike) -> Array:
@@ -345,7 +344,7 @@ def _seed_words(name: str, seed: ArrayLike) -> Array:
         low, high = lax.convert_element_type(array, U32), lax.full_like(array, 0, U32)
     else:
         wide = Term(lax.convert_element_type(array, U64)._node)
-        high, low = (wrap(term.node, array._backend) for term in words(wide))
+        high, low = (wrap(term.node) for term in words(wide))
     return lax.concatenate([lax.reshape(high, (1,)), lax.reshape(low, (1,))], 0)
 
 
@@ -421,7 +420,7 @@ def split(key: KeyLike, num: int | Shape = 2) -> KeyLike:
     """
     single, shape = one_key("split", key), sizes_of("split", num)
     prng, data = PRNGS[single.impl], single.data
-    new = _words_together(prng.split(_spread(data, shape), _numbers_of(shape)), shape, data._backend)
+    new = _words_together(prng.split(_spread(data, shape), _numbers_of(shape)), shape)
     return single._like(new) if isinstance(key, Key) else new
 
 
@@ -440,7 +439,7 @@ def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
             raise InputError(f"fold_in: wanted an integer scalar for data, got {shown}")
         number = lax.convert_element_type(number, U32)
     made = PRNGS[single.impl].fold_in(_columns(single.data), Term(number._node))
-    new = _words_together(made, (), single.data._backend)
+    new = _words_together(made, ())
     return single._like(new) if isinstance(key, Key) else new
 
 
@@ -466,7 +465,7 @@ def random_bits(key: Key, width: int, shape: tuple[int, ...]) -> Array:
         return lax.rng_bit_generator(data, shape, np.dtype(f"uint{width}"))[1]
     else:
         drawn = prng.bits(_spread(data, shape), _numbers_of(shape), width)
-    return wrap(drawn.node, data._backend)
+    return wrap(drawn.node)
 
 
 def split_each(keys: Key, count: int = 2) -> tuple[Key, ...]:
@@ -474,11 +473,11 @@ def split_each(keys: Key, count: int = 2) -> tuple[Key, ...]:
     data, shape = keys.data, keys.shape
     own, high = _columns(data), filled(0, shape, U32)
     made = [PRNGS[keys.impl].split(own, (high, filled(number, shape, U32))) for number in range(count)]
-    return tuple([keys._like(_words_together(each, shape, data._backend)) for each in made])
+    return tuple([keys._like(_words_together(each, shape)) for each in made])
 
 
-def _words_together(columns: Words, shape: tuple[int, ...], backend: Any) -> Array:
-    parts = [lax.reshape(wrap(term.node, backend), (*shape, 1)) for term in columns]
+def _words_together(columns: Words, shape: tuple[int, ...]) -> Array:
+    parts = [lax.reshape(wrap(term.node), (*shape, 1)) for term in columns]
     return lax.concatenate(parts, len(shape))
 
 

@@ -14,7 +14,6 @@ from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, defau
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError, counted
 from xarr.functions.creation_functions import argument
 from xarr.host import is_weak
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.random.draws import (
@@ -135,16 +134,16 @@ def _randint_between(single: Key, shape: Sizes, dtype: DType, low: int, high: in
 def _beyond(high: Any, greatest: int, shape: Sizes) -> Array:
     """Whether the bound is beyond the greatest number of the type."""
     if isinstance(high, int):
-        return constants.full(shape, high > greatest, np.bool_)
+        return lax.full(shape, high > greatest, np.bool_)
     own = high.dtype
     if int(info(own).max) <= greatest:
-        return constants.full(shape, False, np.bool_)
+        return lax.full(shape, False, np.bool_)
     return spread_to("randint", lax.gt(high, own.type(greatest)), shape, np.dtype(np.bool_))
 
 
 def _integers(value: Any, greatest: int, shape: Sizes, dtype: DType) -> Array:
     if isinstance(value, int):
-        return constants.full(shape, min(value, greatest), dtype)
+        return lax.full(shape, min(value, greatest), dtype)
     own = value.dtype
     if int(info(own).max) > greatest:
         value = lax.min(value, own.type(greatest))
@@ -384,14 +383,14 @@ def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = F
     """
     single = one_key("permutation", key)
     if is_weak(x):
-        return _shuffled(single, constants.iota(_INT64, max(integer("permutation", "x", x), 0)), 0)
+        return _shuffled(single, lax.iota(_INT64, max(integer("permutation", "x", x), 0)), 0)
     array = argument(x)
     if not array.ndim:
         raise InputError("permutation: wanted an int or an array with dimensions, got an array of rank 0")
     along = normalize_axis(axis, array.ndim)
     if independent or array.ndim == 1:
         return _shuffled(single, array, along)
-    return lax.take(array, _shuffled(single, constants.iota(_INT64, array.shape[along]), 0), axis=along)
+    return lax.take(array, _shuffled(single, lax.iota(_INT64, array.shape[along]), 0), axis=along)
 
 
 def _shuffled(single: Key, x: Array, axis: int) -> Array:
@@ -444,7 +443,7 @@ def choice(
         whole = permutation(single, count if array is None else array, along)
         kept = lax.slice_in_dim(whole, 0, draws, axis=along)
         return lax.reshape(kept, (*kept.shape[:along], *sizes, *kept.shape[along + 1 :]))
-    places = _places(single, count, sizes, replace, p, mode) if draws else constants.full(sizes, 0, _INT64)
+    places = _places(single, count, sizes, replace, p, mode) if draws else lax.full(sizes, 0, _INT64)
     return places if array is None else lax.take(array, places, axis=along)
 
 
@@ -464,7 +463,7 @@ def _places(
     if not replace:
         draws = math.prod(shape)
         scores = lax.add(gumbel(single, (count,), dtype, mode), lax.log(weights))
-        order = lax.sort_key_val(lax.neg(scores), constants.iota(_INT64, count))[1]
+        order = lax.sort_key_val(lax.neg(scores), lax.iota(_INT64, count))[1]
         return lax.reshape(lax.slice_in_dim(order, 0, draws), shape)
     total = lax.cumsum(weights)
     u = lax.sub(number(1, dtype), draw_uniform("choice", single, shape, dtype))
@@ -475,7 +474,7 @@ def _places(
 def _first_not_below(ordered: Array, values: Array) -> Array:
     """The place of the first element of `ordered` that is not below each value, by halving."""
     count = ordered.shape[0]
-    low, high = (constants.full(values.shape, end, _INT64) for end in (0, count))
+    low, high = (lax.full(values.shape, end, _INT64) for end in (0, count))
     for _ in range(count.bit_length()):
         middle = lax.div(lax.add(low, high), _INT64.type(2))
         open_ = lax.lt(low, high)
@@ -524,7 +523,7 @@ def _without_replacement(
     if draws > count:
         raise ValueRangeError(f"categorical: wanted at most {count} draws without replacement, got {draws}")
     scores = lax.neg(lax.add(logits, gumbel(single, logits.shape, logits.dtype, mode)))
-    numbers = constants.broadcasted_iota(np.int32, logits.shape, axis)
+    numbers = lax.broadcasted_iota(np.int32, logits.shape, axis)
     order = lax.sort_key_val(scores, numbers, axis)[1]
     best = lax.slice_in_dim(order, 0, draws, axis=axis)
     front: Sequence[int] = (axis, *[dim for dim in range(logits.ndim) if dim != axis])

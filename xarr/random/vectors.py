@@ -12,7 +12,6 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
 from xarr.functions.creation_functions import argument
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike
 from xarr.random.draws import (
     Sizes,
@@ -81,7 +80,7 @@ def orthogonal(
     drawn = normal(key, (*lead, max(rows, columns), min(rows, columns)), dtype)
     q, r = lax.linalg.qr(drawn, full_matrices=False)
     rank, least = len(lead), min(rows, columns)
-    row, column = (constants.broadcasted_iota(np.int64, (least, least), axis) for axis in range(2))
+    row, column = (lax.broadcasted_iota(np.int64, (least, least), axis) for axis in range(2))
     inside = lax.broadcast_in_dim(lax.eq(row, column), r.shape, (rank, rank + 1))
     # The sum over the rows of what is zero but on the diagonal.
     diagonal = lax.reduce_sum(lax.select(inside, r, lax.full_like(r, 0)), (rank,))

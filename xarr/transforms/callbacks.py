@@ -41,9 +41,9 @@ def side_effect(function: Function, args: Sequence[Any], kwargs: Mapping[str, An
         call(*operands)
         return token
 
-    nodes, backend = argument_nodes("debug.callback", arrays)
+    nodes = argument_nodes("debug.callback", arrays)
     op = ops.CustomCall("xarr.debug_callback", (TOKEN,), has_side_effect=True, function=called)
-    add_effect(results_of(op, (last_effect(), *nodes), 1, backend)[0])
+    add_effect(results_of(op, (last_effect(), *nodes), 1)[0])
 
 
 def pure_callback(
@@ -84,9 +84,9 @@ def pure_callback(
         )
 
     called.__name__ = _name(callback)
-    nodes, backend = argument_nodes("pure_callback", arrays)
+    nodes = argument_nodes("pure_callback", arrays)
     op = ops.CustomCall("xarr.pure_callback", types, function=called)
-    return tree.unflatten(structure, results_of(op, nodes, len(types), backend))
+    return tree.unflatten(structure, results_of(op, nodes, len(types)))
 
 
 def effects_barrier() -> None:

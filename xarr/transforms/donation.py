@@ -10,7 +10,7 @@ import sys
 from typing import Any, Final
 
 from xarr import interpreter
-from xarr.backend import AbstractBackend
+from xarr.ir.device import Device
 from xarr.lazy import Handle
 
 
@@ -35,16 +35,17 @@ def _references(handle: Any) -> tuple[int, int]:
 _ALONE: Final = _references(_Shown(_Held(object())))
 
 
-def claim(handle: Any, backend: AbstractBackend, held: int = 0) -> None:
-    """Let `backend` write to the buffer of a donated Array, unless somebody else might see it change.
+def claim(handle: Any, device: Device, held: int = 0) -> None:
+    """Let programs on `device` write to the buffer of a donated Array, unless somebody else might see it change.
 
     That is whoever has another Array with this value, or has recorded something that uses it, or looks at the
     memory as a NumPy array.  `held`: how often the caller refers to the node, and to the buffer.
     """
     if not isinstance(handle, Handle) or handle._node.value is None or handle._node.handles != 1:
         return
-    if handle._node.owner is not backend or interpreter.is_free_threaded():
+    own = handle._node.device
+    if own is None or own.committed is not device or interpreter.is_free_threaded():
         return
     node, buffer = _references(handle)
     if (node, buffer) == (_ALONE[0] + held, _ALONE[1] + held):
-        backend.claim(handle._node.value)
+        device.backend.claim(handle._node.value)

@@ -497,7 +497,7 @@ def _without_self(places: Places, rest: Sequence[inspect.Parameter]) -> tuple[An
 def _stand_in(leaf: Any) -> Any:
     """An Array without a value for a shape."""
     is_shape = isinstance(leaf, str | Shape | ShapeDtypeStruct)
-    return lazy.wrap(parameter(argument_type(leaf)), None) if is_shape else leaf
+    return lazy.wrap(parameter(argument_type(leaf))) if is_shape else leaf
 
 
 class _Held:

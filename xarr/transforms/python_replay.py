@@ -2,7 +2,7 @@
 
 It is generated as text, one for each nesting of arguments and results:
 
-    def make(program, explain, backend, settings, overridden, T0, O0, P0):
+    def make(program, explain, device, backend, settings, overridden, T0, O0, P0):
         def replay(args, kwargs):
             if recording or observers or kwargs or len(args) != 2:
                 return MISSED
@@ -76,7 +76,8 @@ def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
     values = {
         "program": compiled.program,
         "explain": lambda error: explain(error, compiled.graph),
-        "backend": traced.owner,
+        "device": traced.owner,
+        "backend": traced.owner.backend,
         "settings": settings,
         "overridden": overridden,
         **constants,
@@ -138,7 +139,9 @@ class _Writer:
         self._donate()
         self._call()
         self._results()
-        names = ", ".join(["program", "explain", "backend", "settings", "overridden", *self.constants])
+        names = ", ".join(
+            ["program", "explain", "device", "backend", "settings", "overridden", *self.constants]
+        )
         body = "\n".join([f"        {line}" for line in self.lines])
         text = f"def make({names}):\n    def replay(args, kwargs):\n{body}\n    return replay\n"
         return text, self.constants
@@ -248,15 +251,14 @@ class _Writer:
             self.lines += [f"{n} = {x}._node", f"{b} = {n}.value"]
             self._unless(
                 f"{n}.type is not {self._name('T', type_)}",
-                f"{n}.owner is not backend",
-                f"{x}._backend is not backend",
+                f"{n}.device is not device",
                 f"{b} is None",
             )
         elif source == "ndarray":
             shape, dtype = self._name("H", type_.shape), self._name("D", type_.dtype)
             self._unless(f"type({x}) is not ndarray", f"{x}.shape != {shape}", f"{x}.dtype != {dtype}")
             # A copy: the result may share memory with it, and the caller may write to its own.
-            value = x if self._is_lent(place) or not self.traced.owner.is_on_host else f"array({x})"
+            value = x if self._is_lent(place) or not self.traced.owner.backend.is_on_host else f"array({x})"
             door = "from_host" if type_.shape else "from_number"
             self.lines.append(f"{b} = backend.{door}({value})")
         elif source == "generic":
@@ -306,7 +308,7 @@ class _Writer:
 
     def _is_lent(self, place: int) -> bool:
         """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
-        if not self.traced.owner.is_on_host:
+        if not self.traced.owner.backend.is_on_host:
             return False
         is_static = static_types(self.traced.graph.result_types) is not None
         is_large = self.call.signature.types[place].nbytes > _LARGE
@@ -317,7 +319,7 @@ class _Writer:
         for place in donation.leaves:
             if self.call.sources[place] == "Array":
                 # The variables for the node and the buffer refer to them once more.
-                self.lines.append(f"claim(x{place}, backend, 1)")
+                self.lines.append(f"claim(x{place}, device, 1)")
                 self.lines.append(f"x{place}._give_away({self._name('W', donation.taker)})")
 
     def _results(self) -> None:
@@ -330,12 +332,11 @@ class _Writer:
                 f"{m}.op = {self._name('O', data_of(node.type))}",
                 f"{m}.type = {self._name('T', node.type)}",
                 f"{m}.value = v{place}",
-                f"{m}.owner = backend",
+                f"{m}.device = device",
                 f"{m}.handles = 1",
                 f"{m}._place = {self._name('P', node._place)}",
                 f"{y} = new(Array)",
                 f"{y}._node = {m}",
-                f"{y}._backend = backend",
             ]
         names = iter([f"y{number}" for number in range(len(self.traced.places))])
         self.lines.append(f"return {self._packed(self.traced.structure, names)}")

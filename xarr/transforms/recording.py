@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from xarr import lazy, tree
 from xarr.array import Array
-from xarr.backend import AbstractBackend
 from xarr.effects import START, add_effect, last_effect
 from xarr.errors import DTypeError, EndlessCallError, InputError, TracedValueError
 from xarr.functions._core import as_array
 from xarr.ir import ops
+from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Graph, Node
 from xarr.ir.source import here
 from xarr.ir.types import TensorType
@@ -105,11 +105,12 @@ def _recorded(
         _refuse_changed(name, signature, leaves, before)
         paths = seen["structure"].paths("the result")
         results = [_result(name, path, leaf) for path, leaf in zip(paths, found, strict=True)]
-        seen["backend"] = lazy.one_backend([signature.backend, *[each._backend for each in results]])
+        device = join_devices(signature.device, lazy.common_device(results))
+        seen["device"] = device if device is None or device.is_committed else None
         return results
 
     types = [leaf for leaf in signature.types if not isinstance(leaf, type)]
-    graph, captured = lazy.trace(body, types, signature.backend, name, extra, effects)
+    graph, captured = lazy.trace(body, types, signature.device, name, extra, effects)
     count = len(graph.results) - bool(effects)
     captured = (START, *captured) if effects else captured
     parameters, used = _without_unused(graph, numbers)
@@ -118,7 +119,7 @@ def _recorded(
     definitions = numbers.definitions([each.text for each in used])
     return Traced(
         *(signature, Graph(parameters, results, name), used, definitions, captured),
-        *(seen["structure"], places, seen["backend"], _donation(name, signature, donated)),
+        *(seen["structure"], places, seen["device"], _donation(name, signature, donated)),
         has_effects=bool(effects),
     )
 
@@ -195,15 +196,15 @@ def inlined(traced: Traced, call: Call) -> Any:
     """
     leaves, graph = call.leaves, traced.graph
     # What another call of the same signature was made with says nothing about this one.
-    backend = lazy.one_backend([call.signature.backend, traced.backend if traced.captured else None])
+    device = join_devices(call.signature.device, traced.device if traced.captured else None)
     values = defined(traced.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
-    operands = [_node(leaves[place], backend) for place in traced.arrays]
+    operands = [_node(leaves[place], device) for place in traced.arrays]
     operands += [_number(computed(each.text, values), each.dtype) for each in traced.numbers]
     operands += (last_effect(), *traced.captured[1:]) if traced.has_effects else traced.captured
     if not operands or _is_scalar(graph):
-        found = [lazy.wrap(node, backend) for node in graph.inline(*operands)]
+        found = [lazy.wrap(node) for node in graph.inline(*operands)]
     elif graph.results:
-        found = results_of(ops.Call(graph), operands, len(graph.results), backend)
+        found = results_of(ops.Call(graph), operands, len(graph.results))
     else:
         found = []
     if traced.has_effects:
@@ -216,8 +217,8 @@ def _is_scalar(graph: Graph) -> bool:
     return all(isinstance(each, TensorType) and not each.shape for each in types)
 
 
-def _node(leaf: Any, backend: AbstractBackend | None) -> Node:
-    found: Node = leaf._node if isinstance(leaf, Handle) else host_node(leaf, backend)
+def _node(leaf: Any, device: Device | None) -> Node:
+    found: Node = leaf._node if isinstance(leaf, Handle) else host_node(leaf, device)
     return found
 
 

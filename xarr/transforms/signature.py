@@ -10,12 +10,12 @@ import numpy as np
 
 from xarr import backend as backends, tree
 from xarr.array import Array
-from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.errors import DTypeError, InputError
 from xarr.host import SCALARS, host_array
+from xarr.ir.device import Device
 from xarr.ir.types import TensorType, Type
-from xarr.lazy import Handle, one_backend, weak_kind
+from xarr.lazy import Handle, common_device, weak_kind
 from xarr.tree import Structure
 
 #: A Type for an array; bool, int, float or complex for a Python number.
@@ -72,11 +72,11 @@ class Static:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a program was compiled for.  `backend` is that of the argument Arrays, None if they have none."""
+    """What a program was compiled for.  `device` is that of the argument Arrays, None if none is committed."""
 
     arguments: tuple[Argument | Static, ...]
     settings: tuple[Any, ...]
-    backend: AbstractBackend | None
+    device: Device | None
 
     @property
     def types(self) -> tuple[LeafType, ...]:
@@ -85,10 +85,10 @@ class Signature:
 
     @property
     def keys(self) -> tuple[Signature, ...]:
-        """What to look for: arguments of no backend are as good as those of the default one."""
-        if self.backend is not None:
+        """What to look for: arguments that are not committed are as good as those on the default device."""
+        if self.device is not None:
             return (self,)
-        return replace(self, backend=backends.get(self.settings[-1])), self
+        return replace(self, device=backends.get(self.settings[-1]).device()), self
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.arguments))})"
@@ -102,8 +102,8 @@ class Signature:
         for name, setting, before in zip(_SETTINGS, self.settings, other.settings, strict=True):
             if setting != before:
                 found.append(f"config.{name} was {before!r} and is {setting!r}")
-        if self.backend is not other.backend:
-            names = [each.name if each else "none" for each in (other.backend, self.backend)]
+        if self.device is not other.device:
+            names = [each.name if each else "none" for each in (other.device, self.device)]
             found.append(f"the backend of the arguments was {names[0]} and is {names[1]}")
         return found
 
@@ -172,8 +172,10 @@ def call_of(name: str, statics: Sequence[Static], traced: Sequence[tuple[int | s
         arguments.append(Argument(place, label, structure, tuple([kind for kind, _, _ in found])))
         leaves += [leaf for _, leaf, _ in found]
         sources += [source for _, _, source in found]
-    backend = one_backend([leaf._backend for leaf in leaves if isinstance(leaf, Handle)])
-    return Call(Signature(tuple(arguments), settings(), backend), tuple(leaves), tuple(sources))
+    device = common_device(leaves)
+    if device is not None and not device.is_committed:
+        device = None
+    return Call(Signature(tuple(arguments), settings(), device), tuple(leaves), tuple(sources))
 
 
 def _refuse_unhashable(name: str, label: str, structure: Structure) -> None:

@@ -38,7 +38,7 @@ class Stage:
 
     def lower(self) -> Lowered:
         """The graph on its way to the backend."""
-        return _Lowered(self.graph, self.traced.owner, self.traced.captured, True, self)
+        return _Lowered(self.graph, self.traced.owner.backend, self.traced.captured, True, self)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """The result for these arguments.  Raises InputError for another signature than the recorded one."""

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from xarr import backend as backends, lazy, tree
-from xarr.backend import AbstractBackend, Program, failed_node
+from xarr.backend import Program, failed_node
 from xarr.compiler.pipeline import lower
 from xarr.evaluation import buffer_of
 from xarr.host import scalar
+from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.memory_use import out_of_memory
 from xarr.ir.types import TensorType
@@ -60,8 +61,8 @@ class Traced:
 
     The parameters of the graph are the arrays among the leaves of the arguments, then `numbers`, then
     `captured`: arrays from outside with the values that they had when the function was traced.  Leaf i of the
-    result, of structure `structure`, is result `places[i]`.  `backend` is where the arguments and outer arrays
-    live, None if they belong to none.
+    result, of structure `structure`, is result `places[i]`.  `device` is where the arguments and outer arrays
+    live, None if none of them is committed.
     """
 
     signature: Signature
@@ -71,7 +72,7 @@ class Traced:
     captured: tuple[Node, ...]
     structure: Structure
     places: tuple[int, ...]
-    backend: AbstractBackend | None
+    device: Device | None
     donation: Donation
     #: Whether the last result is the token of side effects; the one that they follow is the first of `captured`.
     has_effects: bool = False
@@ -81,15 +82,15 @@ class Traced:
     _compiled: Compiled | None = None
 
     @property
-    def owner(self) -> AbstractBackend:
-        """The backend that runs it."""
-        return self.backend or backends.get(self.signature.settings[-1])
+    def owner(self) -> Device:
+        """The device that runs it."""
+        return self.device or backends.get(self.signature.settings[-1]).device()
 
     @property
     def key(self) -> Signature:
-        """What it is found by: arguments that belong to no backend count as arguments of the one that runs it."""
+        """What it is found by: arguments that are not committed count as arguments on the device that runs it."""
         own = self.signature.keys[0]
-        return own if own.backend is self.owner else self.signature
+        return own if own.device is self.owner else self.signature
 
     @property
     def arrays(self) -> list[int]:
@@ -106,12 +107,12 @@ class Traced:
 
     def _compile(self) -> Compiled:
         owner = self.owner
-        outer = tuple([lazy.wrap(node, self.backend) for node in self.captured])
+        outer = tuple([lazy.wrap(node) for node in self.captured])
         lazy.evaluate(*outer)
-        graph = lower(self.graph, owner, hot=True)
+        graph = lower(self.graph, owner.backend, hot=True)
         hidden = tuple([buffer_of(node, owner) for node in self.captured])
         given = [self.arrays.index(place) for place in self.donation.leaves if place in self.arrays]
-        program = owner.compile_owning(graph, given) if given else owner.compile(graph)
+        program = owner.backend.compile_owning(graph, given) if given else owner.backend.compile(graph)
         return Compiled(program, graph, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:
@@ -124,7 +125,7 @@ class Traced:
         buffers = [_buffer(leaves[place], owner) for place in self.arrays]
         names = defined(self.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
         buffers += [
-            owner.from_number(scalar(computed(each.text, names), each.dtype)) for each in self.numbers
+            owner.backend.from_number(scalar(computed(each.text, names), each.dtype)) for each in self.numbers
         ]
         for place in self.donation.leaves:
             if isinstance(leaves[place], Handle):
@@ -135,7 +136,7 @@ class Traced:
             explain(error, compiled.graph)
             raise
         pairs = list(zip(self.graph.result_types, values, strict=True))
-        results = [lazy.wrap(data(*pairs[place], owner), owner) for place in self.places]
+        results = [lazy.wrap(data(*pairs[place], owner)) for place in self.places]
         return tree.unflatten(self.structure, results)
 
 
@@ -151,10 +152,10 @@ def explain(error: BaseException, graph: Graph) -> None:
         error.add_note(f"while computing {node.op.called} -> {node.type}, built at {node.source}")
 
 
-def _buffer(leaf: Any, owner: AbstractBackend) -> Any:
+def _buffer(leaf: Any, owner: Device) -> Any:
     if isinstance(leaf, Handle):
         return buffer_of(leaf._node, owner)
-    return owner.from_host(leaf) if leaf.shape else owner.from_number(leaf)
+    return owner.backend.from_host(leaf) if leaf.shape else owner.backend.from_number(leaf)
 
 
 def _is_passed_again(leaves: Sequence[Any], place: int) -> bool:

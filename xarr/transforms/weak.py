@@ -137,7 +137,7 @@ def _comparison(name: str, symbol: str, function: Operator) -> Any:
     def method(self: Number, other: Any) -> Any:
         # An int beside integers is compared exactly, also where their type cannot hold it.
         if self._weak is int and lazy.weak_kind(other) is None and getattr(other, "dtype", None) in INTEGER:
-            return function(lazy.wrap(self._to(_INT64), None), other)
+            return function(lazy.wrap(self._to(_INT64)), other)
         return between_numbers(self, other)
 
     return method
@@ -171,7 +171,7 @@ class Number(Array):
     def of(cls, text: str, kind: Kind, numbers: Numbers) -> Number:
         """The number that an expression of this kind computes."""
         text = numbers.short(text)
-        found = cls(numbers.of(text, kind, default_of(kind)), None)
+        found = cls(numbers.of(text, kind, default_of(kind)))
         found._weak, found._text, found._numbers = kind, text, numbers
         return found
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.functions.routines._values import looked_at
-from xarr.lax import _constants as constants
+from xarr.lax.core import put
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ def places_where(name: str, what: str, mask: Array, size: int | None) -> tuple[A
     """
     if size is None:
         host = looked_at(name, what, mask, "give size=, the largest number that is possible")
-        return constants.of_host(np.flatnonzero(host), mask._backend), None
+        return put(np.flatnonzero(host), mask._node.device), None
     (wanted,) = check_sizes(size, name="size")
     length = mask.shape[0]
     count = lax.reduce_sum(lax.convert_element_type(mask, INT64), (0,))
     if not length:
-        return constants.full((wanted,), 0, INT64), count
-    places = constants.iota(INT64, length)
+        return lax.full((wanted,), 0, INT64), count
+    places = lax.iota(INT64, length)
     # False sorts before True, and the sort is stable.
     _, order = lax.sort((lax.bitwise_not(mask), places), 0, is_stable=True, num_keys=1)
     order = lax.slice_in_dim(order, 0, min(wanted, length))
@@ -44,4 +44,4 @@ def places_where(name: str, what: str, mask: Array, size: int | None) -> tuple[A
 
 def counted(size: int, count: Array) -> Array:
     """A vector of `size` bools of which the first `count` hold."""
-    return lax.lt(constants.iota(INT64, size), lax.broadcast_in_dim(count, (size,), ()))
+    return lax.lt(lax.iota(INT64, size), lax.broadcast_in_dim(count, (size,), ()))

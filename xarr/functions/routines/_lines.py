@@ -11,7 +11,6 @@ import numpy as np
 from xarr import lax
 from xarr.functions._arguments import is_nan, laid
 from xarr.functions._searches import sort_by_keys
-from xarr.lax import _constants as constants
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.records import record
 from xarr.shapes import normalize_axes
@@ -61,7 +60,7 @@ class Lines:
     def at(self, places: Array) -> Array:
         """The elements at int64 `places`, of shape (…, number of lines)."""
         lines, length = self.values.shape
-        starts = lax.mul(constants.broadcasted_iota(np.int64, places.shape, len(places.shape) - 1), length)
+        starts = lax.mul(lax.broadcasted_iota(np.int64, places.shape, len(places.shape) - 1), length)
         flat = lax.reshape(self.values, (lines * length,))
         return lax.take(flat, lax.add(starts, places), 0)
 

@@ -169,7 +169,7 @@ class Quantiles:
 def _last(count: int | Array, shape: tuple[int, ...]) -> Array:
     """The place of the last element, 0 if there is none."""
     if isinstance(count, int):
-        return filled(shape, max(count - 1, 0), np.dtype(np.int64), None)
+        return filled(shape, max(count - 1, 0), np.dtype(np.int64))
     return along(lax.max(lax.sub(count, 1), lax.full_like(count, 0)), shape, 1)
 
 

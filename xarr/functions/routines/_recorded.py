@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xarr import lax
-from xarr.backend import AbstractBackend
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import argument
 from xarr.host import host_array
-from xarr.lax import _constants as constants
+from xarr.ir.device import Device
+from xarr.lax.core import put
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -21,11 +21,11 @@ def results_as_arrays(result: Any) -> Any:
     return tuple(argument(one) for one in result) if isinstance(result, tuple) else argument(result)
 
 
-def results_on(backend: AbstractBackend | None, result: Any) -> Any:
-    """What NumPy returned as an Array on `backend`, or as a tuple of them."""
+def results_on(device: Device | None, result: Any) -> Any:
+    """What NumPy returned as an Array on `device`, or as a tuple of them."""
     if isinstance(result, tuple):
-        return tuple(results_on(backend, one) for one in result)
-    return constants.of_host(host_array(result), backend)
+        return tuple(results_on(device, one) for one in result)
+    return put(host_array(result), device)
 
 
 def each_slice(function: Callable[..., Any], arrays: Sequence[Array]) -> Any:

@@ -74,7 +74,7 @@ def piecewise(
     refuse_dynamic("piecewise", array, "xarr.where")
     conditions = [_fitted(condition, array.shape) for condition in _conditions(condlist, len(array.shape))]
     if len(funclist) == len(conditions) + 1:
-        covered = filled(array.shape, False, np.dtype(bool), None)
+        covered = filled(array.shape, False, np.dtype(bool))
         for condition in conditions:
             covered = lax.bitwise_or(covered, condition)
         conditions.append(lax.bitwise_not(covered))
@@ -83,7 +83,7 @@ def piecewise(
             f"piecewise: wanted {len(conditions)} functions, or one more for the rest, for {len(conditions)} "
             f"conditions, got {len(funclist)}"
         )
-    found = filled(array.shape, 0, array.dtype, array._backend)
+    found = filled(array.shape, 0, array.dtype, array._node.device)
     for condition, function in zip(conditions, funclist, strict=True):
         value = function(array, *args, **kw) if callable(function) else function
         found = lax.select(condition, _fitted_value(value, array), found)

@@ -19,7 +19,6 @@ from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.matrices import diag
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host
@@ -58,14 +57,14 @@ def cov(
         raise ValueRangeError(f"cov: wanted an int for ddof, got {ddof}")
     rows = _variables("cov", m, y, flag("cov", "rowvar", rowvar), dtype)
     if not rows.shape[0]:
-        return filled((0, 0), 0, default_float(), rows._backend)
+        return filled((0, 0), 0, default_float(), rows._node.device)
     degrees = (0 if flag("cov", "bias", bias) else 1) if ddof is None else int(ddof)
     frequencies = _weights("fweights", fweights, rows.shape[1], whole=True)
     importances = _weights("aweights", aweights, rows.shape[1], whole=False)
     weights = _product(frequencies, importances)
     count = rows.shape[1]
     if weights is None:
-        total, factor = (constants.full((), each, np.float64) for each in (count, max(count - degrees, 0)))
+        total, factor = (lax.full((), each, np.float64) for each in (count, max(count - degrees, 0)))
         weighted = rows
     else:
         total = lax.reduce_sum(weights, (0,))
@@ -296,15 +295,13 @@ def _by_blocks(signal: Array, kernel: Array, low: int, high: int, block: int) ->
     """
     count = signal.size + low + high - kernel.size + 1
     rows, width = -(-count // block), -(-(block + kernel.size - 1) // block)
-    zero = constants.full((), 0, signal.dtype)
+    zero = lax.full((), 0, signal.dtype)
     more = (rows + width - 1) * block - signal.size - low
     padded = lax.pad(signal, zero, [(low, more, 0)])
     pieces = lax.reshape(padded, (rows + width - 1, block))
     overlapping = lax.concatenate([lax.slice_in_dim(pieces, k, k + rows, axis=0) for k in range(width)], 1)
     shape = (width * block, block)
-    places = lax.sub(
-        constants.broadcasted_iota(np.int64, shape, 0), constants.broadcasted_iota(np.int64, shape, 1)
-    )
+    places = lax.sub(lax.broadcasted_iota(np.int64, shape, 0), lax.broadcasted_iota(np.int64, shape, 1))
     spread = lax.pad(kernel, zero, [(block - 1, width * block - kernel.size, 0)])
     toeplitz = lax.take(spread, lax.add(places, block - 1), 0)
     found = lax.reshape(matmul(overlapping, toeplitz), (rows * block,))

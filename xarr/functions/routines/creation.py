@@ -11,17 +11,16 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, canonical, promote, promote_weak, with_byte_order
 from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import Device, converted, filled
+from xarr.functions._arguments import DeviceLike, converted, filled
 from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.creation_functions import asarray, linspace
 from xarr.functions.elementwise_functions import divide, log10, multiply, power, sign
 from xarr.functions.manipulation_functions import atleast_1d
 from xarr.functions.routines._through_numpy import guarded, read
 from xarr.functions.statistical_functions import any as any_of
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, check_callable, integer, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, common_backend, to_host
+from xarr.lazy import Handle, commit, common_device, to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def asanyarray(
     dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
-    device: Device = None,
+    device: DeviceLike = None,
     copy: bool | None = None,
 ) -> Array:
     """`asarray`: xarr has one class of arrays.  Source: NumPy, `asanyarray`."""
@@ -129,7 +128,7 @@ def logspace(
     else:
         given = as_array(start), as_array(stop), as_array(base)
         first, last, bases = broadcasted("logspace", *given)
-        exponents = linspace(first, last, num, endpoint, axis=axis, device=common_backend(given))
+        exponents = linspace(first, last, num, endpoint, axis=axis, device=common_device(given))
         place = normalize_axis(axis, len(exponents.shape))
         kept = [dim for dim in range(len(exponents.shape)) if dim != place]
         values = power(lax.broadcast_in_dim(bases, exponents.shape, kept), exponents)
@@ -170,11 +169,11 @@ def geomspace(
         # Looked at already; rounded as NumPy does, so that powers come out as the same integers.
         ends = to_host(low), to_host(high)
         place = normalize_axis(axis, len(low.shape) + 1)
-        return asarray(np.geomspace(*ends, count, endpoint, wanted, place), device=low._backend)
+        return asarray(np.geomspace(*ends, count, endpoint, wanted, place), device=low._node.device)
     turn = sign(low)
     first, last = divide(low, turn), divide(high, turn)
     values = logspace(log10(first), log10(last), count, endpoint, dtype=computed)
-    row = constants.broadcasted_iota(np.int64, values.shape, 0)
+    row = lax.broadcasted_iota(np.int64, values.shape, 0)
     under = range(1, len(values.shape))
     values = lax.select(lax.eq(row, 0), lax.broadcast_in_dim(first, values.shape, under), values)
     if count > 1 and endpoint:
@@ -197,7 +196,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     (columns,) = check_sizes(vector.shape[0] if N is None else integer("vander", "N", N), name="N")
     vector = converted(vector, promote(vector.dtype, np.dtype(np.int64)))
     size = vector.shape[0]
-    ones = filled((size, min(columns, 1)), 1, vector.dtype, vector._backend)
+    ones = filled((size, min(columns, 1)), 1, vector.dtype, vector._node.device)
     each = lax.broadcast_in_dim(vector, (size, max(columns - 1, 0)), (0,))
     powers = lax.concatenate([ones, lax.cumprod(each, 1) if each.size else each], 1)
     return powers if increasing else lax.rev(powers, (1,))
@@ -212,7 +211,7 @@ def fromfunction(
     """
     sizes, wanted = check_sizes(shape), canonical(dtype)
     grids = [
-        constants.owned(converted(constants.broadcasted_iota(np.int64, sizes, dimension), wanted))
+        commit(converted(lax.broadcasted_iota(np.int64, sizes, dimension), wanted))
         for dimension in range(len(sizes))
     ]
     check_callable("fromfunction", "function", function)

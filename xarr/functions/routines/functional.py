@@ -34,10 +34,10 @@ from xarr.indexing.flat import Flat
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Map
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, check_callable, integers, items, merged
+from xarr.lax.core import ArrayLike, check_callable, integers, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.tracing import Computation, record, tuple_of
-from xarr.lazy import Handle, common_backend, evaluate, to_host, wrap
+from xarr.lazy import Handle, common_device, evaluate, to_host, wrap
 from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
 
@@ -122,7 +122,7 @@ def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **
         if not is_known(array):
             raise
         values = np.apply_along_axis(_for_numpy(func1d), 1, to_host(rows), *args, **kwargs)
-        found = results_on(array._backend, values)
+        found = results_on(array._node.device, values)
     inner = found.shape[1:]
     found = lax.reshape(found, (*outer, *inner))
     first, last = range(place), range(place, len(outer))
@@ -261,7 +261,7 @@ class vectorize:
             )
         otypes = None if self.otypes is None else [dtype.char for dtype in self.otypes]
         loop = np.vectorize(_for_numpy(call), otypes, cache=self.cache, signature=self.signature)
-        return results_on(common_backend(one for one in given if isinstance(one, Handle)), loop(*values))
+        return results_on(common_device(given), loop(*values))
 
     # --- without a signature ---
 
@@ -325,8 +325,8 @@ def _elementwise(function: Function, arrays: Sequence[Array]) -> Any:
     None if its results do not depend on the arguments, so that it must be called for each.
     """
     types = [TensorType((), array.dtype) for array in arrays]
-    backend = common_backend(arrays)
-    found = record("vectorize", "pyfunc", function, tuple_of(*[LEAF] * len(types)), types, backend)
+    device = common_device(arrays)
+    found = record("vectorize", "pyfunc", function, tuple_of(*[LEAF] * len(types)), types, device)
     if any(result.tensor_type.shape for result in found.graph.results):
         raise ShapeError(
             f"vectorize: wanted scalars from pyfunc, got {found.graph.results[0].type}; give signature= for others"
@@ -351,16 +351,15 @@ def _on_whole_arrays(found: Computation, arrays: Sequence[Array]) -> list[Array]
     if any(node.tensor_type.shape for node in found.captured):
         return None
     shape = arrays[0].shape
-    captured = [lax.broadcast_in_dim(wrap(node, found.backend), shape, ()) for node in found.captured]
+    captured = [lax.broadcast_in_dim(wrap(node), shape, ()) for node in found.captured]
     nodes = [array._node for array in (*arrays, *captured)]
-    backend = merged("vectorize", common_backend(arrays), found.backend)
     results = []
     for result in found.graph.results:
         op = Map(tuple(range(len(shape))), Graph(found.graph.parameters, [result]))
         whole = op.decompose(*nodes)
         if whole is None:
             return None
-        results.append(wrap(whole, backend))
+        results.append(wrap(whole))
     return results
 
 

@@ -21,8 +21,7 @@ from xarr.functions._core import as_array, common_dtype, promoted
 from xarr.functions._searches import places_in
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known, looked_at
-from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, flag, integer
+from xarr.lax.core import ArrayLike, flag, integer, put
 from xarr.lazy import Handle, evaluate, to_host
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _greatest(name: str, places: Array) -> int:
 def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:
     """float64 weights of a vector, or an int64 1 for each element."""
     if weights is None:
-        return filled(array.shape, 1, _INT64, array._backend)
+        return filled(array.shape, 1, _INT64, array._node.device)
     given = as_array(weights)
     if given.dtype in COMPLEX:
         raise DTypeError(
@@ -281,8 +280,8 @@ def _uniform_edges(name: str, values: Array, count: int, range: Range) -> tuple[
             "edges apart; give fewer"
         )
     ends = (np.asarray(end).astype(dtype) for end in (first, last, _distance(first, last)))
-    first_edge, last_edge, distance = (constants.of_host(end, values._backend) for end in ends)
-    return constants.of_host(edges, values._backend), (first_edge, last_edge, distance)
+    first_edge, last_edge, distance = (put(end, values._node.device) for end in ends)
+    return put(edges, values._node.device), (first_edge, last_edge, distance)
 
 
 def _spaced(first: Any, last: Any, count: int, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
@@ -328,16 +327,16 @@ def _outer_edges(name: str, values: Array, range: Range) -> tuple[Any, Any]:
 
 def _traced_edges(values: Array, count: int, dtype: np.dtype[Any]) -> tuple[Array, _Reach]:
     if not values.size:
-        first, last = (filled((), end, dtype, None) for end in (0, 1))
+        first, last = (filled((), end, dtype) for end in (0, 1))
     else:
         first, last = (converted(end, dtype) for end in (statistical.min(values), statistical.max(values)))
         single = lax.eq(first, last)
         first, last = (lax.select(single, lax.add(end, by), end) for end, by in ((first, -0.5), (last, 0.5)))
     distance = lax.sub(last, first)
     shape = (count + 1,)
-    steps = lax.mul(constants.iota(dtype, count + 1), along(lax.div(distance, float(count)), shape, 0))
+    steps = lax.mul(lax.iota(dtype, count + 1), along(lax.div(distance, float(count)), shape, 0))
     edges = lax.add(steps, along(first, shape, 0))
-    is_last = lax.eq(constants.iota(_INT64, count + 1), count)
+    is_last = lax.eq(lax.iota(_INT64, count + 1), count)
     return lax.select(is_last, along(last, shape, 0), edges), (first, last, distance)
 
 
@@ -360,13 +359,13 @@ def _uniform_places(values: Array, edges: Array, reach: _Reach) -> Array:
 
 
 def _number_of_bins(edges: Array) -> Array:
-    return filled((), edges.shape[0] - 1, edges.dtype, None)
+    return filled((), edges.shape[0] - 1, edges.dtype)
 
 
 def _counts(places: Array, count: int, weights: Array | None) -> Array:
     """Sums of the weights at each place, in float64 or complex128, in the type of the weights."""
     if weights is None:
-        return lax.segment_sum(filled(places.shape, 1, _INT64, places._backend), places, count)
+        return lax.segment_sum(filled(places.shape, 1, _INT64, places._node.device), places, count)
     wide = np.dtype(np.complex128) if weights.dtype in COMPLEX else _FLOAT64
     sums = lax.segment_sum(converted(weights, wide), places, count)
     return truth(sums) if weights.dtype in BOOL else converted(sums, weights.dtype)
@@ -377,7 +376,7 @@ def _counts_between(values: Array, edges: Array, weights: Array | None) -> Array
     values, edges = promoted("histogram", values, edges)
     count = edges.shape[0] - 1
     if count < 1:
-        return constants.full((0,), 0, _INT64 if weights is None else weights.dtype)
+        return lax.full((0,), 0, _INT64 if weights is None else weights.dtype)
     if weights is None:
         # The last bin holds its right edge too.
         up_to_last = converted(lax.le(values, along(edges[-1], values.shape, 0)), _INT64)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, INTEGER, canonical
 from xarr.errors import (
     DTypeError,
@@ -21,17 +20,25 @@ from xarr.errors import (
 )
 from xarr.functions._arguments import is_column_major, is_listed
 from xarr.functions._core import as_array, broadcasted
-from xarr.functions.creation_functions import arange, asarray, linspace, ones, zeros
+from xarr.functions._ranges import range_number
+from xarr.functions.creation_functions import (
+    arange,
+    asarray,
+    counted_range,
+    ones,
+    spaced_values,
+    zeros,
+)
 from xarr.functions.manipulation_functions import concatenate, stack
 from xarr.functions.searching_functions import nonzero
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
-from xarr.lax import _constants as constants
+from xarr.ir.device import Device
 from xarr.lax.core import ArrayLike, check_callable, integer, integers, items, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.layouts import MAX_SIZE
-from xarr.lazy import Handle, common_backend
+from xarr.lazy import Handle, commit
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
@@ -104,7 +111,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = Fa
         )
     if not shape:
         return zeros((0,), wanted, device=None)
-    return constants.owned(stack([constants.broadcasted_iota(wanted, shape, k) for k in range(len(shape))]))
+    return commit(stack([lax.broadcasted_iota(wanted, shape, k) for k in range(len(shape))]))
 
 
 class _Grid:
@@ -117,8 +124,8 @@ class _Grid:
         if not isinstance(key, tuple | list):
             is_open = isinstance(key, slice) and key.stop is None
             # As NumPy: one range without an end is `arange` of its start alone.
-            return constants.owned(_range(slice(0, key.start or 0, key.step) if is_open else key))
-        axes = [constants.owned(_range(each)) for each in key]
+            return commit(_range(slice(0, key.start or 0, key.step) if is_open else key))
+        axes = [commit(_range(each)) for each in key]
         if not axes:
             return () if self._sparse else zeros((0,), "int64", device=None)
         dtype = np.result_type(*[axis.dtype for axis in axes])
@@ -132,16 +139,14 @@ class _Grid:
 def _range(given: Any) -> Array:
     """start:stop:step as `arange`; with an imaginary step nj, n numbers from start to stop, both included.
 
-    It belongs to no backend, unless an end that is an Array does.
+    It is committed to no device, unless an end that is an Array is.
     """
     if not isinstance(given, slice) or given.stop is None:
         raise InputError(f"a grid wants slices with an end, such as [0:3, 0:1:5j], got {given!r}")
     start = 0 if given.start is None else given.start
     if isinstance(given.step, complex):
-        backend = common_backend(end for end in (start, given.stop) if isinstance(end, Handle))
-        found: Array = linspace(start, given.stop, int(abs(given.step)), device=backend)
-        return found if backend is not None else constants.free(found)
-    return constants.free(arange(start, given.stop, 1 if given.step is None else given.step, device=None))
+        return spaced_values(start, given.stop, int(abs(given.step)))[0]
+    return counted_range(range_number("start", start), range_number("stop", given.stop), given.step)
 
 
 #: mgrid[0:2, 0:3]: the components of each index of a grid, in one array of shape (2, 2, 3).
@@ -167,7 +172,7 @@ class _Concatenation:
             raise InputError("r_ and c_ want one array, number or slice at least")
         if any(isinstance(part, str) for part in parts):
             raise InputError("r_ and c_ take a text as the first item only")
-        return constants.owned(concatenate([_raised(part, rank, first) for part in parts], axis))
+        return commit(concatenate([_raised(part, rank, first) for part in parts], axis))
 
 
 def _directions(text: str, default: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -226,8 +231,8 @@ def diag_indices(n: float, ndim: int = 2) -> tuple[Array, ...]:
     return _diagonal(n, integer("diag_indices", "ndim", ndim), None)
 
 
-def _diagonal(n: float, ndim: int, backend: AbstractBackend | None) -> tuple[Array, ...]:
-    places = arange(n, device=backend)
+def _diagonal(n: float, ndim: int, device: Device | None) -> tuple[Array, ...]:
+    places = arange(n, device=device)
     return (places,) * ndim
 
 
@@ -240,7 +245,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     shape = array.shape
     if len(shape) < 2 or len(set(shape)) > 1:
         raise ShapeError(f"diag_indices_from: wanted 2 or more dimensions of one size, got {shape}")
-    return _diagonal(shape[0], len(shape), array._backend)
+    return _diagonal(shape[0], len(shape), array._node.device)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -259,11 +264,11 @@ def _triangle(
     k: int,
     m: int | None,
     places: Callable[[int, int, int], tuple[Any, Any]],
-    backend: AbstractBackend | None,
+    device: Device | None,
 ) -> tuple[Array, Array]:
     rows, columns = (whole(name, "a size", size) for size in (n, n if m is None else m))
     found = places(rows, whole(name, "k", k), columns)
-    return asarray(found[0], device=backend, copy=False), asarray(found[1], device=backend, copy=False)
+    return asarray(found[0], device=device, copy=False), asarray(found[1], device=device, copy=False)
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -272,7 +277,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     Source: NumPy, `tril_indices_from`.
     """
     name, matrix = "tril_indices_from", _matrix("tril_indices_from", arr)
-    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.tril_indices, matrix._backend)
+    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.tril_indices, matrix._node.device)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -281,7 +286,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     Source: NumPy, `triu_indices_from`.
     """
     name, matrix = "triu_indices_from", _matrix("triu_indices_from", arr)
-    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.triu_indices, matrix._backend)
+    return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.triu_indices, matrix._node.device)
 
 
 def _matrix(name: str, arr: ArrayLike) -> Array:
@@ -310,7 +315,9 @@ def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negat
         raise DTypeError(f"{name}: wanted integers, got {dtype}")
     item = item_of_integers(name, given, from_end=negative)
     try:
-        found = settled_places(item, axis, size, mode, None if item.array is None else item.array._backend)
+        found = settled_places(
+            item, axis, size, mode, None if item.array is None else item.array._node.device
+        )
     except IndexingError as error:
         raise FlatIndexError(*error.args) from None
     found = lax.convert_element_type(found, "int64")

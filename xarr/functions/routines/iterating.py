@@ -21,7 +21,7 @@ from xarr.functions.routines.functional import common_shape
 from xarr.indexing.element_loops import count
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, evaluate, to_host
+from xarr.lazy import Handle, common_device, evaluate, to_host
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -102,7 +102,7 @@ class nditer:
     def operands(self) -> tuple[Any, ...]:
         """The arrays that were given, and for each None what was allocated, as an Array."""
         return tuple(
-            asarray(allocated, copy=True) if operand is None else operand
+            asarray(allocated, copy=True, device=common_device(self._given)) if operand is None else operand
             for operand, allocated in zip(self._given, self._elements.operands, strict=True)
         )
 

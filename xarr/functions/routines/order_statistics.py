@@ -21,9 +21,8 @@ from xarr.functions.routines._lines import Axis, Lines
 from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.functions.sorting_functions import argsort, sort
 from xarr.functions.statistical_functions import mean
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
-from xarr.lazy import Handle, common_backend
+from xarr.lazy import Handle, common_device
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -180,9 +179,9 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
         if column.shape != shape:
             raise ShapeError(f"lexsort: wanted keys of one shape, got {[each.shape for each in columns]}")
     if not shape:
-        return filled((), 0, np.dtype(np.int64), common_backend(columns))
+        return filled((), 0, np.dtype(np.int64), common_device(columns))
     dim = normalize_axis(axis, len(shape))
-    places = constants.broadcasted_iota(np.int64, shape, dim)
+    places = lax.broadcasted_iota(np.int64, shape, dim)
     _, (found,) = sort_by_keys(columns[::-1], (places,), dim)
     return found
 

@@ -21,8 +21,7 @@ from xarr.functions.elementwise_functions import multiply, rint, subtract
 from xarr.functions.routines.order_statistics import median
 from xarr.functions.statistical_functions import max as max_of, mean, min as min_of
 from xarr.host import host_array
-from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, integer
+from xarr.lax.core import ArrayLike, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, to_host
 from xarr.shapes import check_sizes, normalize_axis
@@ -206,7 +205,7 @@ def _filler(value: Any, dtype: DType) -> Any:
 
 def _by_ramps(array: Array, axis: int, width: tuple[int, int], ends: Pair) -> Array:
     left, right = (
-        linspace(end, edge, count, endpoint=False, axis=axis, device=array._backend)
+        linspace(end, edge, count, endpoint=False, axis=axis, device=array._node.device)
         for end, edge, count in zip(ends, _edges(array, axis), width, strict=True)
     )
     return _between(array, axis, _stored(left, array.dtype), lax.rev(_stored(right, array.dtype), (axis,)))
@@ -292,7 +291,7 @@ def _by_own(array: Array, axis: int, width: tuple[int, int], mode: str) -> Array
 def _sources(width: tuple[int, int], size: int, period: int, mode: str) -> Array:
     """Where each element of the padded axis comes from."""
     (total,) = check_sizes(width[0] + size + width[1], name="pad: the padded size")
-    turned = lax.rem(lax.add(constants.iota(np.int64, total), -width[0] % period), period)
+    turned = lax.rem(lax.add(lax.iota(np.int64, total), -width[0] % period), period)
     if mode == "wrap":
         return turned
     return lax.min(turned, lax.sub(period if mode == "reflect" else period - 1, turned))
@@ -366,7 +365,7 @@ def _by_function(array: Array, widths: list[tuple[int, int]], mode: Any, kwargs:
         if array._node.traced:
             raise
     values = np.pad(to_host(array), widths, mode, **kwargs)
-    return constants.of_host(values, array._backend)
+    return put(values, array._node.device)
 
 
 def _each_vector(array: Array, axis: int, width: tuple[int, int], function: Any, kwargs: Any) -> Array:

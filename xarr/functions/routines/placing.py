@@ -21,7 +21,6 @@ from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import flattened, put as put_flat, repeated
 from xarr.indexing.items import item_of_integers
 from xarr.indexing.values import converted, fitted
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag
 from xarr.lazy import Handle, to_host
 
@@ -75,8 +74,8 @@ def put_along_axis(
     array, wanted = _given("put_along_axis", arr, inplace), Mode.of(mode)
     flat, dim = along("put_along_axis", array, as_array(indices), axis)
     item = item_of_integers("put_along_axis", indices)
-    places = settled_places(item, dim, flat.shape[dim], wanted, array._backend)
-    like = constants.full(with_size(flat.shape, dim, 1), False, bool)
+    places = settled_places(item, dim, flat.shape[dim], wanted, array._node.device)
+    like = lax.full(with_size(flat.shape, dim, 1), False, bool)
     spread, _ = broadcasted("put_along_axis", places, like)
     if with_size(spread.shape, dim, 1) != like.shape:
         # Where the array has size 1 and the indices have not, its only place is written to for each.
@@ -127,7 +126,7 @@ def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike, *, inplace: bool = Tr
     chosen, new = _flat_mask("putmask", array, mask), _flat_values(array, values)
     if not new.size:
         return _done(array, array.copy(), inplace)
-    return _done(array, _selected(array, chosen, new, constants.iota("int64", array.size)), inplace)
+    return _done(array, _selected(array, chosen, new, lax.iota("int64", array.size)), inplace)
 
 
 def _flat_mask(name: str, array: Array, mask: ArrayLike) -> Array:

@@ -12,10 +12,9 @@ from xarr.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import adjoint, converted, filled
 from xarr.functions._core import DType, as_array, promoted
 from xarr.functions.linear_algebra_functions import matmul
-from xarr.functions.matrices import eye
+from xarr.functions.matrices import diagonal_matrix
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known, looked_at
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, whole
 from xarr.lazy import to_host
 
@@ -42,12 +41,12 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     narrow = zeros.dtype not in FLOAT | COMPLEX or zeros.dtype.itemsize < 4
     zeros = converted(zeros, promote(zeros.dtype, default_float())) if narrow else zeros
     if not zeros.size:
-        return filled((1,), 1, zeros.dtype, zeros._backend)
-    nothing = constants.full((), 0, zeros.dtype)
-    first = lax.pad(constants.full((1,), 1, zeros.dtype), nothing, [(0, zeros.size, 0)])
+        return filled((1,), 1, zeros.dtype, zeros._node.device)
+    nothing = lax.full((), 0, zeros.dtype)
+    first = lax.pad(lax.full((1,), 1, zeros.dtype), nothing, [(0, zeros.size, 0)])
 
     def step(found: Array, zero: Array) -> tuple[Array, tuple[()]]:
-        shifted = lax.pad(found, constants.full((), 0, found.dtype), [(1, -1, 0)])
+        shifted = lax.pad(found, lax.full((), 0, found.dtype), [(1, -1, 0)])
         return lax.sub(found, lax.mul(along(zero, found.shape, 0), shifted)), ()
 
     found: Array = lax.scan(step, first, zeros)[0]
@@ -93,19 +92,19 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     if flag("roots", "strip_zeros", strip_zeros):
         places = np.flatnonzero(looked_at("roots", "the degree", array, "give strip_zeros=False"))
         if not places.size:
-            return filled((0,), 0, default_float(), array._backend)
+            return filled((0,), 0, default_float(), array._node.device)
         at_zero = array.size - 1 - int(places[-1])
         array = array[int(places[0]) : int(places[-1]) + 1]
     array = converted(array, promote_weak(array.dtype, float))
     count = array.size - 1
     if count < 1:
-        return filled((at_zero,), 0, default_float(), array._backend)
+        return filled((at_zero,), 0, default_float(), array._node.device)
     row = lax.neg(lax.div(array[1:], along(array[0], (count,), 0)))
     companion = lax.concatenate(
-        [lax.reshape(row, (1, count)), constants.free(eye(count - 1, count, dtype=row.dtype, device=None))], 0
+        [lax.reshape(row, (1, count)), diagonal_matrix((count - 1, count), 0, row.dtype)], 0
     )
     found = _eigenvalues("roots", companion)
-    return lax.pad(found, constants.full((), 0, found.dtype), [(0, at_zero, 0)])
+    return lax.pad(found, lax.full((), 0, found.dtype), [(0, at_zero, 0)])
 
 
 # --- fits ------------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from xarr.functions._core import as_array, broadcasted, fresh, promoted
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.correlations import convolve
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 
@@ -65,7 +64,7 @@ def _of_one_degree(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Arra
 def _led(p: Array, count: int) -> Array:
     if p.size == count:
         return p
-    return lax.pad(p, constants.full((), 0, p.dtype), [(count - p.size, 0, 0)])
+    return lax.pad(p, lax.full((), 0, p.dtype), [(count - p.size, 0, 0)])
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) -> Array:
@@ -85,7 +84,7 @@ def _trimmed(name: str, p: Array) -> Array:
     places = np.flatnonzero(
         looked_at(name, "the number of leading zeros", p, "give trim_leading_zeros=False")
     )
-    return p[int(places[0]) :] if places.size else filled((1,), 0, p.dtype, p._backend)
+    return p[int(places[0]) :] if places.size else filled((1,), 0, p.dtype, p._node.device)
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> tuple[Array, Array]:
@@ -100,7 +99,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> t
     dividend, divisor = promoted("polydiv", first, second)
     count, size = first.size - second.size + 1, second.size
     if count < 1:
-        quotient, rest = filled((1,), 0, dividend.dtype, dividend._backend), dividend
+        quotient, rest = filled((1,), 0, dividend.dtype, dividend._node.device), dividend
     else:
         scale = converted(lax.div(1.0, second[0]), divisor.dtype)  # rounded as NumPy does
 
@@ -110,7 +109,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> t
             window = lax.sub(window, lax.mul(along(share, (size,), 0), divisor))
             return lax.dynamic_update_slice(rest, window, (place,)), share
 
-        rest, quotient = lax.scan(step, dividend, constants.iota(np.int64, count))
+        rest, quotient = lax.scan(step, dividend, lax.iota(np.int64, count))
     return quotient, _without_small(rest) if trim_leading_zeros else rest
 
 
@@ -145,7 +144,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
         return found[:0]
     _refuse_many("polyder", times)
     for _ in range(times):
-        powers = lax.rev(lax.add(constants.iota(np.int64, found.size - 1), 1), (0,))
+        powers = lax.rev(lax.add(lax.iota(np.int64, found.size - 1), 1), (0,))
         found = elementwise.multiply(found[:-1], powers)
     return fresh(found)
 
@@ -160,13 +159,13 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     if times < 0:
         raise ValueRangeError(f"polyint: wanted m >= 0, got {times}; polyder derives")
     _refuse_many("polyint", times)
-    added = filled((max(times, 1),), 0, default_float(), None) if k is None else _coefficients("polyint", k)
+    added = filled((max(times, 1),), 0, default_float()) if k is None else _coefficients("polyint", k)
     if added.size == 1 and times > 1:
         added = along(added[0], (times,), 0)
     if added.size < times:
         raise ShapeError(f"polyint: wanted one constant, or {times} of them, for k, got {added.size}")
     for place in range(times):
-        powers = lax.rev(lax.add(constants.iota(np.int64, found.size), 1), (0,))
+        powers = lax.rev(lax.add(lax.iota(np.int64, found.size), 1), (0,))
         parts = promoted("polyint", elementwise.divide(found, powers), added[place : place + 1])
         found = lax.concatenate(list(parts), 0)
     return fresh(found)

@@ -18,7 +18,6 @@ from xarr.functions.manipulation_functions import concatenate, ravel, transposed
 from xarr.functions.routines._dependent_shapes import INT64, Host
 from xarr.functions.routines._values import looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, to_host
@@ -53,7 +52,7 @@ def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array:
     refuse_dynamic("resize", array, "lax.pad")
     count = math.prod(sizes)
     if not count or not array.size:
-        return filled(sizes, 0, array.dtype, array._backend)
+        return filled(sizes, 0, array.dtype, array._node.device)
     times = -(-count // array.size)
     flat = ravel(array)
     if times > 1:
@@ -149,7 +148,7 @@ def _fitted(name: str, values: Array, shape: tuple[int, ...]) -> Array:
     extra = len(values.shape) - len(shape)
     if extra > 0 and values.shape[:extra] == (1,) * extra:
         values = lax.reshape(values, values.shape[extra:])
-    fitted, _ = broadcasted(name, values, filled(shape, 0, values.dtype, None))
+    fitted, _ = broadcasted(name, values, filled(shape, 0, values.dtype))
     if fitted.shape != shape:
         raise BroadcastError(f"{name}: wanted values that broadcast to shape {shape}, got {values.shape}")
     return fitted
@@ -187,8 +186,8 @@ def _inserted_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> 
     index = converted(lax.reshape(obj, (obj.size,)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     index = lax.broadcast_in_dim(index, (count,), (0,)) if obj.size == 1 else index
-    keys = lax.concatenate([index, constants.iota(INT64, size)], 0)
-    own = constants.iota(INT64, count + size)
+    keys = lax.concatenate([index, lax.iota(INT64, size)], 0)
+    own = lax.iota(INT64, count + size)
     _, order = lax.sort((keys, own), 0, is_stable=True, num_keys=1)
     return lax.take(lax.concatenate([block, array], axis), order, axis)
 
@@ -257,8 +256,8 @@ def _deleted_by_value(array: Array, obj: Any, axis: int) -> Array:
     index = converted(lax.reshape(obj, (count, 1)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    gone = lax.scatter(filled((size,), 0, INT64, None), index, filled((count,), 1, INT64, None), numbers)
-    _, order = lax.sort((gone, constants.iota(INT64, size)), 0, is_stable=True, num_keys=1)
+    gone = lax.scatter(filled((size,), 0, INT64), index, filled((count,), 1, INT64), numbers)
+    _, order = lax.sort((gone, lax.iota(INT64, size)), 0, is_stable=True, num_keys=1)
     return lax.take(array, lax.slice_in_dim(order, 0, size - count), axis)
 
 

@@ -22,8 +22,7 @@ from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, counted, places_where
 from xarr.functions.routines._values import is_known, refuse_traced
 from xarr.functions.sorting_functions import sort
-from xarr.lax import _constants as constants
-from xarr.lax.core import ArrayLike, flag
+from xarr.lax.core import ArrayLike, flag, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import to_host
 from xarr.shapes import check_sizes, normalize_axis
@@ -134,7 +133,7 @@ def unique_elements(
     That spares the places a sort.  `name` is the function that errors speak of.
     """
     flat = ravel(array)
-    order = own = constants.iota(INT64, flat.shape[0])
+    order = own = lax.iota(INT64, flat.shape[0])
     ordered = sort(flat)
     if with_index:
         (ordered,), (order,) = sort_by_keys((flat,), (own,), 0)
@@ -162,12 +161,12 @@ def _taken(array: Array, places: Array, count: Array | None, fill_value: ArrayLi
     """Slices along the first dimension; behind the first `count` of them `fill_value`."""
     size = places.shape[0]
     if not array.shape[0]:
-        filler = filled((), 0, array.dtype, None) if fill_value is None else _filler(array, fill_value)
+        filler = filled((), 0, array.dtype) if fill_value is None else _filler(array, fill_value)
         return lax.broadcast_in_dim(filler, (size, *array.shape[1:]), ())
     found = lax.take(array, places, 0)
     if count is None or not size:
         return found
-    zero = filled((), 0, array.dtype, None)
+    zero = filled((), 0, array.dtype)
     filler = lax.broadcast_in_dim(zero if fill_value is None else _filler(array, fill_value), found.shape, ())
     is_there = counted(size, count)
     if fill_value is None:
@@ -189,20 +188,20 @@ def _counts(places: Array, count: Array | None, length: int) -> Array:
     """
     size = places.shape[0]
     if count is None:
-        end = constants.full((1,), length, INT64)
+        end = lax.full((1,), length, INT64)
         behind = lax.concatenate([lax.slice_in_dim(places, 1, size), end], 0) if size else places
         return lax.sub(behind, places)
-    end = constants.full((size,), length, INT64)
+    end = lax.full((size,), length, INT64)
     behind = lax.slice_in_dim(lax.select(counted(size, count), places, end), 1, size)
     found = lax.sub(behind, lax.slice_in_dim(places, 0, size - 1))
-    return lax.select(counted(size - 1, count), found, constants.full((size - 1,), 0, INT64))
+    return lax.select(counted(size - 1, count), found, lax.full((size - 1,), 0, INT64))
 
 
 def _differ(ordered: Array, equal_nan: bool) -> Array:
     """Whether each element but the first differs from the one before."""
     size = ordered.shape[0]
     if size < 2:
-        return constants.full((0,), False, np.bool_)
+        return lax.full((0,), False, np.bool_)
     after, before = lax.slice_in_dim(ordered, 1, size), lax.slice_in_dim(ordered, 0, size - 1)
     differ = lax.ne(after, before)
     if equal_nan and ordered.dtype in FLOAT | COMPLEX:
@@ -214,7 +213,7 @@ def _first_of_equals(differ: Array, size: int) -> Array:
     """Which of `size` ordered elements are the first of a run of equal ones."""
     if not size:
         return differ
-    return lax.concatenate([constants.full((1,), True, np.bool_), differ], 0)
+    return lax.concatenate([lax.full((1,), True, np.bool_), differ], 0)
 
 
 # --- slices ---------------------------------------------------------------------------------------
@@ -231,16 +230,16 @@ def _unique_slices(
         # The order of the narrow floats is that of the float32 which they are.
         host = host.astype(np.float32) if array.dtype in EXTENDED_FLOAT else host
         found = np.unique(host, True, True, True, axis=0)
-        index, inverse, counts = (constants.of_host(each, array._backend) for each in found[1:])
+        index, inverse, counts = (put(each, array._node.device) for each in found[1:])
         values = lax.take(turned, index, 0)
     else:
         rows, width = turned.shape[0], math.prod(turned.shape[1:])
         table = lax.reshape(turned, (rows, width))
         keys = [lax.index_in_dim(table, column, 1, keepdims=False) for column in range(width)]
-        order = constants.iota(INT64, rows)
+        order = lax.iota(INT64, rows)
         if keys:
             keys, (order,) = sort_by_keys(keys, (order,), 0)
-        differ = constants.full((max(rows - 1, 0),), False, np.bool_)
+        differ = lax.full((max(rows - 1, 0),), False, np.bool_)
         for key in keys:
             differ = lax.bitwise_or(differ, _differ(key, equal_nan=False))
         first = _first_of_equals(differ, rows)
@@ -272,7 +271,7 @@ def _both(ar1: Array, ar2: Array) -> _Both:
     values, length = lax.concatenate([one, other], 0), one.shape[0] + other.shape[0]
     if values.dtype in COMPLEX:  # NaN in either part is one NaN
         values = lax.select(is_nan(values), lax.full_like(values, complex(math.nan, math.nan)), values)
-    ordered, places = lax.sort((values, constants.iota(INT64, length)), 0, is_stable=True, num_keys=1)
+    ordered, places = lax.sort((values, lax.iota(INT64, length)), 0, is_stable=True, num_keys=1)
     of_second = lax.ge(places, one.shape[0])
     differ = _differ(ordered, equal_nan=True)
     if values.dtype in FLOAT | COMPLEX and length:
@@ -280,9 +279,9 @@ def _both(ar1: Array, ar2: Array) -> _Both:
         nan = is_nan(lax.slice_in_dim(ordered, 1, length))
         differ = lax.bitwise_or(differ, lax.bitwise_and(nan, lax.ne(after, before)))
     first = _first_of_equals(differ, length)
-    last = lax.concatenate([differ, constants.full((1,), True, np.bool_)], 0)
-    own = constants.iota(INT64, length)
-    ends = lax.cummin(lax.select(last, own, constants.full((length,), length - 1, INT64)), 0, reverse=True)
+    last = lax.concatenate([differ, lax.full((1,), True, np.bool_)], 0)
+    own = lax.iota(INT64, length)
+    ends = lax.cummin(lax.select(last, own, lax.full((length,), length - 1, INT64)), 0, reverse=True)
     return _Both(ordered, places, of_second, first, lax.take(of_second, ends, 0))
 
 
@@ -329,7 +328,7 @@ def intersect1d(
         return _nothing(promoted("intersect1d", one, other)[0], size, fill_value, with_indices)
     both = _both(one, other)
     before = lax.concatenate(
-        [constants.full((1,), False, np.bool_), lax.bitwise_not(lax.slice_in_dim(both.of_second, 0, -1))], 0
+        [lax.full((1,), False, np.bool_), lax.bitwise_not(lax.slice_in_dim(both.of_second, 0, -1))], 0
     )
     # The first of the second vector behind the last of the first vector that it equals.
     meets = lax.bitwise_and(lax.bitwise_not(both.first), lax.bitwise_and(both.of_second, before))
@@ -338,7 +337,7 @@ def intersect1d(
     if not with_indices:
         return values
     length = both.first.shape[0]
-    starts = lax.select(both.first, constants.iota(INT64, length), constants.full((length,), 0, INT64))
+    starts = lax.select(both.first, lax.iota(INT64, length), lax.full((length,), 0, INT64))
     in_first = lax.take(both.places, lax.take(lax.cummax(starts), places, 0), 0)
     in_second = lax.sub(lax.take(both.places, places, 0), one.shape[0])
     return values, in_first, in_second
@@ -346,8 +345,8 @@ def intersect1d(
 
 def _nothing(like: Array, size: int | None, fill_value: ArrayLike | None, with_indices: bool) -> Any:
     (count,) = check_sizes(0 if size is None else size, name="size")
-    values = _taken(like, constants.full((count,), 0, INT64), None, fill_value)
-    index = constants.full((count,), 0, INT64)
+    values = _taken(like, lax.full((count,), 0, INT64), None, fill_value)
+    index = lax.full((count,), 0, INT64)
     return (values, index, index) if with_indices else values
 
 
@@ -385,7 +384,7 @@ def setdiff1d(
     places, count = places_where("setdiff1d", _WHAT, alone, size)
     # From the array itself, whose element type the result keeps.
     own = lax.clamp(np.int64(0), lax.take(both.places, places, 0), np.int64(one.shape[0] - 1))
-    return _taken(lax.take(one, own, 0), constants.iota(INT64, own.shape[0]), count, fill_value)
+    return _taken(lax.take(one, own, 0), lax.iota(INT64, own.shape[0]), count, fill_value)
 
 
 def _difference(one: Array, other: Array) -> Array:
@@ -396,7 +395,7 @@ def _difference(one: Array, other: Array) -> Array:
     """
     ordered = sort(concatenate([one, one, other]))
     size = ordered.shape[0]
-    ends = constants.full((1,), True, np.bool_)
+    ends = lax.full((1,), True, np.bool_)
     differ = lax.concatenate([ends, _differ(ordered, equal_nan=False), ends], 0)
     starts, seconds, thirds = (lax.slice_in_dim(differ, k, size - 1 + k) for k in range(3))
     twice = lax.bitwise_and(starts, lax.bitwise_and(lax.bitwise_not(seconds), thirds))
@@ -426,7 +425,7 @@ def setxor1d(
         return found
     if size is None and is_known(one, other):
         values = sort(concatenate([one, other] if is_unique else [unique(one), unique(other)]))
-        ends = constants.full((1,), True, np.bool_)
+        ends = lax.full((1,), True, np.bool_)
         differ = lax.concatenate([ends, _differ(values, equal_nan=False), ends], 0)
         count = differ.shape[0]
         alone = lax.bitwise_and(lax.slice_in_dim(differ, 1, count), lax.slice_in_dim(differ, 0, count - 1))

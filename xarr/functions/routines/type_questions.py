@@ -107,7 +107,7 @@ def common_type(*arrays: ArrayLike) -> type[Any]:
     found = np.dtype(np.float16)
     if dtypes:
         reals = [np.dtype(np.float64) if dtype in INTEGER else dtype for dtype in dtypes]
-        probes = [filled((), 0, dtype, None) for dtype in reals]
+        probes = [filled((), 0, dtype) for dtype in reals]
         found = promoted("common_type", *probes)[0].dtype
     return (complex_of(found) if found in COMPLEX else found).type
 
@@ -150,6 +150,6 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     for array in (first, second):
         refuse_dynamic("array_equiv", array, "all(x == y) for arrays of one live size")
     if isinstance(align_numpy(first.shape, second.shape), Misfit):
-        return filled((), False, PREDICATE, first._backend)
+        return filled((), False, PREDICATE, first._node.device)
     x, y = broadcast_arrays(*promoted("array_equiv", first, second))
     return all_of(lax.eq(x, y))

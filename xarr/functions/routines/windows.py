@@ -9,13 +9,15 @@ from collections.abc import Callable
 from math import pi
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from xarr.functions._core import as_array
-from xarr.functions.creation_functions import arange, ones, zeros
+from xarr.functions.creation_functions import counted_range, ones, zeros
 from xarr.functions.elementwise_functions import cos, sqrt
 from xarr.functions.routines.mathematical_functions import i0
 from xarr.functions.searching_functions import where
-from xarr.lax import _constants as constants
 from xarr.lax.core import ArrayLike, whole
+from xarr.lazy import commit
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -77,5 +79,5 @@ def _window(name: str, M: int, samples: Callable[[Array, int], Array]) -> Array:
     count = whole(name, "the number of samples M", M)
     if count <= 1:
         return ones(1, device=None) if count == 1 else zeros(0, device=None)
-    numbers = constants.free(arange(1 - count, count, 2, dtype="float64", device=None))
-    return constants.owned(samples(numbers, count - 1))
+    numbers = counted_range(1 - count, count, 2, np.dtype(np.float64))
+    return commit(samples(numbers, count - 1))
