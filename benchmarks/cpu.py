@@ -193,7 +193,7 @@ def dtypes_listed(text: str) -> list[str]:
 def rows_listed(text: str) -> list[str]:
     wrong = set(listed(text)) - {row.letter for row in ROWS}
     if wrong:
-        raise argparse.ArgumentTypeError(f"wanted letters from a to l, got {', '.join(sorted(wrong))}")
+        raise argparse.ArgumentTypeError(f"wanted letters from a to m, got {', '.join(sorted(wrong))}")
     return listed(text)
 
 

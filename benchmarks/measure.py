@@ -99,8 +99,9 @@ def check(
 ) -> None:
     """Call each contender once and compare what it gives with what `base` gives.
 
-    Floating-point results must have the dtype `dtype` and lie within `tolerance` units in the last place of the
-    greatest magnitude of the result; of others, the part `unequal` may differ.  Raises WrongResult.
+    Floating-point results, and the parts of complex ones, must have the dtype `dtype` and lie within `tolerance`
+    units in the last place of the greatest magnitude of the result; of others, the part `unequal` may differ.
+    Raises WrongResult.
     """
     wanted = _arrays(contenders[base]())
     for name in [name for name in contenders if name != base]:
@@ -124,6 +125,9 @@ def _difference(
     """What is wrong with `got`; empty if nothing is."""
     if got.shape != wanted.shape:
         return f"shape {got.shape}, wanted {wanted.shape}"
+    if wanted.dtype.kind == got.dtype.kind == "c":
+        parts = (np.stack([each.real, each.imag]) for each in (got, wanted))
+        return _difference(*parts, dtype, tolerance, unequal)
     if wanted.dtype.kind != "f":
         part = float(np.mean(got != wanted)) if wanted.size else 0.0
         return f"{part:.2%} of the elements, at most {unequal:.2%} may" if part > unequal else ""

@@ -61,7 +61,7 @@ def test_one_row_in_both_dtypes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--rows", "z"), "wanted letters from a to l, got z"),
+        (("--rows", "z"), "wanted letters from a to m, got z"),
         (("--dtypes", "int8"), "wanted float32, float64 or both, got int8"),
         (("--sizes", "1000,0"), "wanted positive lengths, got 0"),
     ],

@@ -169,6 +169,8 @@ def test_l2_an_unknown_operation(program: Program) -> None:
         ("truncate", (I32,), I32),
         ("bitcast", (F32,), F64),
         ("popcount", (F32,), F32),
+        ("real", (np.dtype(np.complex64),), F64),
+        ("imag", (F32,), F32),
         ("index", (INT64,), INT64),
     ],
 )

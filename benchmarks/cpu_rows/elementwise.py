@@ -1,4 +1,4 @@
-"""Rows (a) and (b): chains of element-wise operations; (j): small arrays, where the call is what costs."""
+"""Rows (a) and (b): chains of element-wise operations, (m) of complex numbers; (j): small arrays, where the call is what costs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from cpu_rows.contenders import (
     numba_kernels,
     random,
 )
+from xarr.dtypes import complex_of
 
 CHAIN = "where(tanh(2*x + 1) > 0, exp(-x**2), x/2)"
 
@@ -33,6 +34,20 @@ def chain_program(xp: Any, _: Any, offset: float = 1) -> Function:
 def chain(dtype: np.dtype, size: int) -> Contenders:
     x = random(dtype, size)
     return contenders(chain_program, x, by_numba="chain", expression=CHAIN, names={"x": x}, by_torch=True)
+
+
+def complex_numbers(dtype: np.dtype, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of complex numbers whose parts have this type."""
+    x, y = (random(dtype, 2 * size, seed=seed).view(complex_of(dtype)) for seed in (0, 1))
+    return x, y
+
+
+def complex_chain(dtype: np.dtype, size: int) -> Contenders:
+    return contenders(lambda xp, _: lambda x, y: (x * y + x) * xp.conj(y) - x, *complex_numbers(dtype, size))
+
+
+def magnitudes(dtype: np.dtype, size: int) -> Contenders:
+    return contenders(lambda xp, _: lambda x: xp.abs(x), complex_numbers(dtype, size)[0])
 
 
 def black_scholes_program(
@@ -131,6 +146,8 @@ def compiling() -> dict[str, Callable[[float], Call]]:
 
 ROWS = (
     Row("a", "chain", chain, SIZES, one_dimensional=True, traffic=lambda size: 2 * size),
+    Row("m", "chain of complex numbers", complex_chain, (10**6,), True, traffic=lambda size: 6 * size),
+    Row("m", "abs of complex numbers", magnitudes, (10**6,), True, traffic=lambda size: 3 * size),
     Row("b", "Black-Scholes", black_scholes, SIZES, one_dimensional=True, traffic=lambda size: 4 * size),
     Row("j", "4×4 add", adding),
     Row("j", "7 operations, 10 elements", seven_operations),

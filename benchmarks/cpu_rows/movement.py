@@ -8,6 +8,7 @@ import numpy as np
 from measure import Contenders
 
 from cpu_rows.contenders import Function, Row, contenders, installed, jax, numba_kernels, random
+from xarr.dtypes import complex_of
 
 IMAGES = (8, 112, 112, 64)
 WINDOWS = ((1, 3, 3, 1), (1, 2, 2, 1))
@@ -194,6 +195,34 @@ def mandelbrot(dtype: np.dtype, _: int) -> Contenders:
     return found
 
 
+def complex_mandelbrot(dtype: np.dtype, _: int) -> Contenders:
+    """The same with complex numbers."""
+    real, imaginary = (
+        np.linspace(-2, 0.5, PICTURE, dtype=dtype),
+        np.linspace(-1.25, 1.25, PICTURE, dtype=dtype),
+    )
+    points = real[None] + (imaginary[:, None] * 1j).astype(complex_of(dtype))
+
+    def step(xp: Any, points: Any, z: Any, counts: Any) -> Any:
+        inside = xp.real(z) ** 2 + xp.imag(z) ** 2 <= 4
+        return xp.where(inside, z * z + points, z), xp.where(inside, counts + 1, counts)
+
+    def by_hand() -> np.ndarray:
+        z, counts = np.zeros_like(points), np.zeros(points.shape, np.int32)
+        for _ in range(LIMIT):
+            z, counts = step(np, points, z, counts)
+        return counts
+
+    def program(xp: Any, lax: Any) -> Function:
+        def function(points: Any) -> Any:
+            state = (xp.zeros_like(points), xp.zeros(points.shape, dtype="int32"))
+            return lax.fori_loop(0, LIMIT, lambda i, state: step(xp, points, *state), state)[1]
+
+        return function
+
+    return contenders(program, points, by_numpy=by_hand)
+
+
 def decay(dtype: np.dtype, steps: int) -> Contenders:
     """A loop of so many steps over one number."""
     rate = np.asarray(0.999, dtype)
@@ -242,6 +271,7 @@ ROWS = (
     Row("h", "segment sum of 10^6 rows of 16", segment_sum, tolerance=1e3),
     Row("i", "Jacobi 4096², steps:", jacobi, (50,), quick_sizes=(10,), traffic=lambda n: 2 * n * GRID**2),
     Row("i", "Mandelbrot 1024², 100 steps", mandelbrot, unequal=0.01),
+    Row("m", "Mandelbrot of complex numbers", complex_mandelbrot, unequal=0.01),
     Row("i", "loop over one number, steps:", decay, (10**6,), quick_sizes=(1000,), tolerance=1e3),
     Row("i", "scan with one number, steps:", smoothing, (10**6,), quick_sizes=(1000,), tolerance=1e3),
 )

@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.functions.rounding import float16_of_float64
-from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value
+from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, in_order
+from xarr.dtypes import real_part_of
 from xarr_numpy.compiled import slow_paths
 
 _FLOATS: Final = {
@@ -48,9 +49,45 @@ def element_type(dtype: DType) -> str:
 
 @lru_cache(maxsize=256)
 def register_type(dtype: DType, width: int) -> str:
-    """LLVM's type of `width` elements in a register: a scalar for one, else a vector."""
+    """LLVM's type of `width` elements in a register: a scalar for one, else a vector.
+
+    Complex numbers lie there as in memory, their parts beside each other.
+    """
+    if dtype.kind == "c":
+        return f"<{2 * width} x {element_type(real_part_of(dtype))}>"
     element = element_type(dtype)
     return element if width == 1 else f"<{width} x {element}>"
+
+
+def memory_type(dtype: DType, width: int = 1) -> str:
+    """LLVM's type of elements in memory: a bool takes a byte there."""
+    if dtype == BOOL:
+        return "i8" if width == 1 else f"<{width} x i8>"
+    return register_type(dtype, width)
+
+
+def alignment(dtype: DType) -> int:
+    """Bytes that the places of elements are multiples of."""
+    return real_part_of(dtype).itemsize
+
+
+def numbers_of(dtype: DType) -> int:
+    """Numbers that an element consists of: a complex one of its parts."""
+    return 2 if dtype.kind == "c" else 1
+
+
+def mask_of(block: Block, mask: str, dtype: DType) -> str:
+    """Which elements of a vector in memory lanes touch: of complex numbers both parts."""
+    count = numbers_of(dtype)
+    if count == 1:
+        return mask
+    lanes = [lane for lane in range(block.width) for _ in range(count)]
+    return block.shuffled(f"<{block.width} x i1> {mask}", "poison", lanes)
+
+
+def mask_type(dtype: DType, width: int) -> str:
+    """LLVM's type of such a mask."""
+    return f"<{numbers_of(dtype) * width} x i1>"
 
 
 def literal(value: Value) -> str:
@@ -195,6 +232,10 @@ class Block:
             return self._intrinsic(value, width)
         if op in ("neg", "not"):
             return self._unary(value, width)
+        if op in ("real", "imag"):
+            return self._part(value, width)
+        if op == "complex":
+            return self._pair(value, width)
         table = _BINARY_FLOAT if dtype.kind == "f" else _BINARY_INTEGER if dtype.kind == "i" else _UNSIGNED
         if op not in table or len(value.operands) != 2:
             raise TypeError(f"no instruction for {op} of {dtype}; give the names of arguments and loads")
@@ -240,7 +281,31 @@ class Block:
         self.declarations.add(f"declare {result} @{name}({', '.join(kinds)})")
         return self.line(f"call {result} @{name}({', '.join(arguments)})")
 
+    def _part(self, value: Value, width: int) -> str:
+        (x,) = value.operands
+        first = int(value.op == "imag")
+        if width == 1:
+            return self.line(f"extractelement {self.typed(x, 1)}, i64 {first}")
+        return self.shuffled(self.typed(x, width), "poison", [2 * lane + first for lane in range(width)])
+
+    def _pair(self, value: Value, width: int) -> str:
+        x, y = value.operands
+        if width == 1:
+            kind = register_type(value.dtype, 1)
+            first = self.line(f"insertelement {kind} poison, {self.typed(x, 1)}, i64 0")
+            return self.line(f"insertelement {kind} {first}, {self.typed(y, 1)}, i64 1")
+        lanes = [place for lane in range(width) for place in (lane, width + lane)]
+        return self.shuffled(self.typed(x, width), self.operand(y, width), lanes)
+
+    def shuffled(self, first: str, second: str, lanes: list[int]) -> str:
+        """Lanes of two registers, of which the first is given with its type."""
+        order = ", ".join(f"i32 {lane}" for lane in lanes)
+        kind = first.rpartition(" ")[0]
+        return self.line(f"shufflevector {first}, {kind} {second}, <{len(lanes)} x i32> <{order}>")
+
     def _spread_out(self, value: Value) -> str:
+        if value.dtype.kind == "c":
+            return self.shuffled(self.typed(value, 1), "poison", [0, 1] * self.width)
         kind = register_type(value.dtype, self.width)
         first = self.line(f"insertelement {kind} poison, {self.typed(value, 1)}, i64 0")
         return self.line(f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer")
@@ -318,6 +383,8 @@ class Block:
 
     def _rarely(self, value: Value, width: int) -> str:
         condition, usual, exceptional = value.operands
+        parts = [each for each in in_order(exceptional) if each.op in ("real", "imag")]
+        self.emit(part for part in parts if part.operands[0] in self.names)
         inputs = self._inputs(exceptional)
         kinds = [element_type(x.dtype) for x in inputs]
         result = element_type(value.dtype)

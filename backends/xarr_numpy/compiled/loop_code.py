@@ -14,8 +14,18 @@ from typing import Final
 
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, in_order
 from xarr.compiler.while_loops.native_loops import NativeLoop, Write
-from xarr_numpy.compiled.instructions import Block, Lines, mangled, register_type
-from xarr_numpy.compiled.registers import REGISTER, memory_type
+from xarr_numpy.compiled.instructions import (
+    Block,
+    Lines,
+    alignment,
+    mangled,
+    mask_of,
+    mask_type,
+    memory_type,
+    numbers_of,
+    register_type,
+)
+from xarr_numpy.compiled.registers import REGISTER
 
 #: Places in the control array: the steps to take, whether more will follow, the steps of the longest point;
 #: after them for each carried value whether it is wanted.
@@ -33,8 +43,8 @@ def width_of(loop: NativeLoop) -> int:
     """Points of a tile: as many registers of the widest elements as can be held at once."""
     roots = loop.roots()
     used = [value for value in in_order(*roots) if value.dtype != INT64 or value in loop.arguments]
-    width = REGISTER // max([4, *(value.dtype.itemsize for value in used)])
-    held = sum(each.kind == "points" for each in loop.carried)
+    width = REGISTER // max([4, *(alignment(value.dtype) for value in used)])
+    held = sum(numbers_of(each.dtype) for each in loop.carried if each.kind == "points")
     most = MOST_UNROLLED_IF_LEFT_EARLY if loop.settled else MOST_UNROLLED
     unrolled = max(1, min(most, MOST_REGISTERS // max(1, held)))
     return width * (1 << (unrolled.bit_length() - 1))
@@ -105,19 +115,19 @@ class _Writer(Lines):
         )
 
     def load_one(self, value: Value, address: str) -> str:
-        found = self.line(f"load {memory_type(value.dtype)}, ptr {address}, align {value.dtype.itemsize}")
+        found = self.line(f"load {memory_type(value.dtype)}, ptr {address}, align {alignment(value.dtype)}")
         return self.line(f"icmp ne i8 {found}, 0") if value.dtype == BOOL else found
 
     def load_lanes(self, value: Value, address: str) -> str:
         """One element for each point of the tile."""
         kind, width = memory_type(value.dtype, self.width), self.width
-        lanes = f"<{width} x i1>"
+        lanes, mask = mask_type(value.dtype, width), mask_of(self.block, "%mask", value.dtype)
         name = f"llvm.masked.load.{mangled(kind)}.p0"
         found = self.block.call(
             name,
             kind,
             ["ptr", "i32", lanes, kind],
-            [f"ptr {address}", f"i32 {value.dtype.itemsize}", f"{lanes} %mask", f"{kind} zeroinitializer"],
+            [f"ptr {address}", f"i32 {alignment(value.dtype)}", f"{lanes} {mask}", f"{kind} zeroinitializer"],
         )
         self.flush()
         return self.line(f"icmp ne {kind} {found}, zeroinitializer") if value.dtype == BOOL else found
@@ -126,16 +136,16 @@ class _Writer(Lines):
         kind = memory_type(value.dtype)
         if value.dtype == BOOL:
             register = self.line(f"zext i1 {register} to i8")
-        self.write(f"store {kind} {register}, ptr {address}, align {value.dtype.itemsize}")
+        self.write(f"store {kind} {register}, ptr {address}, align {alignment(value.dtype)}")
 
     def store_lanes(self, value: Value, register: str, address: str) -> None:
-        kind, lanes = memory_type(value.dtype, self.width), f"<{self.width} x i1>"
+        kind, lanes = memory_type(value.dtype, self.width), mask_type(value.dtype, self.width)
         if value.dtype == BOOL:
             register = self.line(f"zext {lanes} {register} to {kind}")
         name = f"llvm.masked.store.{mangled(kind)}.p0"
         self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
-        align = value.dtype.itemsize
-        self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} %mask)")
+        align, mask = alignment(value.dtype), mask_of(self.block, "%mask", value.dtype)
+        self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
 
     def address(self, pointer: str, value: Value, place: str) -> str:
         return self.line(f"getelementptr {memory_type(value.dtype)}, ptr {pointer}, i64 {place}")

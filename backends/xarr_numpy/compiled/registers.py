@@ -7,7 +7,19 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
-from xarr_numpy.compiled.instructions import Block, Lines, element_type, mangled, register_type
+from xarr.dtypes import real_part_of
+from xarr_numpy.compiled.instructions import (
+    Block,
+    Lines,
+    alignment,
+    element_type,
+    mangled,
+    mask_of,
+    mask_type,
+    memory_type,
+    numbers_of,
+    register_type,
+)
 
 #: Bytes of a vector register.
 REGISTER: Final = 64
@@ -18,12 +30,6 @@ SHORT: Final = 40
 #: Values up to which several registers of neighbours share the turns of a loop.
 LONG: Final = 100
 UNROLL: Final = 4
-
-
-def memory_type(dtype: DType, width: int = 1) -> str:
-    """Elements in memory: a bool takes a byte there."""
-    element = "i8" if dtype == BOOL else element_type(dtype)
-    return element if width == 1 else f"<{width} x {element}>"
 
 
 def width_of(phase: Loop) -> int:
@@ -37,7 +43,7 @@ def width_of(phase: Loop) -> int:
         elif value.operands or value.op in ("constant", "index"):
             continue
         if value.dtype != INT64 or value.op == "load":
-            sizes.append(value.dtype.itemsize)
+            sizes.append(alignment(value.dtype))
     width = REGISTER // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
     found = list(_with_loops_of_lanes(phase))
@@ -249,20 +255,21 @@ class Registers(Lines):
         farthest = NEAR if mask is None and self.width >= NEAR else 1
         address, stride = self._address(buffer, Affine(terms, access.constant), farthest)
         width, kind = self.width, memory_type(buffer.dtype, self.width)
-        align = buffer.dtype.itemsize
         if stride == 0:
             found = self._gather(buffer, self._spread_pointer(address), mask)
         elif stride is None:
             found = self._gather(buffer, address, mask)
         elif stride == 1:
-            found = self._load_lanes(kind, address, mask, align)
+            found = self._load_lanes(buffer.dtype, address, mask)
         elif stride > 1:
             found = self._load_near(buffer, address, stride)
         else:
             step = memory_type(buffer.dtype)
             address = self.block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
             turned = None if mask is None else self._reversed(f"<{width} x i1>", mask)
-            found = self._reversed(kind, self._load_lanes(kind, address, turned, align))
+            found = self._reversed(
+                kind, self._load_lanes(buffer.dtype, address, turned), numbers_of(buffer.dtype)
+            )
         return self._truth(found, width) if buffer.dtype == BOOL else found
 
     def _truth(self, register: str, width: int) -> str:
@@ -276,7 +283,7 @@ class Registers(Lines):
             chosen = self.block.operand(predicate, 1)
             nothing = self.pointers_of_nothing
             address = self.block.line(f"select i1 {chosen}, ptr {address}, ptr {nothing}")
-        found = self.block.line(f"load {kind}, ptr {address}, align {buffer.dtype.itemsize}")
+        found = self.block.line(f"load {kind}, ptr {address}, align {alignment(buffer.dtype)}")
         return self._truth(found, 1) if buffer.dtype == BOOL else found
 
     def _lanes(self, predicate: Value | None) -> str | None:
@@ -288,11 +295,12 @@ class Registers(Lines):
             return wanted
         return self.block.line(f"and <{self.width} x i1> {wanted}, {self.mask}")
 
-    def _load_lanes(self, kind: str, address: str, mask: str | None, align: int) -> str:
+    def _load_lanes(self, dtype: DType, address: str, mask: str | None) -> str:
+        kind, align = memory_type(dtype, self.width), alignment(dtype)
         if mask is None:
             return self.block.line(f"load {kind}, ptr {address}, align {align}")
         name = f"llvm.masked.load.{mangled(kind)}.p0"
-        lanes = f"<{self.width} x i1>"
+        lanes, mask = mask_type(dtype, self.width), mask_of(self.block, mask, dtype)
         return self.block.call(
             name,
             kind,
@@ -303,25 +311,55 @@ class Registers(Lines):
     def _load_near(self, buffer: Buffer, address: str, stride: int) -> str:
         """Lanes a few elements apart: of neighbouring registers, the last of which ends with the last lane."""
         width, kind, element = self.width, memory_type(buffer.dtype, self.width), memory_type(buffer.dtype)
-        found = f"{kind} poison"
+        found, size = f"{kind} poison", numbers_of(buffer.dtype)
         taken = 0
         for number in range(stride):
             first = number * width if number < stride - 1 else (width - 1) * (stride - 1)
             start = self.block.line(f"getelementptr {element}, ptr {address}, i64 {first}")
-            part = self.block.line(f"load {kind}, ptr {start}, align {buffer.dtype.itemsize}")
+            part = self.block.line(f"load {kind}, ptr {start}, align {alignment(buffer.dtype)}")
             stop = min(width, (first + width - 1) // stride + 1)
             lanes = [
                 lane if lane < taken else width + lane * stride - first if lane < stop else 0
                 for lane in range(width)
             ]
-            chosen = ", ".join(f"i32 {lane}" for lane in lanes)
-            merged = self.block.line(f"shufflevector {found}, {kind} {part}, <{width} x i32> <{chosen}>")
+            merged = self.block.shuffled(
+                found, part, [lane * size + k for lane in lanes for k in range(size)]
+            )
             found, taken = f"{kind} {merged}", stop
         return merged
 
     def _gather(self, buffer: Buffer, addresses: str, mask: str | None) -> str:
+        if buffer.dtype.kind != "c":
+            return self._gather_numbers(buffer.dtype, addresses, mask)
+        part, width = real_part_of(buffer.dtype), self.width
+        if part.itemsize == 4:  # both parts at once
+            found = self._gather_numbers(INT64, addresses, mask, part.itemsize)
+            return self.block.line(f"bitcast <{width} x i64> {found} to {memory_type(buffer.dtype, width)}")
+        kind = f"<{width} x ptr>"
+        if mask is None:
+            return self._load_each(buffer.dtype, addresses)
+        behind = self.block.line(f"getelementptr {memory_type(part)}, {kind} {addresses}, i64 1")
+        real, imag = (self._gather_numbers(part, each, mask) for each in (addresses, behind))
+        lanes = [place for lane in range(width) for place in (lane, width + lane)]
+        return self.block.shuffled(f"{register_type(part, width)} {real}", imag, lanes)
+
+    def _load_each(self, dtype: DType, addresses: str) -> str:
+        """Lanes that fill a register of their own, put together by halves."""
+        kind, pointers = memory_type(dtype), f"<{self.width} x ptr>"
+        found = []
+        for lane in range(self.width):
+            place = self.block.line(f"extractelement {pointers} {addresses}, i64 {lane}")
+            found.append(self.block.line(f"load {kind}, ptr {place}, align {alignment(dtype)}"))
+        while len(found) > 1:
+            size = 2 * numbers_of(dtype) * self.width // len(found)
+            kind = f"<{size // 2} x {element_type(real_part_of(dtype))}>"
+            pairs = zip(found[::2], found[1::2], strict=True)
+            found = [self.block.shuffled(f"{kind} {x}", y, list(range(size))) for x, y in pairs]
+        return found[0]
+
+    def _gather_numbers(self, dtype: DType, addresses: str, mask: str | None, align: int = 0) -> str:
         width = self.width
-        kind, lanes, pointers = memory_type(buffer.dtype, width), f"<{width} x i1>", f"<{width} x ptr>"
+        kind, lanes, pointers = memory_type(dtype, width), f"<{width} x i1>", f"<{width} x ptr>"
         name = f"llvm.masked.gather.{mangled(kind)}.v{width}p0"
         every = mask or "splat (i1 true)"
         return self.block.call(
@@ -330,7 +368,7 @@ class Registers(Lines):
             [pointers, "i32", lanes, kind],
             [
                 f"{pointers} {addresses}",
-                f"i32 {buffer.dtype.itemsize}",
+                f"i32 {align or dtype.itemsize}",
                 f"{lanes} {every}",
                 f"{kind} zeroinitializer",
             ],
@@ -343,11 +381,10 @@ class Registers(Lines):
             f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
         )
 
-    def _reversed(self, kind: str, register: str) -> str:
-        lanes = ", ".join(f"i32 {lane}" for lane in reversed(range(self.width)))
-        return self.block.line(
-            f"shufflevector {kind} {register}, {kind} poison, <{self.width} x i32> <{lanes}>"
-        )
+    def _reversed(self, kind: str, register: str, size: int = 1) -> str:
+        """The lanes from the last to the first, each of so many numbers."""
+        lanes = [lane * size + k for lane in reversed(range(self.width)) for k in range(size)]
+        return self.block.shuffled(f"{kind} {register}", "poison", lanes)
 
     def store(self, store: Store) -> None:
         buffer, block = store.buffer, self.block
@@ -359,16 +396,16 @@ class Registers(Lines):
         kind = memory_type(buffer.dtype, width)
         if buffer.dtype == BOOL:
             register = block.line(f"zext {register_type(BOOL, width)} {register} to {kind}")
-        align = buffer.dtype.itemsize
+        align = alignment(buffer.dtype)
         assert vector or (stride == 0 and not block.varies(store.value)), "outputs are written in order"
         mask = self.mask
         if stride == -1:
             step = memory_type(buffer.dtype)
             address = block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
-            register = self._reversed(kind, register)
+            register = self._reversed(kind, register, numbers_of(buffer.dtype))
             mask = None if mask is None else self._reversed(f"<{width} x i1>", mask)
         if vector and mask is not None:
-            lanes = f"<{width} x i1>"
+            lanes, mask = mask_type(buffer.dtype, width), mask_of(block, mask, buffer.dtype)
             name = f"llvm.masked.store.{mangled(kind)}.p0"
             self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
             self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")

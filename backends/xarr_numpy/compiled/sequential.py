@@ -35,7 +35,7 @@ _COMPARISON: Final = 3.0
 def computes(graph: Graph) -> bool:
     """Whether a computation of scalars can be compiled."""
     held = all(elements.computes(node) and not node.op.graphs for node in graph.nodes)
-    return held and not any(node.dtype in COMPLEX for node in graph.results)
+    return held and not any(node.dtype in COMPLEX for node in (*graph.parameters, *graph.results))
 
 
 # --- scatter -----------------------------------------------------------------------------------------

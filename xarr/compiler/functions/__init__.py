@@ -16,6 +16,7 @@ from xarr.compiler.functions import (
     arctangent,
     arithmetic,
     cipher,
+    complex_numbers,
     error_function,
     exponential,
     logarithm,
@@ -128,22 +129,33 @@ _OF_THE_FORMAT: Final = ("chlo.next_after", "stablehlo.reduce_precision", "stabl
 def apply_elementwise(op: Op, dtypes: Sequence[DType], operands: Sequence[Value]) -> Value | None:
     """An element-wise operation on elements of these types, as registers hold them (`register_dtype`).
 
-    None for an operation that is not element-wise, of complex numbers, or of narrow floats where that is
-    not computed in float32: others must do it.
+    None for an operation that is not element-wise, that `complex_numbers` has no formula for, or of narrow floats
+    where that is not computed in float32: others must do it.
     """
     dtype = dtypes[-1]
-    if any([one.kind == "c" for one in dtypes]):
-        return None
     if isinstance(op, ops.Convert):
-        return None if op.dtype.kind == "c" else convert(operands[0], dtype, op.dtype)
+        is_complex = "c" in (dtype.kind, op.dtype.kind)
+        return (complex_numbers.convert if is_complex else convert)(operands[0], dtype, op.dtype)
     if isinstance(op, ops.Select):
         return operands[0].select(operands[1], operands[2])
+    if dtype.kind == "c":
+        return _lower_complex(op, operands)
+    if isinstance(op, ops.Complex):
+        return operands[0].values.complex(*operands)
     if dtype in EXTENDED_FLOAT:
         return _lower_extended(op, dtype, operands)
     if isinstance(op, ops.BitcastConvert):
-        same = op.dtype.itemsize == dtype.itemsize and BOOL not in (dtype, op.dtype)
+        same = op.dtype.itemsize == dtype.itemsize and BOOL not in (dtype, op.dtype) and op.dtype.kind != "c"
         return operands[0].bitcast(register_dtype(op.dtype)) if same else None
     return _lower_register(op, dtype, operands)
+
+
+def _lower_complex(op: Op, operands: Sequence[Value]) -> Value | None:
+    if isinstance(op, ops.Compare):
+        equal = complex_numbers.equal(*operands)
+        return None if op.total_order else equal if op.direction == "EQ" else ~equal
+    function = complex_numbers.FUNCTIONS.get(op.name)
+    return None if function is None else function(*operands)
 
 
 def _lower_extended(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:

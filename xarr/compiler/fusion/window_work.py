@@ -112,7 +112,7 @@ def _are_small(sizes: tuple[int, ...]) -> bool:
 def _holds(node: Node, *graphs: Graph) -> bool:
     """Whether loops can hold the arrays of a node and the scalars of its computations."""
     arrays = (node, *node.operands)
-    if not all(isinstance(each.type, TensorType) and elements.is_held(each) for each in arrays):
+    if not all(isinstance(each.type, TensorType) and elements.is_real(each) for each in arrays):
         return False
     return all(elements.computes(each) and not each.op.graphs for graph in graphs for each in graph.nodes)
 

@@ -20,7 +20,7 @@ import numpy as np
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.loops import Accumulator
 from xarr.compiler.loop_ir.scalars import DType, Value, Values
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, real_part_of
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
 from xarr.ir.graph import Graph, Node
@@ -55,24 +55,40 @@ class Combination:
 
     @property
     def held(self) -> tuple[DType, ...]:
-        """The types of partial results: narrow floats are gathered in float32, as NumPy does it."""
+        """The types of partial results: narrow floats are gathered in float32, as NumPy does it.
+
+        Complex numbers are gathered as two floats, their parts.
+        """
+        return tuple(real_part_of(dtype) for dtype in self._numbers for _ in range(1 + (dtype.kind == "c")))
+
+    @property
+    def _numbers(self) -> tuple[DType, ...]:
+        """The types of what is gathered, one for each array."""
         if self.in_order:
             return tuple(register_dtype(array.dtype) for array in self.arrays)
         return tuple(SINGLE if _is_narrow(array.dtype) else array.dtype for array in self.arrays)
 
+    def _whole(self, parts: Sequence[Value]) -> tuple[Value, ...]:
+        """What was gathered, one value for each array: complex numbers of their parts."""
+        left = iter(parts)
+        return tuple(
+            x.values.complex(x, next(left)) if dtype.kind == "c" else x
+            for dtype, x in ((dtype, next(left)) for dtype in self._numbers)
+        )
+
     def terms(self, elements: Sequence[Value]) -> tuple[Value, ...]:
         """Elements of the arrays as partial results."""
-        rows = zip(self.arrays, elements, self.held, strict=True)
-        return tuple(_converted(value, array.dtype, held) for array, value, held in rows)
+        rows = zip(self.arrays, elements, self._numbers, strict=True)
+        return _parts([_converted(value, array.dtype, held) for array, value, held in rows])
 
     def starts(self, values: Values, initial: Sequence[Value]) -> tuple[Value, ...]:
         """Neutral elements; the initial values themselves where the computation is not known."""
         if self.in_order:
-            return tuple(initial)
+            return _parts(initial)
         if self.direction is None:
             assert self.monoids is not None
-            rows = zip(self.monoids, self.held, strict=True)
-            return tuple(values.constant(op.identity(dtype), dtype) for op, dtype in rows)
+            rows = zip(self.monoids, self._numbers, strict=True)
+            return _parts([values.constant(op.identity(dtype), dtype) for op, dtype in rows])
         value, index = self.held
         behind = ops.Maximum if self.direction == "GT" else ops.Minimum
         return values.constant(behind.identity(value), value), values.constant(np.iinfo(index).max, index)
@@ -81,21 +97,22 @@ class Combination:
         """Two partial results as one."""
         if self.direction is not None:
             return _extremum(self.direction, left, right)
+        left, right = self._whole(left), self._whole(right)
         if self.monoids is None:
             found = run(self.computation, (*left, *right))
             assert found is not None, "no loop computes this computation"
-            return found
+            return _parts(found)
         made = [
             apply_elementwise(op(), (x.dtype, x.dtype), (x, y))
             for op, x, y in zip(self.monoids, left, right, strict=True)
         ]
         assert None not in made, "no loop combines these"
-        return tuple(value for value in made if value is not None)
+        return _parts([value for value in made if value is not None])
 
     def _factors(self, terms: Sequence[Value]) -> tuple[Value, ...]:
         """The two numbers whose product a sum adds, which need not be rounded before."""
         is_product = isinstance(self.arrays[0].op, ops.Multiply | ops.Power) and terms[0].op == "mul"
-        if self.monoids != (ops.Add,) or not is_product or terms[0].dtype.kind != "f":
+        if self.monoids != (ops.Add,) or not is_product or self._numbers[0].kind != "f":
             return ()
         return terms[0].operands
 
@@ -118,7 +135,7 @@ class Combination:
     def finished(self, initial: Sequence[Value], totals: Sequence[Value]) -> tuple[Value, ...]:
         """The results from all elements, with the initial values."""
         if self.in_order:
-            return tuple(totals)
+            return self._whole(totals)
         dtypes = [each.dtype for each in self.node.operands[: len(self.arrays)]]
         if self.direction is not None:
             value, index = totals
@@ -129,9 +146,9 @@ class Combination:
             results = run(self.computation, (*initial, *found))
             assert results is not None
             return results
-        pairs = zip(initial, dtypes, self.held, strict=True)
-        first = [_converted(each, dtype, held) for each, dtype, held in pairs]
-        combined = zip(self.combined(first, totals), self.held, dtypes, strict=True)
+        pairs = zip(initial, dtypes, self._numbers, strict=True)
+        first = _parts([_converted(each, dtype, held) for each, dtype, held in pairs])
+        combined = zip(self._whole(self.combined(first, totals)), self._numbers, dtypes, strict=True)
         return tuple(_converted(each, held, dtype) for each, held, dtype in combined)
 
     def accumulator(self, elements: Sequence[Value], initial: Sequence[Value]) -> Accumulator:
@@ -182,6 +199,12 @@ class Combination:
             return _later_extremum(self.direction, held, terms)
         factors = self._factors(terms)
         return (factors[0].fma(factors[1], held[0]),) if factors else self.combined(held, terms)
+
+
+def _parts(values: Sequence[Value]) -> tuple[Value, ...]:
+    """The values, of complex numbers their parts."""
+    pairs = [(x.real(), x.imag()) if x.dtype.kind == "c" else (x,) for x in values]
+    return tuple(part for pair in pairs for part in pair)
 
 
 def _arguments(values: Sequence[Value]) -> tuple[Value, ...]:
@@ -245,7 +268,7 @@ def run(computation: Graph, operands: Sequence[Value]) -> tuple[Value, ...] | No
     values = operands[0].values
     for node in computation.nodes:
         if isinstance(node.op, ops.Constant):
-            known[node] = values.make("constant", (), register_dtype(node.dtype), node.op.raw)
+            known[node] = values.constant_of_bytes(node.op.raw, register_dtype(node.dtype))
             continue
         if node.op.graphs or not node.operands or not isinstance(node.type, TensorType):
             return None
@@ -319,9 +342,12 @@ def is_computed(node: Node) -> bool:
     op = node.op
     assert isinstance(op, ops.Reduce)
     dtypes = tuple(operand.dtype for operand in node.operands[: len(node.operands) // 2])
-    if any(dtype in COMPLEX for dtype in dtypes):
-        return False
     found = combination(node)
+    if not found.in_order and any(dtype in COMPLEX for dtype in dtypes):
+        # Only sums have a neutral element: (1 + 0 i) (inf + 0 i) is inf + NaN i.
+        pairs = zip(found.monoids or (), dtypes, strict=True)
+        if any(dtype in COMPLEX and op is not ops.Add for op, dtype in pairs):
+            return False
     # Two loops would begin with the initial value twice.
     large = [axis for axis in op.dimensions if node.operands[0].shape[axis] != 1]
     return not (found.in_order and len(large) > 1) and _is_lowered(op.computation, dtypes)

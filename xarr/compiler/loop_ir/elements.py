@@ -218,7 +218,7 @@ def _iota(elements: Elements, node: Node, index: Index, predicate: Value | None)
 
 def _constant(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
     assert isinstance(node.op, ops.Constant)
-    return elements.values.make("constant", (), register_dtype(node.dtype), node.op.raw)
+    return elements.values.constant_of_bytes(node.op.raw, register_dtype(node.dtype))
 
 
 #: How each op that moves elements, by an index that is computed too, finds one of its result.
@@ -276,9 +276,13 @@ def is_held(node: Node) -> bool:
         isinstance(kind, TensorType)
         and not kind.dynamic
         and 0 not in kind.shape
-        and kind.dtype not in COMPLEX
         and kind.dtype not in SUB_BYTE
     )
+
+
+def is_real(node: Node) -> bool:
+    """Whether loops can hold the elements of an array, and these are no complex numbers."""
+    return is_held(node) and node.dtype not in COMPLEX
 
 
 def computed(graph: Graph, operands: Sequence[Value], values: Values) -> tuple[Value, ...]:

@@ -28,6 +28,11 @@ Value's dtype.  Nothing is promoted: two operands of different dtypes are a Type
                              the extremes, NaN is 0; to bool is "not 0"
     truncate                 float to integer where the caller knows that it fits
     bitcast                  the same bits as another dtype of the same width
+    real imag                a part of a complex number
+    complex                  a complex number of its two parts
+
+A complex number is a pair: nothing else is done to it but to load, store and carry it.  What is computed of it is
+computed of its parts (xarr.compiler.functions.complex_numbers), and a select chooses part by part.
 """
 
 from __future__ import annotations
@@ -38,8 +43,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from xarr.dtypes import real_part_of
+
 DType: TypeAlias = np.dtype[Any]
-Number: TypeAlias = bool | int | float
+Number: TypeAlias = bool | int | float | complex
 
 BOOL: Final[DType] = np.dtype(np.bool_)
 INT64: Final[DType] = np.dtype(np.int64)
@@ -70,6 +77,7 @@ class Value:
             other = self.constant(other)
         if other.dtype != self.dtype:
             raise TypeError(f"{op} of {self.dtype} and {other.dtype}")
+        self._refuse_complex(op)
         return self.values.make(op, (self, other), dtype or self.dtype)
 
     def __add__(self, other: Value | Number) -> Value:
@@ -154,6 +162,7 @@ class Value:
         return self._binary("copysign", sign)
 
     def _unary(self, op: str) -> Value:
+        self._refuse_complex(op)
         return self.values.make(op, (self,), self.dtype)
 
     def sqrt(self) -> Value:
@@ -180,6 +189,25 @@ class Value:
     def count_leading_zeros(self) -> Value:
         return self._unary("count_leading_zeros")
 
+    def _refuse_complex(self, op: str) -> None:
+        if self.dtype.kind == "c":
+            raise TypeError(f"{op} of {self.dtype}; compute it of the parts, real() and imag()")
+
+    def real(self) -> Value:
+        """The real part of a complex number."""
+        return self._part("real", 0)
+
+    def imag(self) -> Value:
+        """The imaginary part of a complex number."""
+        return self._part("imag", 1)
+
+    def _part(self, op: str, number: int) -> Value:
+        if self.dtype.kind != "c":
+            raise TypeError(f"{op} of {self.dtype}; only complex numbers have parts")
+        if self.op == "complex":
+            return self.operands[number]
+        return self.values.make(op, (self,), real_part_of(self.dtype))
+
     def fma(self, factor: Value | Number, addend: Value | Number) -> Value:
         """`self * factor + addend`, rounded once."""
         operands = (self, *(x if isinstance(x, Value) else self.constant(x) for x in (factor, addend)))
@@ -201,6 +229,9 @@ class Value:
         true, false = (x if isinstance(x, Value) else like.constant(x) for x in (on_true, on_false))
         if true.dtype != false.dtype:
             raise TypeError(f"select of {true.dtype} and {false.dtype}")
+        if like.dtype.kind == "c":
+            parts = (self.select(true.real(), false.real()), self.select(true.imag(), false.imag()))
+            return self.values.complex(*parts)
         return self.values.make("select", (self, true, false), like.dtype)
 
     def rarely(self, exceptional: Value, usual: Value) -> Value:
@@ -248,7 +279,22 @@ class Values:
     def constant(self, number: Number | np.generic, dtype: Any) -> Value:
         """A constant, rounded to its dtype."""
         wanted = np.dtype(dtype)
-        return self.make("constant", (), wanted, np.asarray(number).astype(wanted).tobytes())
+        return self.constant_of_bytes(np.asarray(number).astype(wanted).tobytes(), wanted)
+
+    def constant_of_bytes(self, raw: bytes, dtype: DType) -> Value:
+        """A constant by its bytes."""
+        if dtype.kind != "c":
+            return self.make("constant", (), dtype, raw)
+        part, half = real_part_of(dtype), dtype.itemsize // 2
+        return self.complex(*[self.make("constant", (), part, each) for each in (raw[:half], raw[half:])])
+
+    def complex(self, real: Value, imag: Value) -> Value:
+        """A complex number of its parts, floats of one dtype."""
+        if real.dtype != imag.dtype or real.dtype.kind != "f":
+            raise TypeError(f"complex of {real.dtype} and {imag.dtype}")
+        if real.op == "real" and imag.op == "imag" and real.operands == imag.operands:
+            return real.operands[0]
+        return self.make("complex", (real, imag), np.dtype(f"c{2 * real.dtype.itemsize}"))
 
     def argument(self, name: str, dtype: Any) -> Value:
         """A scalar from outside, by its name."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import Access
 from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, INT64, DType, Value
+from xarr.dtypes import real_part_of
 
 #: Operations whose operands all have the type of the result: how many they are, and of which kinds of NumPy.
 _ALIKE: Final[dict[str, tuple[int, str]]] = {
@@ -68,6 +69,14 @@ def _bitcast(value: Value, operands: tuple[DType, ...]) -> bool:
     return [dtype.itemsize for dtype in operands] == [value.dtype.itemsize]
 
 
+def _part(value: Value, operands: tuple[DType, ...]) -> bool:
+    return [(each.kind, real_part_of(each)) for each in operands] == [("c", value.dtype)]
+
+
+def _complex(value: Value, operands: tuple[DType, ...]) -> bool:
+    return value.dtype.kind == "c" and operands == (real_part_of(value.dtype),) * 2
+
+
 def _load(value: Value, operands: tuple[DType, ...]) -> bool:
     access = value.attribute
     if not isinstance(access, Access) or access.buffer.dtype != value.dtype:
@@ -84,4 +93,7 @@ _RULES: Final[dict[str, Callable[[Value, tuple[DType, ...]], bool]]] = {
     "truncate": _truncate,
     "bitcast": _bitcast,
     "load": _load,
+    "real": _part,
+    "imag": _part,
+    "complex": _complex,
 }

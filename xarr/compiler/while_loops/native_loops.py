@@ -32,7 +32,6 @@ from xarr.compiler.loop_ir.elements import computes, strides
 from xarr.compiler.loop_ir.indexed import clamped
 from xarr.compiler.loop_ir.loops import constant_of
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, in_order
-from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
@@ -236,8 +235,6 @@ class _Reader:
             raise _Unfit
         if all(fixed) or any(node.tensor_type.size == 0 for node in body.parameters):
             raise _Unfit
-        if any(node.dtype in COMPLEX for node, same in zip(body.parameters, fixed, strict=True) if not same):
-            raise _Unfit
         # Of what is written, a row of points is, or one element.
         changing = [
             (new.operands[1] if _is_written(node, new) else node).tensor_type.size
@@ -330,7 +327,7 @@ class _Reader:
         if isinstance(op, ops.DynamicSlice):
             return self._load(node)
         if isinstance(op, ops.Constant) and node.tensor_type.size == 1:
-            return self.values.make("constant", (), register_dtype(node.dtype), op.raw)
+            return self.values.constant_of_bytes(op.raw, register_dtype(node.dtype))
         if isinstance(op, ops.BroadcastInDim | ops.Reshape):
             (operand,) = node.operands
             if operand.tensor_type.size in (1, node.tensor_type.size):
@@ -425,6 +422,9 @@ class _Reader:
         """The conditions by which points keep what they have, and the truth with which they keep it."""
         found = self.found
         arguments = set(found.arguments)
+        for argument in found.arguments:
+            if argument is not None and argument.dtype.kind == "c":
+                arguments.update((argument.real(), argument.imag()))
         following = [found.following[place] for place in found.points()]
         for value in in_order(*[value for value in following if value is not None]):
             if value.op == "select":
@@ -503,6 +503,8 @@ def _decided(value: Value, operands: tuple[Value, ...]) -> Value:
         return values.constant(not any(operands[0].attribute), BOOL)
     if op == "convert" and operands[0].op == "constant" and operands[0].dtype == BOOL:
         return values.constant(any(operands[0].attribute), value.dtype)
+    if op == "complex":
+        return values.complex(*operands)
     if op in ("and", "or", "xor", "add", "sub") and value.dtype.kind in "biu":
         found = _joined(op, *operands)
         if found is not None:

@@ -85,7 +85,7 @@ def scanned(node: Node) -> tuple[int, bool] | None:
 
 def computes(node: Node) -> bool:
     """Whether loops can run these totals; those of narrow floats, but for extremes, are formed in wider ones."""
-    if scanned(node) is None or not all(map(one_element.is_held, (node, *node.operands))):
+    if scanned(node) is None or not all(map(one_element.is_real, (node, *node.operands))):
         return False
     op, dtype = node.op, node.dtype
     assert isinstance(op, ops.ReduceWindow)
