@@ -13,12 +13,13 @@ from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.while_loops.checked_loops import checks_indices, counted_from_start, index_bounds
 from xarr.custom_calls import run_custom_call
 from xarr.dtypes import UNSIGNED, info
 from xarr.ir import ops
+from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, parameter, postorder
 from xarr.ir.op import Op
+from xarr.ir.ops.custom import CHECKED_INDICES
 from xarr.ir.ops.formula import Term, filled, where
 from xarr.ir.types import TensorType, TupleType
 from xarr.records import record
@@ -93,6 +94,34 @@ def _graphs_of(node: Node) -> tuple[Graph, ...]:
 
 def _carries_checks(node: Node) -> bool:
     return any(map(_has_checks, _graphs_of(node)))
+
+
+# --- checks of indices ------------------------------------------------------------------------------
+
+
+def checks_indices(node: Node) -> bool:
+    """Whether a node is a call that raises where an index is out of bounds."""
+    return isinstance(node.op, ops.CustomCall) and node.op.call_target_name == CHECKED_INDICES
+
+
+def index_bounds(call: Node) -> tuple[int, int]:
+    """The least index that is in bounds, and the size of the dimension."""
+    assert isinstance(call.op, ops.CustomCall)
+    attributes = dict(call.op.attribute_items)
+    size = int(attributes["size"])
+    from_end = attributes.get("from_end", True) and call.dtype not in UNSIGNED
+    return -size if from_end else 0, size
+
+
+def counted_from_start(call: Node, index: Node) -> Node:
+    """What the call gives: an index counted from the start."""
+    least, size = index_bounds(call)
+    if not least:
+        return index
+    shape = index.shape
+    is_negative = Node(ops.Compare("LT"), (index, full(0, shape, index.dtype)))
+    shifted = Node(ops.Add(), (index, full(size, shape, index.dtype)))
+    return Node(ops.Select(), (is_negative, shifted, index))
 
 
 # --- the state of checks -----------------------------------------------------------------------------

@@ -12,11 +12,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from xarr.dtypes import UNSIGNED
+from xarr.compiler.passes.checks import checks_indices, counted_from_start, index_bounds
 from xarr.ir import ops
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, parameter, rewritten
-from xarr.ir.ops.custom import CHECKED_INDICES
 
 _INT64: Final = np.dtype(np.int64)
 
@@ -44,23 +43,9 @@ def without_checks(loop: ops.While) -> CheckedLoop | None:
     )
 
 
-def checks_indices(node: Node) -> bool:
-    """Whether a node is a call that raises where an index is out of bounds."""
-    return isinstance(node.op, ops.CustomCall) and node.op.call_target_name == CHECKED_INDICES
-
-
 def _checks_one(node: Node) -> bool:
     """Whether a node checks one index of a dimension that is not empty: 0, with which it begins, is in bounds."""
     return checks_indices(node) and node.tensor_type.size == 1 and index_bounds(node)[1] > 0
-
-
-def index_bounds(call: Node) -> tuple[int, int]:
-    """The least index that is in bounds, and the size of the dimension."""
-    assert isinstance(call.op, ops.CustomCall)
-    attributes = dict(call.op.attribute_items)
-    size = int(attributes["size"])
-    from_end = attributes.get("from_end", True) and call.dtype not in UNSIGNED
-    return -size if from_end else 0, size
 
 
 def _body(body: Graph, calls: list[Node]) -> Graph:
@@ -71,17 +56,6 @@ def _body(body: Graph, calls: list[Node]) -> Graph:
         Graph(parameters, results, body.name),
         lambda node, operands: counted_from_start(node, operands[0]) if node in checked else None,
     )
-
-
-def counted_from_start(call: Node, index: Node) -> Node:
-    """What the call gives: an index counted from the start."""
-    least, size = index_bounds(call)
-    if not least:
-        return index
-    shape = index.shape
-    is_negative = Node(ops.Compare("LT"), (index, full(0, shape, index.dtype)))
-    shifted = Node(ops.Add(), (index, full(size, shape, index.dtype)))
-    return Node(ops.Select(), (is_negative, shifted, index))
 
 
 def _cond(cond: Graph, calls: list[Node]) -> Graph:
