@@ -17,7 +17,7 @@ from xarr.backend import get
 from xarr.compiler.pipeline import compile_graph
 from xarr.config import current as config
 from xarr.ir import ops
-from xarr.ir.computations import arg_extremum
+from xarr.ir.computations import arg_direction, arg_extremum
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 
@@ -203,6 +203,22 @@ def test_initial_values_of_extrema_take_part(first: float, place: int) -> None:
     values[1] = -np.inf
     values[2] = np.inf
     assert_both_ways(graph_of(with_initial(first, place), tensor(np.float32, 40, 70)), values)
+
+
+@pytest.mark.parametrize("size", [127, 128])
+def test_indices_of_extrema_may_fill_their_type(size: int) -> None:
+    computation = arg_extremum("GT", np.dtype(np.float32), np.dtype(np.int8))
+
+    def function(x: Node) -> Node:
+        start = (constant(-np.inf), constant(0, np.int8))
+        found = node(ops.Reduce((1,), computation), x, places(x, 1, np.int8), *start)
+        assert arg_direction(found) == "GT"
+        return part(1, found)
+
+    x = np.zeros((40, size), np.float32)
+    x[:, -1] = 1
+    x[3] = -np.inf
+    assert_both_ways(graph_of(function, tensor(np.float32, 40, size)), x)
 
 
 def test_the_value_alone_or_used_by_what_comes_after() -> None:

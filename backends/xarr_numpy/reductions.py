@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.dtypes import EXTENDED_FLOAT, INTEGER
+from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
-from xarr.ir.computations import arg_extremum
-from xarr.ir.graph import Graph, Node, Parameter
+from xarr.ir.computations import arg_direction, monoids
+from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.elementwise import numpy_functions
 from xarr_numpy.extremes import settled
 from xarr_numpy.rows import Rows
@@ -29,6 +29,9 @@ COMBINERS: Final[dict[np.ufunc, type[ops.Binary]]] = {
     for op, name in numpy_functions().items()
     if issubclass(op, ops.Binary) and op.associative and op.commutative
 }
+
+#: NumPy's functions by the direction of an extremum.
+_FINDERS: Final = {"GT": "np.argmax", "LT": "np.argmin"}
 
 
 # --- kernels -----------------------------------------------------------------------------------------
@@ -118,59 +121,30 @@ def _as_if_writeable(x: Array) -> Array:
 
 
 def ufunc_of(graph: Graph) -> str | None:
-    """The NumPy ufunc that a combiner is, if it is one operation on its two parameters."""
-    if len(graph.nodes) != 1 or graph.results != graph.nodes:
-        return None
-    (node,) = graph.nodes
-    if type(node.op) not in COMBINERS.values() or set(node.operands) != set(graph.parameters):
-        return None
-    return f"np.{node.op.numpy_name}"
-
-
-def separate(graph: Graph) -> list[Graph] | None:
-    """The combiners of which a combiner of N pairs is made, if each result depends on its own pair only."""
-    count = len(graph.results)
-    found = []
-    for k, result in enumerate(graph.results):
-        pair = (graph.parameters[k], graph.parameters[count + k])
-        if not _is_made_of(result, set(pair)):
-            return None
-        found.append(Graph(pair, [result], graph.name))
-    return found
-
-
-def _is_made_of(node: Node, parameters: set[Node]) -> bool:
-    """Whether no other parameter is needed."""
-    stack, seen = [node], {node}
-    while stack:
-        each = stack.pop()
-        if isinstance(each.op, Parameter) and each not in parameters:
-            return False
-        stack.extend(operand for operand in each.operands if operand not in seen)
-        seen.update(each.operands)
-    return True
+    """The NumPy ufunc that a combiner of two scalars is, if it is one."""
+    known = monoids(graph)
+    return f"np.{known[0].numpy_name}" if known is not None and len(known) == 1 else None
 
 
 def _reduce(emitter: Emitter, node: Node) -> str:
     op = node.op
     assert isinstance(op, ops.Reduce)
     count = len(node.operands) // 2
-    find = _finder(node, op)
-    if find is not None:
+    direction = arg_direction(node)
+    if direction is not None:
         combine, dtype = (
             emitter.function(op.computation, lanes=True),
             emitter.constant(node.operands[1].dtype),
         )
         first, *start = (emitter.full(operand) for operand in (node.operands[0], *node.operands[2:]))
-        return (
-            f"reduce_argument({find}, {combine}, {first}, ({', '.join(start)}), {op.dimensions[0]}, {dtype})"
-        )
+        arguments = f"{combine}, {first}, ({', '.join(start)}), {op.dimensions[0]}, {dtype}"
+        return f"reduce_argument({_FINDERS[direction]}, {arguments})"
     names = [emitter.full(operand) for operand in node.operands]
-    ufuncs = [ufunc_of(graph) for graph in separate(op.computation) or ()]
-    if ufuncs and all(ufuncs) and op.dimensions:
+    known = monoids(op.computation)
+    if known is not None and op.dimensions:
         calls = [
-            f"reduce_ufunc({ufunc}, {x}, {initial}, {op.dimensions})"
-            for ufunc, x, initial in zip(ufuncs, names[:count], names[count:], strict=True)
+            f"reduce_ufunc(np.{one.numpy_name}, {x}, {initial}, {op.dimensions})"
+            for one, x, initial in zip(known, names[:count], names[count:], strict=True)
         ]
         return calls[0] if count == 1 else f"({', '.join(calls)})"
     combine = emitter.function(op.computation, lanes=True)
@@ -188,26 +162,10 @@ def counts_only(graph: Graph, iota: Node) -> bool:
     users = [node for node in graph.nodes if iota in node.operands]
     return all(
         isinstance(node.op, ops.Reduce)
-        and _finder(node, node.op) is not None
+        and arg_direction(node) is not None
         and [k for k, operand in enumerate(node.operands) if operand is iota] == [1]
         for node in users
     )
-
-
-def _finder(node: Node, op: ops.Reduce) -> str | None:
-    """`np.argmax` or `np.argmin` if the node is one of them: its computation over counted-up indices."""
-    if len(node.operands) != 4 or len(op.dimensions) != 1:
-        return None
-    values, indices = node.operands[:2]
-    counter, axis = indices.op, op.dimensions[0]
-    if not isinstance(counter, ops.Iota) or counter.dimension != axis or not values.shape[axis]:
-        return None
-    if indices.dtype not in INTEGER or values.shape[axis] - 1 > np.iinfo(indices.dtype).max:
-        return None
-    for direction, find in (("GT", "np.argmax"), ("LT", "np.argmin")):
-        if op.computation == arg_extremum(direction, values.dtype, indices.dtype):
-            return find
-    return None
 
 
 SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (reduce_ufunc, reduce_any, reduce_argument)}

@@ -1,4 +1,4 @@
-"""Rows (a) and (b): chains of element-wise operations, (m) of complex numbers; (j): small arrays, where the call is what costs."""
+"""Rows (a), (b): chains of element-wise operations, (m) of complex numbers; (j): small arrays, where the call costs."""
 
 from __future__ import annotations
 

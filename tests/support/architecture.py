@@ -46,6 +46,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *("compiler.passes", "compiler.passes.*", "compiler.dynamic", "compiler.dynamic.*"),
         *("compiler.sort_keys", "compiler.thresholds", "compiler.fusion.groups"),
+        "compiler.while_loops.checked_loops",
     ),
     # How a group's loops run.
     ("compiler.*",),

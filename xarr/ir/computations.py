@@ -1,4 +1,4 @@
-"""Scalar computations that ops carry, in the one form that backends recognise.
+"""Scalar computations that ops carry, in the one form that backends recognise, and what recognises them.
 
 Built without repeated subexpressions, so that simplifying one changes nothing.  Each is built once for an element
 type and knows no line of the user's: the operation that carries it does.
@@ -13,7 +13,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from xarr.dtypes import COMPLEX, FLOAT
+from xarr.dtypes import COMPLEX, FLOAT, INTEGER
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
@@ -21,16 +21,19 @@ from xarr.ir.ops import (
     Abs,
     Add,
     And,
+    Binary,
     Compare,
     Complex,
     Exponential,
     Imag,
+    Iota,
     LogPlusOne,
     Maximum,
     Multiply,
     Negate,
     Or,
     Real,
+    Reduce,
     Remainder,
     Select,
     Subtract,
@@ -166,3 +169,40 @@ def descending(dtype: DType, other: DType) -> Graph:
     a, b, c, d = scalars(dtype, dtype, other, other)
     greater = Node(Compare("GT", dtype in FLOAT), (a, b))
     return _without_lines(Graph((a, b, c, d), [greater], "comparator"))
+
+
+# --- which computation it is -------------------------------------------------------------------------
+
+
+@lru_cache(1024)
+def monoids(computation: Graph) -> tuple[type[Binary], ...] | None:
+    """For each array the operation that combines it, in any order, if that is all that the computation does."""
+    count = len(computation.results)
+    parameters = computation.parameters
+    found = []
+    for k, node in enumerate(computation.results):
+        op = node.op
+        if not isinstance(op, Binary) or not (op.associative and op.commutative):
+            return None
+        if set(node.operands) != {parameters[k], parameters[count + k]}:
+            return None
+        found.append(type(op))
+    return tuple(found)
+
+
+def arg_direction(node: Node) -> str | None:
+    """The direction of `arg_extremum` if a Reduce is by that, over indices that count along the one dimension."""
+    op = node.op
+    assert isinstance(op, Reduce)
+    if len(node.operands) != 4 or len(op.dimensions) != 1:
+        return None
+    values, indices = node.operands[:2]
+    counter, axis = indices.op, op.dimensions[0]
+    if not isinstance(counter, Iota) or counter.dimension != axis or indices.dtype not in INTEGER:
+        return None
+    if not 0 < values.shape[axis] <= np.iinfo(indices.dtype).max + 1:
+        return None
+    for direction in ("GT", "LT"):
+        if op.computation == arg_extremum(direction, values.dtype, indices.dtype):
+            return direction
+    return None

@@ -20,9 +20,9 @@ import numpy as np
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.loops import Accumulator
 from xarr.compiler.loop_ir.scalars import DType, Value, Values
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, real_part_of
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, real_part_of
 from xarr.ir import ops
-from xarr.ir.computations import arg_extremum
+from xarr.ir.computations import arg_direction, monoids
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 
@@ -291,44 +291,10 @@ def combination(node: Node) -> Combination:
     count = len(node.operands) // 2
     arrays = node.operands[:count]
     found = monoids(op.computation)
-    direction = None if found is not None else _direction(node)
+    direction = None if found is not None else arg_direction(node)
     if direction is not None:
         arrays = (arrays[0], _counted(arrays[0], op.dimensions[0]))
     return Combination(node, arrays, found, direction)
-
-
-@lru_cache(1024)
-def monoids(computation: Graph) -> tuple[type[ops.Binary], ...] | None:
-    """For each array the operation that combines it, if that is all that the computation does."""
-    count = len(computation.results)
-    parameters = computation.parameters
-    found = []
-    for k, node in enumerate(computation.results):
-        op = node.op
-        if not isinstance(op, ops.Binary) or not (op.associative and op.commutative):
-            return None
-        if set(node.operands) != {parameters[k], parameters[count + k]}:
-            return None
-        found.append(type(op))
-    return tuple(found)
-
-
-def _direction(node: Node) -> str | None:
-    """Which extremum a reduction finds, if its indices count the elements along the one reduced dimension."""
-    op = node.op
-    assert isinstance(op, ops.Reduce)
-    if len(node.operands) != 4 or len(op.dimensions) != 1:
-        return None
-    values, indices = node.operands[:2]
-    counter, axis = indices.op, op.dimensions[0]
-    if not isinstance(counter, ops.Iota) or counter.dimension != axis or indices.dtype not in INTEGER:
-        return None
-    if not 0 < values.shape[axis] <= np.iinfo(indices.dtype).max:
-        return None
-    for direction in ("GT", "LT"):
-        if op.computation == arg_extremum(direction, values.dtype, indices.dtype):
-            return direction
-    return None
 
 
 def _counted(values: Node, axis: int) -> Node:

@@ -12,9 +12,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.loop_ir.accumulators import monoids
 from xarr.ir import ops
-from xarr.ir.computations import combiner
+from xarr.ir.computations import combiner, monoids
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.ops.elementwise import Elementwise

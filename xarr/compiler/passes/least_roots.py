@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from xarr.compiler.loop_ir.accumulators import monoids
 from xarr.ir import ops
+from xarr.ir.computations import monoids
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, rewritten
 

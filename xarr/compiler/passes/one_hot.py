@@ -15,9 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.loop_ir.accumulators import monoids
 from xarr.ir import ops
-from xarr.ir.computations import combiner
+from xarr.ir.computations import combiner, monoids
 from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.op import Op

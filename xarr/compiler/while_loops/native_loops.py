@@ -27,12 +27,12 @@ from typing import Final, Literal
 import numpy as np
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
-from xarr.compiler.loop_ir.accumulators import monoids
 from xarr.compiler.loop_ir.elements import computes, strides
 from xarr.compiler.loop_ir.indexed import clamped
 from xarr.compiler.loop_ir.loops import constant_of
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, in_order
 from xarr.ir import ops
+from xarr.ir.computations import monoids
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 
