@@ -45,8 +45,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("compiler", "compiler.loop_ir", "compiler.loop_ir.*", "compiler.functions", "compiler.functions.*"),
     (
         *("compiler.passes", "compiler.passes.*", "compiler.dynamic", "compiler.dynamic.*"),
-        *("compiler.sort_keys", "compiler.thresholds", "compiler.fusion.groups"),
-        "compiler.while_loops.checked_loops",
+        *(
+            "compiler.sort_keys",
+            "compiler.thresholds",
+            "compiler.fusion.groups",
+            "compiler.fusion.window_work",
+        ),
+        *("compiler.fusion.running_totals", "compiler.fusion.scatter_windows"),
+        *("compiler.fusion.partial_updates", "compiler.while_loops.checked_loops"),
     ),
     # How a group's loops run.
     ("compiler.*",),

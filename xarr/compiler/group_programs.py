@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from xarr.compiler.fusion.running_totals import computes
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedules.cpu import (
@@ -44,7 +45,7 @@ def build(fusion: ops.Fusion) -> Kernel:
 def _builder(fusion: ops.Fusion) -> _Build:
     nodes = fusion.computation.nodes
     # Running totals are windows too, which reach to the end of the array.
-    if any(scans.computes(node) for node in nodes):
+    if any(computes(node) for node in nodes):
         return scans.build
     found = [_BUILDERS[type(node.op)] for node in nodes if type(node.op) in _BUILDERS]
     return found[0] if found else nests.build

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from xarr.compiler.fusion import window_groups, window_work
+from xarr.compiler.fusion import running_totals, scatter_windows, window_groups, window_work
 from xarr.compiler.fusion.fuse import fuse
 from xarr.compiler.fusion.groups import cost
+from xarr.compiler.fusion.partial_updates import is_update
 from xarr.compiler.group_programs import build
 from xarr.compiler.loop_ir import accumulators, elements
 from xarr.compiler.passes.one_hot import one_hot_sums
-from xarr.compiler.schedules.cpu import scans, scatters
-from xarr.compiler.schedules.cpu.updates import is_update
 from xarr.compiler.traffic import traffic
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -30,8 +29,8 @@ def computes(node: Node) -> bool:
         return False
     return (
         elements.computes(node)
-        or scatters.computes(node)
-        or scans.computes(node)
+        or scatter_windows.computes(node)
+        or running_totals.computes(node)
         or (
             is_update(node)
             and all(elements.computes(each) for each in node.operands[1:])

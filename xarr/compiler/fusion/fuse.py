@@ -30,13 +30,13 @@ from xarr.compiler.fusion.groups import (
     own_dimensions,
     whole,
 )
+from xarr.compiler.fusion.partial_updates import placement
+from xarr.compiler.fusion.running_totals import reduces_rows, scanned
+from xarr.compiler.fusion.scatter_windows import has_rows
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.passes.inner_products import products_inside
 from xarr.compiler.passes.least_roots import least_roots
-from xarr.compiler.schedules.cpu.scans import reduces_rows, scanned
-from xarr.compiler.schedules.cpu.scatters import has_rows
 from xarr.compiler.schedules.cpu.transposed_tiles import LEAST
-from xarr.compiler.schedules.cpu.updates import placement
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from math import prod
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from xarr.compiler.loop_ir import elements
-from xarr.compiler.schedules.cpu import convolutions, products
-from xarr.dtypes import BOOL
+from xarr.compiler.loop_ir.scalars import DType
+from xarr.dtypes import BOOL, FLOAT
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
+from xarr.ir.windows import Window, WindowDimension
+
+Ints: TypeAlias = tuple[int, ...]
 
 #: Windows that are as wide in some dimension have better ways than to look at each element.
 WIDE: Final = 16
@@ -40,7 +44,7 @@ def prepared(graph: Graph) -> Graph:
     """`graph` with operands in the order in which loops go through them fastest."""
     if not any(isinstance(node.op, ops.Convolution) for node in graph.nodes):
         return graph
-    return convolutions.with_kernels_in_order(graph, lambda node: work(node) > 0)
+    return with_kernels_in_order(graph, lambda node: work(node) > 0)
 
 
 def work(node: Node) -> int:
@@ -65,9 +69,9 @@ def _convolution(node: Node) -> int:
     sizes = tuple(node.operands[1].shape[axis] for axis in op.rhs_spec[2:])
     if not _holds(node) or node.dtype in BOOL or max(sizes, default=1) >= WIDE or prod(sizes) > MOST:
         return 0
-    if convolutions.is_depthwise(node):
+    if is_depthwise(node):
         return prod(sizes)
-    return _dense(node, prod(sizes)) if convolutions.is_dense(node) else 0
+    return _dense(node, prod(sizes)) if is_dense(node) else 0
 
 
 def _dense(node: Node, taps: int) -> int:
@@ -88,7 +92,7 @@ def _products(node: Node) -> int:
     if not _holds(node) or not left.dtype == right.dtype == node.dtype or node.dtype not in _PRODUCTS:
         return 0
     matrices = prod(left.shape[axis] for axis in op.lhs_batching_dimensions)
-    others, free = products.free_dimensions(node)
+    others, free = free_dimensions(node)
     columns = right.shape[-1] if free and free[-1] == right.rank - 1 else 0
     rows = left.shape[others[-1]] if others else 1
     small = right.size // matrices * right.dtype.itemsize <= SMALL_MATRIX
@@ -115,6 +119,91 @@ def _holds(node: Node, *graphs: Graph) -> bool:
     if not all(isinstance(each.type, TensorType) and elements.is_real(each) for each in arrays):
         return False
     return all(elements.computes(each) and not each.op.graphs for graph in graphs for each in graph.nodes)
+
+
+# --- convolutions and products ---------------------------------------------------------------------------
+
+
+def is_depthwise(node: Node) -> bool:
+    """Whether each feature of the result is made of one feature of the array, all in one order of dimensions."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    features = node.operands[0].shape[op.lhs_spec[1]]
+    return (
+        op.feature_group_count == features == node.shape[op.out_spec[1]]
+        and op.lhs_spec == op.out_spec
+        and max(op.lhs_dilation, default=1) == 1
+    )
+
+
+def is_dense(node: Node) -> bool:
+    """Whether each feature of the result is made of all those of the array, and they lie together in memory."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    last = len(op.out_spec) - 1
+    return (
+        op.feature_group_count == op.batch_group_count == 1
+        and op.lhs_spec == op.out_spec
+        and op.out_spec[1] == last
+        and max(op.lhs_dilation, default=1) == 1
+        and sum_dtype(node.operands[0].dtype, node.dtype) == node.operands[0].dtype == node.dtype
+    )
+
+
+def window_of(node: Node) -> Window:
+    """The windows along all dimensions of the array, in its order."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    found = [WindowDimension(1)] * len(op.lhs_spec)
+    for axis, each in zip(op.lhs_spec[2:], op.window(node.operands[1].tensor_type).dimensions, strict=True):
+        found[axis] = each
+    return Window(tuple(found))
+
+
+def sum_dtype(operand: DType, result: DType) -> DType:
+    """In which products and sums are formed: the wider of the two, float32 for narrower floats."""
+    wide = [np.dtype(np.float32) if d in FLOAT and d.itemsize < 4 else d for d in (operand, result)]
+    if all(dtype.kind in "iu" for dtype in wide):
+        return max(wide, key=lambda dtype: dtype.itemsize)
+    return np.promote_types(*wide)
+
+
+def with_kernels_in_order(graph: Graph, is_wanted: Callable[[Node], bool]) -> Graph:
+    """The same, the kernels of depthwise convolutions transposed so that neighbouring features lie together.
+
+    Only where neighbouring elements of the result belong to different features.
+    """
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not (isinstance(node.op, ops.Convolution) and is_wanted(node) and _crosses_features(node)):
+            return None
+        output, *others = node.op.rhs_spec
+        turned = node.rebuilt((operands[1],), ops.Transpose((*others, output)))
+        op = dataclasses.replace(node.op, rhs_spec=(len(others), *range(len(others))))
+        return node.rebuilt((operands[0], turned), op)
+
+    return rewritten(graph, rule)
+
+
+def _crosses_features(node: Node) -> bool:
+    op, last = node.op, max((axis for axis, size in enumerate(node.shape) if size != 1), default=None)
+    assert isinstance(op, ops.Convolution)
+    return last == op.out_spec[1] and op.rhs_spec[0] != len(op.rhs_spec) - 1
+
+
+def free_dimensions(node: Node) -> tuple[Ints, Ints]:
+    """Those dimensions of either operand that the result has and the other operand has not."""
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    left, right = node.operands
+    gone = (
+        op.lhs_batching_dimensions + op.lhs_contracting_dimensions,
+        op.rhs_batching_dimensions + op.rhs_contracting_dimensions,
+    )
+    return (
+        tuple(axis for axis in range(len(left.shape)) if axis not in gone[0]),
+        tuple(axis for axis in range(len(right.shape)) if axis not in gone[1]),
+    )
 
 
 _WORK: Final[dict[type[Op], Callable[[Node], int]]] = {

@@ -8,21 +8,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
-
 from xarr.compiler.functions import apply_elementwise, register_dtype
+from xarr.compiler.fusion.window_work import is_depthwise, sum_dtype, window_of
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.cpu.window_loops import put, several
 from xarr.compiler.schedules.cpu.windows import Gathered, Step, Tap, WindowNest, inside
-from xarr.dtypes import FLOAT
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, rewritten
-from xarr.ir.windows import Window, WindowDimension
+from xarr.ir.graph import Node
 
 
 def build(fusion: ops.Fusion) -> Kernel:
@@ -30,73 +27,6 @@ def build(fusion: ops.Fusion) -> Kernel:
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.Convolution)]
     nest = (_Depthwise if is_depthwise(node) else _Dense)(fusion, node)
     return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
-
-
-def is_depthwise(node: Node) -> bool:
-    """Whether each feature of the result is made of one feature of the array, all in one order of dimensions."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
-    features = node.operands[0].shape[op.lhs_spec[1]]
-    return (
-        op.feature_group_count == features == node.shape[op.out_spec[1]]
-        and op.lhs_spec == op.out_spec
-        and max(op.lhs_dilation, default=1) == 1
-    )
-
-
-def is_dense(node: Node) -> bool:
-    """Whether each feature of the result is made of all those of the array, and they lie together in memory."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
-    last = len(op.out_spec) - 1
-    return (
-        op.feature_group_count == op.batch_group_count == 1
-        and op.lhs_spec == op.out_spec
-        and op.out_spec[1] == last
-        and max(op.lhs_dilation, default=1) == 1
-        and sum_dtype(node.operands[0].dtype, node.dtype) == node.operands[0].dtype == node.dtype
-    )
-
-
-def window_of(node: Node) -> Window:
-    """The windows along all dimensions of the array, in its order."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
-    found = [WindowDimension(1)] * len(op.lhs_spec)
-    for axis, each in zip(op.lhs_spec[2:], op.window(node.operands[1].tensor_type).dimensions, strict=True):
-        found[axis] = each
-    return Window(tuple(found))
-
-
-def sum_dtype(operand: DType, result: DType) -> DType:
-    """In which products and sums are formed: the wider of the two, float32 for narrower floats."""
-    wide = [np.dtype(np.float32) if d in FLOAT and d.itemsize < 4 else d for d in (operand, result)]
-    if all(dtype.kind in "iu" for dtype in wide):
-        return max(wide, key=lambda dtype: dtype.itemsize)
-    return np.promote_types(*wide)
-
-
-def with_kernels_in_order(graph: Graph, is_wanted: Callable[[Node], bool]) -> Graph:
-    """The same, the kernels of depthwise convolutions transposed so that neighbouring features lie together.
-
-    Only where neighbouring elements of the result belong to different features.
-    """
-
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if not (isinstance(node.op, ops.Convolution) and is_wanted(node) and _crosses_features(node)):
-            return None
-        output, *others = node.op.rhs_spec
-        turned = node.rebuilt((operands[1],), ops.Transpose((*others, output)))
-        op = dataclasses.replace(node.op, rhs_spec=(len(others), *range(len(others))))
-        return node.rebuilt((operands[0], turned), op)
-
-    return rewritten(graph, rule)
-
-
-def _crosses_features(node: Node) -> bool:
-    op, last = node.op, max((axis for axis, size in enumerate(node.shape) if size != 1), default=None)
-    assert isinstance(op, ops.Convolution)
-    return last == op.out_spec[1] and op.rhs_spec[0] != len(op.rhs_spec) - 1
 
 
 class _Depthwise(WindowNest):

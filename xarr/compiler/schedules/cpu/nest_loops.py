@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from typing import Final, Literal, TypeAlias
 
+from xarr.compiler.fusion.partial_updates import shifted
 from xarr.compiler.loop_ir.accumulators import Combination, combination
 from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, given, row_major
 from xarr.compiler.loop_ir.loops import (
@@ -25,7 +26,6 @@ from xarr.compiler.loop_ir.loops import (
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.schedules.cpu.packing import Lane, Packing
 from xarr.compiler.schedules.cpu.transposed_tiles import LEAST, MANY, Tiles
-from xarr.compiler.schedules.cpu.updates import shifted
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION

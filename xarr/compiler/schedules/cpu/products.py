@@ -8,10 +8,11 @@ for each index of the batch:                                in parallel
 
 from __future__ import annotations
 
+from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import Value
-from xarr.compiler.schedules.cpu.window_loops import Ints, WindowLoops, put, several
+from xarr.compiler.schedules.cpu.window_loops import WindowLoops, put, several
 from xarr.ir import ops
 from xarr.ir.graph import Node
 
@@ -21,21 +22,6 @@ def build(fusion: ops.Fusion) -> Kernel:
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.DotGeneral)]
     nest = _Products(fusion, node)
     return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
-
-
-def free_dimensions(node: Node) -> tuple[Ints, Ints]:
-    """Those dimensions of either operand that the result has and the other operand has not."""
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
-    left, right = node.operands
-    gone = (
-        op.lhs_batching_dimensions + op.lhs_contracting_dimensions,
-        op.rhs_batching_dimensions + op.rhs_contracting_dimensions,
-    )
-    return (
-        tuple(axis for axis in range(len(left.shape)) if axis not in gone[0]),
-        tuple(axis for axis in range(len(right.shape)) if axis not in gone[1]),
-    )
 
 
 class _Products(WindowLoops):

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import prod
-from typing import Any, Final
+from typing import Final
 
-from xarr.compiler.loop_ir import elements as one_element
+from xarr.compiler.fusion.scatter_windows import ROW, windows_of
 from xarr.compiler.loop_ir.axis_runs import axis_runs
 from xarr.compiler.loop_ir.elements import (
     Elements,
@@ -44,7 +44,6 @@ from xarr.compiler.loop_ir.loops import (
 )
 from xarr.compiler.loop_ir.scalars import INT64, Value, Values
 from xarr.ir import ops
-from xarr.ir.graph import Node
 
 #: Indices that a dimension has at least to be cut into ranges, if one has so many.
 MANY: Final = 64
@@ -52,31 +51,6 @@ MANY: Final = 64
 BLOCK: Final = 1024
 #: Elements of a window from which two threads are faster than one although both look through all updates.
 WIDE: Final = 64
-#: Elements of a row of a window from which it is worth a vector loop.
-ROW: Final = 4
-
-
-def computes(node: Node) -> bool:
-    """Whether loops can run this scatter: of one array, by scalars that they can compute."""
-    op = node.op
-    if not isinstance(op, ops.Scatter) or len(node.operands) != 3:
-        return False
-    held = all(map(one_element.is_held, (node, *node.operands)))
-    return held and all(one_element.computes(each) for each in op.update_computation.nodes)
-
-
-def has_rows(node: Node) -> bool:
-    """Whether windows hold neighbouring elements, so that the innermost loop is a vector loop."""
-    windows = windows_of(node)
-    inner = [dim for dim, size in enumerate(windows.operand_shape) if size != 1][-1:]
-    return any(windows.sizes[dim] >= ROW for dim in inner)
-
-
-def windows_of(node: Node) -> Any:
-    """Where the windows of a scatter lie."""
-    assert isinstance(node.op, ops.Scatter)
-    operand, indices, updates = (each.tensor_type for each in node.operands)
-    return node.op.windows(operand, indices, updates)
 
 
 def build(fusion: ops.Fusion) -> Kernel:

@@ -1,0 +1,51 @@
+"""Updates of a part of an array at a place that is known."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from xarr.compiler.loop_ir.elements import Index
+from xarr.ir import ops
+from xarr.ir.graph import Node
+
+Ints: TypeAlias = tuple[int, ...]
+
+
+def is_update(node: Node) -> bool:
+    """Whether a node writes an array, at a place that is known, over at least half of another.
+
+    Neighbours in the update must be neighbours in the result, since a vector loop runs over them.
+    """
+    if not isinstance(node.op, ops.DynamicUpdateSlice) or starts_of(node) is None:
+        return False
+    array, update = node.operands[:2]
+    long = [axis for axis, size in enumerate(update.shape) if size != 1]
+    is_in_order = not long or prod(array.shape[long[-1] + 1 :]) == 1
+    return is_in_order and 0 < array.tensor_type.size <= 2 * update.tensor_type.size
+
+
+def starts_of(node: Node) -> Ints | None:
+    """Where an update begins, clamped so that it fits; None if that is computed."""
+    array, update, *starts = node.operands
+    found = []
+    for start, whole, size in zip(starts, array.shape, update.shape, strict=True):
+        if not isinstance(start.op, ops.Constant):
+            return None
+        number = int(np.frombuffer(start.op.raw, start.dtype)[0])
+        found.append(min(max(number, 0), whole - size))
+    return tuple(found)
+
+
+def placement(node: Node) -> tuple[Ints, Ints]:
+    """The shape of the result and where the update begins in it."""
+    starts = starts_of(node)
+    assert starts is not None, "the starts of an update in a group are constants"
+    return node.shape, starts
+
+
+def shifted(node: Node, index: Index) -> Index:
+    """Where in the result the update's element at `index` lies."""
+    return tuple(at + start for at, start in zip(index, placement(node)[1], strict=True))
