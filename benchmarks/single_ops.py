@@ -14,6 +14,8 @@ import numpy as np
 
 import xarr
 from xarr import lax
+from xarr.ir import ops
+from xarr.ir.ops.elementwise import numpy_functions
 
 SIZE = 10**6
 Function = Callable[..., Any]
@@ -43,19 +45,19 @@ CUBE = F32.reshape(100, 100, 100)
 
 
 def unary() -> Iterator[Row]:
-    of_float = {
-        "abs": np.abs, "ceil": np.ceil, "cos": np.cos, "sin": np.sin, "tan": np.tan, "exp": np.exp,
-        "expm1": np.expm1, "floor": np.floor, "is_finite": np.isfinite, "neg": np.negative, "sign": np.sign,
-        "cbrt": np.cbrt, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh,
-        "atan": np.arctan, "real": np.array, "imag": np.zeros_like, "square": np.square,
-    }  # fmt: skip
-    for name, ufunc in of_float.items():
+    domains = {name: POSITIVE for name in ("log", "log1p", "sqrt")} | {"acosh": POSITIVE + 1}
+    domains |= {name: UNIT for name in ("acos", "asin", "atanh")}
+    for op, numpy_name in numpy_functions().items():
+        if op.arity == 1 and F32.dtype in op.accepts and op not in (ops.Real, ops.RoundNearestEven):
+            name = op.lax_name
+            yield name, getattr(lax, name), getattr(np, numpy_name), (domains.get(name, F32),)
+    for name, ufunc in (
+        ("sign", np.sign),
+        ("real", np.array),
+        ("imag", np.zeros_like),
+        ("square", np.square),
+    ):
         yield name, getattr(lax, name), ufunc, (F32,)
-    for name, ufunc in {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}.items():
-        yield name, getattr(lax, name), ufunc, (POSITIVE,)
-    yield "acosh", lax.acosh, np.arccosh, (POSITIVE + 1,)
-    for name in ("acos", "asin", "atanh"):
-        yield name, getattr(lax, name), getattr(np, f"arc{name[1:]}"), (UNIT,)
     yield "rsqrt", lax.rsqrt, lambda x: 1 / np.sqrt(x), (POSITIVE,)
     yield "reciprocal", lax.reciprocal, np.reciprocal, (POSITIVE,)
     yield "logistic", lax.logistic, lambda x: 1 / (1 + np.exp(-x)), (F32,)

@@ -16,12 +16,15 @@ ROWS: Final = CHECKOUT / "docs" / "operations.tsv"
 
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
+from tests.elementwise_ops import REGULAR  # noqa: E402
 from tests.support.completeness import REWRITTEN, entry, function, is_composite, read_back  # noqa: E402
 from tests.support.operations import own_operations  # noqa: E402
 from tests.ulp_bounds import BOUNDS, DIFFERENCES  # noqa: E402
 from xarr.ir.op import Op  # noqa: E402
 
 NOT_YET: Final = "not yet"
+#: The file that tries each regular element-wise op without its name.
+_ELEMENTWISE: Final = "test_lax_elementwise.py"
 
 _HEAD: Final = """\
 # Operations
@@ -102,7 +105,9 @@ def _test_files() -> dict[str, str]:
 def _tests(row: Row, op: type[Op] | None) -> str:
     names = "|".join(re.escape(name) for name in row.names)
     use = re.compile(rf"\blax\.({names})\b|[\"']({names})[\"']")
-    files = sorted(f"`{name}`" for name, text in _test_files().items() if use.search(text))
+    tried = {_ELEMENTWISE} if op in REGULAR else set()
+    tried.update(name for name, text in _test_files().items() if use.search(text))
+    files = [f"`{name}`" for name in sorted(tried)]
     cases = read_back().get(op, []) if op is not None else []
     own = [name for name in cases if op is not None and re.match(rf"{op.__name__}\b", name)] or cases[:1]
     if op is None or not all(callable(function(name)) for name in row.names):

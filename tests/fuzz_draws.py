@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
 import numpy as np
 
+from tests.elementwise_ops import REGULAR, record_of, types_of
 from tests.lax_values import FLOATS, HostArray, cast, dtype_of
 from tests.ulp_bounds import bound_of
 
@@ -306,8 +308,27 @@ def dynamic_size(random: Random) -> Drawn:
 NUMBERS: Final = (*REAL, *COMPLEX)
 INEXACT: Final = (*FLOATS, *COMPLEX)
 
+
+def regular() -> dict[str, Draw]:
+    """A draw for each operation of the page that is an op of one operand or two, of what the op accepts."""
+    page = Path(__file__).parents[1] / "docs" / "operations.tsv"
+    rows = [line.split("\t") for line in page.read_text(encoding="utf-8").splitlines()[1:]]
+    known = {op.name: op for op in REGULAR}
+    found: dict[str, Draw] = {}
+    for operation, _, _, name, *_ in rows:
+        if name in known:
+            op = known[name]
+            types = types_of(op, ALL)
+            if op.arity == 1:
+                found[operation] = unary(op.lax_name, types, record_of(op).positive)
+            else:
+                found[operation] = binary(op.lax_name, types)
+    return found
+
+
 #: By the names of the page; the functions are those of jax.lax too.
 WITH_JAX: Final[dict[str, Draw]] = {
+    **regular(),
     "BitcastConvertType": bitcast,
     "Broadcast": broadcast,
     "Clamp": clamp,
@@ -317,14 +338,9 @@ WITH_JAX: Final[dict[str, Draw]] = {
     "Conditional(branch_index)": switch,
     "ConvertElementType": convert,
     "Add": binary("add", NUMBERS),
-    "Sub": binary("sub", NUMBERS),
     "Mul": binary("mul", NUMBERS),
-    "Div": binary("div", NUMBERS),
-    "Rem": binary("rem", REAL),
     "Max": binary("max", REAL),
     "Min": binary("min", REAL),
-    "LogicalAnd": binary("bitwise_and", (*WHOLE, "bool")),
-    "LogicalOr": binary("bitwise_or", (*WHOLE, "bool")),
     "Eq": binary("eq", ALL),
     "Ne": binary("ne", ALL),
     "Ge": binary("ge", REAL),
@@ -337,24 +353,9 @@ WITH_JAX: Final[dict[str, Draw]] = {
     "GtTotalOrder": binary("gt_to", FLOATS),
     "LeTotalOrder": binary("le_to", FLOATS),
     "LtTotalOrder": binary("lt_to", FLOATS),
-    "Abs": unary("abs", (*SIGNED, *COMPLEX)),
-    "Ceil": unary("ceil", FLOATS),
-    "Cos": unary("cos", INEXACT),
-    "Exp": unary("exp", INEXACT),
-    "Floor": unary("floor", FLOATS),
     "Imag": unary("imag", COMPLEX),
-    "IsFinite": unary("is_finite", FLOATS),
-    "Log": unary("log", INEXACT, positive=True),
-    "LogicalNot": unary("bitwise_not", (*WHOLE, "bool")),
-    "Logistic": unary("logistic", INEXACT),
-    "PopulationCount": unary("population_count", WHOLE),
-    "Neg": unary("neg", NUMBERS),
     "Real": unary("real", COMPLEX),
-    "Rsqrt": unary("rsqrt", INEXACT, positive=True),
     "Sign": unary("sign", NUMBERS),
-    "Sqrt": unary("sqrt", INEXACT, positive=True),
-    "Cbrt": unary("cbrt", FLOATS),
-    "Tanh": unary("tanh", INEXACT),
     "Round": rounding("AWAY_FROM_ZERO"),
     "RoundNearestEven": rounding("TO_NEAREST_EVEN"),
     "Iota": iota,

@@ -12,9 +12,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from tests.compare import assert_same
-from tests.compiled_ulp_bounds import BOUNDS
+from tests.elementwise_ops import RECORDS, record_of
 from tests.support.elementwise_kernels import Kernel
-from tests.support.exact_functions import EXACT, EXACT_BY_MPMATH
 from tests.support.operations import own_operations
 from xarr import dtypes, lax
 from xarr.compiler.functions import FUNCTIONS, apply_elementwise, convert, register_dtype
@@ -32,7 +31,15 @@ Array = np.ndarray[Any, Any]
 
 #: x86-64 of 2003: no fma, no AVX, no SSE4.1.
 OLD = Machine("x86-64", "")
-ARITY = {"stablehlo.atan2": 2, "stablehlo.power": 2}
+#: The ops that loops compute by formulas of their own, by name.
+FORMULAS = {
+    op.name: RECORDS[op.lax_name]
+    for op in own_operations(ops.Elementwise)
+    if op.name in FUNCTIONS and getattr(RECORDS.get(op.lax_name), "in_loops", None)
+}
+#: Those of floats, without the other of the two that are called lax.round.
+FLOAT_OPS = [op for op in own_operations(ops.Unary) if op is not ops.RoundNearestEven]
+ARITY = {op.name: op.arity for op in own_operations(ops.Elementwise)}
 LONG = np.finfo(np.longdouble).nmant > 52
 needs_long = pytest.mark.skipif(not LONG, reason="needs a longdouble that is longer than float64")
 
@@ -114,63 +121,61 @@ def kernel(name: str, dtype: Any, width: int) -> Kernel:
 # --- accuracy ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", BOUNDS, ids=lambda row: row.function)
-def test_float32_accuracy(row: Any) -> None:
-    operands = operands_of(row.function, np.float32, 60_000)
+@pytest.mark.parametrize("name", FORMULAS)
+def test_float32_accuracy(name: str) -> None:
+    operands = operands_of(name, np.float32, 60_000)
     with np.errstate(all="ignore"):
-        exact = EXACT[row.function](*[x.astype(np.float64) for x in operands])
-    assert_within(kernel(row.function, np.float32, 16)(*operands), exact, row.tested32, *operands)
+        exact = FORMULAS[name].exact(*[x.astype(np.float64) for x in operands])
+    assert_within(kernel(name, np.float32, 16)(*operands), exact, FORMULAS[name].in_loops.tested32, *operands)
 
 
 @needs_long
-@pytest.mark.parametrize(
-    "row", [row for row in BOUNDS if row.function not in EXACT_BY_MPMATH], ids=lambda row: row.function
-)
-def test_float64_accuracy(row: Any) -> None:
-    operands = operands_of(row.function, np.float64, 20_000)
+@pytest.mark.parametrize("name", [name for name, one in FORMULAS.items() if not one.exact_of_float64])
+def test_float64_accuracy(name: str) -> None:
+    operands = operands_of(name, np.float64, 20_000)
     with np.errstate(all="ignore"):
-        exact = EXACT[row.function](*[x.astype(np.longdouble) for x in operands])
-    assert_within(kernel(row.function, np.float64, 8)(*operands), exact, row.tested64, *operands)
+        exact = FORMULAS[name].exact(*[x.astype(np.longdouble) for x in operands])
+    assert_within(kernel(name, np.float64, 8)(*operands), exact, FORMULAS[name].in_loops.tested64, *operands)
 
 
 @needs_long
-@pytest.mark.parametrize("name", sorted(EXACT_BY_MPMATH))
+@pytest.mark.parametrize("name", [name for name, one in FORMULAS.items() if one.exact_of_float64])
 def test_float64_accuracy_of_error_functions(name: str) -> None:
     rng = np.random.default_rng(3)
     x = np.concatenate([rng.uniform(-7, 7, 1500), rng.uniform(-28, 28, 500), 2.0 ** rng.uniform(-60, 3, 500)])
     x = np.append(x, [np.inf, -np.inf, np.nan])
-    (bound,) = [row.tested64 for row in BOUNDS if row.function == name]
-    assert_within(kernel(name, np.float64, 8)(x), EXACT_BY_MPMATH[name](x), bound, x)
+    record = FORMULAS[name]
+    assert_within(kernel(name, np.float64, 8)(x), record.exact_of_float64(x), record.in_loops.tested64, x)
 
 
-@pytest.mark.parametrize("row", BOUNDS, ids=lambda row: row.function)
-def test_every_float16(row: Any) -> None:
+@pytest.mark.parametrize("name", FORMULAS)
+def test_every_float16(name: str) -> None:
     x = np.arange(65536).astype(np.uint16).view(np.float16)
-    operands = [x, np.random.default_rng(4).permutation(x)][: ARITY.get(row.function, 1)]
+    operands = [x, np.random.default_rng(4).permutation(x)][: ARITY.get(name, 1)]
     with np.errstate(all="ignore"):
-        exact = EXACT[row.function](*[operand.astype(np.float64) for operand in operands])
-    got = kernel(row.function, np.float16, 16)(*operands)
+        exact = FORMULAS[name].exact(*[operand.astype(np.float64) for operand in operands])
+    got = kernel(name, np.float16, 16)(*operands)
     assert got.dtype == np.float16
     assert_within(got, exact, 0.501, *operands)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("row", BOUNDS, ids=lambda row: row.function)
-def test_every_width_gives_the_same_bits(row: Any, dtype: Any) -> None:
-    operands = operands_of(row.function, dtype, 500)
-    one, *others = (kernel(row.function, dtype, width)(*operands) for width in (1, 4, 16))
+@pytest.mark.parametrize("name", FORMULAS)
+def test_every_width_gives_the_same_bits(name: str, dtype: Any) -> None:
+    operands = operands_of(name, dtype, 500)
+    one, *others = (kernel(name, dtype, width)(*operands) for width in (1, 4, 16))
     for other in others:
         assert_same(other, one)
-    optimised = Kernel(FUNCTIONS[row.function], [dtype] * len(operands), 8, optimise=True)
+    optimised = Kernel(FUNCTIONS[name], [dtype] * len(operands), 8, optimise=True)
     assert_same(optimised(*operands), one)
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="compiles for older x86-64")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("row", BOUNDS, ids=lambda row: row.function)
-def test_older_processors_give_the_same_bits(row: Any, dtype: Any) -> None:
-    operands = operands_of(row.function, dtype, 200)
-    function, dtypes = FUNCTIONS[row.function], [dtype] * len(operands)
+@pytest.mark.parametrize("name", FORMULAS)
+def test_older_processors_give_the_same_bits(name: str, dtype: Any) -> None:
+    operands = operands_of(name, dtype, 200)
+    function, dtypes = FUNCTIONS[name], [dtype] * len(operands)
     assert_same(Kernel(function, dtypes, 8, OLD)(*operands), Kernel(function, dtypes, 8)(*operands))
 
 
@@ -193,8 +198,8 @@ def test_arguments_next_to_multiples_of_half_pi(name: str) -> None:
     for dtype, wider in ((np.float32, np.float64), (np.float64, np.longdouble)):
         x = np.concatenate([multiples.astype(dtype), hard.astype(dtype) if dtype == np.float64 else []])
         x = np.concatenate([np.nextafter(x, dtype(0)), x, np.nextafter(x, dtype(np.inf))]).astype(dtype)
-        exact = EXACT[name](x.astype(wider))
-        bound = next(row for row in BOUNDS if row.function == name)
+        exact = FORMULAS[name].exact(x.astype(wider))
+        bound = FORMULAS[name].in_loops
         allowed = bound.tested32 if dtype == np.float32 else bound.tested64
         assert_within(kernel(name, dtype, 8)(x), exact, allowed, x)
 
@@ -208,25 +213,7 @@ INF, NAN = math.inf, math.nan
 @pytest.mark.parametrize(
     ("name", "operands", "wanted"),
     [
-        ("stablehlo.exponential", [INF, -INF, NAN, -0.0], [INF, 0.0, NAN, 1.0]),
-        ("stablehlo.exponential_minus_one", [INF, -INF, -0.0, 0.0], [INF, -1.0, -0.0, 0.0]),
-        ("stablehlo.log", [0.0, -0.0, -1.0, INF, -INF], [-INF, -INF, NAN, INF, NAN]),
-        ("stablehlo.log_plus_one", [-1.0, -2.0, -0.0, INF], [-INF, NAN, -0.0, INF]),
-        ("stablehlo.logistic", [INF, -INF, 0.0, NAN], [1.0, 0.0, 0.5, NAN]),
-        ("stablehlo.tanh", [INF, -INF, -0.0, 0.0], [1.0, -1.0, -0.0, 0.0]),
-        ("stablehlo.sine", [INF, -INF, -0.0, NAN], [NAN, NAN, -0.0, NAN]),
-        ("stablehlo.cosine", [INF, -0.0, NAN], [NAN, 1.0, NAN]),
-        ("stablehlo.tan", [INF, -0.0, NAN], [NAN, -0.0, NAN]),
-        ("stablehlo.cbrt", [INF, -INF, -0.0, -8.0, 27.0], [INF, -INF, -0.0, -2.0, 3.0]),
-        ("stablehlo.rsqrt", [0.0, -0.0, INF, -1.0], [INF, -INF, 0.0, NAN]),
-        ("chlo.erf", [INF, -INF, -0.0, NAN], [1.0, -1.0, -0.0, NAN]),
-        ("chlo.erfc", [INF, -INF, 0.0, NAN], [0.0, 2.0, 1.0, NAN]),
-        ("chlo.atanh", [1.0, -1.0, 2.0, -0.0], [INF, -INF, NAN, -0.0]),
-        ("chlo.acosh", [1.0, 0.5, INF, -INF], [0.0, NAN, INF, NAN]),
-        ("chlo.asin", [2.0, -0.0], [NAN, -0.0]),
-        ("chlo.acos", [1.0, 2.0], [0.0, NAN]),
-        ("stablehlo.sign", [0.0, -0.0, 3.0, -INF, NAN], [0.0, -0.0, 1.0, -1.0, NAN]),
-        ("stablehlo.round_nearest_afz", [0.5, -0.5, 1.5, -0.25, INF], [1.0, -1.0, 2.0, -0.0, INF]),
+        *[(op.name, *record_of(op).special) for op in FLOAT_OPS if record_of(op).special],
         ("stablehlo.round_nearest_even", [0.5, -0.5, 1.5, 2.5], [0.0, -0.0, 2.0, 2.0]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -19,6 +19,7 @@ from hypothesis import given, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.elementwise_ops import REGULAR, has_formula
 from xarr.config import current as config
 from xarr.errors import DTypeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
@@ -132,22 +133,8 @@ OTHER = ["clip"]
 #: The sum in logaddexp cancels where its result is near 0.  degrees and radians round their factor once more.
 ULP = {"log2": 2, "log10": 2, "hypot": 2, "logaddexp": 16, "exp2": 1, "degrees": 1, "radians": 1}
 #: Functions for which compiled loops have polynomials of their own.  Their errors are bounded in
-#: `tests/compiled_ulp_bounds.py`; NumPy's come on top.
-POLYNOMIALS = {
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "cos",
-    "cosh",
-    "exp",
-    "expm1",
-}
-POLYNOMIALS |= {"log", "log1p", "pow", "sin", "sinh", "tan", "tanh"}
+#: `tests/elementwise_ops.py`; NumPy's come on top.
+POLYNOMIALS = {op.lax_name for op in REGULAR if has_formula(op)}
 #: Where NumPy's sign of zero depends on the element type and on the place in the array; xarr's is IEEE 754's.
 ZERO_SIGNS = {"maximum", "minimum", "fmax", "fmin", "nextafter"}
 #: For complex numbers, in spacings of the larger part.

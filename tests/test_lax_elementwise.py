@@ -12,11 +12,13 @@ import pytest
 
 from tests import lax_values as make
 from tests.compare import assert_same
+from tests.elementwise_ops import RECORDS as KNOWN, REGULAR, types_of
 from tests.lax_oracle import Call, Record, computed, expected, jax_function
 from tests.lax_values import BOOLS, COMPLEXES, FLOAT8, FLOATS, INTS, SHAPES, SIGNED, HostArray, dtype_of
 from tests.ulp_bounds import ANNEX_G, bound_of, differences
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, info
+from xarr.ir import ops
 from xarr.lax import creation, elementwise
 from xarr.lazy import to_host
 
@@ -155,30 +157,37 @@ def _likes(dtype: DType) -> list[Call]:
     return [(x, 1), (x, 2.5, dtype_of("float32")), (x, 1, None, (4,)), (make.filled((), dtype), 0)]
 
 
-RECORDS: Final = (
-    _unary("abs", SIGNED + FLOATS + COMPLEXES),
-    *[_unary(name) for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh")],
-    *[_unary(name) for name in ("cos", "cosh", "exp", "expm1", "log", "log1p", "logistic")],
-    *[_unary(name) for name in ("reciprocal", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh")],
-    *[_unary(name, FLOATS) for name in ("cbrt", "ceil", "floor", "is_finite")],
+def _regular(family: Any, irregular: Sequence[Record]) -> list[Record]:
+    """A record of each op of a family that has none yet, with the element types that it accepts."""
+    names = {record.name for record in irregular}
+    make_record = _unary if family is ops.Unary else _binary
+    return [
+        make_record(op.lax_name, types_of(op, ALL))
+        for op in REGULAR
+        if issubclass(op, family) and op.lax_name not in names
+    ]
+
+
+#: Functions that are no single op, or of which jax.lax takes other element types or arguments.
+_OF_ONE: Final = (
     *[_unary(name, COMPLEXES) for name in ("imag", "real")],
     _unary("conj", ("float32", "float64", *COMPLEXES)),
-    *[_unary(name, INTS) for name in ("clz", "population_count")],
-    *[_unary(name, INTS + FLOATS + COMPLEXES) for name in ("neg", "sign", "square")],
-    _unary("bitwise_not", BOOLS + INTS),
+    *[_unary(name, INTS + FLOATS + COMPLEXES) for name in ("sign", "square")],
+    _unary("reciprocal"),
     Record("round", FLOATS, lambda dtype: [(make.values(dtype), method) for method in lax.RoundingMethod]),
-    *[_binary(name) for name in ("add", "div", "mul", "sub")],
-    *[_binary(name, ALL) for name in ("max", "min", "eq", "ne")],
+)
+_OF_TWO: Final = (
+    *[_binary(name) for name in ("add", "mul")],
+    *[_binary(name, ALL) for name in ("eq", "ne")],
     *[_binary(name, BOOLS + INTS + FLOATS) for name in ("ge", "gt", "le", "lt")],
-    *[
-        _binary(name, FLOATS)
-        for name in ("eq_to", "ge_to", "gt_to", "le_to", "lt_to", "ne_to", "atan2", "nextafter")
-    ],
-    *[_binary(name, BOOLS + INTS) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")],
-    *[_binary(name, INTS) for name in ("shift_left", "shift_right_arithmetic", "shift_right_logical")],
-    _binary("complex", ("float32", "float64")),
-    _binary("rem", INTS + FLOATS),
+    *[_binary(name, FLOATS) for name in ("eq_to", "ge_to", "gt_to", "le_to", "lt_to", "ne_to")],
     Record("pow", FLOATS + COMPLEXES, _powers),
+)
+RECORDS: Final = (
+    *_OF_ONE,
+    *_regular(ops.Unary, _OF_ONE),
+    *_OF_TWO,
+    *_regular(ops.Binary, _OF_TWO),
     Record("integer_pow", INTS + FLOATS + COMPLEXES, _integer_powers),
     Record("clamp", INTS + FLOATS, _clamps),
     Record("select", ALL, _selections),
@@ -384,40 +393,8 @@ def test_complex_special_values_are_those_of_c99(name: str) -> None:
 
 # --- subnormal numbers, which XLA flushes to zero -----------------------------------------------------------
 
-_SUBNORMAL: Final = (
-    *(
-        "abs",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "cbrt",
-        "ceil",
-        "cos",
-        "exp",
-        "expm1",
-        "floor",
-        "is_finite",
-        "log",
-    ),
-    *(
-        "log1p",
-        "neg",
-        "rsqrt",
-        "sign",
-        "sin",
-        "sinh",
-        "sqrt",
-        "square",
-        "tan",
-        "tanh",
-        "add",
-        "atan2",
-        "div",
-        "eq",
-    ),
-    *("ge", "gt", "le", "lt", "max", "min", "mul", "ne", "sub"),
-)
+_NAMES_OF_ONE: Final = {record.name for record in (*_OF_ONE, *_regular(ops.Unary, _OF_ONE))}
+_SUBNORMAL: Final = [name for name, record in KNOWN.items() if record.keeps_subnormals]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
@@ -432,16 +409,12 @@ def test_subnormals_are_kept(name: str, dtype: str) -> None:
     )
     x = np.concatenate([positive, -positive])
     pair = [side.ravel() for side in np.meshgrid(x, x)]
-    operands = [x] if name in {record.name for record in RECORDS[: _first_binary()]} else pair
+    operands = [x] if name in _NAMES_OF_ONE else pair
     with np.errstate(all="ignore"):
         wide = np.asarray(jax_function(name)(*[operand.astype(np.float64) for operand in operands]))
         wanted = wide if wide.dtype == bool else wide.astype(narrow)
         got = to_host(getattr(lax, name)(*operands))
         assert_same(got, wanted, ulp=bound_of(name, dtype))
-
-
-def _first_binary() -> int:
-    return next(index for index, record in enumerate(RECORDS) if record.name == "add")
 
 
 def test_xla_flushes_subnormals_to_zero() -> None:

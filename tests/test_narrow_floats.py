@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.elementwise_ops import has_formula
+from tests.support.operations import own_operations
 from xarr import lax
 from xarr.dtypes import EXTENDED_FLOAT
+from xarr.ir import ops
 
 NARROW = sorted(EXTENDED_FLOAT | {np.dtype(np.float16)}, key=str)
 #: Compiled loops differ between types of 8 bits only in how they widen, which tests of their own hold.
 COMPILED = [dtype for dtype in NARROW if dtype.itemsize == 2 or dtype.name.endswith(("fn", "8m0fnu"))]
 CASES = [(dtype, "off") for dtype in NARROW] + [(each, "compiled") for each in COMPILED]
-TRIGONOMETRIC = "acos acosh asin asinh atan atanh cos cosh sin sinh tan tanh"
-OTHERS = "cbrt ceil erf exp expm1 floor log log1p logistic round rsqrt sign sqrt"
-SPECIAL = "bessel_i0e bessel_i1e digamma erf_inv erfc lgamma"
-ONE_OPERAND = f"{TRIGONOMETRIC} {OTHERS} {SPECIAL}".split()
+SPECIAL = ["bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma"]
+FORMULAS = sorted({op.lax_name for op in own_operations(ops.Unary) if has_formula(op)} - {*SPECIAL})
+ONE_OPERAND = [*FORMULAS, *["ceil", "floor", "round", "sign", "sqrt"], *SPECIAL]
 TWO_OPERANDS = ["add", "atan2", "div", "max", "min", "mul", "pow", "rem", "sub"]
 #: What an error is small beside where it is not beside the result: the terms that cancel near zeros, and what
 #: the product of two small factors loses below float32's least normal number.

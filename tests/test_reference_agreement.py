@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from tests.compare import assert_same
+from tests.elementwise_ops import REGULAR, has_formula
 from tests.programs import graph, run, type_of
 from xarr import lax
 from xarr.backend import get
@@ -28,14 +29,7 @@ POWERS_OF_TWO = np.dtype(ml_dtypes.float8_e8m0fnu)
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.5, 3.0, 100.25, 1e-30, 1e30, 5e-324, np.inf, -np.inf, np.nan)
 
 #: Computed in the element type by NumPy and in a wider one by the reference: the largest distance in ULP.
-APPROXIMATE = {
-    op: 4
-    for op in (
-        *(ops.Acos, ops.Acosh, ops.Asin, ops.Asinh, ops.Atan, ops.Atan2, ops.Atanh, ops.Cbrt, ops.Cosh),
-        *(ops.Cosine, ops.Exponential, ops.ExponentialMinusOne, ops.Log, ops.LogPlusOne, ops.Logistic),
-        *(ops.Power, ops.Rsqrt, ops.Sine, ops.Sinh, ops.Tan, ops.Tanh),
-    )
-}
+APPROXIMATE = {op: 4 for op in REGULAR if has_formula(op)}
 #: The same for complex numbers, in ULP of the larger part.
 APPROXIMATE_COMPLEX = dict.fromkeys(APPROXIMATE, 8) | {
     ops.Abs: 2,
