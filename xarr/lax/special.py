@@ -35,5 +35,5 @@ def bessel_i0e(x: ArrayLike) -> Array:
     if dtype not in ACCEPTED:
         raise DTypeError(f"bessel_i0e [C1]: wanted floats of 16 bits or more, got {node.tensor_type.short()}")
     term = Term(node)
-    wide = term.to(np.dtype(np.float32)) if dtype.itemsize == 2 else term
-    return wrap(formula_of_bessel_i0e(wide).to(dtype).node)
+    wide = term.convert(np.dtype(np.float32)) if dtype.itemsize == 2 else term
+    return wrap(formula_of_bessel_i0e(wide).convert(dtype).node)

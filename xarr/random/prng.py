@@ -137,7 +137,7 @@ def _zero(like: Term) -> Term:
 
 
 def _narrow(word: Term, width: int) -> Term:
-    return word.to(np.dtype(f"uint{width}"))
+    return word.convert(np.dtype(f"uint{width}"))
 
 
 def _encrypt_pair(key: Words, counter: Words) -> Words:

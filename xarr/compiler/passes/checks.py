@@ -278,7 +278,7 @@ def _bad_index(call: Node, indices: Node) -> tuple[Term, Term] | None:
 
 
 def _int64(value: Term) -> Term:
-    return value.bits(_INT64) if value.dtype == np.uint64 else value.to(_INT64)
+    return value.bitcast(_INT64) if value.dtype == np.uint64 else value.convert(_INT64)
 
 
 def _either(x: Term, y: Term) -> Term:

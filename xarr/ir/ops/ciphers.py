@@ -106,8 +106,8 @@ def philox_graph(shape: tuple[int, ...]) -> Graph:
         return filled(value, shape, dtype)
 
     def product(x: Term, factor: int) -> Pair:
-        wide = x.to(U64) * number(factor, U64)
-        return (wide >> number(32, U64)).to(U32), wide.to(U32)
+        wide = x.convert(U64) * number(factor, U64)
+        return (wide >> number(32, U64)).convert(U32), wide.convert(U32)
 
     key0, key1, x0, x1, x2, x3 = map(Term, parameters)
     for step in range(10):
@@ -116,7 +116,7 @@ def philox_graph(shape: tuple[int, ...]) -> Graph:
         high0, low0 = product(x0, PHILOX_MULTIPLIERS[0])
         high1, low1 = product(x2, PHILOX_MULTIPLIERS[1])
         x0, x1, x2, x3 = high1 ^ x1 ^ key0, low1, high0 ^ x3 ^ key1, low0
-    pairs = ((high.to(U64) << number(32, U64)) | low.to(U64) for high, low in ((x1, x0), (x3, x2)))
+    pairs = ((high.convert(U64) << number(32, U64)) | low.convert(U64) for high, low in ((x1, x0), (x3, x2)))
     return Graph(parameters, [pair.node for pair in pairs], _PHILOX)
 
 
@@ -165,7 +165,7 @@ def _philox2x32_graph(shape: tuple[int, ...]) -> Graph:
     multiplier, weyl = filled(_NARROW_MULTIPLIER, shape, U64), filled(PHILOX_WEYL[0], shape, U32)
     for step in range(10):
         key = key + weyl if step else key
-        high, low = words(x0.to(U64) * multiplier)
+        high, low = words(x0.convert(U64) * multiplier)
         x0, x1 = high ^ x1 ^ key, low
     return Graph(parameters, (x0.node, x1.node), "philox2x32")
 
@@ -177,12 +177,12 @@ def _call(graph: Graph, terms: Words) -> Words:
 
 def words(x: Term) -> Pair:
     """The high and the low word of a uint64."""
-    return (x >> 32).to(U32), x.to(U32)
+    return (x >> 32).convert(U32), x.convert(U32)
 
 
 def joined(high: Term, low: Term) -> Term:
     """The uint64 of two words."""
-    return (high.to(U64) << 32) | low.to(U64)
+    return (high.convert(U64) << 32) | low.convert(U64)
 
 
 def cipher_of(node: Node) -> str | None:

@@ -21,7 +21,7 @@ _WORKING: Final = np.dtype(np.float32)
 
 
 def _widened(x: Term) -> Term:
-    return x.to(_WORKING) if x.dtype in FLOAT and x.dtype.itemsize < _WORKING.itemsize else x
+    return x.convert(_WORKING) if x.dtype in FLOAT and x.dtype.itemsize < _WORKING.itemsize else x
 
 
 @operation
@@ -67,7 +67,7 @@ class Logistic(Unary):
         # Below 0 as exp(x) / (1 + exp(x)), since exp(-x) might overflow.
         x = _widened(given)
         small = exp(-abs(x))
-        return (where(x < 0, small, 1) / (1 + small)).to(given.dtype).node
+        return (where(x < 0, small, 1) / (1 + small)).convert(given.dtype).node
 
 
 @operation
@@ -96,4 +96,4 @@ class Sign(Unary):
         if given.dtype in COMPLEX:
             return None
         x = _widened(given)  # A float8 may have no zero to compare with.
-        return where(x > 0, 1, where(x < 0, -1, x)).to(given.dtype).node
+        return where(x > 0, 1, where(x < 0, -1, x)).convert(given.dtype).node

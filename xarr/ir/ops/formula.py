@@ -55,14 +55,14 @@ class Term:
     def dtype(self) -> np.dtype[Any]:
         return self.node.tensor_type.dtype
 
-    def of(self, value: Operand) -> Term:
+    def constant(self, value: Operand) -> Term:
         """`value` in this term's type: a number everywhere."""
         if isinstance(value, Term):
             return value
         return filled(value, self.node.tensor_type.shape, self.dtype)
 
     def _with(self, op: Op, other: Operand) -> Term:
-        return Term(Node(op, (self.node, self.of(other).node)))
+        return Term(Node(op, (self.node, self.constant(other).node)))
 
     def __add__(self, other: Operand) -> Term:
         return self._with(Add(), other)
@@ -77,16 +77,16 @@ class Term:
         return self._with(Divide(), other)
 
     def __radd__(self, other: Operand) -> Term:
-        return self.of(other) + self
+        return self.constant(other) + self
 
     def __rsub__(self, other: Operand) -> Term:
-        return self.of(other) - self
+        return self.constant(other) - self
 
     def __rmul__(self, other: Operand) -> Term:
-        return self.of(other) * self
+        return self.constant(other) * self
 
     def __rtruediv__(self, other: Operand) -> Term:
-        return self.of(other) / self
+        return self.constant(other) / self
 
     def __and__(self, other: Operand) -> Term:
         return self._with(And(), other)
@@ -116,7 +116,7 @@ class Term:
     def __ge__(self, other: Operand) -> Term:
         return self._with(Compare("GE"), other)
 
-    def equals(self, other: Operand) -> Term:
+    def eq(self, other: Operand) -> Term:
         return self._with(Compare("EQ"), other)
 
     def __neg__(self) -> Term:
@@ -128,11 +128,11 @@ class Term:
     def __abs__(self) -> Term:
         return Term(Node(Abs(), (self.node,)))
 
-    def to(self, dtype: np.dtype[Any]) -> Term:
+    def convert(self, dtype: np.dtype[Any]) -> Term:
         """Converted; the term itself if it has the element type."""
         return self if self.dtype == dtype else Term(Node(Convert(dtype), (self.node,)))
 
-    def bits(self, dtype: np.dtype[Any]) -> Term:
+    def bitcast(self, dtype: np.dtype[Any]) -> Term:
         """The same bits as another element type."""
         return Term(Node(BitcastConvert(dtype), (self.node,)))
 
@@ -173,12 +173,12 @@ def minimum(x: Term, y: Operand) -> Term:
 def where(condition: Term, x: Operand, y: Operand) -> Term:
     """x where the condition holds, else y; one of them is a term."""
     like = x if isinstance(x, Term) else y
-    return Term(Node(Select(), (condition.node, like.of(x).node, like.of(y).node)))
+    return Term(Node(Select(), (condition.node, like.constant(x).node, like.constant(y).node)))
 
 
 def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     """c[0] x**n + c[1] x**(n-1) + … + c[n] by Horner's rule."""
-    result = x.of(coefficients[0])
+    result = x.constant(coefficients[0])
     for coefficient in coefficients[1:]:
         result = result * x + coefficient
     return result

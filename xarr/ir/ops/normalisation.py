@@ -70,7 +70,8 @@ class BatchNorm(Op):
         shape = operands[0].shape
         spread = [operands[0], *[self.spread(node, shape) for node in operands[1:]]]
         return [
-            Term(node).to(_F32 if operands[0].dtype.itemsize < 4 else operands[0].dtype) for node in spread
+            Term(node).convert(_F32 if operands[0].dtype.itemsize < 4 else operands[0].dtype)
+            for node in spread
         ]
 
     def spread(self, node: Node, shape: tuple[int, ...]) -> Node:
@@ -126,7 +127,7 @@ class BatchNormTraining(BatchNorm):
         variance = self.over_features(centred * centred) / count
         normal = centred / sqrt(self.again(variance, x) + self.small) * scale + offset
         dtype = operands[0].dtype
-        return Node(Tuple(), tuple(term.to(dtype).node for term in (normal, mean, variance)))
+        return Node(Tuple(), tuple(term.convert(dtype).node for term in (normal, mean, variance)))
 
 
 @operation
@@ -144,7 +145,7 @@ class BatchNormInference(BatchNorm):
     def decompose(self, *operands: Node) -> Node:
         x, scale, offset, mean, variance = self.terms(operands)
         normal = (x - mean) / sqrt(variance + self.small) * scale + offset
-        return normal.to(operands[0].dtype).node
+        return normal.convert(operands[0].dtype).node
 
 
 @operation
@@ -180,4 +181,4 @@ class BatchNormGrad(BatchNorm):
         grad_operand = scale / deviation / count * rest
         dtype = operands[0].dtype
         results = (grad_operand, grad_scale, grad_offset)
-        return Node(Tuple(), tuple(term.to(dtype).node for term in results))
+        return Node(Tuple(), tuple(term.convert(dtype).node for term in results))

@@ -65,7 +65,7 @@ class RngBitGenerator(Op):
         width = 8 * self.result.dtype.itemsize
         state, bits = generate(operands[0], self.result.shape, width)
         unsigned = np.dtype(f"uint{width}")
-        return Node(Tuple(), (state, bits.to(unsigned).bits(self.result.dtype).node))
+        return Node(Tuple(), (state, bits.convert(unsigned).bitcast(self.result.dtype).node))
 
     def assembly(self, node: Node, printer: Printer) -> str:
         head = f"{self.name} {printer.names(node.operands)}, algorithm = {self.algorithm}"
@@ -223,7 +223,7 @@ def places(shape: Ints, dtype: np.dtype[np.generic]) -> Term:
 def _halves(pairs: Term) -> Term:
     """Words from pairs of them, the low ones first; the last dimension grows to twice its size."""
     *rest, last = pairs.node.tensor_type.shape
-    return Term(Node(Reshape((*rest, 2 * last)), (pairs.bits(U32).node,)))
+    return Term(Node(Reshape((*rest, 2 * last)), (pairs.bitcast(U32).node,)))
 
 
 def _entry(vector: Node, index: int) -> Term:

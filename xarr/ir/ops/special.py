@@ -50,7 +50,7 @@ class SpecialFunction(Unary):
 
     def decompose(self, *operands: Node) -> Node:
         x = Term(operands[0])
-        return self.formula(x.to(F32) if x.dtype.itemsize == 2 else x).to(x.dtype).node
+        return self.formula(x.convert(F32) if x.dtype.itemsize == 2 else x).convert(x.dtype).node
 
     @staticmethod
     def formula(x: Term) -> Term:
@@ -257,7 +257,7 @@ def _erf_inv(x: Term, w: Term) -> Term:
     for place in reversed(range(len(pieces) - 1)):
         end, middle, coefficients = pieces[place]
         value = where(w < end, polynomial((root if place else w) - middle, coefficients), value)
-    return where(abs(x).equals(1.0), x * math.inf, value * x)
+    return where(abs(x).eq(1.0), x * math.inf, value * x)
 
 
 # --- the gamma function ------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ class Lgamma(SpecialFunction):
     def formula(x: Term) -> Term:
         reflected = x < 0.5
         z = where(reflected, -x, x - 1.0)
-        series = x.of(_LANCZOS_BASE)
+        series = x.constant(_LANCZOS_BASE)
         for index, coefficient in enumerate(_LANCZOS):
             series = series + coefficient / (z + float(index + 1))
         t, log_t = z + (_LANCZOS_G + 0.5), _log_of_t(z)
@@ -297,7 +297,7 @@ class Lgamma(SpecialFunction):
         fraction = abs(x) - floor(abs(x))
         denominator = log(sin(math.pi * where(fraction > 0.5, 1.0 - fraction, fraction)))
         mirrored = where(is_finite(denominator), math.log(math.pi) - denominator - value, -denominator)
-        return where(abs(x).equals(math.inf), math.inf, where(reflected, mirrored, value))
+        return where(abs(x).eq(math.inf), math.inf, where(reflected, mirrored, value))
 
 
 @operation
@@ -311,7 +311,7 @@ class Digamma(SpecialFunction):
     def formula(x: Term) -> Term:
         reflected = x < 0.5
         z = where(reflected, -x, x - 1.0)
-        numerator, denominator = x.of(0.0), x.of(_LANCZOS_BASE)
+        numerator, denominator = x.constant(0.0), x.constant(_LANCZOS_BASE)
         for index, coefficient in enumerate(_LANCZOS):
             part = z + float(index + 1)
             numerator = numerator - coefficient / (part * part)
@@ -322,7 +322,7 @@ class Digamma(SpecialFunction):
         angle = math.pi * (x + abs(floor(x + 0.5)))
         mirrored = value - math.pi * cos(angle) / sin(angle)
         result = where(reflected, mirrored, value)
-        return where((x <= 0.0) & x.equals(floor(x)), math.nan, result)
+        return where((x <= 0.0) & x.eq(floor(x)), math.nan, result)
 
 
 # --- Bessel functions --------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ _I1_FAR: Final = (
 def _chebyshev(x: Term, coefficients: Sequence[float]) -> Term:
     """c[0] / 2 + c[1] T1(x / 2) + c[2] T2(x / 2) + … by Clenshaw's rule."""
     least = 1e-9 if x.dtype == F32 else 0.0
-    last, before, result = x.of(0.0), x.of(0.0), x.of(0.0)
+    last, before, result = x.constant(0.0), x.constant(0.0), x.constant(0.0)
     for coefficient in reversed([each for each in coefficients if abs(each) > least]):
         last, before = before, result
         result = x * before - last + coefficient

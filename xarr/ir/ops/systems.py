@@ -97,7 +97,7 @@ class Solve(Composite):
         rows = permutation(pivots, a.tensor_type.shape[-1])
         x = Node(TriangularSolve(True, True, True), (factors, rows_of(b, rows)))
         x = Node(TriangularSolve(True, False, False), (factors, x))
-        singular = ~Term(info).equals(0)
+        singular = ~Term(info).eq(0)
         wide = _over(singular, b.tensor_type.shape)
         return Node(Tuple(), (where(wide, np.nan, Term(x)).node, singular.node))
 
@@ -128,13 +128,13 @@ class LogDeterminant(Composite):
         shape, dtype = a.tensor_type.shape, a.dtype
         axis = len(shape) - 2
         row, column = (Term(Node(Iota(TensorType(shape, _INT32), axis + back))) for back in (0, 1))
-        diagonal = Term(_reduced(Add(), where(row.equals(column), Term(factors), 0).node, axis, 0))
+        diagonal = Term(_reduced(Add(), where(row.eq(column), Term(factors), 0).node, axis, 0))
         size = abs(diagonal)
         places = Term(Node(Iota(TensorType(shape[:-1], _INT32), axis))) + 1
-        kept = Term(pivots).equals(places)
-        real = where(kept, size.of(1), size.of(-1))
+        kept = Term(pivots).eq(places)
+        real = where(kept, size.constant(1), size.constant(-1))
         direction = diagonal / _as(size, dtype) * _as(real, dtype)
-        singular = ~Term(info).equals(0)
+        singular = ~Term(info).eq(0)
         sign = Term(_reduced(Multiply(), direction.node, axis, 1))
         total = Term(_reduced(Add(), log(size).node, axis, 0))
         return Node(Tuple(), (where(singular, 0, sign).node, where(singular, -np.inf, total).node))
@@ -190,7 +190,7 @@ def _as(real: Term, dtype: np.dtype[Any]) -> Term:
     """Reals as elements of `dtype`, which may be complex."""
     if dtype not in COMPLEX:
         return real
-    return Term(Node(Complex(), (real.node, real.of(0).node)))
+    return Term(Node(Complex(), (real.node, real.constant(0).node)))
 
 
 def permutation(pivots: Node, size: int) -> Node:
@@ -202,8 +202,8 @@ def permutation(pivots: Node, size: int) -> Node:
         return order
     step, seen, rows = (parameter(each) for each in (TensorType((), _INT32), pivots.type, type))
     place = Term(order)
-    here = place.equals(_over(Term(step), type.shape))
-    there = place.equals(_over(Term(_at(seen, step)) - 1, type.shape))
+    here = place.eq(_over(Term(step), type.shape))
+    there = place.eq(_over(Term(_at(seen, step)) - 1, type.shape))
     first = Term(_at(rows, step))
     second = Term(_reduced(Add(), where(there, Term(rows), 0).node, len(batch), 0))
     swapped = where(here, _over(second, type.shape), Term(rows))

@@ -61,7 +61,7 @@ def _square(site: Site) -> Built:
     if x.tensor_type.dtype not in COMPLEX:
         return Node(ops.Multiply(), (x, x))
     a, b = Term(Node(ops.Real(), (x,))), Term(Node(ops.Imag(), (x,)))
-    is_diagonal = abs(a).equals(abs(b)) & is_finite(a)
+    is_diagonal = abs(a).eq(abs(b)) & is_finite(a)
     parts = where(is_diagonal, a - a, (a - b) * (a + b)), a * b + a * b
     return Node(ops.Complex(), tuple(part.node for part in parts))
 

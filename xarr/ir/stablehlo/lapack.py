@@ -67,7 +67,7 @@ def _fails(factor: Term) -> Term:
     ends = (*batch, 1, 1)
     corner = Node(ops.Slice((0,) * len(shape), ends, (1,) * len(shape)), (factor.node,))
     first = abs(Term(Node(ops.Reshape(batch), (corner,))))
-    return ~first.equals(first)
+    return ~first.eq(first)
 
 
 def _info(a: Node, failed: Term, lower: bool) -> Node:
@@ -90,7 +90,7 @@ def _failing_minor(a: Node, failed: Term, lower: bool) -> Term:
     """By halving: the leading minor of `fine` rows has a factor, that of `bad` rows has none."""
     batch, size = a.tensor_type.shape[:-2], a.tensor_type.shape[-1]
     row, column = _places(a)
-    identity = row.equals(column).to(a.tensor_type.dtype)
+    identity = row.eq(column).convert(a.tensor_type.dtype)
     fine, bad = filled(0, batch, _INT32), filled(size, batch, _INT32)
     for _ in range((size - 1).bit_length()):
         rows = (fine + bad) / 2
