@@ -345,7 +345,6 @@ class Array(
     # --- indexing ----------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Array:
-        refuse_dynamic("x[…]", self, "lax.slice, lax.dynamic_slice or lax.gather")
         if type(index) is not slice:  # which means many elements, and is asked for often
             count_element(self, index, sys._getframe(1))
         try:
@@ -355,7 +354,6 @@ class Array(
             raise
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
-        refuse_dynamic("x[…] = v", self, "lax.dynamic_update_slice or lax.scatter")
         if type(index) is not slice:  # which means many elements, and is asked for often
             count_element(self, index, sys._getframe(1))
         try:

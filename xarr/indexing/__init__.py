@@ -8,7 +8,7 @@ bounds is in bounds.py, writes through a mask in masks.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,15 +22,28 @@ from xarr.indexing.masks import is_same_for_each, only_mask, write_mask
 from xarr.indexing.region import Region, written
 from xarr.indexing.values import fitted
 from xarr.lax.core import ArrayLike
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
 from xarr.parts import INDEX, mark
 
 if TYPE_CHECKING:
     from xarr.array import Array
 
+#: What reads and writes arrays of dynamic sizes.
+_READS: Final = "lax.slice, lax.dynamic_slice or lax.gather"
+_WRITES: Final = "lax.dynamic_update_slice or lax.scatter"
 
-def _understood(array: Array, index: Any, mode: Mode) -> Region | Layout:
-    return layout_of(expanded(items_of(index), array.shape), array.shape, mode)
+
+def _sizes(array: Array, what: str = "x[…]", instead: str = _READS) -> tuple[int, ...]:
+    """The shape that an index is read by; ShapeError for dynamic sizes, of which that would be the bounds."""
+    type = array._node.tensor_type
+    if type.dynamic:
+        refuse_dynamic(what, array, instead)
+    return type.shape
+
+
+def _understood(shape: tuple[int, ...], index: Any, mode: Mode) -> Region | Layout:
+    return layout_of(expanded(items_of(index), shape), shape, mode)
 
 
 def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLike | None = None) -> Array:
@@ -39,8 +52,9 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
     Raises IndexingError for what cannot index and for what is out of bounds (when the result is computed, if
     the index has no values before), TracedValueError for a mask of a traced function.
     """
-    found = Region.cached(index, array.shape) if mode is Mode.ERROR else None
-    place = found or _understood(array, index, mode)
+    shape = _sizes(array)
+    found = Region.cached(index, shape) if mode is Mode.ERROR else None
+    place = found or _understood(shape, index, mode)
     if isinstance(place, Region):
         return place.read(array)
     return read_arrays(array, place, mode, fill_value)
@@ -48,12 +62,13 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
 
 def read_part(array: Array, index: Any) -> Array:
     """array[index], which where NumPy would make a view is a part of `array`; see `xarr.parts`.  Raises as `read`."""
-    region = Region.cached(index, array.shape)
+    shape = _sizes(array)
+    region = Region.cached(index, shape)
     if region is not None:
         # A single element is a number in NumPy, unless there is an ellipsis.
         is_view = region.shape or index is ... or (type(index) is tuple and ... in index)
         return mark(array, region.read(array), INDEX, index) if is_view else region.read(array)
-    place = _understood(array, index, Mode.ERROR)
+    place = _understood(shape, index, Mode.ERROR)
     if not isinstance(place, Region):
         return read_arrays(array, place, Mode.ERROR, None)
     items = index if isinstance(index, tuple) else (index,)
@@ -83,8 +98,9 @@ def update(
     not of a list, nor where a single element is written).  Raises as `read`, and for a value of another shape or
     kind.
     """
-    found = Region.cached(index, array.shape) if mode is Mode.ERROR else None
-    place = found or _understood(array, index, mode)
+    shape = _sizes(array, "x[…] = v", _WRITES)
+    found = Region.cached(index, shape) if mode is Mode.ERROR else None
+    place = found or _understood(shape, index, mode)
     if isinstance(place, Layout):
         value = value if is_weak(value) else as_array(value)
         _refuse_matrix(place, index, value)
@@ -131,7 +147,7 @@ def _has_ellipsis(index: Any) -> bool:
 
 def apply(array: Array, index: Any, function: Callable[[Any], Any], mode: Mode = Mode.ERROR) -> Array:
     """`array` with `function` applied to what is at the index, once for each time that an element is meant."""
-    place = _understood(array, index, mode)
+    place = _understood(_sizes(array, "x.at", _WRITES), index, mode)
     if isinstance(place, Region):
         return written(array, place, fitted(array, function(place.read(array)), place.shape))
     mask = only_mask(place)
