@@ -12,7 +12,7 @@ import xarr
 from tests.compare import assert_same
 from tests.programs import graph, type_of
 from tests.support.opaque_backend import Backend, Buffer, OpaqueMemoryError
-from xarr import Array, lax
+from xarr import Array, flags, lax
 from xarr.backend import get
 from xarr.layouts import Layout
 
@@ -87,7 +87,8 @@ PROGRAMS: dict[str, tuple[Callable[[Array, Array, Array], Any], int, int]] = {
     "reduction": (lambda x, i, m: (x.sum(), x.var(0), x.argmax()), 0, 0),
     "product": (lambda x, i, m: x @ x.T, 0, 0),
     "sort": (lambda x, i, m: xarr.sort(x), 0, 0),
-    "solve": (lambda x, i, m: xarr.linalg.solve(xarr.eye(3), x), 0, 0),
+    # Whether there is a solution is asked at once, as `except LinAlgError` around the call needs it.
+    "solve": (lambda x, i, m: xarr.linalg.solve(xarr.eye(3), x), 0, 1),
     "made here": (lambda x, i, m: (xarr.arange(5), xarr.zeros(5), xarr.linspace(0, 1, 5)), 0, 0),
     "an array of the host": (lambda x, i, m: x + VALUES, 1, 0),
     "x[1, ::2]": (lambda x, i, m: x[1, ::2], 0, 0),
@@ -257,3 +258,85 @@ def test_a_backend_may_lend_its_memory(opaque: Backend, monkeypatch: pytest.Monk
     ((buffer, *options),) = asked
     assert_same(opaque.to_host(buffer), VALUES + 1)
     assert options == [7, (1, 0), False]
+
+
+def raised(look: Callable[..., Any], *arguments: Any) -> tuple[type[BaseException], str, list[str]]:
+    """The class, the text and the lines of the error that `look` raises.
+
+    A note begins with the type of what failed, in which an engine counts what it added to a loop.
+    """
+    with pytest.raises((IndexError, np.linalg.LinAlgError)) as caught:
+        look(*arguments)
+    notes = getattr(caught.value, "__notes__", [])
+    return caught.type, str(caught.value), [note.partition("built at")[2] for note in notes]
+
+
+#: Programs over x and the indices i, of which one is out of bounds.
+FAILING: dict[str, Callable[[Array, Array], Array]] = {
+    "read": lambda x, i: x[i],
+    "and computed on": lambda x, i: xarr.exp(x[i]).sum() + 1,
+    "write": lambda x, i: x.at[i].set(0.0),
+    "in a loop": lambda x, i: lax.fori_loop(0, 3, lambda k, c: c + x[i[k]], x[0]),
+    "in a branch": lambda x, i: lax.cond(x.sum() > 3, lambda x, i: x[i], lambda x, i: x[0 * i], x, i),
+    "take_along_axis": lambda x, i: xarr.take_along_axis(x, i[:, None], 0),
+}
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("program", FAILING.values(), ids=FAILING)
+def test_an_index_out_of_bounds_is_named_where_the_value_is_looked_at(
+    opaque: Backend, program: Callable[[Array, Array], Array], jitted: bool
+) -> None:
+    run = xarr.jit(program) if jitted else program
+    for bad in ([0, 7, 1], [-9, 7, 1]):
+        # Where the values are there, the index itself is refused when it is written: they are not yet.
+        pending = xarr.asarray(VALUES, device="numpy"), xarr.asarray(bad, device="numpy") + 0
+        wanted = raised(lambda arrays: np.asarray(run(*arrays)), pending)
+        assert wanted[2]
+        x, i = xarr.asarray(VALUES), xarr.asarray(bad) + 0
+        for _ in range(3):
+            with opaque.transfers() as counted:
+                found = run(x, i)
+                xarr.evaluate(found)
+            assert (counted.from_host, counted.to_host) == (0, 0)
+            for look in (np.asarray, str, lambda y: np.asarray(y * 2)):
+                assert raised(look, found) == wanted
+            assert raised(lambda y: y.to("numpy"), found)[2] == wanted[2]
+        good = xarr.asarray([0, 2, 1])
+        assert_same(np.asarray(run(x, good)), np.asarray(run(pending[0], good.to("numpy"))))
+
+
+def test_a_value_that_hangs_on_no_failed_check_can_be_looked_at(opaque: Backend) -> None:
+    x, i = xarr.asarray(VALUES), xarr.asarray([0, 7]).evaluate()
+    twice = x * 2
+    bad = twice[i]
+    beside = twice + 1
+    xarr.evaluate(bad + beside[:2], bad)
+    assert_same(np.asarray(twice), VALUES * 2)
+    assert_same(np.asarray(beside), VALUES * 2 + 1)
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 3"):
+        np.asarray(bad)
+    later = bad + 1, beside + 1
+    xarr.evaluate(later)
+    assert_same(np.asarray(later[1]), VALUES * 2 + 2)
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 3"):
+        np.asarray(later[0])
+
+
+def test_a_flag_is_read_once(opaque: Backend) -> None:
+    x, i = xarr.asarray(VALUES), xarr.asarray([0, 2])
+    found = x[i]
+    assert transfers(opaque, lambda: np.asarray(found)) == (0, 2)
+    assert transfers(opaque, lambda: np.asarray(found)) == (0, 1)
+    assert transfers(opaque, lambda: np.asarray(x + 1)) == (0, 1)
+    assert not flags.flags_of([found._node])
+
+
+def test_a_singular_system_is_told_at_once(opaque: Backend) -> None:
+    with pytest.raises(np.linalg.LinAlgError):
+        xarr.linalg.inv(xarr.zeros((2, 2)))
+    inverse = xarr.jit(xarr.linalg.inv)
+    singular = inverse(xarr.zeros((2, 2)))
+    with pytest.raises(np.linalg.LinAlgError):
+        np.asarray(singular)
+    assert_same(np.asarray(inverse(xarr.eye(2))), np.eye(2))

@@ -6,21 +6,34 @@ Programs are kept by the structure of their graphs.  Arrays are `xarr.lazy`'s: h
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from xarr.backend import failed_node
 from xarr.checked import run_checked
+from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
 from xarr.config import current as config
 from xarr.errors import TooLargeError
+from xarr.flags import attach_results, inherit, unread
 from xarr.ir.device import Device
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops import Constant
 from xarr.live_values import moved_value
-from xarr.pending import LONGEST, Pending, graph_of, key_of_few, order_of, parts_of, structure_of
+from xarr.pending import (
+    LONGEST,
+    Pending,
+    computed_nodes,
+    copies_of,
+    graph_of,
+    key_of_few,
+    order_of,
+    parts_of,
+    structure_of,
+)
 from xarr.progress import ProgressBar
 
 _programs: Final = Programs()
@@ -55,12 +68,12 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
         arguments = [buffer_of(leaf, device) for leaf in leaves]
         compiled = _programs.get(key) if bar is None else None
         if compiled is None:
-            graph = lower(graph_of(order, leaves, outputs), device.backend)
+            graph, checks = _lowered((order, leaves, outputs), device)
             if bar is None:
-                compiled = Compiled(device.backend.compile(graph), graph)
+                compiled = Compiled(device.backend.compile(graph), graph, checks)
                 _programs.add(key, compiled)
             else:
-                compiled = Compiled(device.backend.compile_watched(graph, bar), graph)
+                compiled = Compiled(device.backend.compile_watched(graph, bar), graph, checks)
     try:
         values = compiled.program(*arguments)
     except MemoryError as error:
@@ -69,7 +82,9 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
         _say_where(error, compiled, (order, leaves, outputs), device)
         raise
     with _lock:
-        for node, value in zip(outputs, values, strict=True):
+        if compiled.checks is not None or unread:
+            _keep_flags(compiled, (order, leaves, outputs), values, device)
+        for node, value in zip(outputs, values, strict=compiled.checks is None):
             if node.value is None:  # another thread may have been faster
                 node.settle(value, device)
 
@@ -85,16 +100,44 @@ def run_few(node: Node, device: Device) -> bool:
         return False
     leaves = few[1]
     try:
-        (value,) = compiled.program(*[buffer_of(leaf, device) for leaf in leaves])
+        values = compiled.program(*[buffer_of(leaf, device) for leaf in leaves])
     except MemoryError as error:
         raise _too_large(error, compiled, (order_of([node]), leaves, [node]), device) from error
     except BaseException as error:
         _say_where(error, compiled, (order_of([node]), leaves, [node]), device)
         raise
     with _lock:
+        if compiled.checks is not None or unread:
+            _keep_flags(compiled, (order_of([node]), leaves, [node]), values, device)
         if node.value is None:
-            node.settle(value, device)
+            node.settle(values[0], device)
     return True
+
+
+def _lowered(pending: Pending, device: Device) -> tuple[Graph, Checks | None]:
+    """The pending graph as the backend compiles it, and the checks that became flags."""
+    order, leaves, outputs = pending
+    if device.backend.is_on_host:
+        return lower(graph_of(order, leaves, outputs), device.backend), None
+    new = copies_of(order, leaves)
+    graph = Graph([new[leaf] for leaf in leaves], [new[node] for node in outputs])
+    graph, checks = without_checks(graph, device.backend)
+    if checks is not None:
+        place = {new[node]: place for place, node in enumerate(computed_nodes(order))}
+        places = tuple([place[check.outermost] for check in checks.checks])
+        checks = Checks(checks.checks, checks.flags, places)
+    return lower(graph, device.backend), checks
+
+
+def _keep_flags(compiled: Compiled, pending: Pending, values: Sequence[Any], device: Device) -> None:
+    """Remember on which flags the values of a run hang, before their nodes let their operands go."""
+    order, _, outputs = pending
+    if unread:
+        inherit(order, outputs)
+    if compiled.checks is not None:
+        nodes = computed_nodes(order)
+        sources = [nodes[place].source for place in compiled.checks.places]
+        attach_results(outputs, compiled.checks, sources, values[len(outputs) :], device)
 
 
 def _say_where(error: BaseException, compiled: Compiled, pending: Pending, device: Device) -> None:
@@ -122,11 +165,11 @@ def _counterpart(
     device: Device,
 ) -> Node:
     """The node of the `pending` graph for `node` of the one that was compiled, perhaps from other lines."""
-    order, leaves, outputs = pending
+    order, leaves, _ = pending
     with _lock:
         if any(node.value is not None for node in set(order).difference(leaves)):
             return node  # Another thread has computed it meanwhile, so that its structure is gone.
-        present = lower(graph_of(order, leaves, outputs), device.backend)
+        present, _ = _lowered(pending, device)
     return present.nodes[compiled.graph.nodes.index(node)]
 
 

@@ -24,6 +24,7 @@ from xarr.errors import (
     XarrError,
 )
 from xarr.evaluation import run, run_few
+from xarr.flags import read, unread
 from xarr.host import is_weak, scalar_kind
 from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
@@ -274,6 +275,17 @@ def _evaluate(handles: tuple[object, ...], progress: bool | str) -> None:
         run(nodes, device, label)
 
 
+def read_checks(*arrays: Array) -> None:
+    """Raise what checks would have raised that the values of `arrays`, computed now if need be, hang on.
+
+    Where checks raise when they run, this is `evaluate`.
+    """
+    evaluate(*arrays)
+    for array in arrays:
+        if unread:
+            read(array._node)
+
+
 def block_until_ready(x: Tree) -> Tree:
     """`x`, a pytree, once the Arrays in it have been computed; other leaves are left alone.
 
@@ -301,6 +313,8 @@ def to_host(handle: Handle) -> np.ndarray[Any, Any]:
         shorten(error)
         raise
     assert node.device is not None
+    if unread:
+        read(node)
     if type(node.type) is TensorType and node.type.dynamic:
         return live_part(node.type, node.value, node.device)
     view: np.ndarray[Any, Any] = node.device.backend.to_host(node.value).view()
@@ -312,6 +326,8 @@ def moved(handle: Handle, device: Device) -> Array:
     """The value of `handle`, computed if need be, on another device."""
     node = _computed(handle)
     assert node.device is not None
+    if unread:
+        read(node)
     return wrap(data(node.type, moved_value(node.type, node.value, node.device, device), device))
 
 

@@ -165,7 +165,13 @@ def _refuse_parameter(node: Node) -> None:
 
 
 def graph_of(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Graph:
-    """The pending nodes as a closed graph whose parameters stand for `leaves`.
+    """The pending nodes as a closed graph whose parameters stand for `leaves`."""
+    new = copies_of(order, leaves)
+    return Graph([new[leaf] for leaf in leaves], [new[node] for node in outputs])
+
+
+def copies_of(order: list[Node], leaves: list[Node]) -> dict[Node, Node]:
+    """For each pending node the one in its place in a graph, a parameter for each of `leaves`.
 
     Every other node is a copy, also one that depends on no leaf: settling must not touch what a program
     holds.
@@ -176,7 +182,12 @@ def graph_of(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Grap
         if node not in new:
             same = literals.get(node.op) if is_scalar_constant(node) else None
             new[node] = same or node.rebuilt(tuple([new[operand] for operand in node.operands]))
-    return Graph([new[leaf] for leaf in leaves], [new[node] for node in outputs])
+    return new
+
+
+def computed_nodes(order: list[Node]) -> list[Node]:
+    """Those of the pending nodes that are computed; as many in the same order whenever the structure is the same."""
+    return [node for node in order if node.value is None and node.operands]
 
 
 def parts_of(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[Node]]]:

@@ -52,7 +52,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
             "compiler.fusion.window_work",
         ),
         *("compiler.fusion.running_totals", "compiler.fusion.scatter_windows"),
-        *("compiler.fusion.partial_updates", "compiler.while_loops.checked_loops"),
+        "compiler.fusion.partial_updates",
     ),
     # How a group's loops run.
     ("compiler.*",),
@@ -65,6 +65,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "display",
         "effects",
         "evaluation",
+        "flags",
         "lazy",
         "live_values",
         "numpy_protocols",

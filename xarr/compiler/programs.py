@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from xarr.backend import Program
+from xarr.compiler.passes.checks import Checks
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Constant
 from xarr.records import record
@@ -21,10 +22,11 @@ _BYTES_OF_NODE: Final = 600
 
 @record
 class Compiled:
-    """A program and the graph that the backend compiled it from."""
+    """A program, the graph that the backend compiled it from, and the checks in it that became flags."""
 
     program: Program
     graph: Graph
+    checks: Checks | None = None
 
     @cached_property
     def nbytes(self) -> int:

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from xarr.errors import InputError
-from xarr.lazy import device_of, evaluate, to_host
+from xarr.lazy import device_of, read_checks, to_host
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -106,7 +106,7 @@ def exported(
         return _lent(to_host(array), stream, max_version, dl_device, copy)
     asked = None if dl_device is None else tuple(map(int, dl_device))
     if asked in (None, owner.dlpack_device()):
-        evaluate(array)
+        read_checks(array)
         return owner.to_dlpack(array._node.value, stream, max_version, copy)
     if asked == CPU and copy is False:
         raise BufferError(f"__dlpack__: copy=False cannot be kept from backend {owner.name!r} to the CPU")

@@ -14,7 +14,7 @@ from xarr.functions._core import DType, aligned, as_array, common_dtype, promote
 from xarr.ir.ops.systems import rows_of
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike
-from xarr.lazy import evaluate, is_tracing, wrap
+from xarr.lazy import is_tracing, read_checks, wrap
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def checked(message: str, good: Array, *values: Array) -> tuple[Array, ...]:
     """
     results = tuple(lapack.check(value, good, message) for value in values)
     if not is_tracing():
-        evaluate(*results)
+        read_checks(*results)
     return results
 
 

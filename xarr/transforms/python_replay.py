@@ -28,6 +28,7 @@ from xarr.array import Array
 from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
+from xarr.flags import unread
 from xarr.functions._core import observers
 from xarr.host import scalar
 from xarr.ir.graph import Leaf, data_of
@@ -102,6 +103,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "new": object.__new__,
     "recording": lazy.recording,
     "observers": observers,
+    "unread": unread,
     # Its dict: an attribute of an object whose class has `__getattr__` is found three times as slowly.
     "config": config.__dict__,
     "overrides": config._overrides.get,
@@ -166,7 +168,7 @@ class _Writer:
         count = sum(isinstance(argument.place, int) for argument in arguments)
         names = frozenset(argument.place for argument in arguments if isinstance(argument.place, str))
         keywords = f"kwargs.keys() != {self._name('N', names)}" if names else "kwargs"
-        self._unless("recording", "observers", keywords, f"len(args) != {count}")
+        self._unless("recording", "observers", *self._flags(), keywords, f"len(args) != {count}")
         values = self._names_of_arguments()
         if count:
             self.lines.append(f"{', '.join([values[place] for place in range(count)])}, = args")
@@ -175,6 +177,10 @@ class _Writer:
                 self._unpack(argument.structure, values[argument.place])
             else:
                 self._static(argument, values[argument.place])
+
+    def _flags(self) -> list[str]:
+        """A condition under which the arguments may hang on flags of checks, where there are such."""
+        return [] if self.traced.owner.backend.is_on_host else ["unread"]
 
     def _names_of_arguments(self) -> dict[int | str, str]:
         """How each argument is reached; one that is a leaf has the leaf's name at once."""
@@ -292,6 +298,7 @@ class _Writer:
         buffers += [f"c{place}" for place in range(len(self.traced.numbers))]
         buffers += [self._name("B", buffer) for buffer in compiled.hidden]
         values = "".join(f"v{place}, " for place in range(len(self.traced.graph.results)))
+        values += "*flags" if compiled.checks is not None else ""
         if values:
             self.lines += [
                 "try:",
@@ -338,6 +345,10 @@ class _Writer:
                 f"{y} = new(Array)",
                 f"{y}._node = {m}",
             ]
+        compiled = self.traced.compiled()
+        if compiled.checks is not None:
+            nodes = "".join([f"m{number}, " for number in range(len(self.traced.places))])
+            self.lines.append(f"{self._name('F', compiled.keep_flags)}(({nodes.rstrip()}), flags, device)")
         names = iter([f"y{number}" for number in range(len(self.traced.places))])
         self.lines.append(f"return {self._packed(self.traced.structure, names)}")
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from xarr import backend as backends, lazy, tree
 from xarr.backend import Program, failed_node
+from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
 from xarr.evaluation import buffer_of
+from xarr.flags import attach, attach_results, flags_of, unread
 from xarr.host import scalar
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
@@ -53,6 +55,13 @@ class Compiled:
     graph: Graph
     hidden: tuple[Any, ...]
     outer: tuple[Handle, ...]
+    checks: Checks | None = None
+
+    def keep_flags(self, nodes: Sequence[Node], buffers: Sequence[Any], device: Device) -> None:
+        """Remember on which of the flags in `buffers` the leaves of a result hang."""
+        assert self.checks is not None
+        sources = [check.outermost.source for check in self.checks.checks]
+        attach_results(nodes, self.checks, sources, buffers, device)
 
 
 @dataclass(eq=False)
@@ -109,11 +118,14 @@ class Traced:
         owner = self.owner
         outer = tuple([lazy.wrap(node) for node in self.captured])
         lazy.evaluate(*outer)
-        graph = lower(self.graph, owner.backend, hot=True)
+        graph, checks = without_checks(self.graph, owner.backend)
+        if checks is not None:
+            checks = Checks(checks.checks, tuple([checks.flags[place] for place in self.places]))
+        graph = lower(graph, owner.backend, hot=True)
         hidden = tuple([buffer_of(node, owner) for node in self.captured])
         given = [self.arrays.index(place) for place in self.donation.leaves if place in self.arrays]
         program = owner.backend.compile_owning(graph, given) if given else owner.backend.compile(graph)
-        return Compiled(program, graph, hidden, outer)
+        return Compiled(program, graph, hidden, outer, checks)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
@@ -127,6 +139,7 @@ class Traced:
         buffers += [
             owner.backend.from_number(scalar(computed(each.text, names), each.dtype)) for each in self.numbers
         ]
+        flags = flags_of([*_nodes(leaves), *self.captured]) if unread else ()
         for place in self.donation.leaves:
             if isinstance(leaves[place], Handle):
                 leaves[place]._give_away(self.donation.taker)
@@ -135,9 +148,12 @@ class Traced:
         except BaseException as error:
             explain(error, compiled.graph)
             raise
-        pairs = list(zip(self.graph.result_types, values, strict=True))
-        results = [lazy.wrap(data(*pairs[place], owner)) for place in self.places]
-        return tree.unflatten(self.structure, results)
+        pairs = list(zip(self.graph.result_types, values, strict=compiled.checks is None))
+        nodes = [data(*pairs[place], owner) for place in self.places]
+        attach(nodes, flags)
+        if compiled.checks is not None:
+            compiled.keep_flags(nodes, values[len(pairs) :], owner)
+        return tree.unflatten(self.structure, [lazy.wrap(node) for node in nodes])
 
 
 def explain(error: BaseException, graph: Graph) -> None:
@@ -156,6 +172,10 @@ def _buffer(leaf: Any, owner: Device) -> Any:
     if isinstance(leaf, Handle):
         return buffer_of(leaf._node, owner)
     return owner.backend.from_host(leaf) if leaf.shape else owner.backend.from_number(leaf)
+
+
+def _nodes(leaves: Sequence[Any]) -> list[Node]:
+    return [leaf._node for leaf in leaves if isinstance(leaf, Handle)]
 
 
 def _is_passed_again(leaves: Sequence[Any], place: int) -> bool:

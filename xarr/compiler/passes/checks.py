@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
+from xarr.backend import AbstractBackend
 from xarr.custom_calls import run_custom_call
 from xarr.dtypes import UNSIGNED, info
 from xarr.ir import ops
@@ -77,6 +78,27 @@ def with_flags(graph: Graph) -> Flagged:
     results = [*[new.get(result, result) for result in graph.results], *flags]
     numbers = tuple([groups.index(group) if group else None for group in hangs_on])
     return Flagged(Graph(graph.parameters, results, graph.name), tuple(flagger.checks), numbers)
+
+
+@record(eq=False)
+class Checks:
+    """The checks of a program, whose last results are flags, and for each other result the number of its flag.
+
+    `places`: for each check the place of its outermost node among the nodes that a run computes, where runs differ in
+    the lines that built these.
+    """
+
+    checks: tuple[Check, ...]
+    flags: tuple[int | None, ...]
+    places: tuple[int, ...] = ()
+
+
+def without_checks(graph: Graph, backend: AbstractBackend) -> tuple[Graph, Checks | None]:
+    """The graph as `backend` runs it: with flags where a check cannot raise, which it does on the host alone."""
+    if backend.is_on_host:
+        return graph, None
+    flagged = with_flags(graph)
+    return flagged.graph, Checks(flagged.checks, flagged.flags) if flagged.checks else None
 
 
 def _has_checks(graph: Graph) -> bool:
