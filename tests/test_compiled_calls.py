@@ -12,9 +12,9 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr.compiler.group_programs import build
 from xarr.compiler.pipeline import lower
 from xarr.ir import ops
+from xarr_numpy.compiled.schedule import SCHEDULE
 
 pytest.importorskip("llvmlite")
 
@@ -28,7 +28,7 @@ def kernel(function: Any, *types: str) -> CompiledKernel:
     (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Fusion)]
     assert isinstance(node.op, ops.Fusion)
     assert node.operands == graph.parameters, "write the function so that it asks for them in this order"
-    return CompiledKernel(node.op, build(node.op))
+    return CompiledKernel(node.op, SCHEDULE.build(node.op))
 
 
 @pytest.mark.parametrize("direct", [True, False])
@@ -86,7 +86,7 @@ import xarr
 from xarr_numpy.compiled.kernel import CompiledKernel
 from xarr import interpreter
 from xarr.compiler.pipeline import lower
-from xarr.compiler.group_programs import build
+from xarr_numpy.compiled.schedule import SCHEDULE
 from xarr.ir import ops
 
 kept = []
@@ -95,7 +95,7 @@ for count in range(1, 41):
     lowered = xarr.lower(lambda x: xarr.exp(x) * 3, f"f64[{count}]")
     graph = lower(lowered.graph, lowered.backend, hot=True)
     (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Fusion)]
-    kernel = CompiledKernel(node.op, build(node.op))
+    kernel = CompiledKernel(node.op, SCHEDULE.build(node.op))
     kept.append(kernel)
     assert np.allclose(kernel.call(np.ones(count)), np.exp(1) * 3)
 print("fine")

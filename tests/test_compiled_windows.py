@@ -15,10 +15,10 @@ import xarr
 from tests.compare import assert_same
 from tests.support.threads import threads
 from xarr import lax
-from xarr.compiler.fusion import window_work
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.windows import Window
+from xarr_numpy.compiled.schedule import PROCESSOR
 
 pytest.importorskip("llvmlite")
 
@@ -129,7 +129,7 @@ def test_reduced_windows_have_the_bits_of_the_reference(form: Form, dtype: str, 
 
     found, wanted = both(function, array, initial)
     assert_same(found, wanted)
-    if 0 not in form.windows and 1 < prod(form.sizes) <= window_work.MOST_REDUCED:
+    if 0 not in form.windows and 1 < prod(form.sizes) <= PROCESSOR.max_reduced_window:
         assert holds(groups(function, array, initial), ops.ReduceWindow)
 
 

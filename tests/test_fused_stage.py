@@ -15,25 +15,25 @@ from tests.support.kernel_texts import CASES
 from tests.xla import parse
 from xarr import stablehlo
 from xarr.compiler.fusion.form_groups import form_groups
-from xarr.compiler.group_programs import build
-from xarr.compiler.traffic import CACHE, traffic
+from xarr.compiler.traffic import traffic
 from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import Peak, peak, shown_bytes
 from xarr.ir.ops.fusion import inside
+from xarr_numpy.compiled.schedule import SCHEDULE
 
 F32 = np.dtype(np.float32)
 
 
 def fused(function: Callable[..., Any], *types: Any) -> Graph:
-    return form_groups(graph(function, *types), lambda domain, cost: True)
+    return form_groups(graph(function, *types), SCHEDULE, lambda domain, cost: True)
 
 
 def costs(function: Callable[..., Any], *types: Any) -> list[tuple[int, ...]]:
     """For each group: bytes read, of these the least, written, the least, scratch, local."""
     groups = [each.op for each in fused(function, *types).nodes if isinstance(each.op, ops.Fusion)]
-    found = [traffic(build(group)) for group in groups]
+    found = [traffic(SCHEDULE.build(group), SCHEDULE.target.cache_bytes) for group in groups]
     return [(t.read, t.least_read, t.written, t.least_written, t.scratch, t.local) for t in found]
 
 
@@ -69,7 +69,7 @@ def test_short_rows_are_read_from_memory_once() -> None:
 
 
 def test_rows_beyond_the_cache_are_read_by_each_pass() -> None:
-    row = CACHE // 4 + 8
+    row = SCHEDULE.target.cache_bytes // 4 + 8
     ((read, least, written, _, scratch, _),) = case("softmax", 64, row)
     assert least == 64 * row * 4 and written == least and scratch == 0
     assert read == 3 * least

@@ -20,11 +20,11 @@ from tests.support.graphs import graph, node, tensor
 from xarr import doctor, lax
 from xarr.compiler import object_cache
 from xarr.compiler.fusion.form_groups import form_groups
-from xarr.compiler.group_programs import build
 from xarr.compiler.object_cache import ObjectCache, directory, key_of
 from xarr.config import current as config
 from xarr.ir import ops
 from xarr_numpy.compiled import assembler, kernel
+from xarr_numpy.compiled.schedule import SCHEDULE
 
 KEY = key_of("a program", "a processor")
 
@@ -319,9 +319,9 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
 def compile_and_run() -> kernel.CompiledKernel:
     """Compile a kernel anew and see that it works."""
     doubled = graph(lambda x: node(ops.Add(), x, x), tensor(np.float32, 5))
-    fused = form_groups(doubled, lambda domain, cost: True)
+    fused = form_groups(doubled, SCHEDULE, lambda domain, cost: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
-    made = kernel.CompiledKernel(fusion, build(fusion))
+    made = kernel.CompiledKernel(fusion, SCHEDULE.build(fusion))
     assert made.call(np.arange(5, dtype=np.float32)).tolist() == [0, 2, 4, 6, 8]
     return made
 

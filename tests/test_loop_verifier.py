@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.support.kernel_texts import CASES, groups
-from xarr.compiler import group_programs
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
@@ -29,8 +28,9 @@ from xarr.compiler.loop_ir.loops import (
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.loop_ir.verifier import verify
-from xarr.compiler.schedules.cpu import nests
+from xarr.compiler.schedule import Kind, Schedule
 from xarr.config import current as config
+from xarr_numpy.compiled.schedule import PROCESSOR, SCHEDULE
 
 F32, F64, I32 = (np.dtype(name) for name in ("float32", "float64", "int32"))
 
@@ -449,18 +449,18 @@ def test_l10_too_much_local_memory(program: Program) -> None:
 def test_typical_programs_keep_to_the_rules(name: str) -> None:
     with config(verify_graphs=False):
         (fusion,) = groups(name)
-        verify(group_programs.build(fusion))
+        verify(SCHEDULE.build(fusion), local_bytes=2 * PROCESSOR.local_bytes)
 
 
-def test_programs_are_checked_where_they_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_are_checked_where_they_are_built() -> None:
     spoiled = Program()
     spoiled.rows.extent = 5
-    monkeypatch.setattr(nests, "build", lambda fusion: spoiled.kernel)
+    schedule = Schedule(PROCESSOR, {Kind.NEST: lambda fusion, target: spoiled.kernel})
     (fusion,) = groups("chain")
     with config(verify_graphs=False):
-        assert group_programs.build(fusion) is spoiled.kernel
+        assert schedule.build(fusion) is spoiled.kernel
     with pytest.raises(LoopError, match=r"^L7: .*at 32"):
-        group_programs.build(fusion)
+        schedule.build(fusion)
 
 
 def test_ranges_of_numbers() -> None:

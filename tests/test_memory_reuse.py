@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -325,9 +326,10 @@ def test_the_peak_is_that_of_the_process() -> None:
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_programs_need_no_more_than_numpy(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from xarr.compiler.fusion import form_groups
+    from xarr_numpy.compiled import schedule
 
-    monkeypatch.setattr(form_groups, "LITTLE", 0)
+    forgetful = replace(schedule.SCHEDULE, target=replace(schedule.PROCESSOR, spare_bytes=0))
+    monkeypatch.setattr(schedule, "SCHEDULE", forgetful)
     for seed in range(first, first + 10):
         found, backend = sample(Random(seed), most=4096), get("numpy")
         with xarr.config(fusion="compiled"):

@@ -22,6 +22,7 @@ from xarr.ir.graph import Graph
 
 if TYPE_CHECKING:
     from xarr.compiler.loop_ir.loops import Kernel
+    from xarr.compiler.schedule import Schedule
     from xarr.compiler.while_loops.checked_loops import CheckedLoop
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
     from xarr.compiler.while_loops.native_loops import NativeLoop
@@ -86,18 +87,23 @@ def fuse(graph: Graph, hot: bool) -> Graph:
         return graph if config.fusion == "off" else by_pairs(graph)
     # Under jit a call of a kernel costs no more than one of NumPy's functions.
     min_work = 1 if hot or config.fusion != "auto" else WORTH_COMPILING
-    return stage.fuse(graph, Thresholds(min_work, WORTH_COMPILING_IN_LOOP, MAX_SERIAL_BYTES, hot))
+    return stage.fuse(graph, Thresholds(min_work, WORTH_COMPILING_IN_LOOP, MAX_SERIAL_BYTES, hot), schedule)
 
 
 # What compiles is loaded when there is something to compile, since that takes a while.
 
 
+def schedule() -> Schedule:
+    """How groups run."""
+    from xarr_numpy.compiled.schedule import SCHEDULE
+
+    return SCHEDULE
+
+
 @lru_cache(KEPT)
 def loop_program(fusion: ops.Fusion) -> Kernel:
     """The loop program of a group."""
-    from xarr.compiler.group_programs import build
-
-    return build(fusion)
+    return schedule().build(fusion)
 
 
 @lru_cache(KEPT)
@@ -130,7 +136,7 @@ def loop_kernel(loop: ops.NativeWhile) -> LoopKernel | RepeatedKernel:
     form = native_form(loop)
     if form is not None:
         return _native_kernel(form)
-    group = iterated_form(loop, MAX_SERIAL_BYTES)
+    group = iterated_form(loop, MAX_SERIAL_BYTES, schedule())
     assert group is not None, "the stage fused makes native loops of those only that have a form"
     return _repeated_kernel(group)
 
@@ -157,4 +163,4 @@ def _native_kernel(form: NativeLoop) -> LoopKernel:
 def _repeated_kernel(form: IteratedGroup) -> RepeatedKernel:
     from xarr_numpy.compiled.repeated import RepeatedKernel
 
-    return RepeatedKernel(form)
+    return RepeatedKernel(form, loop_program(form.fusion))

@@ -42,7 +42,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("explanation", "explanation.*"),
     ("backend",),
     # Loop programs, and graphs rewritten before they are grouped, for no machine in particular.
-    ("compiler", "compiler.loop_ir", "compiler.loop_ir.*", "compiler.functions", "compiler.functions.*"),
+    (
+        *("compiler", "compiler.loop_ir", "compiler.loop_ir.*", "compiler.functions", "compiler.functions.*"),
+        "compiler.target",
+    ),
     (
         *("compiler.passes", "compiler.passes.*", "compiler.dynamic", "compiler.dynamic.*"),
         *(
@@ -54,11 +57,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         *("compiler.fusion.running_totals", "compiler.fusion.scatter_windows"),
         "compiler.fusion.partial_updates",
     ),
-    # How a group's loops run.
-    ("compiler.*",),
+    ("compiler.schedule", "compiler.traffic"),
     ("compiler.while_loops", "compiler.while_loops.*"),
     ("compiler.fusion", "compiler.fusion.*"),
-    ("compiler.pipeline", "compiler.programs", "compiler.object_cache"),
+    ("compiler.pipeline", "compiler.programs", "compiler.object_cache", "compiler.plan", "compiler.plan.*"),
+    # How loops run on one kind of machine: backends choose.
+    ("compiler.schedules", "compiler.schedules.*"),
     (
         "absent",
         "checked",
@@ -119,7 +123,7 @@ COSTLY = (
     *("difflib", "importlib.metadata", "xarr_numpy.compiled"),
     *("xarr.explanation.broadcast", "xarr.explanation.contraction"),
     *("xarr.compiler.fusion.form_groups", "xarr.compiler.while_loops.lowering"),
-    "xarr.compiler.group_programs",
+    "xarr_numpy.compiled.schedule",
 )
 
 

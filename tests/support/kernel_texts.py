@@ -15,11 +15,11 @@ import numpy as np
 
 from tests.support.graphs import graph, node, scalars, tensor
 from xarr.compiler.fusion.form_groups import form_groups
-from xarr.compiler.group_programs import build
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled import emitter
+from xarr_numpy.compiled.schedule import SCHEDULE
 
 SNAPSHOTS: Final = Path(__file__).parents[1] / "snapshots" / "kernels"
 F16, F32, F64, I32, PRED = (np.dtype(n) for n in ("float16", "float32", "float64", "int32", "bool"))
@@ -128,14 +128,14 @@ CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
 def groups(name: str) -> list[ops.Fusion]:
     """The groups of a case."""
     function, types = CASES[name]
-    fused = form_groups(graph(function, *types), lambda domain, cost: True)
+    fused = form_groups(graph(function, *types), SCHEDULE, lambda domain, cost: True)
     return [each.op for each in fused.nodes if isinstance(each.op, ops.Fusion)]
 
 
 def texts(name: str) -> dict[str, str]:
     """The contents of a case's snapshots, by suffix."""
     (fusion,) = groups(name)
-    program = build(fusion)
+    program = SCHEDULE.build(fusion)
     return {".loops": f"{program}\n", ".ll": emitter.emit(program)[0]}
 
 

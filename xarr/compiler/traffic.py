@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Final
 
 from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr.ir.memory_use import shown_bytes
-
-#: Bytes of a cache that one processor has for itself, on nearly every machine.
-CACHE: Final = 2**18
 
 
 @dataclass(frozen=True)
@@ -40,9 +36,9 @@ class Traffic:
         return ", ".join(parts)
 
 
-def traffic(kernel: Kernel) -> Traffic:
+def traffic(kernel: Kernel, cache_bytes: int) -> Traffic:
     """What one call of the kernel reads and writes; scratch counts, local buffers stay in a cache."""
-    passes = [touched for phase in kernel.phases for touched in _passes(phase)]
+    passes = [touched for phase in kernel.phases for touched in _passes(phase, cache_bytes)]
     inputs: dict[Buffer, int] = {}
     for touched in passes:
         for buffer, count in touched.items():
@@ -63,7 +59,7 @@ def _nbytes(touched: dict[Buffer, int]) -> int:
     return sum(count * buffer.dtype.itemsize for buffer, count in touched.items())
 
 
-def _passes(phase: Loop) -> Iterator[dict[Buffer, int]]:
+def _passes(phase: Loop, cache_bytes: int) -> Iterator[dict[Buffer, int]]:
     """Elements of each buffer that each pass of a phase reads."""
     extents = {loop.index: loop.most_turns for loop in phase.walk()}
     together = _touched([phase], extents)
@@ -71,7 +67,7 @@ def _passes(phase: Loop) -> Iterator[dict[Buffer, int]]:
     while len(inner := [part for part in around.body if isinstance(part, Loop)]) == 1:
         around = inner[0]
         turns *= extents[around.index]
-    if len(inner) < 2 or _nbytes(together) <= CACHE * turns:
+    if len(inner) < 2 or _nbytes(together) <= cache_bytes * turns:
         yield together
     else:
         for loop in inner:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.group_programs import build
+from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.compiler.while_loops.native_loops import native_loop
 from xarr_numpy import workers
@@ -37,9 +37,9 @@ MANY_ELEMENTS: Final = 2**26
 class RepeatedKernel:
     """The machine code of an iterated group.  `call` is that of a `LoopKernel`."""
 
-    def __init__(self, found: IteratedGroup) -> None:
+    def __init__(self, found: IteratedGroup, program: Kernel) -> None:
         self.found = found
-        self.program = build(found.fusion)
+        self.program = program
         scalars = native_loop(found.scalars)
         assert scalars is not None, "the scalars were found to be a native loop"
         self._scalars = LoopKernel(scalars)

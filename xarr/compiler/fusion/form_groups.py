@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from xarr.compiler.fusion import running_totals, scatter_windows, window_groups, window_work
 from xarr.compiler.fusion.fuse import fuse
 from xarr.compiler.fusion.groups import cost
 from xarr.compiler.fusion.partial_updates import is_update
-from xarr.compiler.group_programs import build
 from xarr.compiler.loop_ir import accumulators, elements
 from xarr.compiler.passes.one_hot import one_hot_sums
-from xarr.compiler.traffic import traffic
+from xarr.compiler.schedule import Schedule
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import peak
 from xarr.ir.op import INSTRUCTION
 from xarr.ir.ops.fusion import inside, reused
-
-#: Bytes that groups may take at once, whatever the operations one by one do.
-LITTLE: Final = 2**20
 
 
 def computes(node: Node) -> bool:
@@ -39,24 +34,31 @@ def computes(node: Node) -> bool:
     )
 
 
-def form_groups(graph: Graph, worth: Callable[[tuple[int, ...], int], bool]) -> Graph:
+def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ...], int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many instructions each of its elements takes.
 
     The groups need no more memory than the operations one by one, but for a little.
     """
-    allowed = max(peak(graph, inside).total, LITTLE)
-    scattered = one_hot_sums(graph, lambda shape: worth(shape, INSTRUCTION))
+    target, describe = schedule.target, schedule.describe
+    allowed = max(peak(graph, inside).total, target.spare_bytes)
+    scattered = one_hot_sums(graph, target, lambda shape: worth(shape, INSTRUCTION))
     for source in dict.fromkeys((scattered, graph)):
         for thrift in range(3):
             found = fuse(
-                source, computes, lambda group: worth(group.shape(), cost(group)), describe, thrift=thrift
+                source,
+                target,
+                computes,
+                lambda group: worth(group.shape(), cost(group)),
+                describe,
+                thrift,
             )
-            found = window_groups.fuse(window_work.prepared(found), window_work.work, worth, describe)
+            found = window_groups.fuse(
+                window_work.prepared(found, target),
+                target,
+                lambda node: window_work.work(node, target),
+                worth,
+                describe,
+            )
             if peak(found, inside, reused(found)).total <= allowed:
                 return found
     return graph
-
-
-def describe(fusion: ops.Fusion) -> str:
-    """The memory traffic of a group's loops."""
-    return str(traffic(build(fusion)))

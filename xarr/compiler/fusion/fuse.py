@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Final
 
 from xarr.compiler.fusion.grouped_graph import GroupedGraph
 from xarr.compiler.fusion.groups import (
@@ -36,58 +35,51 @@ from xarr.compiler.fusion.scatter_windows import has_rows
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.passes.inner_products import products_inside
 from xarr.compiler.passes.least_roots import least_roots
-from xarr.compiler.schedules.cpu.transposed_tiles import LEAST
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import TensorType
 
-#: Members of a group at most: it bounds the time to compile one.
-MOST_MEMBERS: Final = 120
-#: Groups of one domain among which siblings are looked for.
-MOST_SIBLINGS: Final = 32
-
 
 def fuse(
     graph: Graph,
+    target: Target,
     computes: Callable[[Node], bool],
     worth: Callable[[Group], bool],
     describe: Callable[[ops.Fusion], str] | None = None,
-    nests: bool = True,
     thrift: int = 0,
 ) -> Graph:
     """`graph` with groups of nodes exchanged for `Fusion` nodes.
 
     `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe`
-    for people what a group's loops cost, `nests` whether a reduction may be inside the loops of a group.
+    for people what a group's loops cost.
     `thrift` is what to forgo for the sake of memory: 1 groups over the same elements that become one, 2 groups
     with several results, since some of these are made too early.
     """
-    if not nests:
-        return _Fuser(graph, computes, describe, nests).run(worth, thrift)
     graph = least_roots(graph)
-    apart, shapes = products_inside(graph)
-    found = _Fuser(apart, computes, describe, nests).run(worth, thrift)
+    apart, shapes = products_inside(graph, target)
+    found = _Fuser(apart, target, computes, describe).run(worth, thrift)
     stored = {node.type.shape for node in found.nodes if isinstance(node.type, TensorType)}
     if stored.isdisjoint(shapes):
         return found
     # The products did not end up in groups.
-    return _Fuser(graph, computes, describe, nests).run(worth, thrift)
+    return _Fuser(graph, target, computes, describe).run(worth, thrift)
 
 
 class _Fuser:
     def __init__(
         self,
         graph: Graph,
+        target: Target,
         computes: Callable[[Node], bool],
         describe: Callable[[ops.Fusion], str] | None,
-        nests: bool,
     ) -> None:
         self.graph = graph
+        self.target = target
         self.describe = describe
         self.computes = computes
-        self.nests = nests
         self.results = set(graph.results)
         self.users: dict[Node, list[Node]] = {}
         for node in graph.nodes:
@@ -151,7 +143,9 @@ class _Fuser:
         everywhere = True
         for group in groups:
             along = self._asked(node, group)
-            if len(group.along) < MOST_MEMBERS and _reads_in_order(node, along, group):
+            if len(group.along) < self.target.max_group_members and _reads_in_order(
+                node, along, group, self.target
+            ):
                 group.along[node] = along
                 self.groups.setdefault(node, []).append(group)
             else:
@@ -159,7 +153,7 @@ class _Fuser:
         return everywhere
 
     def _begin(self, node: Node) -> None:
-        if isinstance(node.op, ops.Reduce) and self.nests and _is_short_or_repeated(node):
+        if isinstance(node.op, ops.Reduce) and _is_short_or_repeated(node, self.target):
             domain = _kept(node)
             group = Group(domain, (), along={node: {whole(domain)}})
             group.inner[node] = tuple(INNER + k for k in range(len(node.op.dimensions)))
@@ -193,15 +187,17 @@ class _Fuser:
         return found
 
     def _join(self, node: Node, group: Group, alone: bool) -> bool:
-        if len(group.along) >= MOST_MEMBERS:
+        if len(group.along) >= self.target.max_group_members:
             return False
-        if group.scatter is not None and not (alone and _scatters(node, group.scatter)):
+        if group.scatter is not None and not (alone and _scatters(node, group.scatter, self.target)):
             return False
         asked = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
             scan = group.scan
-            plain = group.placed is None and (scan is None or reduces_rows(node, group.domain, scan))
-            joined = plain and _join_reduction(node, asked, group, self.nests)
+            plain = group.placed is None and (
+                scan is None or reduces_rows(node, group.domain, scan, self.target)
+            )
+            joined = plain and _join_reduction(node, asked, group, self.target)
         elif isinstance(node.op, ops.ReduceWindow):
             joined = asked == {whole(group.domain)} and self._can_scan(node, group)
         else:
@@ -232,7 +228,9 @@ class _Fuser:
             found.update(new)
             stack.extend(new)
         reductions = [each for each in group.along if isinstance(each.op, ops.Reduce)]
-        return all(each not in found and reduces_rows(each, group.domain, scan) for each in reductions)
+        return all(
+            each not in found and reduces_rows(each, group.domain, scan, self.target) for each in reductions
+        )
 
     def _is_gathered_often(self, node: Node, group: Group) -> bool:
         """Whether a gather would compute its elements anew again and again."""
@@ -250,7 +248,7 @@ class _Fuser:
             if group.scatter is not None:
                 continue
             bucket = alike.setdefault((group.domain, group.reduced), [])
-            if len(bucket) < MOST_SIBLINGS:
+            if len(bucket) < self.target.max_siblings:
                 bucket.append(group)
         for bucket in alike.values():
             while bucket:
@@ -261,7 +259,7 @@ class _Fuser:
                         bucket.remove(other)
 
     def _are_siblings(self, group: Group, other: Group) -> bool:
-        if len(group.along) + len(other.along) > MOST_MEMBERS or group.kept() == ():
+        if len(group.along) + len(other.along) > self.target.max_group_members or group.kept() == ():
             return False
         if (group.placed, group.scan) != (other.placed, other.scan) or group.inner or other.inner:
             return False
@@ -346,14 +344,14 @@ class _Fuser:
         return last
 
 
-def _scatters(node: Node, scatter: Node) -> bool:
+def _scatters(node: Node, scatter: Node, target: Target) -> bool:
     """Whether an operation can be computed as a scatter goes along, in vectors unless it is cheap."""
     if isinstance(node.op, ops.Reduce | ops.ReduceWindow | ops.Scatter):
         return False
-    return node.op.cost <= INSTRUCTION or isinstance(node.op, ops.Gather) or has_rows(scatter)
+    return node.op.cost <= INSTRUCTION or isinstance(node.op, ops.Gather) or has_rows(scatter, target)
 
 
-def _join_reduction(node: Node, asked: set[Along], group: Group, nests: bool) -> bool:
+def _join_reduction(node: Node, asked: set[Along], group: Group, target: Target) -> bool:
     """Whether the group can hold a reduction.
 
     Its domain may grow by the dimensions that are reduced; or the reduction is computed anew for each element
@@ -371,23 +369,13 @@ def _join_reduction(node: Node, asked: set[Along], group: Group, nests: bool) ->
             return False
         group.reduced = reduced
         return True
-    inside = nests and (group.reduced or group.inner or _is_short_or_repeated(node))
-    if inside and _put_inside(node, along, group):
+    inside = group.reduced or group.inner or _is_short_or_repeated(node, target)
+    if inside and _put_inside(node, along, group, target):
         return True
     return _grow(along, group, domain, reduced, large)
 
 
-#: Elements of a reduction along the last dimension that fill no register.
-SHORT: Final = 16
-#: Results from which reducing them side by side pays.
-MANY: Final = 64
-#: Elements of a row whose inner results can be kept while it is gone through several times.
-LONGEST_ROW: Final = 2**14
-#: Kept indices that keep processors busy.
-FEW_ROWS: Final = 16
-
-
-def _is_short_or_repeated(node: Node) -> bool:
+def _is_short_or_repeated(node: Node, target: Target) -> bool:
     """Whether a reduction is better computed element by element of its result, with results in lanes.
 
     Either it is short, along the last dimension, or its operand is made of smaller arrays that are repeated:
@@ -395,18 +383,20 @@ def _is_short_or_repeated(node: Node) -> bool:
     """
     shape, own = node.operands[0].shape, own_dimensions(node)
     large = [axis for axis, size in enumerate(shape) if size != 1]
-    if not large or large[-1] not in own or prod(_kept(node)) < MANY:
+    if not large or large[-1] not in own or prod(_kept(node)) < target.min_results_side_by_side:
         return False
     count = prod(shape[axis] for axis in own)
     if count == 1 or combination(node).in_order:
         return False
-    return (count <= SHORT and not _follows_reduction(node)) or _is_repeated(node.operands[0])
+    if count <= target.max_short_reduction and not _follows_reduction(node, target):
+        return True
+    return _is_repeated(node.operands[0], target)
 
 
-def _follows_reduction(node: Node) -> bool:
+def _follows_reduction(node: Node, target: Target) -> bool:
     """Whether a reduction's operand is another's result, all but element-wise operations: they make one group."""
     stack, seen = list(node.operands[:1]), set(node.operands)
-    while stack and len(seen) < MOST_MEMBERS:
+    while stack and len(seen) < target.max_group_members:
         each = stack.pop()
         if isinstance(each.op, ops.Reduce):
             return True
@@ -423,7 +413,7 @@ def _kept(node: Node) -> Ints:
     return tuple(size for axis, size in enumerate(node.operands[0].shape) if axis not in own)
 
 
-def _is_repeated(root: Node) -> bool:
+def _is_repeated(root: Node, target: Target) -> bool:
     """Whether an array is computed from broadcasts alone."""
     size = root.tensor_type.size
     stack, seen = [root], {root}
@@ -433,7 +423,8 @@ def _is_repeated(root: Node) -> bool:
             if node.operands and node.operands[0].tensor_type.size * 8 > size:
                 return False
             continue
-        if not isinstance(node.op, Elementwise | ops.Convert | ops.Select) or len(seen) > MOST_MEMBERS:
+        is_in_place = isinstance(node.op, Elementwise | ops.Convert | ops.Select)
+        if not is_in_place or len(seen) > target.max_group_members:
             return False
         new = [operand for operand in node.operands if operand not in seen]
         seen.update(new)
@@ -441,7 +432,7 @@ def _is_repeated(root: Node) -> bool:
     return True
 
 
-def _put_inside(node: Node, along: Along, group: Group) -> bool:
+def _put_inside(node: Node, along: Along, group: Group, target: Target) -> bool:
     """Let the group compute a reduction for each element of its domain."""
     axes = group.axes(range(len(group.domain)))
     runs = [axis for axis in along if axis not in (ONE, None)]
@@ -451,7 +442,7 @@ def _put_inside(node: Node, along: Along, group: Group) -> bool:
     if group.reduced and _has_several_stages(group):
         rows = prod(group.domain[axis] for axis in group.kept())
         row = prod(group.domain) // rows
-        if axes[-1] not in group.reduced or rows < FEW_ROWS or row > LONGEST_ROW:
+        if axes[-1] not in group.reduced or rows < target.busy_turns or row > target.max_kept_row:
             return False
     first = INNER + sum(map(len, group.inner.values()))
     group.inner[node] = tuple(first + k for k in range(len(sizes)))
@@ -501,16 +492,12 @@ def _is_affordable(node: Node, asked: set[Along], group: Group) -> bool:
     return not missing or axes[-1] not in along
 
 
-#: Elements up to which reading in steps does no harm.
-_SMALL: Final = 2**15
-
-
-def _reads_in_order(node: Node, asked: set[Along], group: Group) -> bool:
+def _reads_in_order(node: Node, asked: set[Along], group: Group, target: Target) -> bool:
     """Whether a transposition still lets the innermost loop read neighbours, or tiles do."""
-    if not isinstance(node.op, ops.Transpose) or node.tensor_type.size <= _SMALL:
+    if not isinstance(node.op, ops.Transpose) or node.tensor_type.size <= target.max_strided_elements:
         return True
     long = [group.domain[axis] for axis in group.axes(range(len(group.domain)))][-1:]
-    if not group.reduced and group.scatter is None and long and long[0] >= LEAST:
+    if not group.reduced and group.scatter is None and long and long[0] >= target.min_tiled_side:
         return all(None not in along for along in asked)
     axes = group.axes(range(len(group.domain)))
     for along in asked:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.accumulators import combination
+from xarr.compiler.target import Target
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
 
 Ints: TypeAlias = tuple[int, ...]
-
-#: Rows whose reductions keep processors busy.
-ROWS: Final = 16
 
 
 def scanned(node: Node) -> tuple[int, bool] | None:
@@ -51,7 +49,7 @@ def computes(node: Node) -> bool:
     return all(elements.computes(each) for each in nodes)
 
 
-def reduces_rows(node: Node, domain: Ints, scan: tuple[int, bool]) -> bool:
+def reduces_rows(node: Node, domain: Ints, scan: tuple[int, bool], target: Target) -> bool:
     """Whether a reduction can come before running totals along rows of the domain: one of each row."""
     large = [axis for axis, size in enumerate(domain) if size != 1]
     axis, _ = scan
@@ -59,4 +57,4 @@ def reduces_rows(node: Node, domain: Ints, scan: tuple[int, bool]) -> bool:
         return False
     own = [each for each in node.op.dimensions if domain[each] != 1]
     is_one = own == [axis] == large[-1:] and combination(node).monoids is not None
-    return is_one and node.operands[0].tensor_type.size // domain[axis] >= ROWS
+    return is_one and node.operands[0].tensor_type.size // domain[axis] >= target.busy_turns

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from xarr.compiler.loop_ir import elements
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
-
-#: Elements of a row of a window from which it is worth a vector loop.
-ROW: Final = 4
 
 
 def computes(node: Node) -> bool:
@@ -21,11 +19,11 @@ def computes(node: Node) -> bool:
     return held and all(elements.computes(each) for each in op.update_computation.nodes)
 
 
-def has_rows(node: Node) -> bool:
+def has_rows(node: Node, target: Target) -> bool:
     """Whether windows hold neighbouring elements, so that the innermost loop is a vector loop."""
     windows = windows_of(node)
     inner = [dim for dim, size in enumerate(windows.operand_shape) if size != 1][-1:]
-    return any(windows.sizes[dim] >= ROW for dim in inner)
+    return any(windows.sizes[dim] >= target.min_vector_row for dim in inner)
 
 
 def windows_of(node: Node) -> Any:

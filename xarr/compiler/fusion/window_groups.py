@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import INSTRUCTION
 from xarr.ir.types import TensorType
-
-#: Cheap operations that are computed again for each window, at most.
-_FEW: Final = 4
 
 #: What reads elements at other places than that of its result's.
 _ELSEWHERE: Final = (ops.Gather, ops.Reduce, ops.ReduceWindow, ops.Scatter)
@@ -29,19 +27,24 @@ Describe = Callable[[ops.Fusion], str]
 Worth = Callable[[tuple[int, ...], int], bool]
 
 
-def fuse(graph: Graph, work: Callable[[Node], int], worth: Worth, describe: Describe) -> Graph:
+def fuse(
+    graph: Graph, target: Target, work: Callable[[Node], int], worth: Worth, describe: Describe
+) -> Graph:
     """`graph` with groups around operations on windows; `work` is how many elements of the array each of the
     results is made of, 0 for what is no such operation or none that loops can hold.
     """
     found = {node: work(node) for node in graph.nodes}
     if not any(found.values()):
         return graph
-    return _Grouping(graph, found, worth, describe).run()
+    return _Grouping(graph, target, found, worth, describe).run()
 
 
 class _Grouping:
-    def __init__(self, graph: Graph, work: dict[Node, int], worth: Worth, describe: Describe) -> None:
+    def __init__(
+        self, graph: Graph, target: Target, work: dict[Node, int], worth: Worth, describe: Describe
+    ) -> None:
         self.graph = graph
+        self.target = target
         self.describe = describe
         self.results = set(graph.results)
         self.users: dict[Node, list[Node]] = {}
@@ -102,7 +105,9 @@ class _Grouping:
         if not isinstance(op, ops.Fusion) or op.reduced or not isinstance(source.type, TensorType):
             return []
         nodes = [node for node in op.computation.nodes if not node.op.moves]
-        if len(nodes) > _FEW or any(node.op.cost > INSTRUCTION for node in nodes):
+        if len(nodes) > self.target.max_repeated_operations or any(
+            node.op.cost > INSTRUCTION for node in nodes
+        ):
             return []
         return [source]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.scalars import DType
+from xarr.compiler.target import Target
 from xarr.dtypes import BOOL, FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, rewritten
@@ -20,71 +21,59 @@ from xarr.ir.windows import Window, WindowDimension
 
 Ints: TypeAlias = tuple[int, ...]
 
-#: Windows that are as wide in some dimension have better ways than to look at each element.
-WIDE: Final = 16
-#: Elements of a window at most, and of one that is reduced: NumPy does that along one dimension at a time.
-MOST: Final = 256
-MOST_REDUCED: Final = 64
-#: Bytes of a kernel that stay in a processor's own cache, of products those that BLAS takes too long to get
-#: ready for, and features of the result from which a vector loop along them pays.
-MOST_KERNEL: Final = 3 * 2**17
-LITTLE_WORK: Final = 2**22
-LANES: Final = 8
-#: Bytes of a right matrix up to which loops multiply faster than BLAS, matrices from which threads share them,
-#: and rows that share what is read of the right matrix.
-SMALL_MATRIX: Final = 2**15
-MATRICES: Final = 4
-ROWS: Final = 4
 #: Distances inside an array are counted in int32.
 _MOST_PLACES: Final = 2**31
 _PRODUCTS: Final = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def prepared(graph: Graph) -> Graph:
+def prepared(graph: Graph, target: Target) -> Graph:
     """`graph` with operands in the order in which loops go through them fastest."""
     if not any(isinstance(node.op, ops.Convolution) for node in graph.nodes):
         return graph
-    return with_kernels_in_order(graph, lambda node: work(node) > 0)
+    return with_kernels_in_order(graph, lambda node: work(node, target) > 0)
 
 
-def work(node: Node) -> int:
+def work(node: Node, target: Target) -> int:
     """How many elements each element of the result is made of; 0 for what loops over windows cannot hold."""
     rule = _WORK.get(type(node.op))
-    return rule(node) if rule is not None else 0
+    return rule(node, target) if rule is not None else 0
 
 
-def _reduce_window(node: Node) -> int:
+def _reduce_window(node: Node, target: Target) -> int:
     op = node.op
     assert isinstance(op, ops.ReduceWindow)
     if len(node.operands) != 2 or max(op.base_dilations, default=1) > 1:
         return 0
     size = op.window.size
-    fits = _are_small(op.window_dimensions) and size <= MOST_REDUCED
+    fits = _are_small(op.window_dimensions, target) and size <= target.max_reduced_window
     return size if fits and _holds(node, op.computation) else 0
 
 
-def _convolution(node: Node) -> int:
+def _convolution(node: Node, target: Target) -> int:
     op = node.op
     assert isinstance(op, ops.Convolution)
     sizes = tuple(node.operands[1].shape[axis] for axis in op.rhs_spec[2:])
-    if not _holds(node) or node.dtype in BOOL or max(sizes, default=1) >= WIDE or prod(sizes) > MOST:
+    if not _holds(node) or node.dtype in BOOL:
+        return 0
+    if max(sizes, default=1) >= target.min_wide_window or prod(sizes) > target.max_window:
         return 0
     if is_depthwise(node):
         return prod(sizes)
-    return _dense(node, prod(sizes)) if is_dense(node) else 0
+    return _dense(node, prod(sizes), target) if is_dense(node) else 0
 
 
-def _dense(node: Node, taps: int) -> int:
+def _dense(node: Node, taps: int, target: Target) -> int:
     """A convolution over all features, if the kernel stays in a cache or all is small: BLAS is better at others."""
     op = node.op
     assert isinstance(op, ops.Convolution)
     terms, features = taps * node.operands[0].shape[op.lhs_spec[1]], node.shape[op.out_spec[1]]
-    is_little = terms * prod(node.shape) <= LITTLE_WORK
-    is_near = node.operands[1].tensor_type.size * node.dtype.itemsize <= MOST_KERNEL
-    return terms if (is_little or is_near) and features >= LANES and node.dtype.kind == "f" else 0
+    is_little = terms * prod(node.shape) <= target.max_loop_products
+    is_near = node.operands[1].tensor_type.size * node.dtype.itemsize <= target.max_kernel_bytes
+    is_wide = features >= target.min_vector_features and node.dtype.kind == "f"
+    return terms if (is_little or is_near) and is_wide else 0
 
 
-def _products(node: Node) -> int:
+def _products(node: Node, target: Target) -> int:
     """Many products of small matrices, whose columns lie together in the right one."""
     op = node.op
     assert isinstance(op, ops.DotGeneral)
@@ -95,22 +84,23 @@ def _products(node: Node) -> int:
     others, free = free_dimensions(node)
     columns = right.shape[-1] if free and free[-1] == right.rank - 1 else 0
     rows = left.shape[others[-1]] if others else 1
-    small = right.size // matrices * right.dtype.itemsize <= SMALL_MATRIX
+    small = right.size // matrices * right.dtype.itemsize <= target.max_matrix_bytes
     terms = prod(left.shape[axis] for axis in op.lhs_contracting_dimensions)
-    return terms if matrices >= MATRICES and small and columns >= LANES and rows >= ROWS else 0
+    many = matrices >= target.min_matrices and rows >= target.min_matrix_rows
+    return terms if many and small and columns >= target.min_vector_features else 0
 
 
-def _select_and_scatter(node: Node) -> int:
+def _select_and_scatter(node: Node, target: Target) -> int:
     op = node.op
     assert isinstance(op, ops.SelectAndScatter)
     operand = node.operands[0].tensor_type
-    if operand.size >= _MOST_PLACES or not _are_small(op.window_dimensions):
+    if operand.size >= _MOST_PLACES or not _are_small(op.window_dimensions, target):
         return 0
     return op.window.size if _holds(node, op.select, op.scatter) else 0
 
 
-def _are_small(sizes: tuple[int, ...]) -> bool:
-    return max(sizes, default=1) < WIDE and 1 < prod(sizes) <= MOST
+def _are_small(sizes: tuple[int, ...], target: Target) -> bool:
+    return max(sizes, default=1) < target.min_wide_window and 1 < prod(sizes) <= target.max_window
 
 
 def _holds(node: Node, *graphs: Graph) -> bool:
@@ -206,7 +196,7 @@ def free_dimensions(node: Node) -> tuple[Ints, Ints]:
     )
 
 
-_WORK: Final[dict[type[Op], Callable[[Node], int]]] = {
+_WORK: Final[dict[type[Op], Callable[[Node, Target], int]]] = {
     ops.Convolution: _convolution,
     ops.DotGeneral: _products,
     ops.ReduceWindow: _reduce_window,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from math import prod
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.computations import combiner, monoids
 from xarr.ir.constants import constant
@@ -20,14 +21,8 @@ from xarr.ir.ops.elementwise import Elementwise
 
 Ints: TypeAlias = tuple[int, ...]
 
-#: Products of which so many are added are left to a matrix product, which goes over its operands in blocks.
-LONGEST: Final = 64
-#: Elements of a product from which they are worth not to be stored, and how many of them a reduction combines.
-LARGE: Final = 2**16
-REDUCED: Final = 64
 
-
-def products_inside(graph: Graph) -> tuple[Graph, set[Ints]]:
+def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
     """The graph with such products taken apart, and the shapes of what must then never be stored."""
     users: dict[Node, list[Node]] = {}
     for node in graph.nodes:
@@ -37,7 +32,7 @@ def products_inside(graph: Graph) -> tuple[Graph, set[Ints]]:
     shapes: set[Ints] = set()
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if not (_is_short(node) and _is_reduced(node, users, results)):
+        if not (_is_short(node, target) and _is_reduced(node, users, results, target)):
             return None
         apart = _apart(node, operands)
         shapes.add(apart.operands[0].shape)
@@ -46,7 +41,7 @@ def products_inside(graph: Graph) -> tuple[Graph, set[Ints]]:
     return rewritten(graph, rule), shapes
 
 
-def _is_short(node: Node) -> bool:
+def _is_short(node: Node, target: Target) -> bool:
     op = node.op
     if not isinstance(op, ops.DotGeneral) or node.dtype not in (np.float32, np.float64):
         return False
@@ -54,10 +49,11 @@ def _is_short(node: Node) -> bool:
     terms = prod(lhs.shape[axis] for axis in op.lhs_contracting_dimensions)
     size = node.tensor_type.size
     small = 8 * max(lhs.tensor_type.size, rhs.tensor_type.size) <= size * terms
-    return lhs.dtype == rhs.dtype == node.dtype and 0 < terms <= LONGEST and size >= LARGE and small
+    pays = 0 < terms <= target.max_inner_terms and size >= target.min_unstored_elements
+    return lhs.dtype == rhs.dtype == node.dtype and pays and small
 
 
-def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node]) -> bool:
+def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node], target: Target) -> bool:
     """Whether all that comes of a product, element by element, is reduced along its last dimension."""
     last = node.tensor_type.rank - 1
     stack, seen = [node], {node}
@@ -70,7 +66,11 @@ def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node
             op = user.op
             if isinstance(op, ops.Reduce):
                 terms = prod(node.shape[axis] for axis in op.dimensions)
-                if last not in op.dimensions or monoids(op.computation) is None or terms < REDUCED:
+                if (
+                    last not in op.dimensions
+                    or monoids(op.computation) is None
+                    or terms < target.min_reduced_products
+                ):
                     return False
                 found = True
             elif not isinstance(op, Elementwise | ops.Convert | ops.Select) or user.shape != node.shape:

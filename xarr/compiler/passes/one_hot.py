@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.computations import combiner, monoids
 from xarr.ir.constants import constant, full
@@ -24,11 +25,6 @@ from xarr.ir.types import TensorType
 
 Ints: TypeAlias = tuple[int, ...]
 
-#: Classes for which it is done: with fewer the product is as fast, with more the tables are many.
-CLASSES: Final = (8, 1024)
-#: Rows from which it is done, and those of a block at least, a power of two.
-ROWS: Final = 2**10
-BLOCK: Final = 2**9
 
 _INT32: Final = np.dtype(np.int32)
 _INT64: Final = np.dtype(np.int64)
@@ -43,34 +39,38 @@ class _OneHot(NamedTuple):
     is_transposed: bool
 
 
-def one_hot_sums(graph: Graph, worth: Callable[[Ints], bool]) -> Graph:
+def one_hot_sums(graph: Graph, target: Target, worth: Callable[[Ints], bool]) -> Graph:
     """The graph with such products, and sums over the rows of one-hot matrices, as scatters.
 
     `worth` says whether a scatter of updates of this shape is compiled.
     """
     sums: dict[_OneHot, _Sums] = {}
-    return rewritten(graph, lambda node, operands: _scattered(node, operands, sums, worth))
+    return rewritten(graph, lambda node, operands: _scattered(node, operands, sums, target, worth))
 
 
 def _scattered(
-    node: Node, operands: tuple[Node, ...], sums: dict[_OneHot, _Sums], worth: Callable[[Ints], bool]
+    node: Node,
+    operands: tuple[Node, ...],
+    sums: dict[_OneHot, _Sums],
+    target: Target,
+    worth: Callable[[Ints], bool],
 ) -> Node | None:
     op = node.op
     if isinstance(op, ops.Reduce) and _is_sum_of_rows(node):
-        found = _one_hot(operands[0])
+        found = _one_hot(operands[0], target)
         if found is None or found.is_transposed or not worth((found.rows,)):
             return None
-        return sums.setdefault(found, _Sums(found)).counts(node.dtype)
+        return sums.setdefault(found, _Sums(found, target)).counts(node.dtype)
     if isinstance(op, ops.DotGeneral) and _is_product(node):
         for side in (0, 1):
-            found, rows = _one_hot(operands[side]), operands[1 - side]
+            found, rows = _one_hot(operands[side], target), operands[1 - side]
             contracted = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)
             if found is None or contracted[side] != (int(found.is_transposed),):
                 continue
             if contracted[1 - side] == (1,):
                 rows = Node(ops.Transpose((1, 0)), (rows,))
             if worth(rows.shape):
-                total = sums.setdefault(found, _Sums(found)).of(rows)
+                total = sums.setdefault(found, _Sums(found, target)).of(rows)
                 return Node(ops.Transpose((1, 0)), (total,)) if side else total
     return None
 
@@ -95,7 +95,7 @@ def _is_product(node: Node) -> bool:
     return node.dtype in (np.float32, np.float64) and len(op.lhs_contracting_dimensions) == 1
 
 
-def _one_hot(node: Node) -> _OneHot | None:
+def _one_hot(node: Node, target: Target) -> _OneHot | None:
     """The labels of a one-hot matrix, if a node is one."""
     is_transposed = isinstance(node.op, ops.Transpose)
     if is_transposed:
@@ -111,7 +111,8 @@ def _one_hot(node: Node) -> _OneHot | None:
             alike = _same_along(labels, 1 - axis)
             if alike is not None and _counts_along(numbers, 1 - axis):
                 count, classes = test.shape[axis], test.shape[1 - axis]
-                if not (count >= ROWS and CLASSES[0] <= classes <= CLASSES[1]):
+                fits = target.min_classes <= classes <= target.max_classes
+                if count < target.min_one_hot_rows or not fits:
                     return None
                 # Else their numbers begin anew, and a label means several classes.
                 if classes - 1 > np.iinfo(labels.dtype).max:
@@ -159,9 +160,9 @@ def _is_line(node: Node) -> bool:
 class _Sums:
     """The sums of rows of the classes that a one-hot matrix tells."""
 
-    def __init__(self, matrix: _OneHot) -> None:
+    def __init__(self, matrix: _OneHot, target: Target) -> None:
         self.count, self.classes = matrix.rows, matrix.classes
-        self.block = max(BLOCK, 1 << (matrix.classes - 1).bit_length())
+        self.block = max(target.min_table_rows, 1 << (matrix.classes - 1).bit_length())
         self.blocks = -(-matrix.rows // self.block)
         shape = (self.count,)
         labels = _op(ops.Convert(_INT64), matrix.labels)
@@ -176,8 +177,8 @@ class _Sums:
         place = Node(ops.Iota(TensorType(shape, _INT64), 0))
         block = _op(ops.ShiftRightLogical(), place, full(self.block.bit_length() - 1, shape, _INT64))
         start = _op(ops.Multiply(), block, full(self.classes, shape, _INT64))
-        target = _op(ops.Select(), inside, _op(ops.Add(), start, labels), none)
-        self.targets = _op(ops.Reshape((self.count, 1)), target)
+        cell = _op(ops.Select(), inside, _op(ops.Add(), start, labels), none)
+        self.targets = _op(ops.Reshape((self.count, 1)), cell)
 
     def counts(self, dtype: np.dtype[Any]) -> Node:
         """How many rows each class has."""

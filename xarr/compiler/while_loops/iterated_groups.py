@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xarr.compiler.group_programs import build
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import Value, in_order
+from xarr.compiler.schedule import Schedule
 from xarr.compiler.while_loops.native_loops import native_loop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -37,7 +37,7 @@ class IteratedGroup:
         return f"native loop: repeats one group, several steps a pass; they reach {self.radius} rows"
 
 
-def iterated_group(loop: ops.While, max_serial_bytes: int) -> IteratedGroup | None:
+def iterated_group(loop: ops.While, max_serial_bytes: int, schedule: Schedule) -> IteratedGroup | None:
     """The one group that a loop repeats; its body is fused, but for its scalars.
 
     None if there is more in the loop, or if its arrays take more than `max_serial_bytes` and steps reach rows at
@@ -64,7 +64,7 @@ def iterated_group(loop: ops.While, max_serial_bytes: int) -> IteratedGroup | No
     operands = tuple(known[operand] for operand in group.operands)
     places = tuple(place for place in results if place is not None)
     found = IteratedGroup(*counted, group.op, operands, places, None)
-    kernel = build(group.op)
+    kernel = schedule.build(group.op)
     arrays_in_use = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     if sum(buffer.nbytes for buffer in arrays_in_use) <= max_serial_bytes:
         return found

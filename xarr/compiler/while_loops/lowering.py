@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from xarr.compiler.schedule import Schedule
 from xarr.compiler.thresholds import Thresholds
 from xarr.compiler.while_loops.checked_loops import CheckedLoop, without_checks
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
@@ -25,7 +26,11 @@ KEPT: Final = 1024
 
 
 def lower_loop(
-    node: Node, operands: tuple[Node, ...], thresholds: Thresholds, fused: Callable[[Graph], Graph]
+    node: Node,
+    operands: tuple[Node, ...],
+    thresholds: Thresholds,
+    schedule: Schedule,
+    fused: Callable[[Graph], Graph],
 ) -> Node:
     """A While over `operands`, as a native loop if it can be one, else with the `fused` body and condition."""
     assert isinstance(node.op, ops.While)
@@ -34,7 +39,7 @@ def lower_loop(
             form = native_form(wider.loop)
             if form is not None:
                 return wider.replacement(node, operands, wider.native(wider.loop, form.describe()))
-    return _loop_of_groups(node.op, node, operands, thresholds.max_serial_bytes, fused)
+    return _loop_of_groups(node.op, node, operands, thresholds.max_serial_bytes, schedule, fused)
 
 
 def native_form(loop: ops.While) -> NativeLoop | None:
@@ -42,9 +47,9 @@ def native_form(loop: ops.While) -> NativeLoop | None:
     return _native_form(_bare(loop))
 
 
-def iterated_form(loop: ops.While, max_serial_bytes: int) -> IteratedGroup | None:
+def iterated_form(loop: ops.While, max_serial_bytes: int, schedule: Schedule) -> IteratedGroup | None:
     """The one group that a loop whose body is fused repeats; None if there is more in it."""
-    return _iterated_form(_bare(loop), max_serial_bytes)
+    return _iterated_form(_bare(loop), max_serial_bytes, schedule)
 
 
 def checked_form(loop: ops.While) -> tuple[NativeLoop, CheckedLoop | None] | None:
@@ -63,8 +68,8 @@ def _native_form(loop: ops.While) -> NativeLoop | None:
 
 
 @lru_cache(KEPT)
-def _iterated_form(loop: ops.While, max_serial_bytes: int) -> IteratedGroup | None:
-    return iterated_group(loop, max_serial_bytes)
+def _iterated_form(loop: ops.While, max_serial_bytes: int, schedule: Schedule) -> IteratedGroup | None:
+    return iterated_group(loop, max_serial_bytes, schedule)
 
 
 def _bare(loop: ops.While) -> ops.While:
@@ -134,6 +139,7 @@ def _loop_of_groups(
     node: Node,
     operands: tuple[Node, ...],
     max_serial_bytes: int,
+    schedule: Schedule,
     fused: Callable[[Graph], Graph],
 ) -> Node:
     """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
@@ -146,7 +152,7 @@ def _loop_of_groups(
         grouped = op if each is wider else map_graphs(each.loop, fused)
         assert isinstance(grouped, ops.While)
         repeating = _with_fused_arrays(each.loop, grouped)
-        form = repeating and iterated_form(repeating, max_serial_bytes)
+        form = repeating and iterated_form(repeating, max_serial_bytes, schedule)
         if repeating and form:
             return each.replacement(node, operands, each.native(repeating, form.describe()))
     return wider.replacement(node, operands, op)

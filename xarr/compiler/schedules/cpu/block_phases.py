@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Final
 
 import numpy as np
 
@@ -14,15 +13,6 @@ from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
 from xarr.compiler.schedules.cpu.nest_loops import Loops, gather
 from xarr.ir.graph import Node
-
-#: Elements of the reduced dimensions that make a block of their own when few kept indices are there.
-BLOCK: Final = 2**15
-#: Rows of a block at least.
-ROWS: Final = 64
-#: Columns from which rows are worth a vector loop of their own.
-WIDE: Final = 128
-#: Bytes of intermediate values that one turn of the parallel loop may keep.
-MOST_LOCAL: Final = 2**17
 
 
 @dataclass(frozen=True)
@@ -55,7 +45,8 @@ class BlockPhases(Loops):
         nest = self.nest
         first = nest.reduced_runs[0]
         rest = prod(run.extent for run in nest.runs) // first.extent
-        rows = max(ROWS if nest.column else 1, BLOCK // rest)
+        target = nest.target
+        rows = max(target.min_block_rows if nest.column else 1, target.block_elements // rest)
         blocks = -(-first.extent // rows)
         around = Loop(index_value(self.values, "block"), blocks)
         size = prod(run.extent for run in nest.kept_runs)
@@ -64,7 +55,8 @@ class BlockPhases(Loops):
             held = nest.combinations[node].held[: 1 if nest.is_searched(node) else None]
             buffers = [self._scratch("partial", dtype, blocks * size) for dtype in held]
             partials.append(_Partial(node, tuple(buffers)))
-        by_rows = nest.column and nest.kept_runs[-1].extent >= WIDE and size <= MOST_LOCAL // 16
+        is_wide = nest.column and nest.kept_runs[-1].extent >= target.min_vector_columns
+        by_rows = is_wide and size <= target.local_bytes // 16
         fill = self._fill_rows if by_rows else self._fill
         fill(around, rows, stage, partials)
         yield around

@@ -21,6 +21,7 @@ from xarr.compiler.loop_ir.elements import Index, computed, row_major, strides
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.cpu.windows import Gathered, Tap, WindowNest
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import WindowDimension
@@ -29,10 +30,10 @@ from xarr.ir.windows import WindowDimension
 NOTHING: Final = -1
 
 
-def build(fusion: ops.Fusion) -> Kernel:
+def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group around one select_and_scatter."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.SelectAndScatter)]
-    choice = _Choice(fusion, node)
+    choice = _Choice(fusion, target, node)
     phases = choice.phases()
     scatter = _PlaneByPlane if choice.slides else _ElementByElement
     phases += scatter(choice).phases()
@@ -42,13 +43,13 @@ def build(fusion: ops.Fusion) -> Kernel:
 class _Choice(WindowNest):
     """The phases in which windows choose."""
 
-    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
+    def __init__(self, fusion: ops.Fusion, target: Target, node: Node) -> None:
         assert isinstance(node.op, ops.SelectAndScatter)
         self.node = node
         self.op = node.op
         self.operand, self.source, self.initial = node.operands
         window = self.op.window
-        super().__init__(fusion, window, self.operand.shape, self.source.shape)
+        super().__init__(fusion, target, window, self.operand.shape, self.source.shape)
         self.chosen = Buffer("chosen", np.dtype(np.int32), self.source.tensor_type.size, "scratch")
         self.strides = strides(self.base)
 

@@ -18,25 +18,26 @@ from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.cpu.window_loops import put, several
 from xarr.compiler.schedules.cpu.windows import Gathered, Step, Tap, WindowNest, inside
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 
 
-def build(fusion: ops.Fusion) -> Kernel:
+def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group around one convolution."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.Convolution)]
-    nest = (_Depthwise if is_depthwise(node) else _Dense)(fusion, node)
+    nest = (_Depthwise if is_depthwise(node) else _Dense)(fusion, target, node)
     return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
 
 
 class _Depthwise(WindowNest):
-    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
+    def __init__(self, fusion: ops.Fusion, target: Target, node: Node) -> None:
         assert isinstance(node.op, ops.Convolution)
         self.node = node
         self.op = node.op
         self.array, self.kernel = node.operands
         self.dtype = sum_dtype(self.array.dtype, node.dtype)
-        super().__init__(fusion, window_of(node), self.array.shape, node.shape)
+        super().__init__(fusion, target, window_of(node), self.array.shape, node.shape)
 
     def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
         elements = self.elements()
@@ -79,8 +80,8 @@ class _Depthwise(WindowNest):
 class _Dense(_Depthwise):
     """Several neighbouring windows at once, so that an element of the kernel is read once for all of them."""
 
-    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
-        super().__init__(fusion, node)
+    def __init__(self, fusion: ops.Fusion, target: Target, node: Node) -> None:
+        super().__init__(fusion, target, node)
         self.feature = self.op.lhs_spec[1]
         #: The dimension along which windows are neighbours, and how many are at hand.
         self.along: int | None = None
@@ -97,7 +98,7 @@ class _Dense(_Depthwise):
         """A row of windows for a few features after the other: their part of the kernel stays in a cache."""
         vector, self.index[last] = self.loop("i", self.windows[last], vector=True)
         low, high = inside(self.window.dimensions[along], self.windows[along], self.base[along])
-        width = several(high - low)
+        width = several(high - low, self.target.max_register_sums)
         full = low + (high - low) // width * width
         # Windows that lie on the array as a whole, by several.
         for start, stop, together in ((0, low, 1), (low, full, width), (full, self.windows[along], 1)):

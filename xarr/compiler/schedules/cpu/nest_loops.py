@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from xarr.compiler.fusion.partial_updates import shifted
 from xarr.compiler.loop_ir.accumulators import Combination, combination
@@ -25,7 +25,8 @@ from xarr.compiler.loop_ir.loops import (
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.schedules.cpu.packing import Lane, Packing
-from xarr.compiler.schedules.cpu.transposed_tiles import LEAST, MANY, Tiles
+from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
@@ -34,18 +35,6 @@ Ints: TypeAlias = tuple[int, ...]
 #: Which loop runs in lanes: that of the last axis, of the last kept one, of the last one of an inner
 #: reduction, or none.
 Lanes = Literal["last", "kept", "inner", "none"]
-
-#: Elements of an inner reduction up to which it is written out, without a loop.
-UNROLLED: Final = 16
-#: Values that this may take.
-WRITTEN_OUT: Final = 256
-#: Terms after which a partial sum of an inner reduction joins others.
-CHAIN: Final = 128
-#: Kept indices from which they are worth lanes of their own when a reduction is inside another.
-WIDE_ENOUGH: Final = 128
-
-#: Operations of an element up to which it may be computed twice.
-LIGHT: Final = 8
 
 
 @dataclass(frozen=True)
@@ -63,11 +52,13 @@ class Nest:
     def __init__(
         self,
         fusion: ops.Fusion,
+        target: Target,
         merged: Sequence[Sequence[int]],
         probe: bool = False,
         rows: int | None = None,
     ) -> None:
         self.fusion = fusion
+        self.target = target
         self.graph = fusion.computation
         self.values = Values()
         self.runs = [
@@ -81,7 +72,7 @@ class Nest:
         self.probe = probe
         #: The run of which tiles have rows, if the group is computed in tiles.
         self.rows = None if rows is None else self.runs[rows]
-        self.packing = Packing(self.values, prod(run.extent for run in self.runs))
+        self.packing = Packing(self.values, target, prod(run.extent for run in self.runs))
         # What was accessed, for `merges`: the places, the indices of each axis, those used as numbers.
         self.places: list[Affine] = []
         self.index_of: dict[int, list[Value]] = {}
@@ -113,18 +104,22 @@ class Nest:
 
     def transposed(self) -> int | None:
         """The run along which an operand lies in order that lanes read in steps, if tiles are worth it."""
-        if self.reductions or self.inner_reductions or prod(run.extent for run in self.runs) < MANY:
+        if self.reductions or self.inner_reductions or self._is_small:
             return None
         *outer, last = self.runs
         index = [self.index_of[run.axes[-1]][-1] for run in self.runs]
         for place in self.places:
             factors = dict(place.terms)
-            if factors.get(index[-1], 0) in (-1, 0, 1) or last.extent < LEAST:
+            if factors.get(index[-1], 0) in (-1, 0, 1) or last.extent < self.target.min_tiled_side:
                 continue
             for number, run in enumerate(outer):
-                if factors.get(index[number]) == 1 and run.extent >= LEAST:
+                if factors.get(index[number]) == 1 and run.extent >= self.target.min_tiled_side:
                     return number
         return None
+
+    @property
+    def _is_small(self) -> bool:
+        return prod(run.extent for run in self.runs) < self.target.min_tiled_elements
 
     @cached_property
     def visible(self) -> set[Node]:
@@ -173,7 +168,7 @@ class Nest:
         stack, seen = [node], {node}
         while stack:
             each = stack.pop()
-            if each.op.cost > INSTRUCTION or len(seen) > LIGHT:
+            if each.op.cost > INSTRUCTION or len(seen) > self.target.max_light_operations:
                 return False
             stack.extend(operand for operand in each.operands if operand not in seen)
             seen.update(each.operands)
@@ -207,13 +202,13 @@ class Nest:
         # Results along the reduced dimensions are stored in lanes along the last of them, or one by one.
         stores = any(self.runs_along_all(node) for node in self.graph.results)
         if self.in_order and ends_reduced:
-            return "kept" if wide >= UNROLLED and not stores else "none"
+            return "kept" if wide >= self.target.max_unrolled_terms and not stores else "none"
         if not self.inner_reductions:
             return "last"
-        if self._reads_all() and self._fewest_inside() > UNROLLED:
+        if self._reads_all() and self._fewest_inside() > self.target.max_unrolled_terms:
             return "none" if any(self.combinations[n].in_order for n in self.inner_reductions) else "inner"
         several = any(self.stage_of[node] for node in self.visible if self._is_array(node))
-        if ends_reduced and wide >= WIDE_ENOUGH and not several and not stores:
+        if ends_reduced and wide >= self.target.min_vector_columns and not several and not stores:
             return "kept"
         return "last"
 
@@ -232,7 +227,7 @@ class Nest:
     @property
     def has_inner_loops(self) -> bool:
         """Whether an inner reduction is long enough for a loop."""
-        return any(inside_count(node) > UNROLLED for node in self.inner_reductions)
+        return any(inside_count(node) > self.target.max_unrolled_terms for node in self.inner_reductions)
 
     @cached_property
     def column(self) -> bool:
@@ -269,6 +264,7 @@ class Loops:
 
     def __init__(self, nest: Nest) -> None:
         self.nest = nest
+        self.target = nest.target
         self.values = nest.values
         self.index: list[Affine] = [Affine()] * len(nest.fusion.domain)
         self.lane: Lane | None = None
@@ -427,7 +423,9 @@ class Loops:
         found, here = self.nest.combinations[node], self.here
         elements = self.elements(here)
         count = inside_count(node)
-        if count <= UNROLLED and count * len(self._insides(node)) <= WRITTEN_OUT:
+        target = self.nest.target
+        is_short = count <= target.max_unrolled_terms
+        if is_short and count * len(self._insides(node)) <= target.max_unrolled_values:
             totals = self._written_out(elements, found, index, predicate)
         else:
             totals = self._looped(elements, found, index, predicate)
@@ -493,9 +491,10 @@ class Loops:
         places = [Affine(((loop.index, 1),)) for loop in loops]
         at, width, left = Affine(), last, 0
         if not vector and not found.in_order:
-            if last >= 4 * CHAIN and last % CHAIN == 0:
-                loops.append(self._inner_loop("chain", last // CHAIN))
-                at, width = Affine(((loops[-1].index, CHAIN),)), CHAIN
+            chain = self.nest.target.chain_terms
+            if last >= 4 * chain and last % chain == 0:
+                loops.append(self._inner_loop("chain", last // chain))
+                at, width = Affine(((loops[-1].index, chain),)), chain
             left = width % 2 if not sizes else 0
         chains = 1 if vector or found.in_order or (width - left) % 2 else 2
         loops.append(self._inner_loop("k", width // chains, vector))

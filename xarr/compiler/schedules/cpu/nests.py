@@ -20,45 +20,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Final
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.elements import Elements, Index, Source
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
 from xarr.compiler.loop_ir.scalars import BOOL, Value
-from xarr.compiler.schedules.cpu.block_phases import BLOCK, MOST_LOCAL, BlockPhases
+from xarr.compiler.schedules.cpu.block_phases import BlockPhases
 from xarr.compiler.schedules.cpu.nest_loops import Loops, Nest, Run, gather
-from xarr.compiler.schedules.cpu.packing import PANEL, Lane, panel_extent
-from xarr.compiler.schedules.cpu.transposed_tiles import TILE, Tiles
+from xarr.compiler.schedules.cpu.packing import Lane, panel_extent
+from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
 from xarr.compiler.schedules.cpu.updates import around, in_phases
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
 
-#: Below so many turns of the parallel loop its work is cut along the reduced dimensions.
-FEW: Final = 16
-#: Elements that several processors share.
-SHARED: Final = 2**18
-#: Turns of the last loop that a processor runs at once where the other loops have few.
-PART: Final = 2**13
-#: Rows above each column from which columns are cut.
-TALL: Final = 256
 
-
-def build(fusion: ops.Fusion) -> Kernel:
+def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group of element-wise operations and reductions."""
-    merged = _merged_axes(fusion)
-    nest = Nest(fusion, merged)
+    merged = _merged_axes(fusion, target)
+    nest = Nest(fusion, target, merged)
     kernel = _kernel(nest)
     rows = nest.transposed()
-    return kernel if rows is None else _kernel(Nest(fusion, merged, rows=rows))
+    return kernel if rows is None else _kernel(Nest(fusion, target, merged, rows=rows))
 
 
-def _merged_axes(fusion: ops.Fusion) -> list[list[int]]:
+def _merged_axes(fusion: ops.Fusion, target: Target) -> list[list[int]]:
     """The axes of the domain in runs that one index can go through, since every access takes equal steps."""
     domain = fusion.domain
     single = [[axis] for axis in range(len(domain)) if domain[axis] != 1]
-    probe = Nest(fusion, single, probe=True)
+    probe = Nest(fusion, target, single, probe=True)
     _kernel(probe)
     runs: list[list[int]] = []
     for (axis,) in single:
@@ -81,13 +72,14 @@ def _kernel(nest: Nest) -> Kernel:
 
 def _is_cut(nest: Nest) -> bool:
     """Whether blocks of the reduced dimensions run in parallel, since there are few kept indices."""
+    target = nest.target
     kept = prod(run.extent for run in nest.kept_runs)
     total = prod(run.extent for run in nest.runs)
-    if nest.in_order or total < 2 * BLOCK or all(map(nest.is_known, nest.reductions)):
+    if nest.in_order or total < 2 * target.block_elements or all(map(nest.is_known, nest.reductions)):
         return False
     if nest.inner_reductions:
-        return kept < FEW
-    return TALL * kept <= total if nest.column else kept < FEW
+        return kept < target.busy_turns
+    return target.min_cut_column * kept <= total if nest.column else kept < target.busy_turns
 
 
 class _Whole(Loops):
@@ -103,7 +95,7 @@ class _Whole(Loops):
             if isinstance(node.op, ops.DynamicUpdateSlice):
                 updates.append(node)
                 loops[:0] = around(node, buffer, self.values, lambda: self.elements(self.here))
-        return in_phases(updates[0], loops, self.values) if updates else loops
+        return in_phases(updates[0], loops, self.values, self.target) if updates else loops
 
     def phase(self) -> Loop:
         nest = self.nest
@@ -125,19 +117,21 @@ class _Whole(Loops):
                 self.nest.rows, [run for run in runs[:-1] if run is not self.nest.rows], last
             )
         if self._has_panels(last):
-            loops = self._in_panels(runs, PANEL)
+            loops = self._in_panels(runs, self.target.panel_elements)
             self.lane = Lane(loops[-1].index, last.extent, loops[0].index)
             return loops
         runs = self._balanced(runs)
-        few = runs[0].extent < FEW and prod(run.extent for run in runs) >= SHARED
-        if few and last.extent > PART and not self.nest.probe and self.nest.has_lanes(last) and len(runs) > 1:
-            return self._in_panels(runs, PART)
+        few = runs[0].extent < self.target.busy_turns
+        few = few and prod(run.extent for run in runs) >= self.target.min_shared_elements
+        part = self.target.part_elements
+        if few and last.extent > part and not self.nest.probe and self.nest.has_lanes(last) and len(runs) > 1:
+            return self._in_panels(runs, part)
         return [self.loop(run) for run in runs]
 
     def _balanced(self, runs: list[Run]) -> list[Run]:
         """The runs with one of many turns in front, which processors share."""
         outer = runs[:-1] if self.nest.has_lanes(runs[-1]) else runs
-        if runs[0].extent >= FEW or not outer or self.nest.probe:
+        if runs[0].extent >= self.target.busy_turns or not outer or self.nest.probe:
             return runs
         first = max(outer, key=lambda run: run.extent)
         return [first, *(run for run in runs if run is not first)]
@@ -154,24 +148,30 @@ class _Whole(Loops):
 
     def _in_tiles(self, row: Run, others: list[Run], column: Run) -> list[Loop]:
         """Loops over tiles and inside of each."""
+        side = self.target.tile_side
         outer = [self.loop(run) for run in others]
         rows, columns = (
-            Loop(index_value(self.values, name), -(-run.extent // TILE))
+            Loop(index_value(self.values, name), -(-run.extent // side))
             for name, run in (("rows", row), ("columns", column))
         )
         inner: list[Loop] = []
         for run, tiles in ((row, rows), (column, columns)):
-            inner.append(self.loop(run, panel_extent(tiles, run.extent, TILE)))
+            inner.append(self.loop(run, panel_extent(tiles, run.extent, side)))
             axis = run.axes[-1]
-            self.index[axis] = self.index[axis] + Affine(((tiles.index, TILE),))
-        self.tiles = Tiles(self.values, self.nest.locals, columns, inner[0], inner[1])
-        many = bool(outer) and prod(run.extent for run in others[:1]) >= FEW
+            self.index[axis] = self.index[axis] + Affine(((tiles.index, side),))
+        self.tiles = Tiles(self.values, side, self.nest.locals, columns, inner[0], inner[1])
+        many = bool(outer) and prod(run.extent for run in others[:1]) >= self.target.busy_turns
         return [*outer, rows, columns, *inner] if many else [rows, *outer, columns, *inner]
 
     def _has_panels(self, last: Run) -> bool:
         nest = self.nest
         loops = nest.inner_reductions and (nest.reductions or nest.has_inner_loops)
-        return bool(loops) and not nest.probe and nest.has_lanes(last) and last.extent >= 2 * PANEL
+        return (
+            bool(loops)
+            and not nest.probe
+            and nest.has_lanes(last)
+            and last.extent >= 2 * self.target.panel_elements
+        )
 
     def _stages(self, around: Loop) -> None:
         nest = self.nest
@@ -220,7 +220,7 @@ class _Whole(Loops):
             size = prod(run.extent for run in self.nest.reduced_runs)
             dtype = register_dtype(node.dtype)
             held = sum(buffer.nbytes for buffer in self.nest.locals)
-            if self.nest.column or held + size * dtype.itemsize > MOST_LOCAL:
+            if self.nest.column or held + size * dtype.itemsize > self.target.local_bytes:
                 continue
             buffer = Buffer(f"kept{len(self.nest.locals)}", dtype, size, "local")
             self.nest.locals.append(buffer)

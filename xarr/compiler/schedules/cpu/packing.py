@@ -14,15 +14,7 @@ from math import prod
 
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, load
 from xarr.compiler.loop_ir.scalars import Value, Values
-
-#: Turns of a vector loop inside a loop over panels.
-PANEL = 64
-#: How often each element must be read, and how many reads there must be, to be worth a copy.
-READS, MANY = 4, 2**14
-#: Steps up to which all elements in between are copied along.
-WIDEST = 16
-#: Bytes after which addresses fall on the same lines of a cache.
-_ALIAS, _LINE = 4096, 64
+from xarr.compiler.target import Target
 
 
 @dataclass(frozen=True)
@@ -44,6 +36,7 @@ class _Copy:
     extent: int
     constant: int
     panels: bool
+    target: Target
 
     @property
     def count(self) -> int:
@@ -53,16 +46,22 @@ class _Copy:
     def stride(self) -> int:
         """Elements from one row to the next."""
         if self.panels:
-            return PANEL
-        line = _LINE // self.source.dtype.itemsize
+            return self.target.panel_elements
+        line = self.target.line_bytes // self.source.dtype.itemsize
         found = -(-self.extent // line) * line
         apart = found * self.source.dtype.itemsize
         # Rows that lie a multiple of 4096 bytes apart would push each other out of the cache.
-        return found + 4 * line if apart >= _ALIAS and apart % _ALIAS < 4 * _LINE else found
+        return found + 4 * line if self._aliases(apart) else found
+
+    def _aliases(self, apart: int) -> bool:
+        alias = self.target.alias_bytes
+        return apart >= alias and apart % alias < 4 * self.target.line_bytes
 
     @property
     def size(self) -> int:
-        return (-(-self.extent // PANEL) if self.panels else 1) * self.count * self.stride
+        return (
+            (-(-self.extent // self.target.panel_elements) if self.panels else 1) * self.count * self.stride
+        )
 
     @property
     def last(self) -> int:
@@ -78,6 +77,7 @@ class Packing:
     """
 
     values: Values
+    target: Target
     turns: int
     extents: dict[Value, int] = field(default_factory=dict)
     inner: set[Value] = field(default_factory=set)
@@ -87,14 +87,14 @@ class Packing:
         """Where the element lies in a copy, if one is worth it."""
         factors = dict(place.terms)
         step = factors.pop(lane.index, 0)
-        if lane.panel is not None and factors.pop(lane.panel, 0) != step * PANEL:
+        if lane.panel is not None and factors.pop(lane.panel, 0) != step * self.target.panel_elements:
             return None
         rows = sorted(((f, v) for v, f in factors.items()), key=lambda row: -row[0])
         if step <= 1 or any(f <= 0 or v not in self.extents for f, v in rows):
             return None
         # Other loads may want what lies between, and share the copy.
         between = min(step, *(f for f, _ in rows)) if rows else step
-        columns = between if 0 <= place.constant < between <= WIDEST else 1
+        columns = between if 0 <= place.constant < between <= self.target.max_copied_step else 1
         found = _Copy(
             buffer,
             (*((f, self.extents[v]) for f, v in rows), *([(1, columns)] if columns > 1 else [])),
@@ -102,6 +102,7 @@ class Packing:
             lane.extent,
             place.constant if columns == 1 else 0,
             lane.panel is not None,
+            self.target,
         )
         if not self._is_worth(found, prod(self.extents[v] for f, v in rows if f < step and v in self.inner)):
             return None
@@ -115,7 +116,7 @@ class Packing:
             row = row * columns + place.constant
         place = row * found.stride + Affine(((lane.index, 1),))
         if lane.panel is not None:
-            place = place + Affine(((lane.panel, found.count * PANEL),))
+            place = place + Affine(((lane.panel, found.count * self.target.panel_elements),))
         return self.copies[found], place
 
     def _is_worth(self, copy: _Copy, inner: int) -> bool:
@@ -125,7 +126,7 @@ class Packing:
             copy.constant >= 0
             and copy.last < copy.source.size
             and copied <= 2 * copy.source.size
-            and read >= max(MANY, READS * copied)
+            and read >= max(self.target.min_copied_reads, self.target.min_reads_per_copy * copied)
         )
 
     def phases(self) -> Iterator[Loop]:
@@ -138,11 +139,12 @@ class Packing:
         source, place = Affine((), copy.constant), Affine()
         extent: int | Value = copy.extent
         if copy.panels:
-            panel = Loop(index_value(self.values, "panel"), -(-copy.extent // PANEL))
+            size = self.target.panel_elements
+            panel = Loop(index_value(self.values, "panel"), -(-copy.extent // size))
             loops.append(panel)
-            extent = panel_extent(panel, copy.extent)
-            source = source + Affine(((panel.index, PANEL * copy.step),))
-            place = Affine(((panel.index, copy.count * PANEL),))
+            extent = panel_extent(panel, copy.extent, size)
+            source = source + Affine(((panel.index, size * copy.step),))
+            place = Affine(((panel.index, copy.count * size),))
         row = Affine()
         for step, count in copy.rows:
             loops.append(Loop(index_value(self.values, "row"), count))
@@ -158,7 +160,7 @@ class Packing:
         return loops[0]
 
 
-def panel_extent(panel: Loop, extent: int, size: int = PANEL) -> int | Value:
+def panel_extent(panel: Loop, extent: int, size: int) -> int | Value:
     """How many of `extent` turns fall into a panel of `size`."""
     if extent % size == 0:
         return size

@@ -13,20 +13,21 @@ from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.cpu.window_loops import WindowLoops, put, several
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 
 
-def build(fusion: ops.Fusion) -> Kernel:
+def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group around one dot_general."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.DotGeneral)]
-    nest = _Products(fusion, node)
+    nest = _Products(fusion, target, node)
     return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
 
 
 class _Products(WindowLoops):
-    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
-        super().__init__(fusion)
+    def __init__(self, fusion: ops.Fusion, target: Target, node: Node) -> None:
+        super().__init__(fusion, target)
         assert isinstance(node.op, ops.DotGeneral)
         self.node = node
         self.op = node.op
@@ -49,7 +50,7 @@ class _Products(WindowLoops):
     def _columns(self) -> Loop:
         vector, self.index[self.columns] = self.loop("i", self.shape[self.columns], vector=True)
         count = 1 if self.rows is None else self.shape[self.rows]
-        together = several(count)
+        together = several(count, self.target.max_register_sums)
         full = count // together * together
         for start, stop, width in ((0, full, together), (full, count, count - full)):
             if start < stop:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.running_totals import scanned
@@ -46,17 +46,12 @@ from xarr.compiler.loop_ir.elements import (
 )
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load, nested
 from xarr.compiler.loop_ir.scalars import Value, Values, in_order
-from xarr.compiler.schedules.cpu.block_phases import MOST_LOCAL
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
 
 Ints: TypeAlias = tuple[int, ...]
-
-#: Elements of a row of totals, and blocks that there should be if they can have so many.
-SHORTEST: Final = 64
-LONGEST: Final = 1024
-BLOCKS: Final = 16
 
 
 def _needed(roots: Iterable[Node]) -> list[Node]:
@@ -70,13 +65,14 @@ def _needed(roots: Iterable[Node]) -> list[Node]:
     return list(found)
 
 
-def build(fusion: ops.Fusion) -> Kernel:
+def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group with running totals."""
-    return _Scans(fusion).kernel()
+    return _Scans(fusion, target).kernel()
 
 
 class _Scans:
-    def __init__(self, fusion: ops.Fusion) -> None:
+    def __init__(self, fusion: ops.Fusion, target: Target) -> None:
+        self.target = target
         self.graph, self.domain = fusion.computation, fusion.domain
         self.values = Values()
         self.scans = [node for node in self.graph.nodes if scanned(node)]
@@ -229,7 +225,7 @@ class _Scans:
         value = elements.at(node, at)
         size = self.domain[self.axis]
         held = sum(buffer.nbytes for buffer in self.locals)
-        if node in sources or held + size * value.dtype.itemsize > MOST_LOCAL:
+        if node in sources or held + size * value.dtype.itemsize > self.target.local_bytes:
             return
         if value not in in_order(*(term for each in row.accumulators for term in each.terms)):
             return
@@ -270,7 +266,8 @@ class _Scans:
         loops = [self._loop(run) for run in others]
         row, along = loops.pop(), self._loop([self.axis])
         width = row.most_turns
-        most = min(LONGEST, -(-width // (BLOCKS * SHORTEST)) * SHORTEST, width)
+        least, longest = self.target.min_scan_row, self.target.max_scan_row
+        most = min(longest, -(-width // (self.target.busy_turns * least)) * least, width)
         block = Loop(index_value(self.values, "block"), -(-width // most))
         start = Affine(((block.index, most),))
         size: int | Value = width

@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import prod
-from typing import Final
 
-from xarr.compiler.fusion.scatter_windows import ROW, windows_of
+from xarr.compiler.fusion.scatter_windows import windows_of
 from xarr.compiler.loop_ir.axis_runs import axis_runs
 from xarr.compiler.loop_ir.elements import (
     Elements,
@@ -43,26 +42,21 @@ from xarr.compiler.loop_ir.loops import (
     nested,
 )
 from xarr.compiler.loop_ir.scalars import INT64, Value, Values
+from xarr.compiler.target import Target
 from xarr.ir import ops
 
-#: Indices that a dimension has at least to be cut into ranges, if one has so many.
-MANY: Final = 64
-#: Updates that are looked through before those among them that belong to a thread are applied.
-BLOCK: Final = 1024
-#: Elements of a window from which two threads are faster than one although both look through all updates.
-WIDE: Final = 64
 
-
-def build(fusion: ops.Fusion) -> Kernel:
+def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group whose result is a scatter."""
-    return _Scatter(fusion).kernel()
+    return _Scatter(fusion, target).kernel()
 
 
 _Way = Callable[[Loop, list[Loop], list[Loop], Index, list[Affine]], tuple[Loop, Index]]
 
 
 class _Scatter:
-    def __init__(self, fusion: ops.Fusion) -> None:
+    def __init__(self, fusion: ops.Fusion, target: Target) -> None:
+        self.target = target
         self.graph = fusion.computation
         self.values = Values()
         (self.node,) = self.graph.results
@@ -115,6 +109,7 @@ class _Walk:
 
     def __init__(self, scatter: _Scatter) -> None:
         self.scatter = scatter
+        self.target = scatter.target
         self.values, self.windows = scatter.values, scatter.windows
         self.shape = self.windows.operand_shape
         self.divided = self._divided()
@@ -126,9 +121,9 @@ class _Walk:
 
         None where an update costs no more than to see whose it is.
         """
-        if prod(self.windows.sizes) < ROW:
+        if prod(self.windows.sizes) < self.target.min_vector_row:
             return None
-        large = [dim for dim, size in enumerate(self.shape) if size >= MANY]
+        large = [dim for dim, size in enumerate(self.shape) if size >= self.target.min_range_extent]
         some = sorted((dim for dim, size in enumerate(self.shape) if size > 1), key=lambda d: -self.shape[d])
         return next(iter((*large, *some)), None)
 
@@ -155,7 +150,7 @@ class _Walk:
             once = self._once(condition)
             phase.body.append(once)
             self._updates(once, extents, runs, way)
-        phase.repeats = prod(sizes) < WIDE
+        phase.repeats = prod(sizes) < self.target.min_shared_window
         return phase
 
     def _updates(self, around: Loop, extents: Sequence[int], runs: list[list[int]], way: _Way) -> None:
@@ -168,7 +163,8 @@ class _Walk:
         around, batch = way(around, outer, inner, at[:rank], window)
         if inner:
             last = [dim for dim, size in enumerate(self.shape) if size != 1][-1]
-            inner[-1].vector = runs[-1][-1] == rank + last and self.windows.sizes[last] >= ROW
+            long = self.windows.sizes[last] >= self.target.min_vector_row
+            inner[-1].vector = runs[-1][-1] == rank + last and long
         store, _ = self._turn(batch, tuple(window))
         nested([around, *inner])[-1].body.append(store)
 
@@ -187,14 +183,17 @@ class _Walk:
         (every,), own = outer, self.divided
         assert own is not None
         total = every.most_turns
-        most = min(BLOCK, total)
+        at_once = self.target.listed_updates
+        most = min(at_once, total)
         listed = Buffer("own", INT64, most, "local")
         self.scatter.locals.append(listed)
-        block = Loop(index_value(self.values, "block"), -(-total // BLOCK))
-        start = Affine(((block.index, BLOCK),))
+        block = Loop(index_value(self.values, "block"), -(-total // at_once))
+        start = Affine(((block.index, at_once),))
         left = start.value(self.values) * -1 + total
-        within = left.lt(BLOCK).select(left, BLOCK) if total > BLOCK else self.values.constant(total, INT64)
-        each = Loop(every.index, within if total > BLOCK else total)
+        within = (
+            left.lt(at_once).select(left, at_once) if total > at_once else self.values.constant(total, INT64)
+        )
+        each = Loop(every.index, within if total > at_once else total)
         at = tuple(index + start if index.terms else index for index in batch)
         place, fits = self._start(at)
         wanted = self._belongs(place, fits, own)

@@ -8,24 +8,20 @@ for each tile of rows and columns:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, load
 from xarr.compiler.loop_ir.scalars import Value, Values
 
-#: Rows and columns of a tile.
-TILE: Final = 32
-#: Rows and columns that a domain has at least, where tiles pay.
-LEAST: Final = 8
-#: Elements of a domain from which tiles pay.
-MANY: Final = 2**15
-
 
 @dataclass
 class Tiles:
-    """Where elements are read from a tile: `inside` is the loop over tiles, `row` and `column` those in one."""
+    """Where elements are read from a tile: `inside` is the loop over tiles, `row` and `column` those in one.
+
+    side: the rows and columns of a tile, those at the ends apart.
+    """
 
     values: Values
+    side: int
     locals: list[Buffer]
     inside: Loop
     row: Loop
@@ -39,10 +35,10 @@ class Tiles:
             return None
         key = (buffer, place)
         if key not in self.known:
-            tile = Buffer(f"tile{len(self.locals)}", buffer.dtype, TILE * TILE, "local")
+            tile = Buffer(f"tile{len(self.locals)}", buffer.dtype, self.side * self.side, "local")
             self.locals.append(tile)
             self.inside.body.insert(len(self.known), self._filled(tile, buffer, place))
-            own = Affine(((self.column.index, TILE), (self.row.index, 1)))
+            own = Affine(((self.column.index, self.side), (self.row.index, 1)))
             self.known[key] = load(self.values, tile, own)
         return self.known[key]
 
@@ -53,7 +49,7 @@ class Tiles:
         source = Affine(
             tuple((other.get(value, value), factor) for value, factor in place.terms), place.constant
         )
-        target = Affine(((column.index, TILE), (row.index, 1)))
+        target = Affine(((column.index, self.side), (row.index, 1)))
         row.body.append(Store(tile, target, load(self.values, buffer, source)))
         column.body.append(row)
         return column

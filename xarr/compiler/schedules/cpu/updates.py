@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import prod
-from typing import Final
 
 from xarr.compiler.fusion.partial_updates import Ints, placement
 from xarr.compiler.loop_ir.elements import Elements, row_major
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value
 from xarr.compiler.loop_ir.scalars import Values
+from xarr.compiler.target import Target
 from xarr.ir.graph import Node
-
-#: Elements of a result up to which the loops around the update are part of one phase.
-ONE_PHASE: Final = 2**14
 
 
 def around(node: Node, buffer: Buffer, values: Values, elements: Callable[[], Elements]) -> Iterator[Loop]:
@@ -52,8 +49,8 @@ def _copy(
     return loops[0]
 
 
-def in_phases(node: Node, loops: list[Loop], values: Values) -> list[Loop]:
+def in_phases(node: Node, loops: list[Loop], values: Values, target: Target) -> list[Loop]:
     """The loops one after the other: as phases, which threads share, or in one if there is little to do."""
-    if prod(node.shape) >= ONE_PHASE or len(loops) == 1:
+    if prod(node.shape) >= target.min_copied_elements or len(loops) == 1:
         return loops
     return [Loop(index_value(values, "once"), 1, body=[*loops])]

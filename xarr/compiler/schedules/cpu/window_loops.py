@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from xarr.compiler.loop_ir.elements import (
     Elements,
@@ -21,6 +21,7 @@ from xarr.compiler.loop_ir.elements import (
 )
 from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Store, carried, index_value
 from xarr.compiler.loop_ir.scalars import Value, Values
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import WindowDimension
@@ -31,7 +32,8 @@ Ints: TypeAlias = tuple[int, ...]
 class WindowLoops:
     """The buffers of a group's loops, and loops whose ranges are known."""
 
-    def __init__(self, fusion: ops.Fusion) -> None:
+    def __init__(self, fusion: ops.Fusion, target: Target) -> None:
+        self.target = target
         self.graph = fusion.computation
         self.values = Values()
         self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
@@ -144,15 +146,11 @@ def put(index: Index, axis: int, place: Affine) -> Index:
     return (*index[:axis], place, *index[axis + 1 :])
 
 
-#: Results that are summed up in registers at once.
-_TOGETHER: Final = 6
-
-
-def several(count: int) -> int:
-    """How many of `count` results to sum up at once: as many as registers hold, so that few are left over."""
-    if count <= _TOGETHER:
+def several(count: int, most: int) -> int:
+    """How many of `count` results to sum up at once: about `most`, which registers hold, so that few are left over."""
+    if count <= most:
         return max(1, count)
-    return min(range(_TOGETHER, _TOGETHER // 2, -1), key=lambda together: count % together)
+    return min(range(most, most // 2, -1), key=lambda together: count % together)
 
 
 def own_index(shape: Ints, domain: Ints, index: Index) -> Index:

@@ -20,12 +20,10 @@ from xarr.compiler.loop_ir.elements import Index, computed
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.cpu.window_loops import Ints, WindowLoops
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.windows import Window, WindowDimension
-
-#: Windows at an end that are worth a vector loop.
-_MANY = 4
 
 #: What is gathered from the elements of a window.
 Gathered: TypeAlias = "tuple[Value, ...]"
@@ -44,18 +42,18 @@ class Tap:
 Step = Callable[[Gathered, Tap], Gathered]
 
 
-def build(fusion: ops.Fusion) -> Kernel:
+def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group around one reduction of windows."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.ReduceWindow)]
-    nest = _Reduction(fusion, node)
+    nest = _Reduction(fusion, target, node)
     return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
 
 
 class WindowNest(WindowLoops):
     """Loops over the windows of `window` on an array of the shape `base`; there are `windows` of them."""
 
-    def __init__(self, fusion: ops.Fusion, window: Window, base: Ints, windows: Ints) -> None:
-        super().__init__(fusion)
+    def __init__(self, fusion: ops.Fusion, target: Target, window: Window, base: Ints, windows: Ints) -> None:
+        super().__init__(fusion, target)
         self.window = window
         self.base = base
         self.windows = windows
@@ -118,7 +116,7 @@ class WindowNest(WindowLoops):
         for start, stop in ((0, low), (low, high), (high, extent)):
             if start < stop:
                 within = (start, stop) == (low, high)
-                vector = within or stop - start >= _MANY
+                vector = within or stop - start >= self.target.min_edge_windows
                 loop, place = self.loop("i", stop - start, vector)
                 self.index[axis] = place + start
                 self.turn(loop, axis if vector else None, not within)
@@ -179,9 +177,9 @@ class WindowNest(WindowLoops):
 
 
 class _Reduction(WindowNest):
-    def __init__(self, fusion: ops.Fusion, node: Node) -> None:
+    def __init__(self, fusion: ops.Fusion, target: Target, node: Node) -> None:
         assert isinstance(node.op, ops.ReduceWindow)
-        super().__init__(fusion, node.op.window, node.operands[0].shape, node.shape)
+        super().__init__(fusion, target, node.op.window, node.operands[0].shape, node.shape)
         self.node = node
         self.computation = node.op.computation
 

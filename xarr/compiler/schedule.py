@@ -1,0 +1,67 @@
+"""How groups become loop programs: which kinds there are, and what builds the program of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from xarr.compiler.fusion.running_totals import computes
+from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.loop_ir.verifier import verify
+from xarr.compiler.target import Target
+from xarr.compiler.traffic import traffic
+from xarr.config import current as config
+from xarr.ir import ops
+from xarr.ir.op import Op
+
+
+class Kind(Enum):
+    """What a group is made around: an operation that wants loops of its own, or none, and then its domain."""
+
+    NEST = "element-wise operations and reductions"
+    SCAN = "running totals"
+    SCATTER = "a scatter"
+    WINDOWS = "a reduction of windows"
+    CHOSEN_WINDOWS = "a scatter to what windows choose"
+    CONVOLUTION = "a convolution"
+    PRODUCT = "products of matrices"
+
+
+#: The loop program of a group, for a machine.
+Builder = Callable[[ops.Fusion, Target], Kernel]
+
+_KINDS: Final[dict[type[Op], Kind]] = {
+    ops.Convolution: Kind.CONVOLUTION,
+    ops.DotGeneral: Kind.PRODUCT,
+    ops.ReduceWindow: Kind.WINDOWS,
+    ops.Scatter: Kind.SCATTER,
+    ops.SelectAndScatter: Kind.CHOSEN_WINDOWS,
+}
+
+
+def kind_of(fusion: ops.Fusion) -> Kind:
+    """The kind of a group."""
+    nodes = fusion.computation.nodes
+    # Running totals are windows too, which reach to the end of the array.
+    if any(map(computes, nodes)):
+        return Kind.SCAN
+    return next((_KINDS[type(node.op)] for node in nodes if type(node.op) in _KINDS), Kind.NEST)
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """How a backend runs groups: the numbers of its machine, and a builder for each kind of group."""
+
+    target: Target
+    builders: Mapping[Kind, Builder]
+
+    def build(self, fusion: ops.Fusion) -> Kernel:
+        """The loop program of a group; with `config.verify_graphs` it is checked."""
+        kernel = self.builders[kind_of(fusion)](fusion, self.target)
+        return verify(kernel) if config.verify_graphs else kernel
+
+    def describe(self, fusion: ops.Fusion) -> str:
+        """The memory traffic of a group's loops."""
+        return str(traffic(self.build(fusion), self.target.cache_bytes))

@@ -1,0 +1,27 @@
+"""What builds the loop programs of each kind of group for processors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from xarr.compiler.schedule import Builder, Kind
+from xarr.compiler.schedules.cpu import (
+    chosen_windows,
+    convolutions,
+    nests,
+    products,
+    scans,
+    scatters,
+    windows,
+)
+
+BUILDERS: Final[Mapping[Kind, Builder]] = {
+    Kind.NEST: nests.build,
+    Kind.SCAN: scans.build,
+    Kind.SCATTER: scatters.build,
+    Kind.WINDOWS: windows.build,
+    Kind.CHOSEN_WINDOWS: chosen_windows.build,
+    Kind.CONVOLUTION: convolutions.build,
+    Kind.PRODUCT: products.build,
+}
