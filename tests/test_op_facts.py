@@ -13,10 +13,11 @@ from tests.lax_values import FLOAT8, dtype_of, values
 from tests.support.graphs import CASES, on_numpy
 from tests.support.operations import own_operations
 from xarr import lax
+from xarr.compiler.functions import FUNCTIONS
 from xarr.compiler.loop_ir import elements
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, float8_e8m0fnu
 from xarr.ir import ops
-from xarr.ir.op import FREE
+from xarr.ir.op import FREE, Op
 
 Host = np.ndarray[Any, Any]
 
@@ -132,3 +133,8 @@ def test_a_view_is_the_memory_of_its_operand(name: str, unfused: None) -> None:
 def test_every_kind_of_view_was_tried() -> None:
     tried = {type(case.graph.results[0].op) for case in VIEWS.values()}
     assert tried == {op for op in own_operations() if op.is_view} - {ops.BroadcastInDim}
+
+
+@pytest.mark.parametrize("op", own_operations(ops.Elementwise), ids=lambda op: op.__name__)
+def test_what_has_a_formula_is_composite_and_is_in_loops(op: Any) -> None:
+    assert op.has_formula == (op.name in FUNCTIONS and op.decompose is not Op.decompose)

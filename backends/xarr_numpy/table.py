@@ -9,7 +9,7 @@ import numpy as np
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
-from xarr.ir.ops.elementwise import DIRECTIONS, numpy_functions
+from xarr.ir.ops.elementwise import DIRECTIONS, numpy_functions, regular_ops
 from xarr_numpy import (
     ciphers,
     contraction,
@@ -156,13 +156,12 @@ def _called(op: type[ops.Elementwise], name: str) -> Writer:
 
 TABLE: Final[Rows] = {
     **{op: _called(op, name) for op, name in numpy_functions().items()},
+    **{op: _by_parts for op in regular_ops() if op.has_formula},
     # creation
     ops.Constant: _constant,
     ops.Iota: _iota,
     # unary
     ops.CountLeadingZeros: elementwise("count_leading_zeros({0})"),
-    ops.Erf: _by_parts,
-    ops.Erfc: _by_parts,
     ops.ExponentialMinusOne: elementwise("np.expm1({0})", complex="complex_expm1({0})"),
     ops.Imag: elementwise("imag({0})"),
     ops.LogPlusOne: elementwise("np.log1p({0})", complex="complex_log1p({0})"),

@@ -25,7 +25,7 @@ from xarr.compiler.functions import (
 )
 from xarr.compiler.functions.conversion import convert, narrow, register_dtype, widen
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
-from xarr.dtypes import EXTENDED_FLOAT, INTEGER, SIGNED
+from xarr.dtypes import EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.op import Op
 from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
@@ -36,8 +36,7 @@ HALF: Final = np.dtype(np.float16)
 SINGLE: Final = np.dtype(np.float32)
 DOUBLE: Final = np.dtype(np.float64)
 Types = frozenset[DType]
-_REAL: Final[Types] = frozenset({HALF, SINGLE, DOUBLE})
-_LOGICAL: Final[Types] = frozenset({BOOL})
+_REGISTERS: Final[Types] = INTEGER | {HALF, SINGLE, DOUBLE, BOOL}
 
 
 @dataclass(frozen=True)
@@ -54,73 +53,22 @@ class Function:
         return self.compute(*[operand.convert(SINGLE) for operand in operands]).convert(HALF)
 
 
-def _wide(compute: Callable[..., Value]) -> Function:
-    return Function(compute, _REAL, wide=True)
+def _registers(op: type[Op]) -> frozenset[DType]:
+    """The types of registers that an op takes: those of the element types that it accepts."""
+    accepted: frozenset[DType] = getattr(op, "accepts", _REGISTERS)
+    return _REGISTERS & accepted
 
 
-def _on(accepts: frozenset[DType], compute: Callable[..., Value]) -> Function:
-    return Function(compute, accepts)
-
-
-def _power(x: Value, y: Value) -> Value:
-    return (power.power if x.dtype.kind == "f" else arithmetic.power)(x, y)
-
-
+#: The modules of formulas for float32 and float64.
+_FORMULAS: Final = (arctangent, error_function, exponential, logarithm, power, trigonometric)
 #: By the name of the operation.
 FUNCTIONS: Final[dict[str, Function]] = {
-    "stablehlo.abs": _on(_REAL | SIGNED, arithmetic.absolute),
-    "stablehlo.add": _on(_REAL | INTEGER | _LOGICAL, arithmetic.add),
-    "stablehlo.and": _on(INTEGER | _LOGICAL, lambda x, y: x & y),
-    "stablehlo.atan2": _wide(arctangent.atan2),
-    "stablehlo.cbrt": _wide(power.cbrt),
-    "stablehlo.ceil": _on(_REAL, Value.ceil),
-    "stablehlo.clamp": _on(_REAL | INTEGER | _LOGICAL, arithmetic.clamp),
-    "stablehlo.cosine": _wide(trigonometric.cos),
-    "stablehlo.count_leading_zeros": _on(INTEGER, Value.count_leading_zeros),
-    "stablehlo.divide": _on(_REAL | INTEGER, arithmetic.divide),
-    "stablehlo.exponential": _wide(exponential.exp),
-    "stablehlo.exponential_minus_one": _wide(exponential.expm1),
-    "stablehlo.floor": _on(_REAL, Value.floor),
-    "stablehlo.imag": _on(_REAL, lambda x: x.constant(0.0)),
-    "stablehlo.is_finite": _on(_REAL, arithmetic.is_finite),
-    "stablehlo.log": _wide(logarithm.log),
-    "stablehlo.log_plus_one": _wide(logarithm.log1p),
-    "stablehlo.logistic": _wide(exponential.logistic),
-    "stablehlo.maximum": _on(_REAL | INTEGER | _LOGICAL, arithmetic.maximum),
-    "stablehlo.minimum": _on(_REAL | INTEGER | _LOGICAL, arithmetic.minimum),
-    "stablehlo.multiply": _on(_REAL | INTEGER | _LOGICAL, arithmetic.multiply),
-    "stablehlo.negate": _on(_REAL | INTEGER, arithmetic.negate),
-    "stablehlo.not": _on(INTEGER | _LOGICAL, lambda x: ~x),
-    "stablehlo.or": _on(INTEGER | _LOGICAL, lambda x, y: x | y),
-    "stablehlo.popcnt": _on(INTEGER, Value.popcount),
-    "stablehlo.power": Function(_power, _REAL | INTEGER, wide=True),
-    "stablehlo.real": _on(_REAL, lambda x: x),
-    "stablehlo.remainder": _on(_REAL | INTEGER, arithmetic.remainder),
-    "stablehlo.round_nearest_afz": _on(_REAL, arithmetic.round_away),
-    "stablehlo.round_nearest_even": _on(_REAL, Value.rint),
-    "stablehlo.rsqrt": _wide(power.rsqrt),
-    "stablehlo.select": _on(_REAL | INTEGER | _LOGICAL, Value.select),
-    "stablehlo.shift_left": _on(INTEGER, arithmetic.shift_left),
-    "stablehlo.shift_right_arithmetic": _on(INTEGER, arithmetic.shift_right_arithmetic),
-    "stablehlo.shift_right_logical": _on(INTEGER, arithmetic.shift_right_logical),
-    "stablehlo.sign": _on(_REAL | SIGNED, arithmetic.sign),
-    "stablehlo.sine": _wide(trigonometric.sin),
-    "stablehlo.sqrt": _on(_REAL, Value.sqrt),
-    "stablehlo.subtract": _on(_REAL | INTEGER, lambda x, y: x - y),
-    "stablehlo.tan": _wide(trigonometric.tan),
-    "stablehlo.tanh": _wide(exponential.tanh),
-    "stablehlo.xor": _on(INTEGER | _LOGICAL, lambda x, y: x ^ y),
-    "chlo.acos": _wide(arctangent.acos),
-    "chlo.acosh": _wide(logarithm.acosh),
-    "chlo.asin": _wide(arctangent.asin),
-    "chlo.asinh": _wide(logarithm.asinh),
-    "chlo.atan": _wide(arctangent.atan),
-    "chlo.atanh": _wide(logarithm.atanh),
-    "chlo.cosh": _wide(exponential.cosh),
-    "chlo.erf": _wide(error_function.erf),
-    "chlo.erfc": _wide(error_function.erfc),
-    "chlo.next_after": _on(_REAL, arithmetic.next_after),
-    "chlo.sinh": _wide(exponential.sinh),
+    **{op.name: Function(compute, _registers(op)) for op, compute in arithmetic.FORMULAS.items()},
+    **{
+        op.name: Function(compute, _registers(op), wide=True)
+        for module in _FORMULAS
+        for op, compute in module.FORMULAS.items()
+    },
 }
 #: What depends on the format itself and so cannot be computed in float32 for narrower floats.
 _OF_THE_FORMAT: Final = ("chlo.next_after", "stablehlo.reduce_precision", "stablehlo.bitcast_convert")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from xarr.compiler.functions.formats import DOUBLE, SINGLE, bits_of, format_of
+from xarr.compiler.functions.formats import DOUBLE, SINGLE, Formulas, bits_of, format_of
 from xarr.compiler.loop_ir.scalars import Value
+from xarr.ir import ops
 
 #: (atan(t)/t - 1) / t² over t², for |t| <= 1.
 _ATAN: Final = {
@@ -100,3 +101,12 @@ def acos(x: Value) -> Value:
     double = part + part
     left = (2 * _HALF_PI_LOW[x.dtype] - double) + math.pi
     return large.select(x.lt(0.0).select(left, double), _from_half_pi(part))
+
+
+#: By the op, in float32 and float64.
+FORMULAS: Final[Formulas] = {
+    ops.Acos: acos,
+    ops.Asin: asin,
+    ops.Atan: atan,
+    ops.Atan2: atan2,
+}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from xarr.compiler.functions.formats import Formulas
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
+from xarr.ir import ops
 
 
 def unsigned_of(dtype: DType) -> DType:
@@ -193,3 +195,38 @@ def _narrow_exponent(bits: Value, width: int, mantissa: int, wanted: int) -> Val
     sign_bit, found = bits & (1 << (width - 1)), bits & field
     underflow = found.le((bias - new_bias) << mantissa).select(sign_bit, bits)
     return found.gt((bias + new_bias) << mantissa).select(sign_bit | field, underflow)
+
+
+#: By the op, for each type of register that it accepts.
+FORMULAS: Final[Formulas] = {
+    ops.Abs: absolute,
+    ops.Add: add,
+    ops.And: lambda x, y: x & y,
+    ops.Ceil: Value.ceil,
+    ops.Clamp: clamp,
+    ops.CountLeadingZeros: Value.count_leading_zeros,
+    ops.Divide: divide,
+    ops.Floor: Value.floor,
+    ops.Imag: lambda x: x.constant(0.0),
+    ops.IsFinite: is_finite,
+    ops.Maximum: maximum,
+    ops.Minimum: minimum,
+    ops.Multiply: multiply,
+    ops.Negate: negate,
+    ops.NextAfter: next_after,
+    ops.Not: lambda x: ~x,
+    ops.Or: lambda x, y: x | y,
+    ops.Popcnt: Value.popcount,
+    ops.Real: lambda x: x,
+    ops.Remainder: remainder,
+    ops.RoundNearestAfz: round_away,
+    ops.RoundNearestEven: Value.rint,
+    ops.Select: Value.select,
+    ops.ShiftLeft: shift_left,
+    ops.ShiftRightArithmetic: shift_right_arithmetic,
+    ops.ShiftRightLogical: shift_right_logical,
+    ops.Sign: sign,
+    ops.Sqrt: Value.sqrt,
+    ops.Subtract: lambda x, y: x - y,
+    ops.Xor: lambda x, y: x ^ y,
+}

@@ -12,12 +12,14 @@ from xarr.compiler.functions.exponential import exp
 from xarr.compiler.functions.formats import (
     DOUBLE,
     SINGLE,
+    Formulas,
     at_most,
     quotient,
     two_product,
     two_sum,
 )
 from xarr.compiler.loop_ir.scalars import Value
+from xarr.ir import ops
 
 #: erf(x)/x - 1 over x², for |x| <= 1.2.
 _SMALL: Final = {
@@ -92,3 +94,10 @@ def _complement(a: Value) -> Value:
     ratio = missing.fma(inverse, rough)
     factor = quotient(ratio.polynomial(_SCALED[a.dtype]), two_sum(a + a, a.constant(1.0)))
     return power * lost.fma(-factor, factor)
+
+
+#: By the op, in float32 and float64.
+FORMULAS: Final[Formulas] = {
+    ops.Erf: erf,
+    ops.Erfc: erfc,
+}

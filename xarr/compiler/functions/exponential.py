@@ -15,6 +15,7 @@ import numpy as np
 from xarr.compiler.functions.formats import (
     DOUBLE,
     SINGLE,
+    Formulas,
     Pair,
     at_least,
     at_most,
@@ -25,6 +26,7 @@ from xarr.compiler.functions.formats import (
     scaled,
 )
 from xarr.compiler.loop_ir.scalars import Value
+from xarr.ir import ops
 
 #: (exp(r) - 1 - r) / r² for |r| <= 0.35.
 TAIL: Final = {
@@ -125,3 +127,14 @@ def sinh(x: Value) -> Value:
     half = _half_exp(x)
     far = (half - 0.25 / half).copysign(x)
     return x.abs().lt(1.0).select(near, far)
+
+
+#: By the op, in float32 and float64.
+FORMULAS: Final[Formulas] = {
+    ops.Cosh: cosh,
+    ops.Exponential: exp,
+    ops.ExponentialMinusOne: expm1,
+    ops.Logistic: logistic,
+    ops.Sinh: sinh,
+    ops.Tanh: tanh,
+}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from xarr.compiler.loop_ir.scalars import DType, Value
+from xarr.ir.op import Op
+
+#: How element-wise ops are computed: operands -> result.
+Formulas: TypeAlias = dict[type[Op], Callable[..., Value]]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from xarr.compiler.functions.formats import DOUBLE, SINGLE, mantissa_and_exponent, two_sum
+from xarr.compiler.functions.formats import DOUBLE, SINGLE, Formulas, mantissa_and_exponent, two_sum
 from xarr.compiler.loop_ir.scalars import Value
+from xarr.ir import ops
 
 #: (log(1 + f) - f + f²/2) / f³ for sqrt(1/2) - 1 <= f <= sqrt(2) - 1.
 _CUBIC: Final = (
@@ -86,3 +87,13 @@ def atanh(x: Value) -> Value:
     """log1p(2a / (1 - a)) / 2 for a = |x|; NaN beyond 1."""
     a = x.abs()
     return (log1p((a + a) / (1.0 - a)) * 0.5).copysign(x)
+
+
+#: By the op, in float32 and float64.
+FORMULAS: Final[Formulas] = {
+    ops.Acosh: acosh,
+    ops.Asinh: asinh,
+    ops.Atanh: atanh,
+    ops.Log: log,
+    ops.LogPlusOne: log1p,
+}

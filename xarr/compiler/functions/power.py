@@ -7,10 +7,12 @@ from typing import Final
 
 import numpy as np
 
+from xarr.compiler.functions.arithmetic import power as integer_power
 from xarr.compiler.functions.exponential import TAIL
 from xarr.compiler.functions.formats import (
     DOUBLE,
     SINGLE,
+    Formulas,
     Pair,
     add_pairs,
     at_least,
@@ -24,6 +26,7 @@ from xarr.compiler.functions.formats import (
     two_product,
 )
 from xarr.compiler.loop_ir.scalars import Value
+from xarr.ir import ops
 
 
 def rsqrt(x: Value) -> Value:
@@ -154,3 +157,16 @@ def cbrt(x: Value) -> Value:
     residual = lost.fma(-root, power.fma(-root, m))
     root = (residual * square).fma(1 / 3, root)
     return (x.eq(0.0) | ~x.abs().lt(math.inf)).select(x, (root * power_of_two(q)).copysign(x))
+
+
+def any_power(x: Value, y: Value) -> Value:
+    """x to the power y, of floats or of integers."""
+    return (power if x.dtype.kind == "f" else integer_power)(x, y)
+
+
+#: By the op, in float32 and float64.
+FORMULAS: Final[Formulas] = {
+    ops.Cbrt: cbrt,
+    ops.Power: any_power,
+    ops.Rsqrt: rsqrt,
+}

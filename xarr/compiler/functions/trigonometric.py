@@ -13,6 +13,7 @@ from xarr.compiler.functions.angles import exactly_reduced
 from xarr.compiler.functions.formats import (
     DOUBLE,
     SINGLE,
+    Formulas,
     Pair,
     bits_of,
     format_of,
@@ -21,6 +22,7 @@ from xarr.compiler.functions.formats import (
     with_sign_flipped,
 )
 from xarr.compiler.loop_ir.scalars import Value
+from xarr.ir import ops
 
 #: (sin(r)/r - 1) / r² over r², and (cos(r) - 1 + r²/2) / r⁴ over r², for |r| <= 1.01 pi/4.
 _SIN: Final = {
@@ -110,3 +112,11 @@ def _tangent(n: Value, r: Value, low: Value | None) -> Value:
     sine, cosine = _kernels(r, low)
     even = (n & 1).eq(0)
     return even.select(sine, -cosine) / even.select(cosine, sine)
+
+
+#: By the op, in float32 and float64.
+FORMULAS: Final[Formulas] = {
+    ops.Cosine: cos,
+    ops.Sine: sin,
+    ops.Tan: tan,
+}

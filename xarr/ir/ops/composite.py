@@ -58,6 +58,7 @@ class Logistic(Unary):
 
     name = "stablehlo.logistic"
     lax_name = "logistic"
+    has_formula = True
     accepts = FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node:
@@ -76,6 +77,7 @@ class Rsqrt(Unary):
 
     name = "stablehlo.rsqrt"
     lax_name = "rsqrt"
+    has_formula = True
     accepts = FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node | None:
@@ -89,6 +91,7 @@ class Sign(Unary):
 
     name = "stablehlo.sign"
     lax_name = "sign"
+    has_formula = True
     accepts = SIGNED | FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node | None:

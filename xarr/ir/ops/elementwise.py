@@ -6,6 +6,7 @@ emits for functions which StableHLO lacks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -53,6 +54,8 @@ class Elementwise(Op):
 
     accepts: ClassVar[Accepted]
     arity: ClassVar[int]
+    #: Whether loops have a formula for the op, though it is defined in terms of others, and so want it whole.
+    has_formula: ClassVar[bool] = False
     #: Whether the result depends on how many bits the elements have.
     counts_bits: ClassVar[bool] = False
 
@@ -115,10 +118,17 @@ class Binary(Elementwise):
         return None
 
 
+def regular_ops(family: type[Elementwise] = Elementwise) -> Iterator[type[Elementwise]]:
+    """The operations of the regular families, or of one."""
+    for op in family.__subclasses__():
+        if "name" in vars(op):
+            yield op
+        yield from regular_ops(op)
+
+
 def numpy_functions() -> dict[type[Elementwise], str]:
-    """The operations of one operand and of two that NumPy has a function for, with its name."""
-    regular: list[type[Elementwise]] = [*Unary.__subclasses__(), *Binary.__subclasses__()]
-    return {op: op.numpy_name for op in regular if op.numpy_name}
+    """The regular operations that NumPy has a function for, with its name."""
+    return {op: op.numpy_name for op in regular_ops() if op.numpy_name}
 
 
 #: The directions of a comparison, each with NumPy's function for it.

@@ -143,6 +143,7 @@ class Erf(SpecialFunction):
 
     name = "chlo.erf"
     lax_name = "erf"
+    has_formula = True
 
     @staticmethod
     def formula(x: Term) -> Term:
@@ -156,6 +157,7 @@ class Erfc(SpecialFunction):
 
     name = "chlo.erfc"
     lax_name = "erfc"
+    has_formula = True
 
     @staticmethod
     def formula(x: Term) -> Term:
