@@ -515,27 +515,34 @@ def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0
         if type(t0) is not dict or t0.keys() != K0:
             return MISSED
         x0 = t0['w']
+        if config['_global'] is not settings or overrides() is not overridden:
+            return MISSED
         if type(x0) is not Array:
+            return MISSED
+        if type(x1) is not float:
             return MISSED
         n0 = x0._node
         b0 = n0.value
         if n0.type is not T0 or n0.device is not device or b0 is None:
             return MISSED
-        if type(x1) is not float:
-            return MISSED
-        if config['_global'] is not settings or overrides() is not overridden:
-            return MISSED
         c0 = backend.from_number(array(x1, D0) if L0 <= x1 <= L1 else scalar(x1, D0))
+        b0 = n0.value
+        if b0 is None:
+            return MISSED
+        n0.handles += 1
         try:
             v0, = program(b0, c0)
         except BaseException as error:
             explain(error)
             raise
+        finally:
+            n0.handles -= 1
         m0 = new(Leaf)
         m0.op = O0
         m0.type = T0
         m0.value = v0
         m0.device = device
+        m0.exposed = False
         m0.handles = 1
         m0._place = P0
         y0 = new(Array)

@@ -151,6 +151,14 @@ def test_other_numbers_of_arguments_are_missed() -> None:
     assert_same(np.asarray(jitted(x, y=y)), X + X)
 
 
+def test_a_number_is_converted_for_arrays_of_the_type_only() -> None:
+    """One that does not fit in the element type of the last call may fit in that of this one."""
+    jitted = xarr.jit(lambda x, n: x + n)
+    for _ in range(3):
+        assert_same(jitted(xarr.ones(3, dtype="int8").evaluate(), 5), np.full(3, 6, np.int8))
+        assert_same(jitted(xarr.ones(3, dtype="int32").evaluate(), 300), np.full(3, 301, np.int32))
+
+
 def test_donated_argument_is_missed() -> None:
     (x,) = arrays(X)
     jitted = xarr.jit(lambda x: x + 1)

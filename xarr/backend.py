@@ -111,7 +111,7 @@ class AbstractBackend(ABC):
         return self.compile(graph)
 
     def claim(self, buffer: Any) -> bool:
-        """Let programs write over a buffer to which only the caller refers; False if others see its memory."""
+        """Let programs write over a buffer that nothing else sees; False if they cannot, or did not make it."""
         return False
 
     @abstractmethod

@@ -58,6 +58,7 @@ def _numbers(node: Node) -> Numbers:
     if node.value is None:
         return np.asarray(node.op.array) if isinstance(node.op, Constant) else None
     assert node.device is not None
+    node.exposed = True
     return node.device.backend.to_host(node.value)  # type: ignore[no-any-return]
 
 

@@ -84,9 +84,9 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
     with _lock:
         if compiled.checks is not None or unread:
             _keep_flags(compiled, (order, leaves, outputs), values, device)
-        for node, value in zip(outputs, values, strict=compiled.checks is None):
+        for node, value, exposed in zip(outputs, values, compiled.exposed, strict=compiled.checks is None):
             if node.value is None:  # another thread may have been faster
-                node.settle(value, device)
+                node.settle(value, device, exposed)
 
 
 def run_few(node: Node, device: Device) -> bool:
@@ -110,7 +110,7 @@ def run_few(node: Node, device: Device) -> bool:
         if compiled.checks is not None or unread:
             _keep_flags(compiled, (order_of([node]), leaves, [node]), values, device)
         if node.value is None:
-            node.settle(values[0], device)
+            node.settle(values[0], device, compiled.exposed[0])
     return True
 
 
@@ -174,7 +174,11 @@ def _counterpart(
 
 
 def buffer_of(leaf: Node, device: Device) -> Any:
-    """The value of a computed node or a constant, on `device`, a committed one."""
+    """The value of a computed node or a constant, on `device`, a committed one.
+
+    It is for a program whose results may share its memory.
+    """
+    leaf.exposed = True
     value, own = leaf.value, leaf.device
     if value is not None and own is not None and own.committed is device:
         return value

@@ -172,6 +172,13 @@ def unowned(node: Node) -> Node:
     return node
 
 
+def release(node: Node) -> None:
+    """Count a call that has read the value of a node among its readers no more."""
+    handles = node.handles = node.handles - 1
+    if not handles and node.value is not None:
+        _orphans.add(node)
+
+
 def _bound_growth(handle: Handle) -> None:
     """Evaluate a chain that grew too long, or that keeps too much otherwise dead data alive."""
     node = handle._node
@@ -309,6 +316,11 @@ def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be."""
     try:
         node = _computed(handle)
+        # Before the value is read: a call in another thread that was given the Array may write over it else.
+        node.exposed = True
+        value = node.value
+        if value is None:
+            return to_host(handle)  # that call was faster: the Array is gone
     except XarrError as error:
         shorten(error)
         raise
@@ -316,8 +328,8 @@ def to_host(handle: Handle) -> np.ndarray[Any, Any]:
     if unread:
         read(node)
     if type(node.type) is TensorType and node.type.dynamic:
-        return live_part(node.type, node.value, node.device)
-    view: np.ndarray[Any, Any] = node.device.backend.to_host(node.value).view()
+        return live_part(node.type, value, node.device)
+    view: np.ndarray[Any, Any] = node.device.backend.to_host(value).view()
     view.flags.writeable = False
     return view
 
@@ -326,6 +338,7 @@ def moved(handle: Handle, device: Device) -> Array:
     """The value of `handle`, computed if need be, on another device."""
     node = _computed(handle)
     assert node.device is not None
+    node.exposed = True
     if unread:
         read(node)
     return wrap(data(node.type, moved_value(node.type, node.value, node.device, device), device))
@@ -441,6 +454,8 @@ def trace(
     ended.update(parameters)
     captured = _captures(results, parameters, start)
     _refuse_foreign(name, captured)
+    for node in captured:
+        node.exposed = True
     inner = {node: parameter(node.type) for node in captured}
     new = {**dict(zip(parameters, parameters, strict=True)), **inner}
     for node in postorder(results, new.__contains__):

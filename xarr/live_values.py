@@ -24,6 +24,7 @@ def values_at_hand(node: Node) -> np.ndarray[Any, Any] | None:
         return node.op.array
     if node.value is None or node.device is None or not node.device.backend.is_on_host:
         return None
+    node.exposed = True
     values: np.ndarray[Any, Any] = node.device.backend.to_host(node.value)
     return values
 

@@ -5,7 +5,6 @@ Fresh pages of memory cost as much as the arithmetic that fills them, so large b
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from contextlib import suppress
 from math import prod
@@ -96,21 +95,10 @@ class Pool:
 pool: Final = Pool()
 
 
-def _references(array: Array) -> int:
-    """How often the array that `array` is a view of is referred to, as the interpreter counts."""
-    return sys.getrefcount(array.base)
-
-
-#: The same where the view alone refers to it.
-_ALONE: Final = _references(np.empty(2)[:1])
-
-
 def claim(array: Array) -> bool:
-    """Make an array writeable unless another shows its memory.  The array itself is the caller's to judge."""
+    """Make an array writeable whose memory was made here.  Who else sees that memory is the caller's to judge."""
     view = array
-    while isinstance(view.base, np.ndarray):
-        if _references(view) != _ALONE or type(view.base) is not np.ndarray:
-            return False
+    while type(view.base) is np.ndarray:
         view = view.base
     if view.flags.owndata or isinstance(view.base, _Lease):
         with suppress(ValueError):  # what it is a view of is read-only

@@ -10,6 +10,7 @@ from xarr.backend import Program
 from xarr.compiler.passes.checks import Checks
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Constant
+from xarr.ir.ops.fusion import unshared
 from xarr.records import record
 
 #: How many programs are kept, and how much memory they may take together.
@@ -27,6 +28,12 @@ class Compiled:
     program: Program
     graph: Graph
     checks: Checks | None = None
+
+    @cached_property
+    def exposed(self) -> tuple[bool, ...]:
+        """For each result whether its memory may be that of an argument or of another result too."""
+        alone = unshared(self.graph)
+        return tuple([node not in alone for node in self.graph.results])
 
     @cached_property
     def nbytes(self) -> int:

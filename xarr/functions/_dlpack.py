@@ -107,6 +107,7 @@ def exported(
     asked = None if dl_device is None else tuple(map(int, dl_device))
     if asked in (None, owner.dlpack_device()):
         read_checks(array)
+        array._node.exposed = True
         return owner.to_dlpack(array._node.value, stream, max_version, copy)
     if asked == CPU and copy is False:
         raise BufferError(f"__dlpack__: copy=False cannot be kept from backend {owner.name!r} to the CPU")

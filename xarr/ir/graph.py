@@ -80,6 +80,8 @@ class Node:
       between reading and writing it back: an interpreter with a global lock does not switch there.  Without
       that lock it is a hint, and a value may be kept longer than needed or computed once more,
     * `value` - the computed value, a buffer of the device's backend, None before,
+    * `exposed` - whether the memory of the value may be seen by other ways than one Array that shows this node:
+      by a node recorded over it, another value, NumPy, or code outside.  Once true it stays true,
     * `serial` - counts nodes in the order they were built.
     """
 
@@ -88,6 +90,7 @@ class Node:
         "_place",
         "depth",
         "device",
+        "exposed",
         "handles",
         "op",
         "operands",
@@ -102,6 +105,7 @@ class Node:
     value: Any
     device: Device | None
     depth: int
+    exposed: bool
     traced: bool
     handles: int
     serial: int
@@ -116,6 +120,7 @@ class Node:
     ) -> None:
         depth, traced = 0, False
         for operand in operands:
+            operand.exposed = True
             if operand.depth > depth:
                 depth = operand.depth
             if operand.traced:
@@ -133,6 +138,7 @@ class Node:
         self.type = type
         self.depth = depth + 1
         self.traced = traced
+        self.exposed = False
         self.handles = 0
         self.serial = next(_serials)
         self.value = None
@@ -162,8 +168,13 @@ class Node:
     def dtype(self) -> Any:
         return self.tensor_type.dtype
 
-    def settle(self, value: Any, device: Device) -> None:
-        """Attach the value that `device`, a committed one, computed and drop the operands."""
+    def settle(self, value: Any, device: Device, exposed: bool = True) -> None:
+        """Attach the value that `device`, a committed one, computed and drop the operands.
+
+        exposed: whether its memory may be that of another value too.
+        """
+        if exposed:
+            self.exposed = True
         if self.device is not device:  # first: who sees the value in another thread wants its device too
             self.device = device.uncommitted
         self.value = value
@@ -188,7 +199,7 @@ class Node:
 class Leaf(Node):
     """A node with a value and nothing else, for code that makes many: it is filled in field by field.
 
-    To be set are op, type, value, device, handles and _place; the other fields never change.  No serial is
+    To be set are op, type, value, device, exposed, handles and _place; the other fields never change.  No serial is
     counted: what is captured from outside is known by it, and a leaf is captured anyway.
     """
 
@@ -212,10 +223,13 @@ def parameter(type: Type, device: Device | None = None) -> Node:
     return node
 
 
-def data(type: Type, value: Any, device: Device) -> Node:
-    """A leaf that holds a value, a buffer on `device`."""
+def data(type: Type, value: Any, device: Device, exposed: bool = True) -> Node:
+    """A leaf that holds a value, a buffer on `device`.
+
+    exposed: whether others may see its memory.
+    """
     node = Node(data_of(type), (), type, device=device)
-    node.value, node.depth = value, 0
+    node.value, node.exposed, node.depth = value, exposed, 0
     return node
 
 

@@ -1,51 +1,32 @@
 """Donated arguments whose memory nothing else can see, so that a program may write over it.
 
-Who else sees it is found by counting references.  A free-threaded Python counts those of each thread apart, so
-there no memory is written over; `python -m xarr doctor` says so.
+Who else sees it is not asked of the interpreter: CPython counts no reference that its stack borrows (3.14), and a
+free-threaded Python has two counts.  A node says it itself: `handles` counts the Arrays that show it and the calls
+that read it just now, and `exposed` is set by whatever else gets at its value.
 """
 
 from __future__ import annotations
 
-import sys
-from typing import Any, Final
-
 from xarr import interpreter
 from xarr.ir.device import Device
-from xarr.lazy import Handle
+from xarr.ir.graph import Donated, Node
 
 
-class _Shown:
-    """Stands for an Array with a value that nothing else refers to."""
+def claim(node: Node, device: Device, taker: str) -> None:
+    """Let programs on `device` write to the buffer of a node whose one Array is given away to the function `taker`.
 
-    def __init__(self, node: Any) -> None:
-        self._node = node
+    Not if another Array shows the node, another call reads it, or its memory is exposed.  The caller has counted
+    itself among the readers, and has read the value: whoever comes to the node after this finds it donated.
 
-
-class _Held:
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _references(handle: Any) -> tuple[int, int]:
-    """How often the node and the buffer of an Array are referred to, as the interpreter counts."""
-    return sys.getrefcount(handle._node), sys.getrefcount(handle._node.value)
-
-
-#: What `_references` gives where the Array alone refers to the node, and the node alone to the buffer.
-_ALONE: Final = _references(_Shown(_Held(object())))
-
-
-def claim(handle: Any, device: Device, held: int = 0) -> None:
-    """Let programs on `device` write to the buffer of a donated Array, unless somebody else might see it change.
-
-    That is whoever has another Array with this value, or has recorded something that uses it, or looks at the
-    memory as a NumPy array.  `held`: how often the caller refers to the node, and to the buffer.
+    Counts are right only while threads take turns, so that without a global lock no memory is written over;
+    `python -m xarr doctor` says so.
     """
-    if not isinstance(handle, Handle) or handle._node.value is None or handle._node.handles != 1:
-        return
-    own = handle._node.device
+    own = node.device
     if own is None or own.committed is not device or interpreter.is_free_threaded():
         return
-    node, buffer = _references(handle)
-    if (node, buffer) == (_ALONE[0] + held, _ALONE[1] + held):
-        device.backend.claim(handle._node.value)
+    donated = Donated(node.type, taker)
+    # From here to the last line nothing is called, so that no other thread comes between.
+    if node.exposed or node.handles != 2 or node.value is None:
+        return
+    buffer, node.value, node.op = node.value, None, donated
+    device.backend.claim(buffer)

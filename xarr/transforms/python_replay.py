@@ -110,6 +110,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "MISSED": MISSED,
     "apart": apart,
     "claim": claim,
+    "release": lazy.release,
     "exact": exact,
     "scalar": scalar,
     "array": np.array,
@@ -133,12 +134,11 @@ class _Writer:
 
     def written(self) -> tuple[str, dict[str, Any]]:
         self._arguments()
-        self._leaves()
         self._unless("config['_global'] is not settings", "overrides() is not overridden")
+        self._leaves()
         self.lines += [f"{name} = {text}" for name, text in self.traced.definitions]
         for place, number in enumerate(self.traced.numbers):
             self._number(f"c{place}", number)
-        self._donate()
         self._call()
         self._results()
         names = ", ".join(
@@ -243,24 +243,28 @@ class _Writer:
     # --- leaves ------------------------------------------------------------------------------------
 
     def _leaves(self) -> None:
-        pairs = list(zip(self.call.sources, self.call.signature.types, strict=True))
-        arrays = [place for place, (source, _) in enumerate(pairs) if source == "Array"]
+        pairs = list(enumerate(zip(self.call.sources, self.call.signature.types, strict=True)))
+        arrays = [(place, type_) for place, (source, type_) in pairs if source == "Array"]
         if arrays:
-            self._unless(*[f"type(x{place}) is not Array" for place in arrays])
-        for place, (source, type_) in enumerate(pairs):
-            self._leaf(place, source, type_)
+            self._unless(*[f"type(x{place}) is not Array" for place, _ in arrays])
+        for place, (source, type_) in pairs:
+            if source != "Array":
+                self._leaf(place, source, type_)
+        for place, type_ in arrays:
+            self._array(place, type_)
+
+    def _array(self, place: int, type_: Any) -> None:
+        x, b, n = f"x{place}", f"b{place}", f"n{place}"
+        self.lines += [f"{n} = {x}._node", f"{b} = {n}.value"]
+        self._unless(
+            f"{n}.type is not {self._name('T', type_)}",
+            f"{n}.device is not device",
+            f"{b} is None",
+        )
 
     def _leaf(self, place: int, source: str, type_: Any) -> None:
         x, b = f"x{place}", f"b{place}"
-        if source == "Array":
-            n = f"n{place}"
-            self.lines += [f"{n} = {x}._node", f"{b} = {n}.value"]
-            self._unless(
-                f"{n}.type is not {self._name('T', type_)}",
-                f"{n}.device is not device",
-                f"{b} is None",
-            )
-        elif source == "ndarray":
+        if source == "ndarray":
             shape, dtype = self._name("H", type_.shape), self._name("D", type_.dtype)
             self._unless(f"type({x}) is not ndarray", f"{x}.shape != {shape}", f"{x}.dtype != {dtype}")
             # A copy: the result may share memory with it, and the caller may write to its own.
@@ -299,14 +303,16 @@ class _Writer:
         buffers += [self._name("B", buffer) for buffer in compiled.hidden]
         values = "".join(f"v{place}, " for place in range(len(self.traced.graph.results)))
         values += "*flags" if compiled.checks is not None else ""
-        if values:
-            self.lines += [
-                "try:",
-                f"    {values.strip()} = program({', '.join(buffers)})",
-                "except BaseException as error:",
-                "    explain(error)",
-                "    raise",
-            ]
+        self.lines += self._read()
+        self.lines += [
+            "try:",
+            *[f"    {line}" for line in self._donated()],
+            f"    {values.strip()} = program({', '.join(buffers)})" if values else "    pass",
+            "except BaseException as error:",
+            "    explain(error)",
+            "    raise",
+            *self._released(),
+        ]
 
         lent = "".join([f"x{place}, " for place in self.traced.arrays if self._is_lent(place)])
         if lent:
@@ -321,13 +327,38 @@ class _Writer:
         is_large = self.call.signature.types[place].nbytes > _LARGE
         return self.call.sources[place] == "ndarray" and is_static and is_large
 
-    def _donate(self) -> None:
-        donation = self.traced.donation
+    def _nodes(self) -> list[tuple[int, int]]:
+        """Which leaves are Arrays, and their numbers among the arrays."""
+        return [pair for pair in enumerate(self.traced.arrays) if self.call.sources[pair[1]] == "Array"]
+
+    def _read(self) -> list[str]:
+        """The lines that count the call among the readers of its arguments, and say what its results expose.
+
+        Since a value was read nothing has been called, so that no other thread has taken it.
+        """
+        again = [f"b{place} = n{place}.value" for _, place in self._nodes() if self.traced.numbers]
+        if again:
+            tests = [f"b{place} is None" for _, place in self._nodes()]
+            again += [f"if {' or '.join(tests)}:", "    return MISSED"]
+        exposed = [
+            f"n{place}.exposed = True" for number, place in self._nodes() if self.traced.exposes(number)
+        ]
+        return [*again, *[f"n{place}.handles += 1" for _, place in self._nodes()], *exposed]
+
+    def _donated(self) -> list[str]:
+        donation, lines = self.traced.donation, []
         for place in donation.leaves:
             if self.call.sources[place] == "Array":
-                # The variables for the node and the buffer refer to them once more.
-                self.lines.append(f"claim(x{place}, device, 1)")
-                self.lines.append(f"x{place}._give_away({self._name('W', donation.taker)})")
+                taker = self._name("W", donation.taker)
+                lines += [f"claim(n{place}, device, {taker})", f"x{place}._give_away({taker})"]
+        return lines
+
+    def _released(self) -> list[str]:
+        lines = [
+            f"    release(n{place})" if place in self.traced.donation.leaves else f"    n{place}.handles -= 1"
+            for _, place in self._nodes()
+        ]
+        return ["finally:", *lines] if lines else []
 
     def _results(self) -> None:
         results = self.traced.graph.results
@@ -340,6 +371,7 @@ class _Writer:
                 f"{m}.type = {self._name('T', node.type)}",
                 f"{m}.value = v{place}",
                 f"{m}.device = device",
+                f"{m}.exposed = {self.traced.is_exposed(place)}",
                 f"{m}.handles = 1",
                 f"{m}._place = {self._name('P', node._place)}",
                 f"{y} = new(Array)",

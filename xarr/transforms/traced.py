@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from xarr.host import scalar
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.memory_use import out_of_memory
+from xarr.ir.ops.fusion import unshared
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
 from xarr.transforms.donation import claim
@@ -62,6 +64,11 @@ class Compiled:
         assert self.checks is not None
         sources = [check.outermost.source for check in self.checks.checks]
         attach_results(nodes, self.checks, sources, buffers, device)
+
+    @cached_property
+    def unshared(self) -> frozenset[Node]:
+        """The parameters and results of the graph that share no memory once the program has run."""
+        return unshared(self.graph)
 
 
 @dataclass(eq=False)
@@ -130,30 +137,67 @@ class Traced:
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
         compiled, owner = self.compiled(), self.owner
-        lazy.evaluate(*[leaf for leaf in leaves if isinstance(leaf, Handle)])
-        for place in self.donation.leaves:
-            if not _is_passed_again(leaves, place):
-                claim(leaves[place], owner)
-        buffers = [_buffer(leaves[place], owner) for place in self.arrays]
         names = defined(self.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
-        buffers += [
+        numbers = [
             owner.backend.from_number(scalar(computed(each.text, names), each.dtype)) for each in self.numbers
         ]
-        flags = flags_of([*_nodes(leaves), *self.captured]) if unread else ()
-        for place in self.donation.leaves:
-            if isinstance(leaves[place], Handle):
-                leaves[place]._give_away(self.donation.taker)
+        read = {place: leaf._node for place, leaf in enumerate(leaves) if isinstance(leaf, Handle)}
+        for node in read.values():
+            node.handles += 1  # so that no call in another thread writes over what this one reads
         try:
-            values = compiled.program(*buffers, *compiled.hidden)
+            lazy.evaluate(*[leaves[place] for place in read])
+            flags = flags_of([*read.values(), *self.captured]) if unread else ()
+            buffers = self._buffers(leaves, read)
+            for place in read.keys() & self.donation.leaves:
+                claim(read[place], owner, self.donation.taker)
+                leaves[place]._give_away(self.donation.taker)
+            values = self._results(buffers + numbers)
+        finally:
+            for node in read.values():
+                lazy.release(node)
+        nodes = [
+            data(self.graph.result_types[place], values[place], owner, self.is_exposed(place))
+            for place in self.places
+        ]
+        attach(nodes, flags)
+        if compiled.checks is not None:
+            compiled.keep_flags(nodes, values[len(self.graph.results) :], owner)
+        return tree.unflatten(self.structure, [lazy.wrap(node) for node in nodes])
+
+    def _results(self, buffers: Sequence[Any]) -> Sequence[Any]:
+        compiled = self.compiled()
+        try:
+            return compiled.program(*buffers, *compiled.hidden)
         except BaseException as error:
             explain(error, compiled.graph)
             raise
-        pairs = list(zip(self.graph.result_types, values, strict=compiled.checks is None))
-        nodes = [data(*pairs[place], owner) for place in self.places]
-        attach(nodes, flags)
-        if compiled.checks is not None:
-            compiled.keep_flags(nodes, values[len(pairs) :], owner)
-        return tree.unflatten(self.structure, [lazy.wrap(node) for node in nodes])
+
+    def _buffers(self, leaves: Sequence[Any], read: Mapping[int, Node]) -> list[Any]:
+        return [
+            self._buffer(number, read[place]) if place in read else self._from_host(leaves[place])
+            for number, place in enumerate(self.arrays)
+        ]
+
+    def _buffer(self, number: int, node: Node) -> Any:
+        if node.value is None or node.device is None or node.device.committed is not self.owner:
+            return buffer_of(node, self.owner)
+        if self.exposes(number):
+            node.exposed = True
+        return node.value
+
+    def _from_host(self, leaf: Any) -> Any:
+        backend = self.owner.backend
+        return backend.from_host(leaf) if leaf.shape else backend.from_number(leaf)
+
+    def exposes(self, number: int) -> bool:
+        """Whether results of the program may share the memory of this one among the arrays of the arguments."""
+        compiled = self.compiled()
+        return compiled.graph.parameters[number] not in compiled.unshared
+
+    def is_exposed(self, place: int) -> bool:
+        """Whether others may see the memory of a result of the graph."""
+        compiled = self.compiled()
+        return compiled.graph.results[place] not in compiled.unshared or self.places.count(place) > 1
 
 
 def explain(error: BaseException, graph: Graph) -> None:
@@ -166,19 +210,3 @@ def explain(error: BaseException, graph: Graph) -> None:
         raise out_of_memory(error, node or (graph.results[0] if len(graph.results) == 1 else None)) from error
     if node is not None:
         error.add_note(f"while computing {node.op.called} -> {node.type}, built at {node.source}")
-
-
-def _buffer(leaf: Any, owner: Device) -> Any:
-    if isinstance(leaf, Handle):
-        return buffer_of(leaf._node, owner)
-    return owner.backend.from_host(leaf) if leaf.shape else owner.backend.from_number(leaf)
-
-
-def _nodes(leaves: Sequence[Any]) -> list[Node]:
-    return [leaf._node for leaf in leaves if isinstance(leaf, Handle)]
-
-
-def _is_passed_again(leaves: Sequence[Any], place: int) -> bool:
-    """Whether a leaf's value is another leaf's too, so that the program reads it as more than one argument."""
-    node = getattr(leaves[place], "_node", None)
-    return any(getattr(leaf, "_node", None) is node for k, leaf in enumerate(leaves) if k != place)

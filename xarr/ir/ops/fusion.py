@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from xarr.ir.graph import OncePerGraph
 from xarr.ir.memory_use import Peak, nbytes, peak, shown_bytes
@@ -14,6 +15,7 @@ from xarr.ir.ops.control import Call, GetTupleElement, While
 from xarr.ir.ops.custom import CustomCall
 from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, ReducePrecision, Select
 from xarr.ir.ops.indexing import DynamicUpdateSlice, Scatter
+from xarr.ir.ops.reduction import DotGeneral
 from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -74,15 +76,9 @@ def reused(graph: Graph, given: Iterable[Node] = ()) -> dict[Node, tuple[tuple[i
     is used here for the last time, and before only by such nodes, none of whose results is a view of it.
     """
     last: dict[Node, Node] = {}
-    mixed: set[Node] = set(graph.results)
     for node in graph.nodes:
         last.update(dict.fromkeys(node.operands, node))
-        if not (isinstance(node.op, Fusion | NativeWhile | GetTupleElement) or _is_update(node)):
-            mixed.update(node.operands)
-        elif len(set(node.operands)) < len(node.operands):
-            mixed.update(each for each in node.operands if node.operands.count(each) > 1)
-        elif (shown := _carried_through(node)) is not None:
-            mixed.add(shown)
+    mixed = _seen_elsewhere(graph, Fusion | NativeWhile).union(graph.results)
     own = {node for node in (*given, *graph.nodes) if node not in mixed and isinstance(node.type, TensorType)}
     own -= {node for node in graph.nodes if not _is_made_here(node)}
     # Who holds a tuple holds its arrays.
@@ -93,6 +89,51 @@ def reused(graph: Graph, given: Iterable[Node] = ()) -> dict[Node, tuple[tuple[i
         pairs = tuple(_pairs(node, free)) if free else ()
         if pairs:
             found[node] = pairs
+    return found
+
+
+def unshared(graph: Graph) -> frozenset[Node]:
+    """The parameters and results whose memory no other of them has once a program of `graph` has run.
+
+    A result among them is made by a group, a native loop or an update, in new memory or over an operand that nothing
+    else needs; and there is no view of any, nor has code outside seen it.
+    """
+    # No product is a view of an operand.
+    elsewhere = _seen_elsewhere(graph, Fusion | NativeWhile | DotGeneral)
+    count = Counter(map(_array, graph.results))
+    seen = {*map(_array, elsewhere), *(array for array, times in count.items() if times > 1)}
+    held = elsewhere.union(graph.results)  # who holds a tuple holds its arrays
+    made = {
+        node
+        for node in graph.results
+        if _is_made_here(node)
+        and _array(node) not in seen
+        and not (isinstance(node.op, GetTupleElement) and node.operands[0] in held)
+    }
+    return frozenset(made.union(set(graph.parameters) - held))
+
+
+def _array(node: Node) -> tuple[Node, object]:
+    """What equal nodes show the same array by: of a loop the value that its body gives, else a part or all."""
+    if not isinstance(node.op, GetTupleElement):
+        return node, None
+    source, index = node.operands[0], node.op.index
+    return source, source.op.body.results[index] if isinstance(source.op, NativeWhile) else index
+
+
+def _seen_elsewhere(graph: Graph, makes_new: Any) -> set[Node]:
+    """Nodes that others read than updates and ops of the classes `makes_new`, or that one of these shows.
+
+    makes_new: ops no result of which is a view of an operand, but for what a loop carries through.
+    """
+    found: set[Node] = set()
+    for node in graph.nodes:
+        if not (isinstance(node.op, makes_new | GetTupleElement) or _is_update(node)):
+            found.update(node.operands)
+        elif len(set(node.operands)) < len(node.operands):
+            found.update(each for each in node.operands if node.operands.count(each) > 1)
+        elif (shown := _carried_through(node)) is not None:
+            found.add(shown)
     return found
 
 

@@ -1,0 +1,311 @@
+"""Whose memory a donated Array is: nobody who could see it sees it change.
+
+The library counts and marks itself who sees the memory of a value; no reference of the interpreter's is counted.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr.errors import DonationError
+from xarr.lowering import ShapeDtypeStruct
+
+pytest.importorskip("llvmlite")
+pytestmark = [pytest.mark.implicit, pytest.mark.usefixtures("on_numpy")]
+
+SIZE = 20_000
+ROUNDS = 4
+
+
+@pytest.fixture(autouse=True)
+def compiled_loops() -> Iterator[None]:
+    with xarr.config(fusion="compiled"):
+        yield
+
+
+DOUBLE: Any = xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)
+MAKE: Any = xarr.jit(lambda x: x * 1 + 0)
+KEPT: list[Any] = []
+
+
+def made() -> xarr.Array:
+    """An Array of ones whose memory a program has made and nothing else sees."""
+    found: xarr.Array = MAKE(xarr.asarray(np.ones(SIZE)))
+    return found
+
+
+def address(x: xarr.Array) -> int:
+    return int(x._node.value.ctypes.data)
+
+
+def is_reused(x: xarr.Array) -> bool:
+    """Whether the memory of `x`, given away, becomes that of the result; the numbers are right at any rate."""
+    before = address(x)
+    y = DOUBLE(x)
+    reused = address(y) == before
+    assert_same(y, np.full(SIZE, 3.0))
+    return reused
+
+
+def test_memory_that_nothing_sees_is_written_over() -> None:
+    assert [is_reused(made()) for _ in range(ROUNDS)] == [True] * ROUNDS
+
+
+# --- who looks -----------------------------------------------------------------------------------------------
+
+
+def _keep(operand: Any) -> Any:
+    KEPT.append(operand)
+    return np.zeros((), np.float64)
+
+
+NUMBER: Any = ShapeDtypeStruct((), np.dtype(np.float64))
+CALLED: Any = xarr.jit(lambda x: xarr.pure_callback(_keep, NUMBER, x))
+SAME: Any = xarr.jit(lambda x: x)
+TWICE: Any = xarr.jit(lambda x: (x, x))
+TURNED: Any = xarr.jit(lambda x: x.reshape(100, 200).T)
+WITH_PART: Any = xarr.jit(lambda x: (x[10:], x * 3))
+PICKED: Any = xarr.jit(lambda x, c: lax.cond(c, lambda: x, lambda: x * 2))
+LOOPED: Any = xarr.jit(lambda x, n: lax.while_loop(lambda s: s[1] < n, lambda s: (s[0], s[1] + 1), (x, 0))[0])
+NESTED: Any = xarr.jit(lambda x: SAME(x))
+THRICE: Any = xarr.jit(lambda x: (y := x * 3, y))
+NO_SORT: Any = xarr.jit(lambda x: xarr.sort(x[None], axis=0)[0])
+
+
+def _by_callback(x: xarr.Array) -> Any:
+    CALLED(x).evaluate()
+    return KEPT.pop()
+
+
+def _captured(x: xarr.Array) -> Callable[[], Any]:
+    function = xarr.jit(lambda y: x * y)
+    function(np.float64(1))
+    return lambda: function(np.float64(1))
+
+
+def _captured_before_compilation(x: xarr.Array) -> Callable[[], Any]:
+    lowered = xarr.jit(lambda y: (y * 2, x)).lower("f64[]")
+    return lambda: lowered.compile()(np.ones(()))[1]
+
+
+def _carried_by_a_loop(x: xarr.Array) -> Any:
+    return lax.fori_loop(0, 2, lambda i, s: (s[0] + 1, s[1]), (xarr.asarray(0.0), x))[1]
+
+
+def _by_program(x: xarr.Array) -> Any:
+    return xarr.jit(lambda x: x).lower(x).compile()(x)
+
+
+def _by_interface(x: xarr.Array) -> Any:
+    return x.__array_interface__["data"]
+
+
+def _of_tuple(x: xarr.Array) -> Any:
+    return lax.optimization_barrier((x, x))[1]
+
+
+#: What gets hold of the memory of an Array of ones, or something that is computed of it later.
+LOOKS: dict[str, Callable[[xarr.Array], Any]] = {
+    "asarray": np.asarray,
+    "a view": lambda x: np.asarray(x)[3:],
+    "a view of a view": lambda x: np.asarray(x)[3:].reshape(-1, 1)[::2].T,
+    "memoryview": lambda x: memoryview(np.asarray(x)),
+    "DLPack": lambda x: np.from_dlpack(x),
+    "__array_interface__": _by_interface,
+    "iterator": lambda x: np.nditer(np.asarray(x)),
+    "a callback": _by_callback,
+    "a copy": lambda x: x.copy(),
+    "a part": lambda x: x[5:],
+    "a computed part": lambda x: x[5:].evaluate(),
+    "transposed": lambda x: x.reshape(100, 200).T.evaluate(),
+    "recorded": lambda x: x * 1,
+    "recorded twice": lambda x: (x * 1)[None] + 0,
+    "index": lambda x: xarr.zeros(3, dtype="int64")[xarr.astype(x, "int64")],
+    "itself from jit": SAME,
+    "itself from a function in a function": NESTED,
+    "itself, twice": lambda x: TWICE(x)[1],
+    "transposed in jit": TURNED,
+    "a part in jit": lambda x: WITH_PART(x)[0],
+    "the branch that is taken": lambda x: PICKED(x, True),
+    "the start of a loop of no steps": lambda x: LOOPED(x, 0),
+    "carried by a loop": _carried_by_a_loop,
+    "carried by a loop in jit": lambda x: LOOPED(x, 5),
+    "sorted lines of one": NO_SORT,
+    "captured": _captured,
+    "captured before compilation": _captured_before_compilation,
+    "a compiled program": _by_program,
+    "a tuple": _of_tuple,
+    "another backend": lambda x: x.to("reference"),
+    "printed": str,
+}
+
+
+def values_of(seen: Any) -> Any:
+    """The numbers that the memory shows now."""
+    if callable(seen):
+        seen = seen()
+    if isinstance(seen, str):
+        return seen
+    if isinstance(seen, np.nditer):
+        return np.array([float(each) for each in seen])
+    return np.array(np.asarray(seen))
+
+
+@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize("rounds", [1, ROUNDS])
+def test_who_looks_sees_no_change(name: str, rounds: int) -> None:
+    """Not at the first call, which is recorded, nor at those that repeat it."""
+    for _ in range(rounds):
+        x = made()
+        seen = LOOKS[name](x)
+        with xarr.config(fusion="off"):
+            wanted = values_of(LOOKS[name](xarr.asarray(np.ones(SIZE))))
+        is_reused(x)
+        found = values_of(seen)
+        assert_same(found, wanted) if isinstance(found, np.ndarray) else found == wanted
+
+
+@pytest.mark.parametrize(
+    "function",
+    [TWICE, THRICE, WITH_PART, lambda x: (x[:-5], x[5:])],
+    ids=["an argument", "twice", "part", "parts"],
+)
+def test_results_that_share_memory_are_kept(function: Callable[[xarr.Array], Any]) -> None:
+    for _ in range(ROUNDS):
+        one, other = function(made())
+        before = np.array(np.asarray(other))
+        xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)(one)
+        assert_same(other, before)
+
+
+def test_memory_that_was_seen_is_written_over_no_more() -> None:
+    """Even if the view is gone: what has left may have been handed on."""
+    x = made()
+    del x
+    y = made()
+    np.asarray(y)
+    assert not is_reused(y)
+    z = made()
+    MAKE(z)  # a program of loops alone shows nobody what it reads
+    assert is_reused(z)
+
+
+def test_memory_of_the_caller_is_never_written_over() -> None:
+    host = np.ones(SIZE)
+    for given in (xarr.asarray(host, copy=False), xarr.asarray(host), xarr.from_dlpack(host)):
+        for _ in range(ROUNDS):
+            x = xarr.jit(lambda x: x)(given)
+            DOUBLE(x)
+        assert (host == 1).all()
+        assert not is_reused(given)
+        assert (host == 1).all()
+
+
+@pytest.mark.parametrize("donated", [0, 1, (0, 1)])
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_the_same_array_twice(donated: Any, is_tree: bool) -> None:
+    def both(x: Any, y: Any) -> Any:
+        x, y = (x["a"], y["b"]) if is_tree else (x, y)
+        return x.at[0].set(5.0), y * 1 + 0, x * 2 - y
+
+    step = xarr.jit(both, donate_argnums=donated)
+    for _ in range(ROUNDS):
+        x = made()
+        first, second, third = step({"a": x}, {"b": x}) if is_tree else step(x, x)
+        assert_same(first[:2], np.array([5.0, 1.0]))
+        assert_same(second, np.ones(SIZE))
+        assert_same(third, np.ones(SIZE))
+        with pytest.raises(DonationError):
+            np.asarray(x)
+
+
+def test_counts_of_references_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interpreter may say of everything that nobody refers to it."""
+    x = made()
+    seen = np.asarray(x)
+    monkeypatch.setattr(sys, "getrefcount", lambda _: 1)
+    for _ in range(ROUNDS):
+        DOUBLE(SAME(x))
+    assert (seen == 1).all()
+
+
+# --- exports and threads while a call runs -------------------------------------------------------------------
+
+
+def test_a_callback_cannot_look_at_what_was_given_away() -> None:
+    x = made()
+
+    def look(_: Any) -> Any:
+        with pytest.raises(DonationError):
+            np.asarray(x)
+        return np.ones((), np.float64)
+
+    step = xarr.jit(lambda x: x * 2 + xarr.pure_callback(look, NUMBER, x[0]), donate_argnums=0)
+    for _ in range(ROUNDS):
+        x = made()
+        assert_same(step(x), np.full(SIZE, 3.0))
+
+
+def test_a_callback_keeps_what_it_was_shown() -> None:
+    step = xarr.jit(lambda x: x * 2 + 1 + xarr.pure_callback(_keep, NUMBER, x), donate_argnums=0)
+    for _ in range(ROUNDS):
+        result = step(made())
+        assert_same(KEPT.pop(), np.ones(SIZE))
+        assert_same(result, np.full(SIZE, 3.0))
+
+
+READ: Any = xarr.jit(lambda x, y: x * 3 + y)
+COUNTED: Any = xarr.jit(lambda x: xarr.sum(x.reshape(100, 200) @ xarr.ones((200, 1))))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: np.asarray(READ(x, 1.0)) == 4,
+        lambda x: np.asarray(COUNTED(x)) == SIZE,
+        lambda x: np.asarray(x) == 1,
+        lambda x: np.asarray(x * 3 + 1) == 4,
+        lambda x: np.asarray(SAME(x)) == 1,
+    ],
+    ids=["jitted", "product", "export", "recorded", "view"],
+)
+def test_a_thread_reads_all_or_finds_it_donated(read: Callable[[xarr.Array], Any]) -> None:
+    """While another one gives the Array away."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    wrong: list[object] = []
+    try:
+        for _ in range(60):
+            x = made()
+            start = threading.Barrier(2)
+
+            def reader(x: xarr.Array = x, start: threading.Barrier = start) -> None:
+                start.wait()
+                try:
+                    for _ in range(20):
+                        if not np.all(read(x)):
+                            wrong.append("another value")
+                except DonationError:
+                    pass
+                except BaseException as error:
+                    wrong.append(error)
+
+            thread = threading.Thread(target=reader)
+            thread.start()
+            start.wait()
+            y = DOUBLE(x)
+            thread.join()
+            if not (np.asarray(y) == 3).all():
+                wrong.append("a result")
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == []
