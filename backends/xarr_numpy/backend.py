@@ -9,6 +9,7 @@ import numpy as np
 
 from xarr.backend import AbstractBackend, Program, read_only
 from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.plan.planner import PLANNED, plan_for
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
@@ -31,7 +32,7 @@ class NumpyBackend(AbstractBackend):
     max_steps: ClassVar[int | None] = 2**40
 
     def supports(self, op: type[Op]) -> bool:
-        return op in TABLE
+        return op in TABLE or op in PLANNED
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         return engine.fuse(graph, hot)
@@ -43,13 +44,13 @@ class NumpyBackend(AbstractBackend):
         return engine.description()
 
     def compile(self, graph: Graph) -> Program:
-        return compile_program(graph)
+        return compile_program(plan_for(graph, self))
 
     def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
-        return compile_program(graph, bar=bar)
+        return compile_program(plan_for(graph, self), bar)
 
     def compile_owning(self, graph: Graph, given: Sequence[int]) -> Program:
-        return compile_program(graph, given=[graph.parameters[place] for place in given])
+        return compile_program(plan_for(graph, self, given))
 
     def claim(self, buffer: np.ndarray[Any, Any]) -> bool:
         return memory.claim(buffer)

@@ -6,18 +6,18 @@ take it, and a loop on the lanes that still go on.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.compiler.plan import records
+from xarr.compiler.plan.records import Step
 from xarr.custom_calls import run_custom_call
 from xarr.errors import BackendError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.graph import Node
 from xarr.ir.ops.ciphers import cipher_of
-from xarr.ir.ops.fusion import written_over
 from xarr.ir.types import TensorType
 from xarr.progress import ProgressBar
 from xarr_numpy import engine
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
 Places = tuple[int, ...]
-#: Places of carried indices, and what checks them.
-Checks = tuple[tuple[int, ops.CustomCall], ...]
 
 #: Iterations of a loop in Python that take about as long as compiling it.
 MANY: Final = 4096
@@ -61,17 +59,16 @@ def while_loop_then(loop: ops.While, cond: Function, body: Function, *state: Any
         results: tuple[Any, ...] = kernel.call(places, (), None, *state)
         return results
     indices = [initial.array for initial in checked.initial]
-    return in_bounds(checked.checks, kernel.call(places, (), None, *state, *indices))[: len(state)]
+    results = kernel.call(places, (), None, *state, *indices)
+    for index, call in checked.checks:
+        check_indices(call, results[index])
+    return results[: len(state)]
 
 
-def in_bounds(checks: Checks, state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a loop carried, if the indices among it are what the loop's checks let pass, else their error."""
-    for place, call in checks:
-        declared = tuple(
-            (type.dtype, type.shape) for type in call.result_types if isinstance(type, TensorType)
-        )
-        run_custom_call(call.call_target_name, dict(call.attribute_items), declared, (state[place],))
-    return state
+def check_indices(call: ops.CustomCall, indices: Any) -> None:
+    """Raise the error of a check, unless it lets these pass."""
+    declared = tuple((type.dtype, type.shape) for type in call.result_types if isinstance(type, TensorType))
+    run_custom_call(call.call_target_name, dict(call.attribute_items), declared, (indices,))
 
 
 def while_loop_shown(progress: ops.Progress, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
@@ -109,11 +106,6 @@ def native_loop_watched(
 ) -> tuple[Any, ...]:
     """`native_loop` as one step of a program that shows how far it is."""
     return loop(wanted, free, bar.turn, *state)
-
-
-def owned(state: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
-    """The carried values with those at `places` copied, so that the body may write into them."""
-    return tuple([np.array(value) if place in places else value for place, value in enumerate(state)])
 
 
 def custom_call(target: Any, attributes: Any, declared: Any, *operands: Any) -> tuple[Any, ...]:
@@ -165,128 +157,98 @@ def branch_lanes(
     return results
 
 
-# --- rows --------------------------------------------------------------------------------------------
+# --- steps -------------------------------------------------------------------------------------------
 
 
-def _names(emitter: Emitter, operands: Sequence[Node]) -> str:
-    return ", ".join(emitter.full(operand) for operand in operands)
+def assigned(names: Sequence[str], expression: str, is_array: bool = False) -> str:
+    """The line that gives the value of an expression, an array or a tuple of arrays, these names."""
+    if not names:
+        return expression
+    return f"{', '.join(names)}{'' if is_array or len(names) > 1 else ','} = {expression}"
 
 
-def _packed(node: Node, call: str) -> str:
-    """The expression of an op's value from one for the tuple of its results."""
-    return f"{call}[0]" if isinstance(node.type, TensorType) else call
+def _packed(names: Sequence[str], call: str) -> str:
+    """The line for the results of a function, which are a tuple."""
+    return f"{names[0]} = {call}[0]" if len(names) == 1 else assigned(names, call)
 
 
-def _tuple(emitter: Emitter, node: Node) -> str:
-    return f"({''.join(f'{emitter.full(operand)}, ' for operand in node.operands)})"
-
-
-def _get_tuple_element(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.GetTupleElement)
-    return f"{emitter.full(node.operands[0])}[{node.op.index}]"
-
-
-def _barrier(emitter: Emitter, node: Node) -> str:
-    return _packed(node, _tuple(emitter, node))
-
-
-def _call(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Call)
-    cipher = None if emitter.lanes else cipher_of(node)
-    if cipher:
-        words = ", ".join(emitter.names[operand] for operand in node.operands)
-        return f"{cipher}({node.operands[0].shape}, {words})"
-    function = emitter.function(node.op.computation, bar=emitter.bar)
-    return _packed(node, f"{function}({_names(emitter, node.operands)})")
-
-
-def _fusion(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Fusion)
-    kernel = engine.kernel(node.op)
-    pairs = emitter.reused.get(node)
-    if node in emitter.in_place:
-        (place,) = (place for place, new in updated_in_place(emitter.graph).items() if new is node)
-        pairs = written_over(node, emitter.graph.parameters[place])
+def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
+    assert isinstance(step.node.op, ops.Fusion)
+    kernel = engine.kernel(step.node.op)
+    pairs = emitter.overwritten
     name = emitter.constant(kernel.write_over if pairs else kernel.call, "k")
     emitter.show(name, kernel)
     # What is written over is named first: (result, operand).
-    return f"{name}({f'{pairs}, ' if pairs else ''}{_names(emitter, node.operands)})"
+    call = f"{name}({f'{pairs}, ' if pairs else ''}{emitter.values(step.inputs)})"
+    return assigned(names, call, isinstance(step.node.type, TensorType))
 
 
-def _map(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Map)
-    return f"map_lanes({emitter.function(node.op.computation, lanes=True)}, {_names(emitter, node.operands)})"
-
-
-def _while(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.While)
-    if emitter.lanes and node.operands:
-        functions = [emitter.function(graph) for graph in node.op.graphs]
-        return _packed(node, f"while_lanes({', '.join([*functions, _names(emitter, node.operands)])})")
-    written = updated_in_place(node.op.body)
-    functions = [
-        emitter.function(node.op.cond),
-        emitter.function(node.op.body, in_place=frozenset(written.values())),
-    ]
-    loop = f"while_loop({', '.join(functions)}"
-    if engine.chosen() == "compiled":
-        loop = f"while_loop_then({emitter.constant(node.op)}, {', '.join(functions)}"
-    if emitter.bar is not None:
-        loop = f"while_loop_watched(bar, {', '.join(functions)}"
-    elif node.op.progress is not None:
-        loop = f"while_loop_shown({emitter.constant(node.op.progress)}, {', '.join(functions)}"
-    state = _names(emitter, node.operands)
-    if written:
-        state = f"*owned({_tuple(emitter, node)}, {(*written,)})"
-    return _packed(node, f"{', '.join(filter(None, [loop, state]))})")
-
-
-def _native_while(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.NativeWhile)
-    kernel = engine.loop_kernel(node.op)
+def _launch_loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
+    assert isinstance(step, records.LaunchLoop) and isinstance(step.node.op, ops.NativeWhile)
+    kernel, progress = engine.loop_kernel(step.node.op), step.node.op.progress
     name = emitter.constant(kernel.call, "k")
     emitter.show(name, kernel)
-    free = tuple(operand for _, operand in emitter.reused.get(node, ()))
-    arguments = f"{name}, {_wanted(emitter.graph, node)}, {free}"
+    used = zip(step.carried, step.outputs, strict=True)
+    wanted = tuple([k for k, number in used if emitter.plan.is_used(number)])
+    arguments = f"{name}, {wanted}, {tuple([operand for _, operand in emitter.overwritten])}"
     loop = f"native_loop({arguments}"
     if emitter.bar is not None:
         loop = f"native_loop_watched(bar, {arguments}"
-    elif node.op.progress is not None:
-        loop = f"native_loop_shown({emitter.constant(node.op.progress)}, {arguments}"
-    call = f"{loop}, {_names(emitter, node.operands)})"
-    return _packed(node, f"in_bounds({emitter.constant(node.op.checks)}, {call})" if node.op.checks else call)
+    elif progress is not None:
+        loop = f"native_loop_shown({emitter.constant(progress)}, {arguments}"
+    state = list(step.inputs)
+    for k, number in zip(step.carried, step.outputs, strict=True):
+        state[k] = number
+    return _next_state(emitter, step, names, state, f"{loop}, {emitter.values(step.inputs)})")
 
 
-def _wanted(graph: Graph, node: Node) -> tuple[int, ...]:
-    """Which results of a loop are used."""
-    found = set()
-    for user in (*graph.nodes, *graph.results):
-        if isinstance(user.op, ops.GetTupleElement) and user.operands == (node,):
-            found.add(user.op.index)
-        elif node in user.operands or user is node:
-            is_own_place = user is node and node not in graph.results
-            if not is_own_place:
-                return tuple(range(len(node.operands)))
-    return tuple(sorted(found))
+def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Sequence[int], call: str) -> str:
+    """The line for what a loop carried; what it hands on unchanged keeps its name."""
+    outputs = dict(zip(step.outputs, names, strict=True))
+    targets = [outputs.get(number) or emitter.value(number) for number in state]
+    return _packed([target if target.isidentifier() else "_" for target in targets], call)
 
 
-def updated_in_place(body: Graph) -> dict[int, Node]:
-    """Carried values by place that a loop's body only updates, with the op that may write into them.
+def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
+    assert isinstance(step, records.Loop) and isinstance(step.node.op, ops.While)
+    functions = f"{emitter.function(step.cond)}, {emitter.function(step.body)}"
+    state, progress = emitter.values(step.inputs), step.node.op.progress
+    if emitter.lanes and step.inputs:
+        return _next_state(emitter, step, names, step.state, f"while_lanes({functions}, {state})")
+    loop = f"while_loop({functions}"
+    if emitter.bar is not None:
+        loop = f"while_loop_watched(bar, {functions}"
+    elif progress is not None:
+        loop = f"while_loop_shown({emitter.constant(progress)}, {functions}"
+    elif engine.chosen() == "compiled":
+        loop = f"while_loop_then({emitter.constant(step.node.op)}, {functions}"
+    call = f"{', '.join(filter(None, [loop, state]))})"
+    return _next_state(emitter, step, names, step.state, call)
 
-    Nothing else uses the old value, or the new one before the next iteration, so that no copy is missed.
-    """
-    uses = Counter(operand for node in body.nodes for operand in node.operands)
-    uses.update(body.results)
-    found = {}
-    for place, (old, new) in enumerate(zip(body.parameters, body.results, strict=True)):
-        is_update = isinstance(new.op, ops.DynamicUpdateSlice) and new.operands[0] is old and bool(new.shape)
-        if uses[old] == uses[new] == 1 and (is_update or written_over(new, old)):
-            found[place] = new
-    return found
+
+def _plan_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
+    assert isinstance(step, records.PlanCall)
+    function = emitter.function(step.plan, bar=emitter.bar)
+    return _packed(names, f"{function}({emitter.values(step.inputs)})")
 
 
-def _custom_call(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _branch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
+    assert isinstance(step, records.Branch)
+    functions = [emitter.function(each) for each in step.branches]
+    chosen, operands = emitter.value(step.inputs[0]), emitter.values(step.inputs[1:])
+    if emitter.lanes:
+        index = f"np.where({chosen}, 0, 1)" if isinstance(step.node.op, ops.If) else chosen
+        types = [emitter.constant(emitter.plan.buffers[number].type.dtype) for number in step.outputs]
+        dtypes = f"({''.join(f'{dtype}, ' for dtype in types)})"
+        arguments = f"{index}, ({', '.join(functions)},), {dtypes}{operands and ', '}{operands}"
+        return _packed(names, f"branch_lanes({arguments})")
+    if isinstance(step.node.op, ops.If):
+        return _packed(names, f"({functions[0]} if {chosen} else {functions[1]})({operands})")
+    return _packed(names, f"branch({chosen}, ({', '.join(functions)},))({operands})")
+
+
+def _python_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
+    op = step.node.op
     assert isinstance(op, ops.CustomCall)
     if emitter.lanes:
         raise BackendError(
@@ -296,55 +258,61 @@ def _custom_call(emitter: Emitter, node: Node) -> str:
     types = [each for each in op.result_types if isinstance(each, TensorType)]
     declared = emitter.constant(tuple((type.dtype, type.shape) for type in types))
     attributes = emitter.constant(op.attribute_items)
-    operands = "".join(f", {emitter.full(operand)}" for operand in node.operands)
+    operands = "".join(f", {emitter.value(number)}" for number in step.inputs)
     target = repr(op.call_target_name) if op.function is None else emitter.constant(op.function)
-    return _packed(node, f"custom_call({target}, {attributes}, {declared}{operands})")
+    return _packed(names, f"custom_call({target}, {attributes}, {declared}{operands})")
 
 
-def _if(emitter: Emitter, node: Node) -> str:
-    functions = [emitter.function(graph) for graph in node.op.graphs]
-    predicate, operands = emitter.full(node.operands[0]), node.operands[1:]
+def _check(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
+    assert isinstance(step, records.Check)
+    if isinstance(step.node.op, ops.Check):
+        return f"{names[0]} = check({emitter.values(step.inputs)}, {step.node.op.message!r})"
+    if names:
+        return _python_call(emitter, step, names)
+    return f"check_indices({emitter.constant(step.call)}, {emitter.value(step.inputs[0])})"
+
+
+def _copy(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
+    return f"{names[0]} = np.array({emitter.value(step.inputs[0])})"
+
+
+#: How steps are written that no row of the backend's table computes: (emitter, step, names of outputs) -> line.
+STEPS: Final[dict[type[Step], Callable[[Emitter, Step, Sequence[str]], str]]] = {
+    records.Branch: _branch,
+    records.Check: _check,
+    records.Copy: _copy,
+    records.Launch: _launch,
+    records.LaunchLoop: _launch_loop,
+    records.Loop: _loop,
+    records.PlanCall: _plan_call,
+    records.PythonCall: _python_call,
+}
+
+
+# --- rows --------------------------------------------------------------------------------------------
+
+
+def _cipher(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Call)
+    operands = ", ".join(emitter.names[operand] for operand in node.operands)
     if emitter.lanes:
-        return _packed(node, _lanes_call(emitter, node, f"np.where({predicate}, 0, 1)", functions))
-    return _packed(node, f"({functions[0]} if {predicate} else {functions[1]})({_names(emitter, operands)})")
+        return f"{emitter.function(node.op.computation)}({operands})"
+    return f"{cipher_of(node)}({node.operands[0].shape}, {operands})"
 
 
-def _case(emitter: Emitter, node: Node) -> str:
-    functions = [emitter.function(graph) for graph in node.op.graphs]
-    index, operands = emitter.full(node.operands[0]), node.operands[1:]
-    if emitter.lanes:
-        return _packed(node, _lanes_call(emitter, node, index, functions))
-    return _packed(node, f"branch({index}, ({', '.join(functions)},))({_names(emitter, operands)})")
-
-
-def _lanes_call(emitter: Emitter, node: Node, index: str, functions: Sequence[str]) -> str:
-    types = element_types(node.type)
-    dtypes = [emitter.constant(each.dtype) for each in types if isinstance(each, TensorType)]
-    operands = "".join(f", {emitter.full(operand)}" for operand in node.operands[1:])
-    return (
-        f"branch_lanes({index}, ({', '.join(functions)},), ({''.join(f'{d}, ' for d in dtypes)}){operands})"
-    )
+def _map(emitter: Emitter, node: Node) -> str:
+    assert isinstance(node.op, ops.Map)
+    operands = ", ".join(emitter.full(operand) for operand in node.operands)
+    return f"map_lanes({emitter.function(node.op.computation, lanes=True)}, {operands})"
 
 
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
-        *(while_loop, while_loop_then, while_loop_shown, while_loop_watched, owned, custom_call),
-        *(native_loop, native_loop_shown, native_loop_watched, in_bounds),
+        *(while_loop, while_loop_then, while_loop_shown, while_loop_watched, custom_call),
+        *(native_loop, native_loop_shown, native_loop_watched, check_indices),
         *(branch, map_lanes, while_lanes, branch_lanes),
     )
 }
 
-ROWS: Final[Rows] = {
-    ops.Call: _call,
-    ops.Case: _case,
-    ops.CustomCall: _custom_call,
-    ops.GetTupleElement: _get_tuple_element,
-    ops.If: _if,
-    ops.Fusion: _fusion,
-    ops.Map: _map,
-    ops.NativeWhile: _native_while,
-    ops.OptimizationBarrier: _barrier,
-    ops.Tuple: _tuple,
-    ops.While: _while,
-}
+ROWS: Final[Rows] = {ops.Call: _cipher, ops.Map: _map}

@@ -315,7 +315,6 @@ SCOPE: Final[dict[str, Any]] = {
 }
 
 ROWS: Final[Rows] = {
-    ops.Check: _call("check", "message"),
     ops.Eig: _call("eig", "compute_left", "compute_right", declared=True),
     ops.Eigh: _call("eigh", "lower", "compute_v", declared=True),
     ops.Geqrf: _call("geqrf"),

@@ -391,10 +391,10 @@ def _dynamic_update_slice(emitter: Emitter, node: Node) -> str:
     if not starts:
         return update
     kernel = "dynamic_update_slice"
-    if node in emitter.in_place:
-        kernel = "dynamic_update_in_place"
-    elif node in emitter.reused:
-        kernel = "dynamic_update_if_writeable"
+    if emitter.overwritten:
+        # What a loop carries is its own, whatever else is written over may be read-only.
+        is_carried = emitter.name != "program" and emitter.step.inputs[0] in emitter.plan.parameters
+        kernel = "dynamic_update_in_place" if is_carried else "dynamic_update_if_writeable"
     return f"{kernel}({operand}, {update}, ({', '.join(starts)},))"
 
 

@@ -1,4 +1,7 @@
-"""From a graph to the source of a Python function that runs it, one line a node.
+"""From a plan to the source of a Python function that runs it, one line a step.
+
+The function leaves memory to NumPy: it lets go of a buffer after its last use, and writes over one where the plan
+says so.  Offsets in the plan's arena, workspaces, and the states of loops that take turns are NumPy's own affair.
 
     def program(a0, a1):
         v0 = np.exp(a0)
@@ -12,23 +15,24 @@ in the repeated dimensions, and NumPy's own broadcasting repeats it.  Whatever e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from textwrap import indent
 from types import CodeType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from xarr.backend import failed_at
+from xarr.compiler.plan.planner import plan
+from xarr.compiler.plan.records import Launch, Plan, Step
 from xarr.errors import BackendError
-from xarr.ir.graph import Graph, Node, Parameter
-from xarr.ir.ops import Constant, Fusion, GetTupleElement
-from xarr.ir.ops.fusion import reused
-from xarr.ir.types import TensorType, TupleType
+from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType, TupleType, Type
 from xarr.progress import ProgressBar
+from xarr_numpy.control import STEPS, assigned
 from xarr_numpy.quiet import loud, quiet
-from xarr_numpy.table import SCOPE, TABLE
+from xarr_numpy.table import SCOPE, TABLE, literal
 
 
 @dataclass(frozen=True)
@@ -79,42 +83,40 @@ class SilentProgram(NumpyProgram):
 
 
 class Emitter:
-    """Writes the lines of one program.
+    """Writes a plan's steps as the lines of a function.
 
     `lanes` makes a program for a scalar computation (a combiner, a comparator, the body of a map) that
-    runs on whole arrays, one lane for each element.  With a `bar` the program counts a step after each node.
+    runs on whole arrays, one lane for each element.  With a `bar` the program counts a step after each one.
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        lanes: bool = False,
-        name: str = "program",
-        in_place: frozenset[Node] = frozenset(),
-        bar: ProgressBar | None = None,
-        given: Iterable[Node] = (),
+        self, plan: Plan, lanes: bool = False, name: str = "program", bar: ProgressBar | None = None
     ) -> None:
-        self.graph = graph
+        self.plan = plan
+        self.graph = plan.graph
         self.lanes = lanes
         self.name = name
-        #: Nodes that may write into their first operand.
-        self.in_place = in_place
         self.bar = bar
-        #: Results that are written over an operand; `given` are parameters that may be written over.
-        self.reused = {} if lanes else reused(graph, given)
+        #: The names of nodes whose value is an array, as far as steps have read or written them.
         self.names: dict[Node, str] = {}
         self.thin: set[Node] = set()
         #: Thin values of arrays that have no dimension at all: a scalar broadcast, and what came of it.
         self.points: set[Node] = set()
+        #: The number of the first buffer that is no argument.
+        self._first = len(plan.parameters)
+        #: By the number of a buffer its name, and the node that a thin one is.
+        self._values: dict[int, str] = {}
+        self._definitions: dict[int, Node] = {}
         self.body: list[tuple[str, Node | None]] = []
         self.nested: list[str] = []
         self.origins: list[str] = []
         self.scope: dict[str, Any] = {} if bar is None else {"bar": bar}
-        #: Name and function of each graph that ops carry, here and in the functions around: it is written once.
-        self._functions: dict[tuple[Any, ...], tuple[str, Any, Graph]] = {}
+        #: Name and function of each graph and plan that steps carry, here and in the functions around: written once.
+        self._functions: dict[tuple[Any, ...], tuple[str, Any, Graph | Plan]] = {}
         self._count: Counter[str] = Counter()
         self._dtypes: dict[np.dtype[Any], str] = {}
-        self._last_use = _last_uses(graph)
+        #: The step that is written.
+        self.step: Step
 
     def constant(self, value: Any, prefix: str = "c") -> str:
         """A name in the program's scope for an object that has no literal."""
@@ -127,23 +129,17 @@ class Emitter:
             self._dtypes[value] = name
         return name
 
-    def function(
-        self,
-        graph: Graph,
-        lanes: bool = False,
-        in_place: frozenset[Node] = frozenset(),
-        bar: ProgressBar | None = None,
-    ) -> str:
-        """A name for the program of a graph that an op carries; its source follows that of this program."""
+    def function(self, graph: Graph | Plan, lanes: bool = False, bar: ProgressBar | None = None) -> str:
+        """A name for the program of a graph or plan that a step carries; its source follows that of this program."""
         lanes = lanes or self.lanes
-        key = (id(graph), lanes, in_place, id(bar))
+        key = (id(graph), lanes, id(bar))
         shared = self._functions.get(key)
         if shared is not None:
             name, self.scope[name], _ = shared
             return name
         prefix = "f" if self.name == "program" else f"{self.name}_"
         name = self.constant(None, prefix)
-        emitter = Emitter(graph, lanes, name, in_place, bar)
+        emitter = Emitter(plan(graph) if isinstance(graph, Graph) else graph, lanes, name, bar)
         emitter._functions = self._functions
         inner = emitter.run()
         self.scope[name] = inner.function
@@ -169,62 +165,148 @@ class Emitter:
             return f"np.broadcast_to({self.names[node]}, {node.shape})"
         return self.names[node]
 
+    @property
+    def overwritten(self) -> tuple[tuple[int, int], ...]:
+        """The results of the step that are written over an operand: (result, operand)."""
+        return () if self.lanes else self.plan.overwritten(self.step)
+
+    def value(self, number: int) -> str:
+        """The expression for a buffer with its whole shape."""
+        node = self._definitions.get(number)
+        return self._name(number) if node is None else self.full(node)
+
+    def values(self, numbers: Iterable[int]) -> str:
+        """The expressions for buffers, with commas between them."""
+        return ", ".join([self.value(number) for number in numbers])
+
     def run(self) -> NumpyProgram:
-        for index, node in enumerate(self.graph.parameters):
-            self.names[node] = f"a{index}"
-        for index, node in enumerate(self.graph.nodes):
-            self.emit(f"v{index}", node)
-            self._free(node)
-            self._step()
-        # Only what leaves the program is made read-only: a loop may write into what it carries.
-        last = "finish" if self.name == "program" else "compact"
-        results = "".join(f"{self._last(last, node)}({self.full(node)}), " for node in self.graph.results)
+        arguments = self._parameters()
+        dead = self._dead()
+        for step, gone in zip(self.plan.steps, dead, strict=True):
+            self.emit(step)
+            names = [self._values[number] for number in gone if number in self._values]
+            if names:
+                self.body.append((f"del {', '.join(names)}", None))
+            self._count_step()
+        results = self._results()
         self.body.append((f"return ({results})" if results else "return ()", None))
-        return self._compiled()
+        return self._compiled(arguments)
 
-    def _last(self, last: str, node: Node) -> str:
-        """What readies a result: nothing else shares the memory of what a kernel has made."""
-        fresh = type(node.op) is Fusion and not isinstance(node.type, TupleType)
-        return "sealed" if fresh and last == "finish" else last
+    def _parameters(self) -> str:
+        """The names of the arguments; tuples among them are taken apart, except in functions inside of the program."""
+        numbers = iter(self.plan.parameters)
+        if self.name != "program":
+            self._values = {number: f"a{place}" for place, number in enumerate(numbers)}
+            return ", ".join(self._values.values())
+        for place, node in enumerate(self.graph.parameters):
+            if isinstance(node.type, TupleType):
+                self.body.append((f"{self._unpacked(node.type, f'a{place}', numbers)} = a{place}", None))
+            else:
+                self._values[next(numbers)] = f"a{place}"
+        return ", ".join([f"a{place}" for place in range(len(self.graph.parameters))])
 
-    def emit(self, name: str, node: Node) -> None:
-        """One line: the value of `node` under `name`."""
-        write = TABLE.get(type(node.op))
-        if write is None:
-            raise BackendError(f"backend 'numpy' has no {node.op.name}")
-        if self.lanes and any(isinstance(n.type, TensorType) and n.shape for n in (node, *node.operands)):
+    def _unpacked(self, type: TupleType, name: str, numbers: Iterator[int]) -> str:
+        parts = []
+        for index, element in enumerate(type.elements):
+            part = f"{name}_{index}"
+            if isinstance(element, TupleType):
+                part = self._unpacked(element, part, numbers)
+            else:
+                self._values[next(numbers)] = part
+            parts.append(part)
+        return f"({''.join(f'{part}, ' for part in parts)})"
+
+    def _dead(self) -> list[list[int]]:
+        """For each step the buffers that nothing needs after it."""
+        found: list[list[int]] = [[] for _ in self.plan.steps]
+        for buffer in self.plan.buffers:
+            if 0 <= buffer.end < len(found):
+                found[buffer.end].append(buffer.number)
+        return found
+
+    def _name(self, number: int) -> str:
+        """The name of a buffer; a constant gets one when it is first used."""
+        name = self._values.get(number)
+        if name is None:
+            name = self._values[number] = f"v{number - self._first}"
+            constant = self.plan.buffers[number].constant
+            assert constant is not None, f"b{number} is read before it is written"
+            self.body.append((f"{name} = {literal(self, constant)}", None))
+        return name
+
+    def _read(self, step: Step) -> None:
+        """Name the nodes that are operands of a step, for rows of the table, which know no buffers."""
+        for node, number in zip(step.node.operands, step.inputs, strict=True):
+            if node not in self.names:
+                self.names[node] = self._name(number)
+                known = self._definitions.get(number, node)
+                for marked in (self.thin, self.points):
+                    if known in marked:
+                        marked.add(node)
+
+    def emit(self, step: Step) -> None:
+        """Write the line of a step."""
+        self.step, node = step, step.node
+        if self.lanes:
+            self._refuse_arrays(node)
+        names = [f"v{number - self._first}" for number in step.outputs]
+        write = STEPS.get(type(step))
+        if write is not None:
+            line = write(self, step, names)
+        else:
+            row = TABLE.get(type(node.op))
+            if row is None:
+                raise BackendError(f"backend 'numpy' has no {node.op.name}")
+            self._read(step)
+            line = assigned(names, row(self, node), isinstance(node.type, TensorType))
+            if isinstance(node.type, TensorType):
+                self.names[node] = names[0]
+                if node in self.thin:
+                    self._definitions[step.outputs[0]] = node
+        for number, name in zip(step.outputs, names, strict=True):
+            self._values[number] = name
+        self.body.append((line, node))
+
+    def _refuse_arrays(self, node: Node) -> None:
+        if any(isinstance(each.type, TensorType) and each.shape for each in (node, *node.operands)):
             raise BackendError(
                 f"backend 'numpy' runs scalar computations on whole arrays, and {node.op.name} on "
                 f"{node.type} inside one is not scalar; move it out of the combiner, comparator or map"
             )
-        expression = write(self, node)
-        self.names[node] = name
-        self.body.append((f"{name} = {expression}", node))
 
-    def _free(self, node: Node) -> None:
-        dead = [operand for operand in dict.fromkeys(node.operands) if self._last_use[operand] is node]
-        if dead:
-            self.body.append((f"del {', '.join(self.names[operand] for operand in dead)}", None))
-
-    def _step(self) -> None:
+    def _count_step(self) -> None:
         if self.bar is not None:
             self.bar.total = (self.bar.total or 0) + 1
             self.body.append(("bar.step()", None))
 
-    def _compiled(self) -> NumpyProgram:
-        head = f"def {self.name}({', '.join(self.names[node] for node in self.graph.parameters)}):"
+    def _results(self) -> str:
+        """The expressions for the results, each with a comma."""
+        # Only what leaves the program is made read-only: a loop may write into what it carries.
+        numbers = iter(self.plan.results)
+        if self.name != "program":
+            return "".join([f"compact({self.value(number)}), " for number in numbers])
+        return "".join([f"{self._result(node.type, numbers)}, " for node in self.graph.results])
+
+    def _result(self, type: Type, numbers: Iterator[int]) -> str:
+        if isinstance(type, TupleType):
+            return f"({''.join(f'{self._result(element, numbers)}, ' for element in type.elements)})"
+        number = next(numbers)
+        start = self.plan.buffers[number].start
+        # Nothing else shares the memory of what a kernel has made.
+        is_fresh = start >= 0 and isinstance(self.plan.steps[start], Launch)
+        return f"{'sealed' if is_fresh else 'finish'}({self.value(number)})"
+
+    def _compiled(self, arguments: str) -> NumpyProgram:
+        head = f"def {self.name}({arguments}):"
         text = "\n".join([head, *[f"    {line}" for line, _ in self.body]]) + "\n"
         lines = {number: node for number, (_, node) in enumerate(self.body, 2) if node is not None}
         exec(compile(text, "<xarr program>", "exec"), self.scope)
         function = self.scope[self.name]
         # Only what the program uses: programs are many, and the kernels too.
         self.scope.update({name: SCOPE[name] for name in _globals(function.__code__) if name in SCOPE})
-        kind = SilentProgram if all(type(node.op) in _SILENT for node in self.graph.nodes) else NumpyProgram
+        # Kernels never make NumPy warn.
+        kind = SilentProgram if all(isinstance(step, Launch) for step in self.plan.steps) else NumpyProgram
         return kind("\n".join([text, *self.nested]), function, function.__code__, lines, tuple(self.origins))
-
-
-#: Ops that never make NumPy warn.
-_SILENT: Final = frozenset({Constant, Fusion, GetTupleElement, Parameter})
 
 
 def _globals(code: CodeType) -> set[str]:
@@ -233,20 +315,6 @@ def _globals(code: CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def _last_uses(graph: Graph) -> dict[Node, Node | None]:
-    """The node after which each value is needed no more; None for results."""
-    last: dict[Node, Node | None] = {}
-    for node in graph.nodes:
-        last.update(dict.fromkeys(node.operands, node))
-    last.update(dict.fromkeys(graph.results))
-    return last
-
-
-def compile_program(
-    graph: Graph, lanes: bool = False, bar: ProgressBar | None = None, given: Iterable[Node] = ()
-) -> NumpyProgram:
-    """The NumPy program of a graph.
-
-    The parameters `given` may be written over where their arrays are writeable.
-    """
-    return Emitter(graph, lanes, bar=bar, given=given).run()
+def compile_program(made: Plan, bar: ProgressBar | None = None) -> NumpyProgram:
+    """The NumPy program of a plan."""
+    return Emitter(made, bar=bar).run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -77,12 +78,18 @@ def _compare(emitter: Emitter, node: Node) -> str:
 _LITERAL: Final = (BOOL | INTEGER | FLOAT) - EXTENDED_FLOAT
 
 
-def _constant(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Constant)
-    array = node.op.array
-    if not array.shape and node.dtype in _LITERAL and np.isfinite(array):
-        return f"np.{node.dtype.name}({array.item()!r})"
-    return emitter.constant(array)
+def literal(emitter: Emitter, constant: ops.Constant) -> str:
+    """The expression for a constant."""
+    text = None if constant.type.shape else _number(constant)
+    return emitter.constant(constant.array) if text is None else text
+
+
+@lru_cache(4096)
+def _number(constant: ops.Constant) -> str | None:
+    """The expression for a number; None if it has no literal."""
+    number = constant.array
+    is_literal = number.dtype in _LITERAL and np.isfinite(number)
+    return f"np.{number.dtype.name}({number.item()!r})" if is_literal else None
 
 
 def _iota(emitter: Emitter, node: Node) -> str:
@@ -158,7 +165,6 @@ TABLE: Final[Rows] = {
     **{op: _called(op, name) for op, name in numpy_functions().items()},
     **{op: _by_parts for op in regular_ops() if op.has_formula},
     # creation
-    ops.Constant: _constant,
     ops.Iota: _iota,
     # unary
     ops.CountLeadingZeros: elementwise("count_leading_zeros({0})"),

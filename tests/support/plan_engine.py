@@ -14,6 +14,7 @@ import numpy as np
 
 from xarr.backend import get
 from xarr.compiler.plan import records
+from xarr.compiler.plan.layout import Slice
 from xarr.compiler.plan.records import Buffer, Plan, Step
 from xarr.custom_calls import run_custom_call
 from xarr.ir.graph import Graph, Node, parameter
@@ -26,7 +27,7 @@ Memory = np.ndarray[Any, Any]
 
 def run_plan(plan: Plan, *arguments: Array) -> tuple[Array, ...]:
     """The results of a plan that was made without views, of these arguments; donated ones are spoilt."""
-    return _Run(plan, arguments, np.empty(plan.arena, np.uint8)).results()
+    return _Run(plan, arguments, np.empty(plan.layout.arena, np.uint8)).results()
 
 
 def _flat_values(value: Any) -> list[Array]:
@@ -55,7 +56,7 @@ class _Run:
             for number in step.outputs:
                 if number not in overwritten and plan.buffers[number].base is None:
                     self.array(number).reshape(-1).view(np.uint8)[...] = 0xAB
-            self.step(step)
+            self.step(step, plan.layout.workspaces[index])
             for buffer in plan.buffers:
                 if buffer.end == index:
                     self.arrays.pop(buffer.number, None)
@@ -76,12 +77,16 @@ class _Run:
             whole = self.array(buffer.base)
             assert whole.flags.c_contiguous
             return whole.reshape(-1).view(np.uint8).view(dtype).reshape(shape)
-        if buffer.offset is None:
+        offset = self.plan.layout.offsets[buffer.number]
+        if offset is None:
             return np.empty(shape, dtype)
-        part = self.arena[buffer.offset : buffer.offset + buffer.type.nbytes]
+        part = self.arena[offset : offset + buffer.type.nbytes]
         return part.view(dtype).reshape(shape)
 
-    def step(self, step: Step) -> None:
+    def step(self, step: Step, space: Slice | None) -> None:
+        self.workspace = (
+            self.arena[:0] if space is None else self.arena[space.offset : space.offset + space.nbytes]
+        )
         values = self.values(step, [self.array(number) for number in step.inputs])
         for number, value in zip(step.outputs, values, strict=True):
             if not self.plan.buffers[number].is_view:
@@ -100,35 +105,30 @@ class _Run:
             )
             return []
         if isinstance(step, records.PlanCall):
-            return self.inside(step, step.plan, inputs)
+            return self.inside(step.plan, inputs)
         if isinstance(step, records.Branch):
             count, chosen = len(step.branches), int(inputs[0])
             if inputs[0].dtype == np.bool_:
                 chosen = 1 - chosen
-            return self.inside(step, step.branches[chosen if 0 <= chosen < count else -1], inputs[1:])
+            return self.inside(step.branches[chosen if 0 <= chosen < count else -1], inputs[1:])
         if isinstance(step, records.Loop):
             return self.loop(step, inputs)
         found = _flat_values(_program(step.node.op, tuple(each.type for each in step.node.operands))(*inputs))
         carried = step.carried if isinstance(step, records.LaunchLoop) else range(len(found))
         return [np.array(found[k]) for k in carried]
 
-    def inside(self, step: Step, plan: Plan, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    def inside(self, plan: Plan, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a plan inside of a step, whose arena is the beginning of the workspace."""
-        space = step.workspace
-        arena = self.arena[:0] if space is None else self.arena[space.offset : space.offset + space.nbytes]
-        return _Run(plan, inputs, arena).results()
+        return _Run(plan, inputs, self.workspace).results()
 
     def loop(self, step: records.Loop, inputs: list[Array]) -> Sequence[Array]:
-        space = step.workspace
-        assert space is not None
         state = [np.array(value) if k in step.body.donated else value for k, value in enumerate(inputs)]
-        while self.inside(step, step.cond, state)[0]:
-            state = list(self.inside(step, step.body, state))
+        while self.inside(step.cond, state)[0]:
+            state = list(self.inside(step.body, state))
             for spare, value in zip(step.spares, state, strict=False):
                 if spare is not None:
-                    start = space.offset + spare
-                    assert spare >= step.body.arena and spare + value.nbytes <= space.nbytes
-                    self.arena[start : start + value.nbytes] = value.reshape(-1).view(np.uint8)
+                    assert spare >= step.body.layout.arena
+                    self.workspace[spare : spare + value.nbytes] = value.reshape(-1).view(np.uint8)
         return [state[k] for k, number in enumerate(step.state) if number in step.outputs]
 
 

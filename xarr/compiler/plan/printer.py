@@ -21,10 +21,10 @@ def print_plan(plan: Plan) -> str:
 
 
 def _lines(plan: Plan, title: str) -> Iterator[str]:
-    peak = plan.peak
+    peak = plan.layout.peak
     yield f"{title}:"
     yield (
-        f"    memory: arena of {shown_bytes(plan.arena)}, at most {shown_bytes(peak.total)} at once, "
+        f"    memory: arena of {shown_bytes(plan.layout.arena)}, at most {shown_bytes(peak.total)} at once, "
         f"{shown_bytes(peak.arguments)} of it arguments"
     )
     for place, number in enumerate(plan.parameters):
@@ -41,7 +41,7 @@ def _lines(plan: Plan, title: str) -> Iterator[str]:
 def _step(plan: Plan, index: int, step: Step) -> Iterator[str]:
     outputs = ", ".join(_defined(plan, plan.buffers[number]) for number in step.outputs)
     inputs = ", ".join(f"b{number}" for number in step.inputs)
-    space = step.workspace
+    space = plan.layout.workspaces[index]
     workspace = "" if space is None else f", workspace of {shown_bytes(space.nbytes)} at {space.offset}"
     cost = step.cost
     call = f"{step.word} {step.node.op.called}({inputs})"
@@ -56,7 +56,8 @@ def _defined(plan: Plan, buffer: Buffer) -> str:
     if buffer.base is not None:
         where = f" view of b{buffer.base}" if buffer.is_view else f" over b{buffer.base}"
     else:
-        where = f" at {buffer.offset}" if buffer.offset is not None else ""
+        offset = plan.layout.offsets[buffer.number]
+        where = "" if offset is None else f" at {offset}"
     if buffer.end == len(plan.steps):
         life = ", result"
     else:

@@ -5,13 +5,13 @@ Python from it, others print it as C, or launch it on a GPU.  Everything is fixe
 
 An engine runs a plan of arguments a0, a1 … like this:
 
-1. It has memory for four kinds of buffers.  `argument`: what the caller passes, in the order of `Plan.parameters`.
-   `constant`: the elements of `Buffer.constant`.  `result`: memory of its own for each, which the caller gets.
-   `arena`: one block of `Plan.arena` bytes for all others; a buffer lies at its `offset` there.
+1. It has memory for four kinds of buffers, `Plan.layout.memory`.  `argument`: what the caller passes, in the order of
+   `Plan.parameters`.  `constant`: the elements of `Buffer.constant`.  `result`: memory of its own for each, which the
+   caller gets.  `arena`: one block of `Plan.layout.arena` bytes for all others; a buffer lies at its offset there.
    A buffer with a `base` has no memory of its own: it lies in that of its base, as a view of it (`is_view`), or
    written over it by the step that reads the base for the last time.
 2. It runs `Plan.steps` in order.  Each reads its `inputs` and fills its `outputs`, buffers both.  What a step needs
-   meanwhile lies at `workspace`, some bytes of the arena too.
+   meanwhile lies in its workspace, some bytes of the arena too.
 3. It returns the buffers `Plan.results`.  One whose memory is an argument's or a constant's, or that is there
    twice, is copied for whoever may not share it.
 
@@ -26,9 +26,12 @@ as NumPy's does, and follow bases alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from xarr.compiler.plan.arena import aligned
 from xarr.compiler.plan.costs import NOTHING, Cost, cost_of
+from xarr.compiler.plan.layout import Layout, lay_out, spare_sizes
 from xarr.compiler.plan.printer import print_plan
 from xarr.records import record
 
@@ -38,19 +41,15 @@ if TYPE_CHECKING:
     from xarr.ir.ops import Constant, CustomCall
     from xarr.ir.types import TensorType
 
-#: Where a buffer lies.
-Memory = Literal["argument", "constant", "result", "arena"]
 
-
-@record(eq=False)
-class Buffer:
+class Buffer(NamedTuple):
     """An array of a plan: one step writes it, steps that follow read it.
 
     * `type`, `device` - what it holds, and the name of the device where it lies,
     * `start` - the number of the step that writes it; -1 for arguments and constants,
     * `end` - the number of the last step that reads it, the number of steps for a result, `start` if nothing does,
-    * `memory`, `offset` - where it lies; the offset, in bytes, is that of buffers in the arena,
-    * `base`, `is_view` - the buffer whose memory it has, if it has none of its own, and whether both are then read,
+    * `base`, `is_view` - the buffer whose memory it has, if it has none of its own, and whether it shows that, or is
+      written over it,
     * `constant` - the op that holds the elements of a constant.
     """
 
@@ -59,19 +58,9 @@ class Buffer:
     device: str
     start: int
     end: int
-    memory: Memory
-    offset: int | None = None
     base: int | None = None
     is_view: bool = False
     constant: Constant | None = None
-
-
-@record
-class Slice:
-    """Bytes of the arena."""
-
-    offset: int
-    nbytes: int
 
 
 @record(eq=False)
@@ -80,7 +69,6 @@ class Step:
 
     * `node` - the node of the fused graph that it computes: its op, its types, its line in the user's program,
     * `inputs`, `outputs` - the numbers of the buffers that it reads and fills, in the order of the op,
-    * `workspace` - bytes of the arena that it needs besides,
     * `word` - what the text of a plan calls such a step.
     """
 
@@ -88,7 +76,6 @@ class Step:
     node: Node
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    workspace: Slice | None
 
     @property
     def plans(self) -> dict[str, Plan]:
@@ -110,7 +97,7 @@ class Launch(Step):
     """
 
     word = "launch"
-    program: Kernel | None = None
+    program: Kernel | None
 
 
 @record(eq=False)
@@ -123,7 +110,7 @@ class LaunchLoop(Step):
     """
 
     word = "launch loop"
-    carried: tuple[int, ...] = ()
+    carried: tuple[int, ...]
 
 
 @record(eq=False)
@@ -217,19 +204,20 @@ class Loop(Step):
     cond: Plan
     body: Plan
     state: tuple[int, ...]
-    spares: tuple[int | None, ...]
 
     @property
     def plans(self) -> dict[str, Plan]:
         return {"condition": self.cond, "body": self.body}
 
-
-@record
-class Peak:
-    """Bytes in use at once at most, constants apart, and those of the arguments among them, which the caller holds."""
-
-    total: int
-    arguments: int
+    @property
+    def spares(self) -> tuple[int | None, ...]:
+        """For each carried value the offset of its spare in the workspace, None if it has none; then the bool's."""
+        offset = max(aligned(self.cond.layout.arena), aligned(self.body.layout.arena))
+        found: list[int | None] = []
+        for size in spare_sizes(self.body):
+            found.append(offset if size else None)
+            offset += size
+        return *found, offset
 
 
 @record(eq=False)
@@ -237,9 +225,8 @@ class Plan:
     """A program as data: see the module.
 
     * `graph` - the fused graph that it was made from,
-    * `parameters`, `results` - the numbers of their buffers, elements of tuples one by one,
-    * `donated` - the arguments that may be written over, by their place in `parameters`,
-    * `arena` - the bytes of the arena, `peak` - the most that is in use at once.
+    * `parameters`, `results` - the numbers of their buffers, elements of tuples one by one; parameters are 0, 1 …,
+    * `donated` - the parameters among them that may be written over.
     """
 
     graph: Graph
@@ -248,8 +235,11 @@ class Plan:
     parameters: tuple[int, ...]
     results: tuple[int, ...]
     donated: tuple[int, ...]
-    arena: int
-    peak: Peak
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the buffers lie; laid out when it is first asked for, since some engines have no use for it."""
+        return lay_out(self)
 
     def overwritten(self, step: Step) -> tuple[tuple[int, int], ...]:
         """The outputs of a step that are written over an input: pairs of their places among outputs and inputs."""

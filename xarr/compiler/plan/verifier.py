@@ -52,8 +52,8 @@ def _problems(plan: Plan) -> Iterator[str]:
     yield from _read(plan)
     yield from _bases(plan)
     yield from _overlaps(plan)
-    for step in plan.steps:
-        yield from _inside(plan, step)
+    for step, space in zip(plan.steps, plan.layout.workspaces, strict=True):
+        yield from _inside(plan, step, 0 if space is None else space.nbytes)
 
 
 def _written(plan: Plan) -> Iterator[str]:
@@ -85,13 +85,16 @@ def _read(plan: Plan) -> Iterator[str]:
 def _bases(plan: Plan) -> Iterator[str]:
     groups: dict[int, list[Buffer]] = {}
     for buffer in plan.buffers:
-        if buffer.base is None:
-            if (buffer.offset is not None) != (buffer.memory == "arena"):
-                yield f"P4: b{buffer.number} of memory {buffer.memory} has offset {buffer.offset}"
-        elif buffer.base not in range(len(plan.buffers)) or plan.buffers[buffer.base].start >= buffer.start:
-            yield f"P4: b{buffer.number} lies in b{buffer.base}, which is not there yet"
+        base = buffer.base
+        if base is not None and (
+            base not in range(len(plan.buffers)) or plan.buffers[base].start >= buffer.start
+        ):
+            yield f"P4: b{buffer.number} lies in b{base}, which is not there yet"
             return
         groups.setdefault(root_of(plan, buffer).number, []).append(buffer)
+    for number, (memory, offset) in enumerate(zip(plan.layout.memory, plan.layout.offsets, strict=True)):
+        if (offset is not None) != (memory == "arena"):
+            yield f"P4: b{number} of memory {memory} has offset {offset}"
     for group in groups.values():
         for buffer in group if len(group) > 1 else ():
             if buffer.base is not None:
@@ -100,7 +103,9 @@ def _bases(plan: Plan) -> Iterator[str]:
 
 def _in_its_base(plan: Plan, buffer: Buffer, base: Buffer, group: list[Buffer]) -> Iterator[str]:
     """Problems of a buffer that lies in the memory of `base`, as the whole `group` does."""
-    if (base.memory, base.offset) != (buffer.memory, buffer.offset):
+    layout = plan.layout
+    memory, offset = layout.memory[base.number], layout.offsets[base.number]
+    if (memory, offset) != (layout.memory[buffer.number], layout.offsets[buffer.number]):
         yield f"P4: b{buffer.number} lies elsewhere than its base b{base.number}"
     if buffer.is_view:
         return
@@ -111,20 +116,15 @@ def _in_its_base(plan: Plan, buffer: Buffer, base: Buffer, group: list[Buffer]) 
         reason = f"has {base.type.nbytes} bytes instead of {buffer.type.nbytes}"
     elif base.number not in plan.steps[buffer.start].inputs:
         reason = "is no input of that step"
-    elif base.memory == "constant":
+    elif memory == "constant":
         reason = "is a constant"
-    elif base.memory == "argument" and root_of(plan, base).number not in donated_numbers(plan):
+    elif memory == "argument" and root_of(plan, base).number not in plan.donated:
         reason = "is an argument that is not donated"
     if reason:
         yield f"P5: step {buffer.start} writes b{buffer.number} over b{base.number}, which {reason}"
     for other in group:
         if other.start < buffer.start < other.end:
             yield f"P5: b{other.number} shows b{base.number}, over which step {buffer.start} writes"
-
-
-def donated_numbers(plan: Plan) -> set[int]:
-    """The numbers of the donated arguments."""
-    return {plan.parameters[place] for place in plan.donated}
 
 
 def root_of(plan: Plan, buffer: Buffer) -> Buffer:
@@ -148,13 +148,13 @@ def _overlaps(plan: Plan) -> Iterator[str]:
         root = root_of(plan, buffer).number
         last[root] = max(last[root], buffer.end)
     for buffer in plan.buffers:
-        if buffer.base is None and buffer.offset is not None:
-            block = (buffer.offset, buffer.offset + buffer.type.nbytes, f"b{buffer.number}")
+        offset = plan.layout.offsets[buffer.number]
+        if buffer.base is None and offset is not None:
+            block = (offset, offset + buffer.type.nbytes, f"b{buffer.number}")
             begins[buffer.start].append(block)
             ends[min(last[buffer.number], count - 1)].append(block)
-    for index, step in enumerate(plan.steps):
-        if step.workspace is not None:
-            space = step.workspace
+    for index, space in enumerate(plan.layout.workspaces):
+        if space is not None:
             block = (space.offset, space.offset + space.nbytes, f"the workspace of step {index}")
             begins[index].append(block)
             ends[index].append(block)
@@ -162,8 +162,8 @@ def _overlaps(plan: Plan) -> Iterator[str]:
     for index in range(count):
         for block in begins[index]:
             offset, end, name = block
-            if offset % ALIGNMENT or offset < 0 or end > plan.arena:
-                yield f"P7: {name} lies from {offset} to {end}, in an arena of {plan.arena}"
+            if offset % ALIGNMENT or offset < 0 or end > plan.layout.arena:
+                yield f"P7: {name} lies from {offset} to {end}, in an arena of {plan.layout.arena}"
             insort(in_use, block)
         for (_, end, name), (offset, _, other) in pairwise(each for each in in_use if each[0] < each[1]):
             if begins[index] and end > offset:
@@ -172,7 +172,7 @@ def _overlaps(plan: Plan) -> Iterator[str]:
             in_use.remove(block)
 
 
-def _inside(plan: Plan, step: Step) -> Iterator[str]:
+def _inside(plan: Plan, step: Step, workspace: int) -> Iterator[str]:
     inputs = [plan.buffers[number].type for number in step.inputs]
     outputs = [plan.buffers[number].type for number in step.outputs]
     for name, inner in step.plans.items():
@@ -183,5 +183,5 @@ def _inside(plan: Plan, step: Step) -> Iterator[str]:
         found = [inner.buffers[number].type for number in inner.results]
         if name != "condition" and found != results:
             yield f"P8: the {name} of {step.word} {step.node.op.called} has other results than its outputs"
-        if inner.arena > (step.workspace.nbytes if step.workspace else 0):
+        if inner.layout.arena > workspace:
             yield f"P8: the {name} of {step.word} {step.node.op.called} does not fit into its workspace"
