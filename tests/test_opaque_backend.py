@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.programs import graph, type_of
 from tests.support.opaque_backend import Backend, Buffer, OpaqueMemoryError
 from xarr import Array, flags, lax
 from xarr.backend import get
+from xarr.errors import BackendError
 from xarr.layouts import Layout
 
 VALUES = np.arange(12.0).reshape(3, 4)
@@ -340,3 +342,80 @@ def test_a_singular_system_is_told_at_once(opaque: Backend) -> None:
     with pytest.raises(np.linalg.LinAlgError):
         np.asarray(singular)
     assert_same(np.asarray(inverse(xarr.eye(2))), np.eye(2))
+
+
+# --- two devices ----------------------------------------------------------------------------------------
+
+
+def test_each_device_computes_what_lies_on_it(opaque: Backend) -> None:
+    first, second = xarr.asarray(VALUES), xarr.asarray(VALUES, device="opaque:1")
+    assert (first.device, second.device, second.backend) == ("opaque", "opaque:1", "opaque")
+    assert "backend=opaque:1" in repr(second)
+    for x in (first, second):
+        for found in (x + 1, xarr.jit(lambda x: x + 1)(x), x[1:], x[[0, 2]]):
+            assert found.device == x.device
+            assert_same(np.asarray(found), np.asarray(found.to("numpy")))
+    with xarr.use_backend("opaque:1"):
+        assert (xarr.asarray(VALUES) * 2).device == "opaque:1"
+        assert xarr.zeros(3).evaluate().device == "opaque:1"
+        assert xarr.config.backend == "opaque:1"
+    assert xarr.get_backend("opaque:0") is opaque
+    assert pickle.loads(pickle.dumps(second)).device == "opaque:1"
+
+
+def test_one_program_is_made_for_each_device(opaque: Backend) -> None:
+    jitted = xarr.jit(lambda x, n: xarr.sum(x * n + 1))
+    for _ in range(3):
+        for device in ("opaque", "opaque:1"):
+            x = xarr.asarray(VALUES, device=device)
+            assert transfers(opaque, lambda x=x: jitted(x, 2.0)) == (0, 0)
+            assert transfers(opaque, lambda x=x: xarr.sum(x * 2.0 + 1)) == (0, 0)
+            assert jitted(x, 2.0).device == device
+
+
+def test_devices_do_not_mix_and_move_without_the_host(opaque: Backend) -> None:
+    first, second = xarr.asarray(VALUES), xarr.asarray(VALUES, device="opaque:1")
+    with pytest.raises(BackendError, match=r'opaque and opaque:1; move one, e.g. x.to\("opaque"\)'):
+        first + second
+    with opaque.transfers() as counted:
+        total = first + second.to("opaque")
+        xarr.evaluate(total, first.to_device("opaque:1"), xarr.asarray(second, device="opaque"))
+    assert (counted.from_host, counted.to_host, counted.between) == (0, 0, 3)
+    assert_same(np.asarray(total), VALUES * 2)
+    assert second.to("opaque:1") is second
+    moved = second.to("numpy").to("opaque:1")
+    assert (moved.device, moved.backend) == ("opaque:1", "opaque")
+    assert_same(np.asarray(moved), VALUES)
+
+
+def test_what_is_on_no_device_goes_along(opaque: Backend) -> None:
+    second = xarr.asarray(VALUES, device="opaque:1")
+    for beside in (VALUES, VALUES.tolist()):
+        found = second + beside
+        assert found.device == "opaque:1"
+        assert_same(np.asarray(found), VALUES * 2)
+    # A sum of lists belongs nowhere, wherever it was computed.
+    total = xarr.add(VALUES.tolist(), 1.0)
+    for device in ("opaque", "opaque:1"):
+        x = xarr.asarray(VALUES, device=device)
+        assert_same(np.asarray(x + total), VALUES * 2 + 1)
+        total.evaluate()
+
+
+def test_a_device_that_is_not_there_is_refused_by_name(opaque: Backend) -> None:
+    with pytest.raises(BackendError, match="backend 'opaque' has no device 2, only opaque, opaque:1"):
+        xarr.zeros(3, device="opaque:2")
+    with pytest.raises(BackendError, match="backend 'numpy' has no device 1, only cpu"):
+        xarr.zeros(3, device="numpy:1")
+    assert xarr.zeros(3, device="numpy:0").backend == "numpy"
+    with pytest.raises(BackendError, match="no backend called 'cuda:1'"):
+        xarr.zeros(3, device="cuda:1")
+
+
+def test_a_failed_check_is_told_on_each_device(opaque: Backend) -> None:
+    for device in ("opaque", "opaque:1"):
+        x, i = xarr.asarray(VALUES, device=device), xarr.asarray([0, 7], device=device)
+        with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 3"):
+            np.asarray(x[i])
+        with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 3"):
+            np.asarray(xarr.lower(lambda x, i: x[i], x, i).compile()(x, i))

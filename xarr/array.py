@@ -126,9 +126,9 @@ class Array(
         That is the name of the device, or of the backend where the device alone would mean another one.
         Source: NumPy and Array API, `device`.
         """
-        owner = lazy.device_of(self._node).backend
-        name: str = owner.devices()[0]
-        return name if backend_of(name) is owner else str(owner.name)
+        own = lazy.device_of(self._node)
+        name: str = own.backend.devices()[own.ordinal]
+        return name if backend_of(name) is own.backend else own.name
 
     @property
     def layout(self) -> Layout | None:
@@ -292,8 +292,8 @@ class Array(
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._node.tensor_type.dynamic:
-            return _unpickled_live, (np.asarray(self), self._node.type, self.backend)
-        return _unpickled, (np.asarray(self), self.backend)
+            return _unpickled_live, (np.asarray(self), self._node.type, lazy.device_of(self._node).name)
+        return _unpickled, (np.asarray(self), lazy.device_of(self._node).name)
 
     def __copy__(self) -> Array:
         return self.copy()

@@ -76,6 +76,8 @@ class AbstractBackend(ABC):
     #: Whether buffers lie in the memory of the host.  Then `from_host` may lend memory, `to_host` copies nothing, and
     #: whoever builds a graph may look at values that are there; elsewhere only who asks for a value copies it.
     is_on_host: ClassVar[bool] = True
+    #: The number of the device that this object computes on; `at` gives those of others.
+    ordinal: int = 0
 
     def __repr__(self) -> str:
         return f"<backend {self.name} on {', '.join(self.devices())}>"
@@ -130,6 +132,10 @@ class AbstractBackend(ABC):
     def to_host(self, buffer: Any) -> np.ndarray[Any, Any]:
         """The values of a buffer as a NumPy array of the same shape and dtype."""
 
+    def from_device(self, buffer: Any, origin: AbstractBackend) -> Any:
+        """A buffer with the values of one of `origin`, on another device; by way of the host if no other is known."""
+        return self.from_host(origin.to_host(buffer))
+
     def layout(self, buffer: Any, rank: int) -> Layout | None:
         """The order of the dimensions of a buffer, None for no dense order.
 
@@ -161,10 +167,19 @@ class AbstractBackend(ABC):
         """Names of the devices it could use here."""
         return ("cpu",)
 
-    def device(self, ordinal: int = 0) -> Device:
-        """The device of this number: one object, whoever asks."""
-        known: dict[int, Device] = self.__dict__.setdefault("_devices", {})
-        return known.get(ordinal) or known.setdefault(ordinal, Device(self, ordinal))
+    def at(self, ordinal: int) -> AbstractBackend:
+        """This backend on its device of that number: one object, whoever asks.  BackendError if there is none."""
+        if ordinal != self.ordinal:
+            raise BackendError(
+                f"backend {self.name!r} has no device {ordinal}, only {', '.join(self.devices())}"
+            )
+        return self
+
+    def device(self) -> Device:
+        """The device that this object computes on: one object, whoever asks."""
+        known: dict[str, Any] = self.__dict__
+        device: Device = known.get("_device") or known.setdefault("_device", Device(self, self.ordinal))
+        return device
 
 
 _loaded: dict[str, AbstractBackend] = {}
@@ -175,7 +190,7 @@ _ACCELERATORS: Final = frozenset({"cupy", "cuda", "gpu", "rocm", "hip", "tpu", "
 
 
 def get(name: str) -> AbstractBackend:
-    """The backend called `name`, loaded if need be; "cpu" is numpy's.
+    """The backend called `name`, loaded if need be; "cpu" is numpy's, "cuda:1" would be cuda's on its second device.
 
     Raises BackendError if there is none, or if it cannot work on this machine (it says why).
     """
@@ -198,10 +213,10 @@ def get_backend(name: str | None = None) -> AbstractBackend:
 
 
 def _load(name: str) -> AbstractBackend:
-    try:
-        factory = _from_module(name) or _from_entry_point(name)
-    except ImportError as error:
-        raise BackendError(f"backend {name!r} is there but cannot be imported: {error}") from error
+    base, _, number = name.partition(":")
+    if number.isdecimal() and (base in _loaded or _factory(base) is not None):
+        return get(base).at(int(number))
+    factory = _factory(name)
     if factory is None:
         raise UnknownBackendError(_unknown(name))
     found = factory()
@@ -210,6 +225,14 @@ def _load(name: str) -> AbstractBackend:
             f"what is registered as backend {name!r} is no AbstractBackend of that name, but {found!r}"
         )
     return found
+
+
+def _factory(name: str) -> Any:
+    """The class of the backend called `name`, None if there is none; BackendError if it cannot be imported."""
+    try:
+        return _from_module(name) or _from_entry_point(name)
+    except ImportError as error:
+        raise BackendError(f"backend {name!r} is there but cannot be imported: {error}") from error
 
 
 def _unknown(name: str) -> str:
@@ -259,18 +282,18 @@ def default() -> AbstractBackend:
 
 
 def default_device() -> Device:
-    """The device of new arrays: the first of the default backend."""
+    """The device of new arrays: that of the default backend, its first if it was chosen without a number."""
     return default().device()
 
 
 def set_backend(name: str) -> None:
     """Make `name` the backend of arrays created from now on.  BackendError if it cannot be loaded."""
-    config.backend = get(name).name
+    config.backend = get(name).device().name
 
 
 @contextmanager
 def use_backend(name: str) -> Iterator[AbstractBackend]:
     """`with use_backend("reference"):` makes it the backend of arrays created in the block."""
     chosen = get(name)
-    with config(backend=chosen.name):
+    with config(backend=chosen.device().name):
         yield chosen

@@ -30,7 +30,9 @@ _LONGEST, _LEAST = 120.0, 14.0
 
 def text(array: Array) -> str:
     """`Array([1., 2.], dtype=float64)`, like NumPy's with the backend where it is not the NumPy backend."""
-    kind = f"dtype={array.dtype.name}" + ("" if array.backend == "numpy" else f", backend={array.backend}")
+    kind = f"dtype={array.dtype.name}" + (
+        "" if array.backend == "numpy" else f", backend={lazy.device_of(array._node).name}"
+    )
     type = array._node.tensor_type
     if array._node.traced:
         return f"Array(<traced {type.short()}>, {kind})"

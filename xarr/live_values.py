@@ -49,11 +49,12 @@ def live_leaf(array: np.ndarray[Any, Any], type: TensorType, device: Device) -> 
 
 
 def moved_value(type: Type, value: Any, origin: Device, device: Device) -> Any:
-    """A value of any type on `origin`, on another device."""
-    to_host, from_host = origin.backend.to_host, device.backend.from_host
+    """A value of any type on `origin`, on `device`; itself if that is the same."""
+    if origin.committed is device.committed:
+        return value
     if isinstance(type, TensorType) and not type.dynamic:
-        return from_host(to_host(value))
+        return device.backend.from_device(value, origin.backend)
     if isinstance(type, TensorType):
-        return tuple([from_host(to_host(part)) for part in value])
+        return tuple([device.backend.from_device(part, origin.backend) for part in value])
     pairs = zip(type.elements, value, strict=True)
     return tuple([moved_value(element, part, origin, device) for element, part in pairs])

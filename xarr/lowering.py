@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
 from xarr.compiler import pipeline
+from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.plan.records import Plan
 from xarr.dtypes import canonical
 from xarr.effects import START
 from xarr.errors import InputError
 from xarr.evaluation import buffer_of
+from xarr.flags import attach, attach_results, flags_of, unread
 from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType, Type
@@ -117,8 +119,9 @@ class Lowered:
 
         It returns an Array, or a tuple of several.  Source: jax.stages.Lowered.compile.
         """
-        program = pipeline.compile_graph(self.graph, self.backend, self.hot)
-        return Compiled(partial(_run, self, program), program.text)
+        graph, checks = without_checks(self.graph, self.backend)
+        program = pipeline.compile_graph(graph, self.backend, self.hot)
+        return Compiled(partial(_run, self, program, checks), program.text)
 
     def __str__(self) -> str:
         return str(self.graph)
@@ -128,14 +131,14 @@ class Lowered:
     def __reduce__(self) -> tuple[Any, ...]:
         """As its graph without source lines, the name of its backend, and the values that it closes over."""
         captured = tuple(wrap(node) for node in self.captured)
-        return _unpickled, (self.graph, self.backend.name, captured, self.hot)
+        return _unpickled, (self.graph, self.backend.device().name, captured, self.hot)
 
 
 def _unpickled(graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bool) -> Lowered:
     return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot)
 
 
-def _run(lowered: Lowered, program: Program, *arguments: Any) -> Any:
+def _run(lowered: Lowered, program: Program, checks: Checks | None, *arguments: Any) -> Any:
     """The results of a program for these arrays; InputError for others than it was made for."""
     arrays = [as_array(argument) for argument in arguments]
     captured = [wrap(node) for node in lowered.captured]
@@ -149,8 +152,14 @@ def _run(lowered: Lowered, program: Program, *arguments: Any) -> Any:
     evaluate(*arrays, *captured)
     device = lowered.backend.device()
     buffers = [buffer_of(array._node, device) for array in (*arrays, *captured)]
-    pairs = zip(graph.result_types, program(*buffers), strict=True)
-    results = tuple([wrap(data(type, value, device)) for type, value in pairs])
+    values = program(*buffers)
+    nodes = [data(*pair, device) for pair in zip(graph.result_types, values, strict=checks is None)]
+    if unread:
+        attach(nodes, flags_of(array._node for array in (*arrays, *captured)))
+    if checks is not None:
+        sources = [check.outermost.source for check in checks.checks]
+        attach_results(nodes, checks, sources, values[len(nodes) :], device)
+    results = tuple([wrap(node) for node in nodes])
     return results[0] if len(results) == 1 else results
 
 

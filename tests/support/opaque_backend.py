@@ -1,4 +1,4 @@
-"""A backend whose buffers are no NumPy arrays, as a GPU's are none: it shows who looks into memory unasked.
+"""A backend of two devices whose buffers are no NumPy arrays, as a GPU's are none: it shows who looks there unasked.
 
 It computes by the NumPy backend, behind closed doors.  What goes in and out is counted, so that a test can say how
 many copies a program makes.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from xarr.backend import AbstractBackend, Program, get
+from xarr.compiler.loop_ir.loops import Kernel
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
+from xarr.ir.ops import Fusion
 from xarr.progress import ProgressBar
 
 
@@ -30,10 +33,10 @@ def _refuse(self: Buffer, *arguments: Any, **options: Any) -> NoReturn:
 class Buffer:
     """Memory of the backend: no array, no sequence, nothing to compute with, and equal to itself alone."""
 
-    __slots__ = ("__weakref__", "_contents")
+    __slots__ = ("__weakref__", "_contents", "_ordinal")
 
-    def __init__(self, contents: np.ndarray[Any, Any]) -> None:
-        self._contents = contents
+    def __init__(self, contents: np.ndarray[Any, Any], ordinal: int) -> None:
+        self._contents, self._ordinal = contents, ordinal
 
     # What NumPy or Python would read memory by, and what would make a number or a truth of it.
     __array__ = __array_interface__ = __array_struct__ = __buffer__ = __dlpack__ = property(_refuse)
@@ -52,18 +55,23 @@ class Number:
 
 @dataclass
 class Transfers:
-    """How often values went to the backend, and from it to the host, and how many elements the host got."""
+    """How often values went to the backend, from it to the host, and from one of its devices to the other.
+
+    Of those for the host the elements are counted too.
+    """
 
     from_host: int = 0
     to_host: int = 0
+    between: int = 0
     elements_to_host: int = 0
 
 
 @dataclass(frozen=True)
 class OpaqueProgram:
-    """A program of the NumPy backend between buffers."""
+    """A program of the NumPy backend between buffers of one device."""
 
     program: Program
+    ordinal: int
 
     @property
     def text(self) -> str:
@@ -73,21 +81,27 @@ class OpaqueProgram:
         return str(self.program)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        return tuple(map(_wrapped, self.program(*map(_contents, arguments))))
+        found = self.program(*[_contents(argument, self.ordinal) for argument in arguments])
+        return tuple([_wrapped(value, self.ordinal) for value in found])
 
 
-def _wrapped(value: Any) -> Any:
+def _wrapped(value: Any, ordinal: int) -> Any:
     """A value of any type as a buffer, or a tuple of them."""
-    return tuple(map(_wrapped, value)) if isinstance(value, tuple) else Buffer(value)
-
-
-def _contents(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(map(_contents, value))
+        return tuple([_wrapped(part, ordinal) for part in value])
+    return Buffer(value, ordinal)
+
+
+def _contents(value: Any, ordinal: int) -> Any:
+    """What a value of any type on the device of this number holds."""
+    if isinstance(value, tuple):
+        return tuple([_contents(part, ordinal) for part in value])
     if type(value) is Number:
         return value.value
     if type(value) is not Buffer:
         raise OpaqueMemoryError(f"wanted a buffer of the backend 'opaque', got {type(value).__name__}")
+    if value._ordinal != ordinal:
+        raise OpaqueMemoryError(f"wanted a buffer on device {ordinal}, got one on device {value._ordinal}")
     return value._contents
 
 
@@ -99,16 +113,26 @@ class Backend(AbstractBackend):
 
     def __init__(self) -> None:
         self._inner = get("numpy")
-        self._transfers = Transfers()
+        self._devices = [self]
+        self._transfers = [Transfers()]
+        self._devices.append(_on_second(self))
+
+    def at(self, ordinal: int) -> AbstractBackend:
+        return self._devices[ordinal] if 0 <= ordinal < 2 else super().at(ordinal)
+
+    @property
+    def counted(self) -> Transfers:
+        """What is counted now, on both devices."""
+        return self._transfers[-1]
 
     @contextmanager
     def transfers(self) -> Iterator[Transfers]:
         """The transfers that the block makes."""
-        before, self._transfers = self._transfers, Transfers()
+        self._transfers.append(Transfers())
         try:
-            yield self._transfers
+            yield self.counted
         finally:
-            self._transfers = before
+            self._transfers.pop()
 
     def supports(self, op: type[Op]) -> bool:
         return self._inner.supports(op)
@@ -116,27 +140,43 @@ class Backend(AbstractBackend):
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         return self._inner.fuse(graph, hot)
 
+    def loop_program(self, fusion: Fusion) -> Kernel:
+        return self._inner.loop_program(fusion)
+
     def compile(self, graph: Graph) -> Program:
-        return OpaqueProgram(self._inner.compile(graph))
+        return OpaqueProgram(self._inner.compile(graph), self.ordinal)
 
     def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
-        return OpaqueProgram(self._inner.compile_watched(graph, bar))
+        return OpaqueProgram(self._inner.compile_watched(graph, bar), self.ordinal)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Buffer:
-        self._transfers.from_host += 1
+        self.counted.from_host += 1
         contents = np.array(array)
         contents.flags.writeable = False
-        return Buffer(contents)
+        return Buffer(contents, self.ordinal)
 
     def from_number(self, number: np.ndarray[Any, Any]) -> Number:
         assert not number.shape
         return Number(np.array(number))
 
     def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
-        host = np.array(_contents(buffer))
-        self._transfers.to_host += 1
-        self._transfers.elements_to_host += host.size
+        host = np.array(_contents(buffer, self.ordinal))
+        self.counted.to_host += 1
+        self.counted.elements_to_host += host.size
         return host
 
+    def from_device(self, buffer: Any, origin: AbstractBackend) -> Any:
+        if not isinstance(origin, Backend):
+            return super().from_device(buffer, origin)
+        self.counted.between += 1
+        return Buffer(_contents(buffer, origin.ordinal), self.ordinal)
+
     def devices(self) -> tuple[str, ...]:
-        return ("opaque",)
+        return ("opaque", "opaque:1")
+
+
+def _on_second(first: Backend) -> Backend:
+    """The same backend on its second device."""
+    second = copy(first)
+    second.ordinal = 1
+    return second

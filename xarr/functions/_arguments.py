@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from xarr import backend as backends, lax
+from xarr import backend as backends, lax, lazy
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
@@ -18,7 +18,7 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
 from xarr.lax.core import ArrayLike, broadcast_node, integer
-from xarr.lazy import Handle, commit, from_host, to_host, weak_kind, wrap
+from xarr.lazy import Handle, commit, weak_kind, wrap
 from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def moved(array: Array, device: DeviceLike) -> Array:
     wanted, own = as_device(device), array._node.device
     if own is None or not own.is_committed:
         return commit(array, wanted)
-    return array if own is wanted else from_host(to_host(array), wanted)
+    return array if own is wanted else lazy.moved(array, wanted)
 
 
 def filled(shape: tuple[int, ...], value: complex, dtype: DType, device: Device | None = None) -> Array:
