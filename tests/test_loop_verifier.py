@@ -13,6 +13,7 @@ from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
     Affine,
+    Atomic,
     Buffer,
     Carry,
     Kernel,
@@ -20,6 +21,7 @@ from xarr.compiler.loop_ir.loops import (
     LoopError,
     Prefix,
     Role,
+    Runs,
     Search,
     Store,
     carried,
@@ -30,6 +32,7 @@ from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedule import Kind, Schedule
 from xarr.config import current as config
+from xarr_numpy.compiled import emitter
 from xarr_numpy.compiled.schedule import PROCESSOR, SCHEDULE
 
 F32, F64, I32 = (np.dtype(name) for name in ("float32", "float64", "int32"))
@@ -44,9 +47,9 @@ class Program:
     def __init__(self) -> None:
         self.values = Values()
         self.x, self.out = Buffer("in0", F32, 32, "in"), Buffer("out0", F32, 32, "out")
-        self.rows = Loop(index_value(self.values, "row"), 4)
-        self.sums = Loop(index_value(self.values, "i"), 8, vector=True)
-        self.columns = Loop(index_value(self.values, "j"), 8, vector=True)
+        self.rows = Loop(index_value(self.values, "row"), 4, Runs.THREADS)
+        self.sums = Loop(index_value(self.values, "i"), 8, Runs.LANES)
+        self.columns = Loop(index_value(self.values, "j"), 8, Runs.LANES)
         self.sums.accumulators.append(self.sum(load(self.values, self.x, self.at(self.sums))))
         (total,) = self.sums.accumulators[0].results
         element = load(self.values, self.x, self.at(self.columns))
@@ -70,7 +73,13 @@ class Program:
     def add(self, role: Role, size: int, dtype: np.dtype = F32) -> Buffer:
         """One more buffer of the program."""
         buffer = Buffer(f"more_{role}", dtype, size, role)
-        field = {"in": "inputs", "out": "outputs", "scratch": "scratch", "local": "locals"}[role]
+        field = {
+            "in": "inputs",
+            "out": "outputs",
+            "scratch": "scratch",
+            "local": "locals",
+            "shared": "locals",
+        }[role]
         setattr(self.kernel, field, (*getattr(self.kernel, field), buffer))
         return buffer
 
@@ -245,7 +254,7 @@ def _search(program: Program) -> None:
         Loop(
             index_value(program.values, "k"),
             8,
-            vector=True,
+            Runs.LANES,
             search=Search(program.values.constant(1, INT64), program.name("r", INT64, "result")),
         )
     )
@@ -405,10 +414,68 @@ def test_l8_one_place_for_all_turns(program: Program) -> None:
     program.breaks("L8", "all turns of an outermost loop write to one place of out0")
     program.rows.extent = 1
     verify(program.kernel)
+    program.rows.extent, program.rows.runs = 4, Runs.SERIAL
+    verify(program.kernel)
+
+
+def test_l8_turns_that_combine_atomically(program: Program) -> None:
+    """Rows are added up in one row: first zeros, by a phase of their own."""
+    first = Loop(index_value(program.values, "k"), 32, Runs.THREADS)
+    zero = program.values.constant(0, F32)
+    first.body.append(Store(program.out, Affine(((first.index, 1),)), zero))
+    element = load(program.values, program.x, program.at(program.columns))
+    place = Affine(((program.columns.index, 1),))
+    program.columns.body[:] = [Store(program.out, place, element, Atomic.ADD)]
+    program.breaks("L6", "out0 is combined with before it is written")
+    program.kernel.phases.insert(0, first)
+    verify(program.kernel)
+    assert "atomic add out0[" in str(program.kernel)
+    program.columns.body[:] = [Store(program.out, place, element)]
+    program.breaks("L8", "all turns of an outermost loop write to one place of out0")
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [
+        (Runs.SERIAL, Runs.THREADS),
+        (Runs.SERIAL, Runs.GRID),
+        (Runs.GRID, Runs.GRID),
+        (Runs.THREADS, Runs.BLOCK),
+        (Runs.GRID, Runs.WARP),
+        (Runs.BLOCK, Runs.BLOCK),
+        (Runs.GRID | Runs.BLOCK, Runs.BLOCK),
+        (Runs.GRID | Runs.BLOCK | Runs.LANES, Runs.WARP),
+    ],
+)
+def test_l10_words_that_do_not_fit(program: Program, outer: Runs, inner: Runs) -> None:
+    program.rows.runs, program.columns.runs, program.sums.runs = outer, inner, Runs.SERIAL
+    program.breaks("L10", "a loop runs by")
+
+
+def test_l10_words_of_a_grid(program: Program) -> None:
+    program.rows.runs, program.columns.runs, program.sums.runs = Runs.GRID, Runs.BLOCK, Runs.BLOCK
+    verify(program.kernel)
+    assert "grid for" in str(program.kernel) and "block for" in str(program.kernel)
+    program.rows.runs |= Runs.BLOCK
+    program.columns.runs = program.sums.runs = Runs.WARP
+    verify(program.kernel)
+    assert "grid block for" in str(program.kernel)
+
+
+def test_l10_a_shared_buffer_where_no_block_runs(program: Program) -> None:
+    shared = program.add("shared", 8)
+    fill = Loop(index_value(program.values, "k"), 8)
+    fill.body.append(Store(shared, Affine(((fill.index, 1),)), program.values.constant(0, F32)))
+    program.rows.body.insert(0, fill)
+    program.breaks("L10", "more_shared is shared where no block runs")
+    program.rows.runs, fill.runs = Runs.GRID, Runs.BLOCK
+    program.columns.runs = program.sums.runs = Runs.BLOCK
+    verify(program.kernel)
+    assert "shared more_shared: float32[8]" in str(program.kernel)
 
 
 def test_l9_lanes_inside_lanes(program: Program) -> None:
-    program.rows.vector = True
+    program.rows.runs |= Runs.LANES
     program.breaks("L9", "a loop in lanes is inside another one")
 
 
@@ -429,7 +496,7 @@ def test_l9_running_totals_without_lanes(program: Program) -> None:
     left, right, running = program.name("a"), program.name("b"), program.name("running", F32, "result")
     program.columns.prefixes.append(Prefix(zero, zero, left, right, left + right, running))
     verify(program.kernel)
-    program.columns.vector = False
+    program.columns.runs = Runs.SERIAL
     program.breaks("L9", "running totals of a loop that is not in lanes")
 
 
@@ -438,10 +505,10 @@ def test_l9_a_search_that_stores(program: Program) -> None:
     program.breaks("L9", "a loop that looks for a turn")
 
 
-def test_l10_too_much_local_memory(program: Program) -> None:
+def test_l11_too_much_local_memory(program: Program) -> None:
     program.add("local", 1000)
     verify(program.kernel, local_bytes=4000)
-    with pytest.raises(LoopError, match=r"^L10: local buffers take 4000 bytes, more than 3999"):
+    with pytest.raises(LoopError, match=r"^L11: local buffers take 4000 bytes, more than 3999"):
         verify(program.kernel, local_bytes=3999)
 
 
@@ -485,3 +552,37 @@ def test_ranges_of_numbers() -> None:
     ]
     for value, wanted in rows:
         assert ranges.of(value) == wanted, value
+
+
+@pytest.mark.parametrize("word", [Runs.GRID, Runs.GRID | Runs.BLOCK, Runs.THREADS | Runs.WARP])
+def test_no_machine_code_for_words_of_other_machines(program: Program, word: Runs) -> None:
+    emitter.emit(program.kernel)
+    program.rows.runs = word
+    with pytest.raises(
+        LoopError, match=rf"no LLVM IR for a loop that runs by {word & ~Runs.THREADS}, only by"
+    ):
+        emitter.emit(program.kernel)
+
+
+def test_no_machine_code_for_a_phase_of_one_thread(program: Program) -> None:
+    program.rows.runs = Runs.SERIAL
+    with pytest.raises(LoopError, match="outermost loop that threads do not share"):
+        emitter.emit(program.kernel)
+    program.rows.runs, program.columns.runs = Runs.THREADS, Runs.THREADS
+    with pytest.raises(LoopError, match="a loop that runs by threads, only by lanes"):
+        emitter.emit(program.kernel)
+
+
+def test_no_machine_code_for_atomic_stores(program: Program) -> None:
+    (store,) = program.columns.stores()
+    program.columns.body[:] = [replace(store, atomic=Atomic.MAXIMUM)]
+    with pytest.raises(LoopError, match=r"combines atomically \(maximum\)"):
+        emitter.emit(program.kernel)
+
+
+def test_no_machine_code_for_shared_buffers(program: Program) -> None:
+    shared = program.add("shared", 8)
+    zero = program.values.constant(0, F32)
+    program.columns.body.append(Store(shared, Affine(((program.columns.index, 1),)), zero))
+    with pytest.raises(LoopError, match="more_shared, which a block shares"):
+        emitter.emit(program.kernel)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
-from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop
+from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, Memory
 from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr.ir.memory_use import shown_bytes
 
@@ -78,7 +78,7 @@ def _touched(loops: Iterable[Loop], extents: dict[Value, int]) -> dict[Buffer, i
     found: dict[Buffer, int] = {}
     roots = [root for loop in loops for each in loop.walk() for root in each.roots()]
     for value in in_order(*roots):
-        if value.op == "load" and value.attribute.buffer.role != "local":
+        if value.op == "load" and value.attribute.buffer.memory is Memory.GLOBAL:
             buffer = value.attribute.buffer
             indices = [each for each in in_order(*_place(value)) if each.op == "index"]
             count = prod(extents[index] for index in indices)

@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from xarr.compiler.loop_ir.loops import Accumulator, Carry, Kernel, Loop, Prefix, Search, Store
+from xarr.compiler.loop_ir.loops import (
+    Accumulator,
+    Carry,
+    Kernel,
+    Loop,
+    LoopError,
+    Memory,
+    Prefix,
+    Runs,
+    Search,
+    Store,
+)
 from xarr.compiler.loop_ir.scalars import BOOL, Value, in_order
 from xarr_numpy.compiled.instructions import Block, register_type
 from xarr_numpy.compiled.registers import REGISTER, SHORT, UNROLL, Registers, order_of, roots_of
@@ -21,12 +32,32 @@ _ATTRIBUTES: Final = 'nounwind "prefer-vector-width"="512"'
 
 
 def emit(kernel: Kernel) -> tuple[str, list[str]]:
-    """The module, and the names of the phases' functions."""
+    """The module, and the names of the phases' functions.
+
+    Raises LoopError for loops, buffers and stores that only other machines have.
+    """
+    for phase in kernel.phases:
+        _refuse_others(phase)
     functions = [_Function(kernel, phase, f"phase{number}") for number, phase in enumerate(kernel.phases)]
     texts = [function.text() for function in functions]
     declared = sorted({line for function in functions for line in function.declarations})
     helpers = {name: text for function in functions for name, text in function.helpers.items()}
     return "\n".join([*declared, *helpers.values(), *texts]) + "\n", [each.name for each in functions]
+
+
+def _refuse_others(phase: Loop) -> None:
+    """Refuse what is not for processors: they have threads, outermost, and lanes."""
+    for loop in phase.walk():
+        known = Runs.LANES | (Runs.THREADS if loop is phase else Runs.SERIAL)
+        if loop.runs & ~known:
+            raise LoopError(f"no LLVM IR for a loop that runs by {loop.runs & ~known}, only by {known}")
+        for store in loop.stores():
+            if store.atomic is not None:
+                raise LoopError(f"no LLVM IR for a store that combines atomically ({store.atomic.value})")
+            if store.buffer.memory is Memory.SHARED:
+                raise LoopError(f"no LLVM IR for {store.buffer.name}, which a block shares")
+    if Runs.THREADS not in phase.runs:
+        raise LoopError("no LLVM IR for an outermost loop that threads do not share")
 
 
 class _Function(Registers):

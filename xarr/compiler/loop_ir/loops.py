@@ -14,8 +14,9 @@ Every phase's outermost loop may be cut into ranges that run at the same time.  
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, Flag, auto
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -24,7 +25,49 @@ import numpy as np
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, in_order
 from xarr.errors import XarrError
 
-Role = Literal["in", "out", "scratch", "local"]
+Role = Literal["in", "out", "scratch", "local", "shared"]
+
+
+class Runs(Flag):
+    """Who runs the turns of a loop: words that may be joined, `THREADS | LANES`; none is one turn after the other.
+
+    A schedule says it, and an emitter refuses words that it does not know.
+    """
+
+    SERIAL = 0
+    #: Neighbouring turns are lanes of one instruction.
+    LANES = auto()
+    #: Threads of processors take ranges of the turns of an outermost loop.
+    THREADS = auto()
+    #: Blocks of a grid, threads of a block, threads of a warp: each inside the one before.
+    GRID = auto()
+    BLOCK = auto()
+    WARP = auto()
+
+    def __str__(self) -> str:
+        return " ".join(str(each.name).lower() for each in type(self) if each and each in self) or "serial"
+
+
+class Memory(Enum):
+    """Who reads and writes a buffer."""
+
+    #: All turns of all loops.
+    GLOBAL = "global"
+    #: One turn of an outermost loop: the threads of its block.
+    SHARED = "shared"
+    #: One turn of an outermost loop: one thread.
+    LOCAL = "local"
+
+
+class Atomic(Enum):
+    """How a store combines what it writes with what is there, while nobody else writes there."""
+
+    ADD = "add"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
 
 
 class LoopError(XarrError):
@@ -35,14 +78,19 @@ class LoopError(XarrError):
 class Buffer:
     """Memory of `size` elements in row-major order.
 
-    `scratch` lives as long as a call of the kernel and joins its phases; `local` belongs to one turn of the
-    outermost loop.
+    `scratch` lives as long as a call of the kernel and joins its phases; `local` and `shared` belong to one turn of
+    the outermost loop, the latter to all threads of the block that runs it.
     """
 
     name: str
     dtype: DType
     size: int
     role: Role
+
+    @property
+    def memory(self) -> Memory:
+        """Who reads and writes it, as its role says."""
+        return {"local": Memory.LOCAL, "shared": Memory.SHARED}.get(self.role, Memory.GLOBAL)
 
     @property
     def nbytes(self) -> int:
@@ -94,11 +142,12 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Write `value` to `buffer[place]`."""
+    """Write `value` to `buffer[place]`, or combine it with what is there."""
 
     buffer: Buffer
     place: Affine
     value: Value
+    atomic: Atomic | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +217,8 @@ class Search:
 class Loop:
     """Run the body for index = 0 … extent - 1; an extent that is a Value is computed before the loop.
 
-    A `vector` loop has no order, so it carries nothing but running totals (`prefixes`): neighbouring turns
-    run as lanes of one instruction.
+    `runs` says who runs its turns.  Lanes have no order, so a loop in lanes carries nothing but running totals
+    (`prefixes`).
     The outermost loop of a phase may have `bounds`: then its body runs once for each range of turns, whose first
     and whose end, one behind the last, the bounds are.  Where it `repeats`, each range costs so much by itself that
     two are no faster than one.
@@ -177,7 +226,7 @@ class Loop:
 
     index: Value
     extent: int | Value
-    vector: bool = False
+    runs: Runs = Runs.SERIAL
     body: list[Loop | Store] = field(default_factory=list)
     accumulators: list[Accumulator] = field(default_factory=list)
     carries: list[Carry] = field(default_factory=list)
@@ -185,6 +234,11 @@ class Loop:
     search: Search | None = None
     bounds: tuple[Value, ...] = ()
     repeats: bool = False
+
+    @property
+    def vector(self) -> bool:
+        """Whether neighbouring turns are lanes of one instruction."""
+        return Runs.LANES in self.runs
 
     @property
     def most_turns(self) -> int:
@@ -234,6 +288,19 @@ class Kernel:
         return "\n".join(_Writer(self).lines)
 
 
+def in_threads(phases: Iterable[Loop]) -> list[Loop]:
+    """The phases, the turns of whose outermost loops threads share."""
+    found = list(phases)
+    for phase in found:
+        phase.runs |= Runs.THREADS
+    return found
+
+
+def lanes_if(wanted: bool) -> Runs:
+    """The word of a loop in lanes, if it is wanted."""
+    return Runs.LANES if wanted else Runs.SERIAL
+
+
 def nested(loops: Sequence[Loop]) -> Sequence[Loop]:
     """The loops, each put into the one before."""
     for outer, inner in pairwise(loops):
@@ -264,7 +331,7 @@ def copied(phase: Loop) -> tuple[Buffer, Buffer] | None:
     """The buffer that a phase fills with elements of another at the same places, and that other; else None."""
     *_, inner = phase.walk()
     stores = [store for loop in phase.walk() for store in loop.stores()]
-    if phase.bounds or len(stores) != 1 or list(inner.stores()) != stores:
+    if phase.bounds or len(stores) != 1 or stores[0].atomic or list(inner.stores()) != stores:
         return None
     (store,) = stores
     access, value = store.value.attribute, store.value
@@ -296,6 +363,16 @@ _SIGNS: Final = {
 }
 
 
+#: How the words of loops are printed, in this order.
+_WORDS: Final = {
+    Runs.GRID: "grid",
+    Runs.BLOCK: "block",
+    Runs.WARP: "warp",
+    Runs.THREADS: "parallel",
+    Runs.LANES: "vector",
+}
+
+
 class _Writer:
     """The program as text: one line a value, C's signs for operators."""
 
@@ -306,19 +383,19 @@ class _Writer:
             for buffer in getattr(kernel, kind):
                 self.lines.append(f"{buffer.role} {buffer.name}: {buffer.dtype}[{buffer.size}]")
         for phase in kernel.phases:
-            self.loop(phase, "", "parallel ")
+            self.loop(phase, "")
 
-    def loop(self, loop: Loop, indent: str, prefix: str = "") -> None:
+    def loop(self, loop: Loop, indent: str) -> None:
         name = self.name(loop.index, f"i{len(self.names)}")
-        word = "vector " if loop.vector else ""
+        words = "".join(f"{_WORDS[each]} " for each in _WORDS if each in loop.runs)
         extent = self.value(loop.extent, indent) if isinstance(loop.extent, Value) else loop.extent
         initial = [self.value(carry.initial, indent) for carry in loop.carries]
         starts = [self.value(prefix.initial, indent) for prefix in loop.prefixes]
         if loop.bounds:
             first, end = (self.name(value, f"i{len(self.names)}") for value in loop.bounds)
-            self.lines.append(f"{indent}{prefix}ranges {first} … {end} of {extent}:")
+            self.lines.append(f"{indent}{words}ranges {first} … {end} of {extent}:")
         else:
-            self.lines.append(f"{indent}{prefix}{word}for {name} < {extent}:")
+            self.lines.append(f"{indent}{words}for {name} < {extent}:")
         inner = indent + "    "
         for carry, number in zip(loop.carries, initial, strict=True):
             self.lines.append(f"{inner}{self.name(carry.argument, f'c{len(self.names)}')} carries {number}")
@@ -329,7 +406,9 @@ class _Writer:
                 self.loop(part, inner)
             else:
                 value = self.value(part.value, inner)
-                self.lines.append(f"{inner}{part.buffer.name}[{self.place(part.place, inner)}] = {value}")
+                word = f"atomic {part.atomic.value} " if part.atomic else ""
+                place = self.place(part.place, inner)
+                self.lines.append(f"{inner}{word}{part.buffer.name}[{place}] = {value}")
         for accumulator in loop.accumulators:
             terms = ", ".join(self.value(term, inner) for term in accumulator.terms)
             held, added = accumulator.left, accumulator.arguments or accumulator.right

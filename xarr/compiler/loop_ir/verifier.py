@@ -12,10 +12,12 @@ L6  Scratch, local buffers and outputs are written before they are read, local o
 L7  No place lies outside of its buffer, neither in the first turn of any loop nor in the last, be the bounds of an
     outermost loop all its turns, the first, or the last.  A number that was loaded and clamped may be any of those
     that it was clamped to; where it is used as it is, nothing is known of the place.
-L8  Turns of an outermost loop, which may run at the same time, do not write to one place.
+L8  Turns of an outermost loop that run at the same time do not write to one place, unless they combine atomically.
 L9  A loop in lanes carries nothing and is in no other one; loops inside it run equally often in all lanes.  Only such
     a loop has running totals or looks for a turn, and the latter does nothing else.
-L10 Local buffers take no more memory than a thread has for them, if that is said.
+L10 Threads and a grid run an outermost loop alone; a block runs one inside a grid, a warp one inside a block.  Only
+    what a block runs shares buffers.
+L11 Local buffers take no more memory than a thread has for them, if that is said.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import inf
+from typing import Final
 
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import (
@@ -33,7 +36,9 @@ from xarr.compiler.loop_ir.loops import (
     Kernel,
     Loop,
     LoopError,
+    Memory,
     Prefix,
+    Runs,
     Search,
     Store,
 )
@@ -71,15 +76,14 @@ def _check_buffers(kernel: Kernel, local_bytes: float) -> None:
     )
     for role, buffers in roles:
         for buffer in buffers:
-            _demand(
-                "L5", buffer.role == role, f"{buffer.name}, a buffer of role {buffer.role}, stands as {role}"
-            )
+            fits = buffer.role == role or (buffer.role == "shared" and role == "local")
+            _demand("L5", fits, f"{buffer.name}, a buffer of role {buffer.role}, stands as {role}")
             _demand("L5", buffer.size > 0, f"{buffer.name} has {buffer.size} elements")
     names = [buffer.name for _, buffers in roles for buffer in buffers]
     for before, after in pairwise(sorted(names)):
         _demand("L5", before != after, f"two buffers are called {before}")
     held = sum(buffer.nbytes for buffer in kernel.locals)
-    _demand("L10", held <= local_bytes, f"local buffers take {held} bytes, more than {local_bytes}")
+    _demand("L11", held <= local_bytes, f"local buffers take {held} bytes, more than {local_bytes}")
 
 
 class _Checker:
@@ -130,8 +134,9 @@ class _Checker:
         if phase.bounds:
             _alike("bounds", (INT64, INT64), phase.bounds)
             self.give(*phase.bounds)
+        _check_words(phase, Runs.SERIAL)
         self.loop(phase, None)
-        self.written = {buffer for buffer in self.written if buffer.role != "local"}
+        self.written = {buffer for buffer in self.written if buffer.memory is Memory.GLOBAL}
         _check_shared(phase)
 
     def loop(self, loop: Loop, lanes: Loop | None) -> None:
@@ -191,6 +196,8 @@ class _Checker:
         _demand("L5", store.buffer.role != "in", f"the input {store.buffer.name} is written")
         _alike(f"what {store.buffer.name} gets", (store.buffer.dtype,), (store.value,))
         _alike("a place", (INT64,) * len(store.place.terms), [value for value, _ in store.place.terms])
+        is_new = store.atomic is not None and store.buffer not in self.written
+        _demand("L6", not is_new, f"{store.buffer.name} is combined with before it is written")
         self.written.add(store.buffer)
 
     def _carry(self, carry: Carry) -> None:
@@ -245,13 +252,44 @@ def _shown(value: Value) -> str:
     return f"the {value.op}{name}: {value.dtype}"
 
 
+#: The words of loops that are inside others: which must be around, and which must not.
+_AROUND: Final = {
+    Runs.THREADS: (Runs.SERIAL, ~Runs.SERIAL),
+    Runs.GRID: (Runs.SERIAL, ~Runs.SERIAL),
+    Runs.BLOCK: (Runs.GRID, Runs.BLOCK | Runs.WARP | Runs.LANES),
+    Runs.WARP: (Runs.BLOCK, Runs.WARP | Runs.LANES),
+}
+
+
+def _check_words(loop: Loop, around: Runs, depth: int = 0) -> None:
+    """Whether the words of loops inside one another fit (L10); `around` are those of the loops outside."""
+    here = around | loop.runs
+    for word, (wanted, unwanted) in _AROUND.items():
+        if word not in loop.runs:
+            continue
+        alone = depth == 0 or word not in Runs.THREADS | Runs.GRID
+        fits = alone and wanted in here and not around & unwanted
+        _demand("L10", fits, f"a loop runs by {loop.runs} inside of {around}")
+    for store in loop.stores():
+        is_shared = store.buffer.memory is Memory.SHARED
+        _demand(
+            "L10", not is_shared or Runs.GRID in here, f"{store.buffer.name} is shared where no block runs"
+        )
+    for part in loop.body:
+        if isinstance(part, Loop):
+            _check_words(part, here, depth + 1)
+
+
 def _check_shared(phase: Loop) -> None:
     """Whether turns that may run at the same time write to places of their own (L8)."""
     for inner in phase.walk():
         _demand("L4", inner is phase or not inner.bounds, "a loop inside another one has bounds")
-    if phase.extent == 1 or phase.bounds:
+    at_once = phase.runs & (Runs.THREADS | Runs.GRID | Runs.LANES)
+    if phase.extent == 1 or phase.bounds or not at_once:
         return
-    for store in (store for loop in phase.walk() for store in loop.stores() if store.buffer.role != "local"):
+    for store in (store for loop in phase.walk() for store in loop.stores()):
+        if store.atomic is not None or store.buffer.memory is not Memory.GLOBAL:
+            continue
         own = phase.index in in_order(*(value for value, _ in store.place.terms))
         _demand("L8", own, f"all turns of an outermost loop write to one place of {store.buffer.name}")
 

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from xarr.compiler.loop_ir.elements import Source
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, load, nested
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, lanes_if, load, nested
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
 from xarr.compiler.schedules.cpu.nest_loops import Loops, gather
 from xarr.ir.graph import Node
@@ -124,7 +124,8 @@ class BlockPhases(Loops):
         once = Loop(index_value(self.values, "once"), 1)
         kept = self._kept_loops(once)
         count = partials[0].buffers[0].size // size
-        blocks = Loop(index_value(self.values, "block"), count, not nest.column and size == 1)
+        runs = lanes_if(not nest.column and size == 1)
+        blocks = Loop(index_value(self.values, "block"), count, runs)
         kept.body.append(blocks)
         for each in partials:
             place = self._partial_place(blocks)

@@ -18,7 +18,18 @@ from typing import Final
 import numpy as np
 
 from xarr.compiler.loop_ir.elements import Index, computed, row_major, strides
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load
+from xarr.compiler.loop_ir.loops import (
+    Affine,
+    Buffer,
+    Kernel,
+    Loop,
+    Runs,
+    Store,
+    in_threads,
+    index_value,
+    lanes_if,
+    load,
+)
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.cpu.windows import Gathered, Tap, WindowNest
 from xarr.compiler.target import Target
@@ -37,7 +48,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     phases = choice.phases()
     scatter = _PlaneByPlane if choice.slides else _ElementByElement
     phases += scatter(choice).phases()
-    return Kernel(choice.inputs, choice.outputs, (choice.chosen,), (), phases)
+    return Kernel(choice.inputs, choice.outputs, (choice.chosen,), (), in_threads(phases))
 
 
 class _Choice(WindowNest):
@@ -116,7 +127,7 @@ class _ElementByElement(_Scatter):
         around = first
         for axis in inner:
             loop, self.index[axis] = nest.loop(
-                "i", self.shape[axis], vector=axis == inner[-1] and self._is_wide(axis)
+                "i", self.shape[axis], lanes_if(axis == inner[-1] and self._is_wide(axis))
             )
             around.body.append(loop)
             around = loop
@@ -182,7 +193,7 @@ class _PlaneByPlane(_Scatter):
 
     def _fill(self, axes: list[int]) -> Loop:
         index = list(self.index)
-        loops = self._loops(axes, self.shape, index, vector=True)
+        loops = self._loops(axes, self.shape, index, Runs.LANES)
         loops[-1].body.append(Store(self.result, row_major(self.shape, tuple(index)), self.first()))
         return loops[0]
 
@@ -206,12 +217,14 @@ class _PlaneByPlane(_Scatter):
         return loops[0]
 
     def _loops(
-        self, axes: list[int], extents: tuple[int, ...], index: list[Affine], vector: bool = False
+        self, axes: list[int], extents: tuple[int, ...], index: list[Affine], runs: Runs = Runs.SERIAL
     ) -> list[Loop]:
         """Loops inside one another over these dimensions, outermost first."""
         loops: list[Loop] = []
         for axis in axes:
-            loop, index[axis] = self.choice.loop("i", extents[axis], vector and axis == axes[-1])
+            loop, index[axis] = self.choice.loop(
+                "i", extents[axis], runs if axis == axes[-1] else Runs.SERIAL
+            )
             if loops:
                 loops[-1].body.append(loop)
             loops.append(loop)

@@ -14,7 +14,7 @@ from functools import partial
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.fusion.window_work import is_depthwise, sum_dtype, window_of
 from xarr.compiler.loop_ir.elements import Index
-from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
+from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.cpu.window_loops import put, several
 from xarr.compiler.schedules.cpu.windows import Gathered, Step, Tap, WindowNest, inside
@@ -27,7 +27,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group around one convolution."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.Convolution)]
     nest = (_Depthwise if is_depthwise(node) else _Dense)(fusion, target, node)
-    return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
+    return Kernel(nest.inputs, nest.outputs, (), (), in_threads(nest.phases()))
 
 
 class _Depthwise(WindowNest):
@@ -96,7 +96,7 @@ class _Dense(_Depthwise):
 
     def _features(self, along: int, last: int) -> Iterator[Loop]:
         """A row of windows for a few features after the other: their part of the kernel stays in a cache."""
-        vector, self.index[last] = self.loop("i", self.windows[last], vector=True)
+        vector, self.index[last] = self.loop("i", self.windows[last], Runs.LANES)
         low, high = inside(self.window.dimensions[along], self.windows[along], self.base[along])
         width = several(high - low, self.target.max_register_sums)
         full = low + (high - low) // width * width

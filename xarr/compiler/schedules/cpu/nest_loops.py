@@ -20,6 +20,7 @@ from xarr.compiler.loop_ir.loops import (
     Search,
     Store,
     index_value,
+    lanes_if,
     load,
     nested,
 )
@@ -319,7 +320,7 @@ class Loops:
         """A loop over a run of axes, whose index is that of the last of them."""
         index = index_value(self.values, "i" + "_".join(map(str, run.axes)))
         lanes = self.nest.has_lanes(run) if vector is None else vector
-        loop = Loop(index, run.extent if extent is None else extent, lanes)
+        loop = Loop(index, run.extent if extent is None else extent, lanes_if(lanes))
         for axis in run.axes:
             self.index[axis] = Affine()
             self.nest.index_of.setdefault(axis, []).append(index)
@@ -515,7 +516,7 @@ class Loops:
         return first
 
     def _inner_loop(self, name: str, extent: int | Value, vector: bool = False) -> Loop:
-        loop = Loop(index_value(self.values, name), extent, vector)
+        loop = Loop(index_value(self.values, name), extent, lanes_if(vector))
         if isinstance(extent, int):
             self.nest.packing.extents[loop.index] = extent
             self.nest.packing.inner.add(loop.index)

@@ -23,7 +23,17 @@ from math import prod
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.elements import Elements, Index, Source
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
+from xarr.compiler.loop_ir.loops import (
+    Affine,
+    Buffer,
+    Kernel,
+    Loop,
+    Store,
+    in_threads,
+    index_value,
+    load,
+    nested,
+)
 from xarr.compiler.loop_ir.scalars import BOOL, Value
 from xarr.compiler.schedules.cpu.block_phases import BlockPhases
 from xarr.compiler.schedules.cpu.nest_loops import Loops, Nest, Run, gather
@@ -67,7 +77,7 @@ def _kernel(nest: Nest) -> Kernel:
     assert stored.issuperset(nest.outputs), "every output is stored at some stage"
     phases = [*nest.packing.phases(), *phases]
     scratch = (*nest.packing.copies.values(), *nest.scratch)
-    return Kernel(nest.inputs, nest.outputs, scratch, tuple(nest.locals), phases)
+    return Kernel(nest.inputs, nest.outputs, scratch, tuple(nest.locals), in_threads(phases))
 
 
 def _is_cut(nest: Nest) -> bool:

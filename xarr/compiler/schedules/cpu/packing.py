@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, load
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Runs, Store, index_value, load
 from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.compiler.target import Target
 
@@ -150,7 +150,7 @@ class Packing:
             loops.append(Loop(index_value(self.values, "row"), count))
             source = source + Affine(((loops[-1].index, step),))
             row = row * count + Affine(((loops[-1].index, 1),))
-        lane = Loop(index_value(self.values, "lane"), extent, vector=True)
+        lane = Loop(index_value(self.values, "lane"), extent, Runs.LANES)
         loops.append(lane)
         source = source + Affine(((lane.index, copy.step),))
         place = place + row * copy.stride + Affine(((lane.index, 1),))

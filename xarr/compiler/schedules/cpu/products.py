@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.loop_ir.elements import Index
-from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
+from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.cpu.window_loops import WindowLoops, put, several
 from xarr.compiler.target import Target
@@ -22,7 +22,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group around one dot_general."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.DotGeneral)]
     nest = _Products(fusion, target, node)
-    return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
+    return Kernel(nest.inputs, nest.outputs, (), (), in_threads(nest.phases()))
 
 
 class _Products(WindowLoops):
@@ -48,7 +48,7 @@ class _Products(WindowLoops):
         return [first]
 
     def _columns(self) -> Loop:
-        vector, self.index[self.columns] = self.loop("i", self.shape[self.columns], vector=True)
+        vector, self.index[self.columns] = self.loop("i", self.shape[self.columns], Runs.LANES)
         count = 1 if self.rows is None else self.shape[self.rows]
         together = several(count, self.target.max_register_sums)
         full = count // together * together

@@ -44,7 +44,19 @@ from xarr.compiler.loop_ir.elements import (
     reader,
     row_major,
 )
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Prefix, Store, index_value, load, nested
+from xarr.compiler.loop_ir.loops import (
+    Affine,
+    Buffer,
+    Kernel,
+    Loop,
+    Prefix,
+    Runs,
+    Store,
+    in_threads,
+    index_value,
+    load,
+    nested,
+)
 from xarr.compiler.loop_ir.scalars import Value, Values, in_order
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -92,7 +104,7 @@ class _Scans:
         runs = self._runs()
         place = runs.index([self.axis])
         phase = self._along_rows(runs) if place == len(runs) - 1 else self._by_rows(runs, place)
-        return Kernel(self.inputs, self.outputs, (), tuple(self.locals), [phase])
+        return Kernel(self.inputs, self.outputs, (), tuple(self.locals), in_threads([phase]))
 
     # --- where things are ---------------------------------------------------------------------------
 
@@ -179,7 +191,7 @@ class _Scans:
     def _row(self, runs: list[list[int]], outer: list[Loop]) -> tuple[Loop, list[Affine]]:
         """A new loop through a row, and the index of each axis in it."""
         row = self._loop(runs[-1])
-        row.vector = True
+        row.runs = Runs.LANES
         places = [Affine(((loop.index, 1),)) for loop in (*outer[: len(runs) - 1], row)]
         return row, self._index(runs, places)
 
@@ -275,7 +287,7 @@ class _Scans:
             left = start.value(self.values) * -1 + width
             size = left.lt(most).select(left, most)
         places = [Affine(((loop.index, 1),)) for loop in loops]
-        inner, first = (Loop(index_value(self.values, "j"), size, vector=True) for _ in range(2))
+        inner, first = (Loop(index_value(self.values, "j"), size, Runs.LANES) for _ in range(2))
         at = Affine(((inner.index, 1),))
         places.append(at + start if width > most else at)
         places.insert(place, Affine(((along.index, 1),)))

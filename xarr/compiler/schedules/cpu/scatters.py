@@ -37,7 +37,9 @@ from xarr.compiler.loop_ir.loops import (
     Loop,
     Store,
     carried,
+    in_threads,
     index_value,
+    lanes_if,
     load,
     nested,
 )
@@ -74,7 +76,7 @@ class _Scatter:
 
     def kernel(self) -> Kernel:
         phases = [self._laid_down(), _Walk(self).phase()]
-        return Kernel(self.inputs, (self.out,), (), tuple(self.locals), phases)
+        return Kernel(self.inputs, (self.out,), (), tuple(self.locals), in_threads(phases))
 
     def elements(self) -> Elements:
         return Elements(self.values, self.sources)
@@ -90,7 +92,7 @@ class _Scatter:
         runs = axis_runs(shape, single, [element], [row_major(shape, index)])
         loops, at = self.loops(shape, runs)
         loops = loops or [Loop(index_value(self.values, "once"), 1)]
-        loops[-1].vector = bool(runs)
+        loops[-1].runs = lanes_if(bool(runs))
         loops[-1].body.append(Store(self.out, row_major(shape, at), self.elements().at(self.operand, at)))
         return nested(loops)[0]
 
@@ -164,7 +166,7 @@ class _Walk:
         if inner:
             last = [dim for dim, size in enumerate(self.shape) if size != 1][-1]
             long = self.windows.sizes[last] >= self.target.min_vector_row
-            inner[-1].vector = runs[-1][-1] == rank + last and long
+            inner[-1].runs = lanes_if(runs[-1][-1] == rank + last and long)
         store, _ = self._turn(batch, tuple(window))
         nested([around, *inner])[-1].body.append(store)
 

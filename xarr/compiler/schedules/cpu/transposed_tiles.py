@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, load
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Runs, Store, index_value, load
 from xarr.compiler.loop_ir.scalars import Value, Values
 
 
@@ -44,7 +44,7 @@ class Tiles:
 
     def _filled(self, tile: Buffer, buffer: Buffer, place: Affine) -> Loop:
         column = Loop(index_value(self.values, "column"), self.column.extent)
-        row = Loop(index_value(self.values, "row"), self.row.extent, vector=True)
+        row = Loop(index_value(self.values, "row"), self.row.extent, Runs.LANES)
         other = {self.column.index: column.index, self.row.index: row.index}
         source = Affine(
             tuple((other.get(value, value), factor) for value, factor in place.terms), place.constant

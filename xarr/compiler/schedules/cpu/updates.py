@@ -13,7 +13,7 @@ from math import prod
 
 from xarr.compiler.fusion.partial_updates import Ints, placement
 from xarr.compiler.loop_ir.elements import Elements, row_major
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, lanes_if
 from xarr.compiler.loop_ir.scalars import Values
 from xarr.compiler.target import Target
 from xarr.ir.graph import Node
@@ -40,7 +40,7 @@ def _copy(
     long = [axis for axis, extent in enumerate(extents) if extent > 1] or [len(extents) - 1]
     for axis in long:
         counter = index_value(values, f"o{axis}")
-        loops.append(Loop(counter, extents[axis], vector=axis == long[-1] == len(extents) - 1))
+        loops.append(Loop(counter, extents[axis], lanes_if(axis == long[-1] == len(extents) - 1)))
         index[axis] = index[axis] + Affine(((counter, 1),))
     for outer, loop in pairwise(loops):
         outer.body.append(loop)

@@ -19,7 +19,7 @@ from xarr.compiler.loop_ir.elements import (
     row_major,
     strides,
 )
-from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Store, carried, index_value
+from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Runs, Store, carried, index_value
 from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -52,11 +52,11 @@ class WindowLoops:
 
     # --- loops -------------------------------------------------------------------------------------------
 
-    def loop(self, name: str, extent: int, vector: bool = False) -> tuple[Loop, Affine]:
+    def loop(self, name: str, extent: int, runs: Runs = Runs.SERIAL) -> tuple[Loop, Affine]:
         """A loop and its index."""
         index = index_value(self.values, name)
         self.ranges[index] = (0, extent - 1)
-        return Loop(index, extent, vector), Affine(((index, 1),))
+        return Loop(index, extent, runs), Affine(((index, 1),))
 
     def flat(self, extents: Sequence[int]) -> tuple[Loop, list[Affine]]:
         """One loop over several dimensions, and the index of each."""

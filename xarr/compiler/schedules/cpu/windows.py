@@ -17,7 +17,7 @@ from functools import partial
 from typing import TypeAlias
 
 from xarr.compiler.loop_ir.elements import Index, computed
-from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop
+from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads, lanes_if
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.cpu.window_loops import Ints, WindowLoops
 from xarr.compiler.target import Target
@@ -46,7 +46,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group around one reduction of windows."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.ReduceWindow)]
     nest = _Reduction(fusion, target, node)
-    return Kernel(nest.inputs, nest.outputs, (), (), nest.phases())
+    return Kernel(nest.inputs, nest.outputs, (), (), in_threads(nest.phases()))
 
 
 class WindowNest(WindowLoops):
@@ -108,7 +108,7 @@ class WindowNest(WindowLoops):
         """The loops over the windows along the innermost dimension."""
         dimension, extent = self.window.dimensions[axis], self.windows[axis]
         if not self.slides:
-            loop, self.index[axis] = self.loop("i", extent, vector=True)
+            loop, self.index[axis] = self.loop("i", extent, Runs.LANES)
             self.turn(loop, None, False)
             yield loop
             return
@@ -117,7 +117,7 @@ class WindowNest(WindowLoops):
             if start < stop:
                 within = (start, stop) == (low, high)
                 vector = within or stop - start >= self.target.min_edge_windows
-                loop, place = self.loop("i", stop - start, vector)
+                loop, place = self.loop("i", stop - start, lanes_if(vector))
                 self.index[axis] = place + start
                 self.turn(loop, axis if vector else None, not within)
                 yield loop
