@@ -523,3 +523,31 @@ def test_round_of_python() -> None:
     assert_same(round(x), np.array([1.0, 2.0, 4.0]))
     assert_same(round(x, 1), np.array([1.2, 2.5, 3.5]))
     assert_same(round(x[1]), np.array(2.0))
+
+
+OPERATORS = [
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod", "matmul"),
+    *("and", "or", "xor", "lshift", "rshift"),
+]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *[
+            f"__{prefix}{name}__"
+            for name in OPERATORS
+            for prefix in "ri"
+            if (prefix, name) != ("i", "divmod")
+        ],
+        *[
+            f"__{name}__"
+            for name in (*OPERATORS, "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")
+        ],
+    ],
+)
+def test_an_operator_has_its_name_in_help_and_tracebacks(name: str) -> None:
+    method = getattr(xarr.Array, name)
+    assert (method.__name__, method.__qualname__, method.__module__) == (name, f"Array.{name}", "xarr.array")
+    assert method.__code__.co_name == name
+    assert method.__doc__ and "self" in method.__doc__

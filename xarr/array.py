@@ -37,7 +37,7 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
 from xarr.lazy import Handle
 from xarr.live_values import live_leaf
-from xarr.operators import equality, in_place, is_operand, operator, reflected, repeating
+from xarr.operators import arithmetic, equality, in_place, is_operand, operator, reflected, repeating
 from xarr.reductions import ReductionMethods
 from xarr.shapes import Layout
 from xarr.tracebacks import shorten
@@ -394,70 +394,70 @@ class Array(
 
     # --- operators -----------------------------------------------------------------------------------------
 
-    __add__, __radd__ = operator(elementwise.add), reflected(elementwise.add)
-    __iadd__ = in_place(elementwise.add, "+")
-    __sub__, __rsub__ = operator(elementwise.subtract), reflected(elementwise.subtract)
-    __isub__ = in_place(elementwise.subtract, "-")
-    __mul__ = repeating(operator(elementwise.multiply))
-    __rmul__ = repeating(reflected(elementwise.multiply))
-    __imul__ = in_place(elementwise.multiply, "*")
-    __truediv__, __rtruediv__ = operator(elementwise.divide), reflected(elementwise.divide)
-    __itruediv__ = in_place(elementwise.divide, "/")
-    __floordiv__, __rfloordiv__ = operator(elementwise.floor_divide), reflected(elementwise.floor_divide)
-    __ifloordiv__ = in_place(elementwise.floor_divide, "//")
-    __mod__, __rmod__ = operator(elementwise.remainder), reflected(elementwise.remainder)
-    __imod__ = in_place(elementwise.remainder, "%")
-    __rpow__ = reflected(elementwise.pow)
+    __add__, __radd__, __iadd__ = arithmetic("+", elementwise.add)
+    __sub__, __rsub__, __isub__ = arithmetic("-", elementwise.subtract)
+    __mul__ = repeating(operator("*", elementwise.multiply))
+    __rmul__ = repeating(reflected("*", elementwise.multiply))
+    __imul__ = in_place("*", elementwise.multiply)
+    __truediv__, __rtruediv__, __itruediv__ = arithmetic("/", elementwise.divide)
+    __floordiv__, __rfloordiv__, __ifloordiv__ = arithmetic("//", elementwise.floor_divide)
+    __mod__, __rmod__, __imod__ = arithmetic("%", elementwise.remainder)
+    __rpow__, __ipow__ = reflected("**", elementwise.pow), in_place("**", elementwise.pow)
 
     def __pow__(self, other: ArrayLike, modulo: Any = None) -> Array:
+        """self ** other, by `xarr.pow`; InputError for a modulo."""
         if modulo is not None:
             raise InputError("pow: xarr arrays take no third argument; write pow(x, y) % modulo")
         return elementwise.pow(self, other) if is_operand(other) else NotImplemented
 
-    __ipow__ = in_place(elementwise.pow, "**")
-    __and__, __rand__ = operator(elementwise.bitwise_and), reflected(elementwise.bitwise_and)
-    __iand__ = in_place(elementwise.bitwise_and, "&")
-    __or__, __ror__ = operator(elementwise.bitwise_or), reflected(elementwise.bitwise_or)
-    __ior__ = in_place(elementwise.bitwise_or, "|")
-    __xor__, __rxor__ = operator(elementwise.bitwise_xor), reflected(elementwise.bitwise_xor)
-    __ixor__ = in_place(elementwise.bitwise_xor, "^")
-    __lshift__, __rlshift__ = operator(elementwise.left_shift), reflected(elementwise.left_shift)
-    __ilshift__ = in_place(elementwise.left_shift, "<<")
-    __rshift__, __rrshift__ = operator(elementwise.right_shift), reflected(elementwise.right_shift)
-    __irshift__ = in_place(elementwise.right_shift, ">>")
-    __eq__ = equality("__eq__", elementwise.equal, False)  # type: ignore[assignment]
-    __ne__ = equality("__ne__", elementwise.not_equal, True)  # type: ignore[assignment]
-    __lt__, __le__ = operator(elementwise.less), operator(elementwise.less_equal)
-    __gt__, __ge__ = operator(elementwise.greater), operator(elementwise.greater_equal)
+    __and__, __rand__, __iand__ = arithmetic("&", elementwise.bitwise_and)
+    __or__, __ror__, __ior__ = arithmetic("|", elementwise.bitwise_or)
+    __xor__, __rxor__, __ixor__ = arithmetic("^", elementwise.bitwise_xor)
+    __lshift__, __rlshift__, __ilshift__ = arithmetic("<<", elementwise.left_shift)
+    __rshift__, __rrshift__, __irshift__ = arithmetic(">>", elementwise.right_shift)
+    __eq__ = equality("==", elementwise.equal, False)  # type: ignore[assignment]
+    __ne__ = equality("!=", elementwise.not_equal, True)  # type: ignore[assignment]
+    __lt__, __le__ = operator("<", elementwise.less), operator("<=", elementwise.less_equal)
+    __gt__, __ge__ = operator(">", elementwise.greater), operator(">=", elementwise.greater_equal)
 
     def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
+        """self // other and self % other."""
         return elementwise.divmod(self, other)
 
     def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]:
+        """other // self and other % self."""
         return elementwise.divmod(other, self)
 
     def __neg__(self) -> Array:
+        """-self, by `xarr.negative`."""
         return elementwise.negative(self)
 
     def __pos__(self) -> Array:
+        """+self, by `xarr.positive`."""
         return elementwise.positive(self)
 
     def __abs__(self) -> Array:
+        """abs(self), by `xarr.abs`."""
         return elementwise.abs(self)
 
     def __round__(self, ndigits: int | None = None) -> Array:
+        """round(self, ndigits), by `xarr.round`: an Array, without ndigits too."""
         return elementwise.round(self, 0 if ndigits is None else ndigits)
 
     def __invert__(self) -> Array:
+        """~self, by `xarr.bitwise_invert`."""
         return elementwise.bitwise_invert(self)
 
     def __matmul__(self, other: ArrayLike) -> Array:
+        """self @ other, by `xarr.matmul`."""
         return _product(self, other)
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
+        """other @ self, by `xarr.matmul`."""
         return _product(other, self)
 
     def __imatmul__(self, other: ArrayLike) -> Array:
+        """self @= other, which makes self show the result of `xarr.matmul`."""
         return self._become(_product(self, other), ("set", parts.ALL, "{part} @ v"))
 
     # --- methods: each is the function of the same name ------------------------------------------------

@@ -18,6 +18,15 @@ from xarr.tracebacks import shorten
 if TYPE_CHECKING:
     from xarr.array import Array
 
+Function = Callable[[Any, Any], "Array"]
+Method = Callable[["Array", Any], "Array"]
+
+#: What Python calls the methods of operators, between underscores.
+_NAMES: Final = {
+    **{"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow"},
+    **{"&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift"},
+    **{"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"},
+}
 #: What every operator computes with.
 _KNOWN = (Handle, int, float, complex, bool, list, tuple, np.generic)
 #: The methods of `x.at[…]` for the operators that it has.
@@ -36,7 +45,22 @@ def is_operand(other: object) -> bool:
     return own is _UFUNC_OF_NUMPY and hasattr(other, "__array__")
 
 
-def operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
+def _named(method: Method, name: str, summary: str) -> Method:
+    """`method` as help and tracebacks show it, the method `name` of Array."""
+    method.__name__, method.__qualname__, method.__module__ = name, f"Array.{name}", "xarr.array"
+    method.__code__ = method.__code__.replace(co_name=name, co_qualname=f"Array.{name}")
+    method.__doc__ = summary
+    return method
+
+
+def arithmetic(symbol: str, function: Function) -> tuple[Method, Method, Method]:
+    """The methods of `self + other`, `other + self` and `self += other`, for which `function` computes."""
+    return operator(symbol, function), reflected(symbol, function), in_place(symbol, function)
+
+
+def operator(symbol: str, function: Function) -> Method:
+    """The method of the expression `self symbol other`, for which `function` computes."""
+
     def method(self: Array, other: ArrayLike) -> Array:
         try:
             if is_operand(other):
@@ -46,13 +70,48 @@ def operator(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Ar
             raise
         return NotImplemented  # type: ignore[no-any-return]
 
-    return method
+    return _named(method, f"__{_NAMES[symbol]}__", f"self {symbol} other, by `xarr.{function.__name__}`.")
 
 
-def equality(
-    name: str, function: Callable[[Any, Any], Array], outcome: bool
-) -> Callable[[Array, Any], Array]:
-    """An object that does not know better itself differs from every number: as in NumPy, `outcome` for each element."""
+def reflected(symbol: str, function: Function) -> Method:
+    """The method of the expression `other symbol self`, for which `function` computes."""
+
+    def method(self: Array, other: ArrayLike) -> Array:
+        try:
+            if is_operand(other):
+                return function(other, self)
+        except XarrError as error:
+            shorten(error)
+            raise
+        return NotImplemented  # type: ignore[no-any-return]
+
+    return _named(method, f"__r{_NAMES[symbol]}__", f"other {symbol} self, by `xarr.{function.__name__}`.")
+
+
+def in_place(symbol: str, function: Function) -> Method:
+    """The method of the statement `self symbol= other`, for which `function` computes."""
+    name = _OF_AT.get(symbol)
+
+    def method(self: Array, other: ArrayLike) -> Array:
+        try:
+            if is_operand(other):
+                write = ("set", ALL, f"{{part}} {symbol} v") if name is None else (name, ALL, other)
+                return self._become(function(self, other), write)
+        except XarrError as error:
+            shorten(error)
+            raise
+        return NotImplemented  # type: ignore[no-any-return]
+
+    summary = f"self {symbol}= other, which makes self show the result of `xarr.{function.__name__}`."
+    return _named(method, f"__i{_NAMES[symbol]}__", summary)
+
+
+def equality(symbol: str, function: Function, outcome: bool) -> Method:
+    """The method of `self == other` or `self != other`.
+
+    An object that does not know better itself differs from every number: as in NumPy, `outcome` for each element.
+    """
+    name = f"__{_NAMES[symbol]}__"
 
     def method(self: Array, other: ArrayLike) -> Array:
         try:
@@ -66,40 +125,10 @@ def equality(
         answer = getattr(type(other), name)(other, self)
         return full_like(self, outcome, PREDICATE) if answer is NotImplemented else answer
 
-    return method
+    return _named(method, name, f"self {symbol} other, by `xarr.{function.__name__}`.")
 
 
-def reflected(function: Callable[[Any, Any], Array]) -> Callable[[Array, Any], Array]:
-    def method(self: Array, other: ArrayLike) -> Array:
-        try:
-            if is_operand(other):
-                return function(other, self)
-        except XarrError as error:
-            shorten(error)
-            raise
-        return NotImplemented  # type: ignore[no-any-return]
-
-    return method
-
-
-def in_place(function: Callable[[Any, Any], Array], symbol: str) -> Callable[[Array, Any], Array]:
-    """The method of the statement `x symbol= v`, for which `function` computes."""
-    name = _OF_AT.get(symbol)
-
-    def method(self: Array, other: ArrayLike) -> Array:
-        try:
-            if is_operand(other):
-                write = ("set", ALL, f"{{part}} {symbol} v") if name is None else (name, ALL, other)
-                return self._become(function(self, other), write)
-        except XarrError as error:
-            shorten(error)
-            raise
-        return NotImplemented  # type: ignore[no-any-return]
-
-    return method
-
-
-def repeating(multiply: Callable[[Array, Any], Array]) -> Callable[[Array, Any], Array]:
+def repeating(multiply: Method) -> Method:
     """`multiply`, but lists and tuples are left to Python where it can repeat them.
 
     `[0] * x.max()` is a list of that many zeros, as for the scalars that NumPy's reductions give; its arrays
@@ -111,4 +140,4 @@ def repeating(multiply: Callable[[Array, Any], Array]) -> Callable[[Array, Any],
             return NotImplemented  # type: ignore[no-any-return]
         return multiply(self, other)
 
-    return method
+    return _named(method, multiply.__name__, multiply.__doc__ or "")
