@@ -221,6 +221,10 @@ class Config:
         """Two objects that stay the same as long as no setting changes; compare them by identity."""
         return self._global, self._overrides.get()
 
+    def is_in(self, state: tuple[object, object]) -> bool:
+        """Whether no setting has changed since `state()` gave this."""
+        return self._global is state[0] and self._overrides.get() is state[1]
+
     def restore(self, values: Mapping[str, Any]) -> None:
         """Set the global values back to a `snapshot`."""
         self.__dict__["_global"] = {**self._global, **values}

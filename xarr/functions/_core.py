@@ -7,7 +7,7 @@ operands have one element type and one shape, and `xarr.lax` never has to guess.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -107,24 +107,26 @@ def fresh(array: Array) -> Array:
 
 def common_dtype(*values: ArrayLike) -> DType:
     """The element type that the values are promoted to, by NumPy 2's rules."""
-    strong: list[DType] = []
-    weak: list[type[Any]] = []
-    for value in values:
-        kind = weak_kind(value)
-        if kind is not None:
-            weak.append(kind)
-        else:
-            strong.append(value.dtype if isinstance(value, Handle) else _dtype_on_host(value))  # type: ignore[attr-defined]
-    weak.sort(key=SCALARS.index)
-    if not strong:
-        return default_of(weak[-1])
-    return reduce(promote_weak, weak, promote_all(*strong))
+    return promoted_type([dtype_or_kind(value) for value in values])
 
 
-def _dtype_on_host(value: ArrayLike) -> DType:
-    """The element type that `as_array` gives a value of the host, which is not copied to a backend for that."""
+def promoted_type(operands: Sequence[DType | type[Any]]) -> DType:
+    """The element type that arrays of these types, and Python numbers of these kinds, are promoted to."""
+    first = operands[0]
+    if not isinstance(first, type) and len({*operands}) == 1:
+        return first
+    strong = [each for each in operands if not isinstance(each, type)]
+    weak = sorted([each for each in operands if isinstance(each, type)], key=SCALARS.index)
+    return reduce(promote_weak, weak, promote_all(*strong)) if strong else default_of(weak[-1])
+
+
+def dtype_or_kind(value: ArrayLike) -> DType | type[Any]:
+    """The element type of an array, or the kind of a Python number; values of the host are not copied for that."""
+    kind = weak_kind(value)
+    if kind is not None:
+        return kind
     try:
-        dtype: DType = host_array(value).dtype
+        dtype: DType = value._node.dtype if isinstance(value, Handle) else host_array(value).dtype
         return dtype
     except XarrError as error:
         shorten(error)
@@ -134,16 +136,19 @@ def _dtype_on_host(value: ArrayLike) -> DType:
 def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> tuple[Node, ...]:
     """Nodes for the values, converted to `dtype` where it is given."""
     device = common_device(values)
-    return tuple([_node_of(value, dtype, device) for value in values])
+    nodes = [node_of(value, dtype, device) for value in values]
+    return tuple(
+        [node if dtype is None or node.dtype == dtype else Node(Convert(dtype), (node,)) for node in nodes]
+    )
 
 
-def _node_of(value: ArrayLike, dtype: DType | None, device: Device | None) -> Node:
+def node_of(value: ArrayLike, dtype: DType | None, device: Device | None) -> Node:
+    """The node of a value: a number as `dtype`, where it is given, an array in its own, from the host on `device`."""
+    if isinstance(value, Handle):
+        return value._node if dtype is None or value._weak is None else value._to(dtype)
     if is_weak(value):
         return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
-    if isinstance(value, Handle) and value._weak is not None:
-        return value._node if dtype is None else value._to(dtype)
-    node: Node = value._node if isinstance(value, Handle) else unowned(host_node(host_array(value), device))
-    return node if dtype is None or node.dtype == dtype else Node(Convert(dtype), (node,))
+    return unowned(host_node(host_array(value), device))
 
 
 def promoted(name: str, *values: ArrayLike, dtype: DType | None = None) -> tuple[Array, ...]:
@@ -173,19 +178,23 @@ def broadcasted_nodes(name: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return nodes
-    alignment = aligned(name, tuple(shapes), tuple(node.dtype for node in nodes), nodes)
+    dtypes = tuple([node.dtype for node in nodes])
+    alignment = align(name, tuple(shapes), dtypes)
+    observe(name, alignment, dtypes, nodes)
     return tuple(
         broadcast_node(node, alignment.result, dimensions)
         for node, dimensions in zip(nodes, alignment.dimensions, strict=True)
     )
 
 
-def aligned(
-    name: str,
-    shapes: tuple[tuple[int, ...], ...],
-    dtypes: tuple[DType, ...],
-    nodes: tuple[Node, ...] = (),
-) -> Alignment:
+def aligned(name: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, ...]) -> Alignment:
+    """`align`, of which the observers are told."""
+    alignment = align(name, shapes, dtypes)
+    observe(name, alignment, dtypes)
+    return alignment
+
+
+def align(name: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, ...]) -> Alignment:
     """NumPy's alignment of the shapes if it exists and `config.broadcasting` allows it."""
     alignment = align_numpy(*shapes)
     if isinstance(alignment, Misfit):
@@ -194,11 +203,15 @@ def aligned(
     mode = config.broadcasting
     if mode != "numpy":
         _keep_discipline(name, alignment, dtypes, mode)
-    if observers and alignment.is_implicit:
-        found = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), here(), nodes)
-        for observer in observers:
-            observer(found)
     return alignment
+
+
+def observe(name: str, alignment: Alignment, dtypes: tuple[DType, ...], nodes: tuple[Node, ...] = ()) -> None:
+    """Tell the observers of a broadcast, if it is one that NumPy's rule made."""
+    if observers and alignment.is_implicit:
+        event = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), here(), nodes)
+        for observer in observers:
+            observer(event)
 
 
 def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...], mode: Any) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.broadcasting import Alignment
 from xarr.config import current as config
 from xarr.dtypes import (
     BOOL,
     COMPLEX,
     FLOAT,
     INTEGER,
-    NUMBER,
     PREDICATE,
     default_float,
     info,
@@ -25,23 +25,25 @@ from xarr.dtypes import (
 from xarr.errors import DTypeError
 from xarr.functions._core import (
     DType,
+    align,
     as_array,
     broadcasted,
-    broadcasted_nodes,
-    common_dtype,
+    dtype_or_kind,
     is_weak,
-    nodes_of,
+    node_of,
+    observe,
     observers,
+    promoted_type,
 )
 from xarr.functions._ufuncs import Binary, Unary, attach, with_options
+from xarr.host import host_array, scalar_kind
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.op import Op
+from xarr.ir.op import Op, infer_type
 from xarr.ir.source import caller
-from xarr.ir.types import Type
-from xarr.lax.core import ArrayLike, scalar_node
-from xarr.lazy import Handle, recording, wrap
-from xarr.records import record
+from xarr.ir.types import TensorType, Type
+from xarr.lax.core import ArrayLike, Steps, broadcast_step, convert_step, follow, scalar_node
+from xarr.lazy import Handle, common_device, recording, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -79,11 +81,14 @@ def common_real_float(name: str, *values: ArrayLike) -> DType:
     Integers become floats one by one, before they are promoted: int8 with uint8 is float16 with float16,
     as NumPy picks it, though the two promote to int16, which alone would be float32.
     """
-    common = to_real_float(name, common_dtype(*values))
-    strong = [as_array(value).dtype for value in values if not is_weak(value)]
-    if len(strong) < 2 or len(strong) < len(values) or any(dtype not in INTEGER for dtype in strong):
+    return _real_float_of(name, [dtype_or_kind(value) for value in values])
+
+
+def _real_float_of(name: str, operands: Sequence[DType | type[Any]]) -> DType:
+    common = to_real_float(name, promoted_type(operands))
+    if len(operands) < 2 or any(isinstance(each, type) or each not in INTEGER for each in operands):
         return common
-    return reduce(promote, [to_real_float(name, dtype) for dtype in strong])
+    return reduce(promote, [to_real_float(name, each) for each in operands if not isinstance(each, type)])
 
 
 def quotient_type(name: str, dtype: DType) -> DType:
@@ -125,136 +130,156 @@ def power_type(name: str, dtype: DType) -> DType:
     return np.dtype(np.int8) if dtype in BOOL else dtype
 
 
+# --- plans -----------------------------------------------------------------------------------------
+
+
+#: What a plan depends on: the type of an array, or bool, int, float or complex for a Python number.
+Operand = TensorType | type[Any]
+#: Tuples of operands for which a function keeps its plan.
+_PLANS_KEPT: Final = 1024
+
+
+class Plan:
+    """What becomes of operands of some types before an op.
+
+    dtype: the element type of Python numbers; steps: the conversion and the broadcast of each operand; type: that of
+    the result; alignment: that of the shapes, None for equal ones; settings: those that it was made under, by
+    identity, None if it holds under any.
+    """
+
+    # No record, whose attributes would be looked up in a dict at each call.
+    __slots__ = ("alignment", "dtype", "settings", "steps", "type")
+
+    def __init__(
+        self,
+        dtype: DType,
+        steps: tuple[Steps, ...],
+        type: Type,
+        alignment: Alignment | None,
+        settings: tuple[object, object] | None,
+    ) -> None:
+        self.dtype, self.steps, self.type = dtype, steps, type
+        self.alignment, self.settings = alignment, settings
+
+
+def plan(name: str, op: Op, rule: Rule, operands: Sequence[Operand]) -> Plan:
+    """The plan for operands of these types under the settings in force.
+
+    Raises DTypeError where there is no element type to compute in, BroadcastError if the shapes do not fit, or if
+    `config.broadcasting` refuses the broadcast.
+    """
+    dtype = _computed_type(name, rule, [each if isinstance(each, type) else each.dtype for each in operands])
+    types: list[TensorType] = []
+    steps: list[Steps] = []
+    holds = True
+    for operand in operands:
+        if isinstance(operand, type):
+            operand, holds = TensorType((), dtype), False
+        steps.append((convert_step(operand, dtype),) if operand.dtype != dtype else ())
+        types.append(steps[-1][-1][1] if steps[-1] else operand)
+    alignment = None
+    if len(types) == 2 and types[0].shape != types[1].shape:
+        alignment = align(name, (types[0].shape, types[1].shape), (dtype, dtype))
+        for place, dimensions in enumerate(alignment.dimensions):
+            if types[place].shape != alignment.result:
+                step = broadcast_step(types[place], alignment.result, dimensions)
+                steps[place], types[place] = (*steps[place], step), step[1]
+    holds = holds and not any(steps)
+    return Plan(dtype, tuple(steps), infer_type(op, types), alignment, None if holds else config.state())
+
+
+def _computed_type(name: str, rule: Rule, operands: Sequence[DType | type[Any]]) -> DType:
+    if rule is to_real_float:
+        return _real_float_of(name, operands)
+    return rule(name, promoted_type(operands))
+
+
+class _Plans(dict[Any, Plan]):
+    """The plans of one function, by the operand of one, by a pair of the operands of two."""
+
+    def __init__(self, name: str, op: Op, rule: Rule) -> None:
+        self.name, self.op, self.rule = name, op, rule
+
+    def prepare(self, *values: ArrayLike) -> tuple[Plan, tuple[Node, ...]]:
+        """The plan for these operands, kept for the next ones of their types, and their nodes."""
+        operands: list[Operand] = []
+        device = None
+        for place, value in enumerate(values):
+            if isinstance(value, Handle):
+                operands.append(value._weak or value._node.tensor_type)
+            elif is_weak(value):
+                operands.append(scalar_kind(value))
+            else:
+                host = host_array(value)
+                operands.append(TensorType(host.shape, host.dtype))
+                values, device = (*values[:place], host, *values[place + 1 :]), common_device(values)
+        found = plan(self.name, self.op, self.rule, operands)
+        if config.broadcasting != "warn":  # which warns each time
+            if len(self) >= _PLANS_KEPT:
+                self.clear()
+            self[tuple(operands) if len(operands) > 1 else operands[0]] = found
+        nodes = tuple([node_of(value, found.dtype, device) for value in values])
+        if observers and found.alignment is not None:
+            converted = [lax.convert_element_type(wrap(node), found.dtype)._node for node in nodes]
+            observe(self.name, found.alignment, (found.dtype,) * len(nodes), tuple(converted))
+        return found, nodes
+
+
 # --- factories -----------------------------------------------------------------------------------
 
 
 #: The module that has the rows, by whose name they are pickled.
 _HOME: Final = "xarr.functions.elementwise_functions"
-#: From a type of operands that an op takes as they are, to that of its result: found once.
-_Results = dict[Type, Type]
-
-
-def _keep(results: _Results, operand: Type, result: Type) -> None:
-    if len(results) >= _PLANS_KEPT:
-        results.clear()
-    results[operand] = result
 
 
 def unary(name: str, op: Op, rule: Rule, summary: str) -> UnaryFunction:
-    results: _Results = {}
+    plans = _Plans(name, op, rule)
 
     def function(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(ufunc, (x,), out, options)
-        node = getattr(x, "_node", None)
-        type = None if node is None else results.get(node.type)
-        if node is not None and type is not None:
-            return wrap(Node(op, (node,), type))
-        array = as_array(x)
-        node = array._node
-        own = node.dtype
-        dtype = rule(name, own)
-        if dtype != own:
-            return wrap(Node(op, (Node(ops.Convert(dtype), (node,)),)))
-        found = Node(op, (node,))
-        _keep(results, node.type, found.type)
-        return wrap(found)
+        node: Any = getattr(x, "_node", None)
+        plan = None if node is None else plans.get(node.type)
+        if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
+            plan, (node,) = plans.prepare(x)
+        if plan.settings is not None:
+            node = follow(plan.steps[0], node)
+        return wrap(Node(op, (node,), plan.type))
 
     function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
     ufunc: UnaryFunction = attach(function, 1, name, _HOME)
     return ufunc
 
 
-#: Python numbers that a plan can be made for; bool and the subclasses of these take the long way.
-_NUMBERS: Final = (int, float)
-#: Pairs of operand types for which a function keeps a plan.
-_PLANS_KEPT: Final = 1024
-#: Conversions and broadcasts, each an op and the type that it gives.
-Steps = tuple[tuple[Op, Type], ...]
-
-
-@record(eq=False)
-class _Plan:
-    """What becomes of two operands of some types before an op: found the long way once, and the same each time.
-
-    settings: those in force, by identity; dtype: what a Python number becomes first; left, right: the steps for
-    each operand; type: that of the result.
-    """
-
-    settings: tuple[object, object]
-    dtype: DType
-    left: Steps
-    right: Steps
-    type: Type
-
-    @staticmethod
-    def of(node: Node, x1: ArrayLike, x2: ArrayLike, dtype: DType) -> _Plan | None:
-        """The plan by which `node` was made; None if another pair of such operands might need another."""
-        if recording or config.broadcasting != "numpy" or not isinstance(x1, Handle) | isinstance(x2, Handle):
-            return None
-        left, right = (_steps(end, x) for end, x in zip(node.operands, (x1, x2), strict=True))
-        return None if left is None or right is None else _Plan(config.state(), dtype, left, right, node.type)
-
-    def followed(self, op: Op, x1: Any, x2: Any, first: Node | None, second: Node | None) -> Array | None:
-        """The result for other operands of the same types, or their nodes; None if the plan does not hold now."""
-        state = config.state()
-        if recording or observers or state[0] is not self.settings[0] or state[1] is not self.settings[1]:
-            return None
-        place = caller()
-        first = scalar_node(x1, self.dtype) if first is None else first
-        second = scalar_node(x2, self.dtype) if second is None else second
-        for step, type in self.left:
-            first = Node(step, (first,), type, place)
-        for step, type in self.right:
-            second = Node(step, (second,), type, place)
-        return wrap(Node(op, (first, second), self.type, place))
-
-
-def _steps(end: Node, value: ArrayLike) -> Steps | None:
-    """The ops that made `end` of an Array or a Python number, which has another value each time."""
-    start = value._node if isinstance(value, Handle) else None
-    if start is None and type(value) not in _NUMBERS:
-        return None
-    found: list[tuple[Op, Type]] = []
-    while end is not start and len(end.operands) == 1:
-        found.append((end.op, end.type))
-        end = end.operands[0]
-    is_number = start is None and type(end.op) is ops.Constant and not end.shape
-    return tuple(found[::-1]) if end is start or is_number else None
-
-
-def binary(name: str, op: Op, rule: Rule, direct: frozenset[DType], summary: str) -> BinaryFunction:
-    """`direct` holds the element types for which the rule changes nothing: the fast path."""
-    plans: dict[tuple[Any, Any], _Plan] = {}
-    results: _Results = {}
+def binary(name: str, op: Op, rule: Rule, summary: str) -> BinaryFunction:
+    plans = _Plans(name, op, rule)
 
     def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(ufunc, (x1, x2), out, options)
-        first = getattr(x1, "_node", None)
-        second = getattr(x2, "_node", None)
-        if first is not None and second is not None and first.type is second.type:
-            type_of_result = results.get(first.type)
-            if type_of_result is not None:
-                return wrap(Node(op, (first, second), type_of_result))
-            if first.type.dtype in direct:
-                node = Node(op, (first, second))
-                _keep(results, first.type, node.type)
-                return wrap(node)
-        key = (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
-        plan = plans.get(key)
-        found = None if plan is None else plan.followed(op, x1, x2, first, second)
-        if found is not None:
-            return found
-        dtype = common_real_float(name, x1, x2) if rule is to_real_float else rule(name, common_dtype(x1, x2))
-        nodes = nodes_of((x1, x2), dtype)
-        node = Node(op, broadcasted_nodes(name, nodes))
-        plan = _Plan.of(node, x1, x2, dtype)
-        if plan is not None:
-            if len(plans) >= _PLANS_KEPT:
-                plans.clear()
-            plans[key] = plan
-        return wrap(node)
+        first: Any = getattr(x1, "_node", None)
+        second: Any = getattr(x2, "_node", None)
+        plan = plans.get(
+            (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
+        )
+        if (
+            plan is None
+            or recording
+            or observers
+            or (plan.settings is not None and not config.is_in(plan.settings))
+        ):
+            plan, (first, second) = plans.prepare(x1, x2)
+        elif first is None:
+            first = scalar_node(x1, plan.dtype)
+        elif second is None:
+            second = scalar_node(x2, plan.dtype)
+        place = caller()
+        left, right = plan.steps
+        if left:
+            first = follow(left, first, place)
+        if right:
+            second = follow(right, second, place)
+        return wrap(Node(op, (first, second), plan.type, place))
 
     function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
     ufunc: BinaryFunction = attach(function, 2, name, _HOME)
@@ -262,9 +287,8 @@ def binary(name: str, op: Op, rule: Rule, direct: frozenset[DType], summary: str
 
 
 def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
-    direct = BOOL | NUMBER if direction in ("EQ", "NE") else BOOL | INTEGER | FLOAT
     rule = same if direction in ("EQ", "NE") else real_type
-    compare = binary(name, ops.Compare(direction), rule, direct, summary)
+    compare = binary(name, ops.Compare(direction), rule, summary)
 
     def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, NUMBER, PREDICATE, UNSIGNED
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED
 from xarr.errors import DTypeError, InputError, ValueRangeError
 from xarr.functions._arguments import check_common_casting
 from xarr.functions._complex import complex_expm1, complex_sign
@@ -79,20 +79,20 @@ sqrt = unary("sqrt", ops.Sqrt(), to_float, "Square root.")
 tan = unary("tan", ops.Tan(), to_float, "Tangent of an angle in radians.")
 tanh = unary("tanh", ops.Tanh(), to_float, "Hyperbolic tangent.")
 
-add = binary("add", ops.Add(), same, BOOL | NUMBER, "x1 + x2; logical or of bools.")
-atan2 = arctan2 = binary("atan2", ops.Atan2(), to_real_float, FLOAT, "The angle of the point (x2, x1).")
-bitwise_and = binary("bitwise_and", ops.And(), bits_type, BOOL | INTEGER, "Bitwise and; also of bools.")
-bitwise_or = binary("bitwise_or", ops.Or(), bits_type, BOOL | INTEGER, "Bitwise or; also of bools.")
-bitwise_xor = binary("bitwise_xor", ops.Xor(), bits_type, BOOL | INTEGER, "Bitwise exclusive or.")
-divide = true_divide = binary("divide", ops.Divide(), quotient_type, _EXACT, "x1 / x2, a float for integers.")
-maximum = binary("maximum", ops.Maximum(), same, BOOL | NUMBER, "The larger; NaN if either is NaN.")
-minimum = binary("minimum", ops.Minimum(), same, BOOL | NUMBER, "The smaller; NaN if either is NaN.")
-multiply = binary("multiply", ops.Multiply(), same, BOOL | NUMBER, "x1 * x2; logical and of bools.")
-nextafter = binary("nextafter", ops.NextAfter(), to_real_float, FLOAT, "The float after x1 towards x2.")
+add = binary("add", ops.Add(), same, "x1 + x2; logical or of bools.")
+atan2 = arctan2 = binary("atan2", ops.Atan2(), to_real_float, "The angle of the point (x2, x1).")
+bitwise_and = binary("bitwise_and", ops.And(), bits_type, "Bitwise and; also of bools.")
+bitwise_or = binary("bitwise_or", ops.Or(), bits_type, "Bitwise or; also of bools.")
+bitwise_xor = binary("bitwise_xor", ops.Xor(), bits_type, "Bitwise exclusive or.")
+divide = true_divide = binary("divide", ops.Divide(), quotient_type, "x1 / x2, a float for integers.")
+maximum = binary("maximum", ops.Maximum(), same, "The larger; NaN if either is NaN.")
+minimum = binary("minimum", ops.Minimum(), same, "The smaller; NaN if either is NaN.")
+multiply = binary("multiply", ops.Multiply(), same, "x1 * x2; logical and of bools.")
+nextafter = binary("nextafter", ops.NextAfter(), to_real_float, "The float after x1 towards x2.")
 bitwise_left_shift = left_shift = binary(
-    "bitwise_left_shift", ops.ShiftLeft(), integer_type, INTEGER, "x1 << x2; 0 where x2 reaches the width."
+    "bitwise_left_shift", ops.ShiftLeft(), integer_type, "x1 << x2; 0 where x2 reaches the width."
 )
-subtract = binary("subtract", ops.Subtract(), number, NUMBER, "x1 - x2; not defined for bools.")
+subtract = binary("subtract", ops.Subtract(), number, "x1 - x2; not defined for bools.")
 
 equal = comparison("equal", "EQ", "x1 == x2; NaN equals nothing.")
 greater = comparison("greater", "GT", "x1 > x2.")
@@ -134,7 +134,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _power(x1, x2)
 
 
-_power = binary("pow", ops.Power(), power_type, NUMBER, "x1 ** x2.")
+_power = binary("pow", ops.Power(), power_type, "x1 ** x2.")
 pow = power
 
 

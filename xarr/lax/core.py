@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Sequence
 from functools import lru_cache
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -17,8 +18,8 @@ from xarr.host import SCALARS, host_array, scalar, scalar_kind
 from xarr.ir.device import Device
 from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, infer_type
-from xarr.ir.ops import BroadcastInDim, Constant
-from xarr.ir.types import TensorType, Type
+from xarr.ir.ops import BroadcastInDim, Constant, Convert
+from xarr.ir.types import TensorType
 from xarr.lazy import Handle, common_device, recording, unowned, weak_kind, wrap
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 #: What can stand for an array: an Array, a NumPy array, a number, or nested sequences of numbers.
 ArrayLike: TypeAlias = Any
+
+#: Ops of one operand to apply one after the other, each with the type that it gives.
+Steps: TypeAlias = tuple[tuple[Op, TensorType], ...]
 
 #: What the functions of two operands that are one operation each apply.
 BINARY: Final[dict[object, Op]] = {}
@@ -119,16 +123,31 @@ def broadcast_node(node: Node, shape: tuple[int, ...], dimensions: tuple[int, ..
     """`node` laid into `shape`; the node itself if it has that shape already."""
     if node.tensor_type.shape == shape:
         return node
-    op, type = _broadcast(node.tensor_type, shape, dimensions)
+    op, type = broadcast_step(node.tensor_type, shape, dimensions)
     return Node(op, (node,), type)
 
 
 @lru_cache(maxsize=4096)
-def _broadcast(
+def broadcast_step(
     operand: TensorType, shape: tuple[int, ...], dimensions: tuple[int, ...]
-) -> tuple[BroadcastInDim, Type]:
+) -> tuple[BroadcastInDim, TensorType]:
+    """The op that lays an array of a type into `shape`, and the type that it gives."""
     op = BroadcastInDim(shape, dimensions)
-    return op, infer_type(op, (operand,))
+    return op, infer_type(op, (operand,))  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=4096)
+def convert_step(operand: TensorType, dtype: np.dtype[Any]) -> tuple[Convert, TensorType]:
+    """The op that converts an array of a type to `dtype`, and the type that it gives."""
+    op = Convert(dtype)
+    return op, infer_type(op, (operand,))  # type: ignore[return-value]
+
+
+def follow(steps: Steps, node: Node, place: tuple[CodeType, int] | None = None) -> Node:
+    """`node` after these steps, built at the line `place`, by default that of the caller."""
+    for op, type in steps:
+        node = Node(op, (node,), type, place)
+    return node
 
 
 #: Python takes long over the digits of larger integers, and refuses those of very large ones.
