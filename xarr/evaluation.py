@@ -16,7 +16,6 @@ from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
 from xarr.config import current as config
-from xarr.errors import TooLargeError
 from xarr.flags import attach_results, inherit, unread
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node
@@ -25,7 +24,6 @@ from xarr.ir.ops import Constant
 from xarr.live_values import moved_value
 from xarr.pending import (
     LONGEST,
-    Pending,
     computed_nodes,
     copies_of,
     graph_of,
@@ -65,58 +63,61 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
     """Compute the `roots`; with a `bar`, by a program made for this run that counts its steps there."""
     with _lock:
         key, leaves, outputs = structure_of(order, roots, device)
-        arguments = [buffer_of(leaf, device) for leaf in leaves]
         compiled = _programs.get(key) if bar is None else None
         if compiled is None:
-            graph, checks = _lowered((order, leaves, outputs), device)
+            graph, checks = _lowered(order, leaves, outputs, device)
             if bar is None:
                 compiled = Compiled(device.backend.compile(graph), graph, checks)
                 _programs.add(key, compiled)
             else:
                 compiled = Compiled(device.backend.compile_watched(graph, bar), graph, checks)
-    try:
-        values = compiled.program(*arguments)
-    except MemoryError as error:
-        raise _too_large(error, compiled, (order, leaves, outputs), device) from error
-    except BaseException as error:
-        _say_where(error, compiled, (order, leaves, outputs), device)
-        raise
+    _compute(compiled, order, leaves, outputs, device)
+
+
+def run_one(node: Node, device: Device) -> None:
+    """Compute one node, as `run` does, but without its lock where a program is there for its `key_of_few`."""
+    few = key_of_few(node, device)
+    compiled = None if few is None else _programs.get(few[0])
+    if few is None or compiled is None:
+        run([node], device)
+    else:
+        _compute(compiled, None, few[1], [node], device)
+
+
+def _compute(
+    compiled: Compiled, order: list[Node] | None, leaves: list[Node], outputs: list[Node], device: Device
+) -> None:
+    """Let a program compute `outputs` from `leaves`; `order` if it is known already."""
+    values = execute(compiled, [buffer_of(leaf, device) for leaf in leaves], (leaves, outputs, device))
     with _lock:
         if compiled.checks is not None or unread:
-            _keep_flags(compiled, (order, leaves, outputs), values, device)
+            _keep_flags(compiled, order_of(outputs) if order is None else order, outputs, values, device)
         for node, value, exposed in zip(outputs, values, compiled.exposed, strict=compiled.checks is None):
             if node.value is None:  # another thread may have been faster
                 node.settle(value, device, exposed)
 
 
-def run_few(node: Node, device: Device) -> bool:
-    """Compute a node by a program that is there for its `key_of_few`; False where there is none.
+#: What a kept program computes this time: from which leaves, which nodes, where.
+Pending = tuple[list[Node], list[Node], Device]
 
-    What `run` does, for the common case of eager use.
+
+def execute(compiled: Compiled, buffers: Sequence[Any], pending: Pending | None = None) -> Sequence[Any]:
+    """The results of a program for these buffers: all programs that the frontend runs are called here.
+
+    But for those that `transforms.python_replay` writes, which call the program themselves, and `explain`.
+    pending: what is computed, if the program is kept for other graphs of the structure too.
     """
-    few = key_of_few(node, device)
-    compiled = None if few is None else _programs.get(few[0])
-    if few is None or compiled is None:
-        return False
-    leaves = few[1]
     try:
-        values = compiled.program(*[buffer_of(leaf, device) for leaf in leaves])
-    except MemoryError as error:
-        raise _too_large(error, compiled, (order_of([node]), leaves, [node]), device) from error
+        return compiled.program(*buffers)
     except BaseException as error:
-        _say_where(error, compiled, (order_of([node]), leaves, [node]), device)
+        explain(error, compiled, pending)
         raise
-    with _lock:
-        if compiled.checks is not None or unread:
-            _keep_flags(compiled, (order_of([node]), leaves, [node]), values, device)
-        if node.value is None:
-            node.settle(values[0], device, compiled.exposed[0])
-    return True
 
 
-def _lowered(pending: Pending, device: Device) -> tuple[Graph, Checks | None]:
+def _lowered(
+    order: list[Node], leaves: list[Node], outputs: list[Node], device: Device
+) -> tuple[Graph, Checks | None]:
     """The pending graph as the backend compiles it, and the checks that became flags."""
-    order, leaves, outputs = pending
     if device.backend.is_on_host:
         return lower(graph_of(order, leaves, outputs), device.backend), None
     new = copies_of(order, leaves)
@@ -129,9 +130,10 @@ def _lowered(pending: Pending, device: Device) -> tuple[Graph, Checks | None]:
     return lower(graph, device.backend), checks
 
 
-def _keep_flags(compiled: Compiled, pending: Pending, values: Sequence[Any], device: Device) -> None:
+def _keep_flags(
+    compiled: Compiled, order: list[Node], outputs: list[Node], values: Sequence[Any], device: Device
+) -> None:
     """Remember on which flags the values of a run hang, before their nodes let their operands go."""
-    order, _, outputs = pending
     if unread:
         inherit(order, outputs)
     if compiled.checks is not None:
@@ -140,36 +142,29 @@ def _keep_flags(compiled: Compiled, pending: Pending, values: Sequence[Any], dev
         attach_results(outputs, compiled.checks, sources, values[len(outputs) :], device)
 
 
-def _say_where(error: BaseException, compiled: Compiled, pending: Pending, device: Device) -> None:
-    """Add to an error of a program the line that built the node it comes from."""
+def explain(error: BaseException, compiled: Compiled, pending: Pending | None = None) -> None:
+    """Add to an error of a program the line that built the operation it comes from.
+
+    Raises TooLargeError for a MemoryError: it names the array, and what would need less.
+    """
     node = failed_node(error, compiled.graph)
+    if node is not None and pending is not None:
+        node = _counterpart(node, compiled, pending)
+    if isinstance(error, MemoryError):
+        results = compiled.graph.results if pending is None else pending[1]
+        raise out_of_memory(error, node or (results[0] if len(results) == 1 else None)) from error
     if node is not None:
-        here = _counterpart(node, compiled, pending, device)
-        error.add_note(f"while computing {node.op.called} -> {node.type}, built at {here.source}")
+        error.add_note(f"while computing {node.op.called} -> {node.type}, built at {node.source}")
 
 
-def _too_large(error: MemoryError, compiled: Compiled, pending: Pending, device: Device) -> TooLargeError:
-    """The error for a program that found no memory: it names the array and the line that built it."""
-    node = failed_node(error, compiled.graph)
-    if node is None and len(pending[2]) > 1:
-        return out_of_memory(error, None)
-    return out_of_memory(
-        error, pending[2][0] if node is None else _counterpart(node, compiled, pending, device)
-    )
-
-
-def _counterpart(
-    node: Node,
-    compiled: Compiled,
-    pending: Pending,
-    device: Device,
-) -> Node:
+def _counterpart(node: Node, compiled: Compiled, pending: Pending) -> Node:
     """The node of the `pending` graph for `node` of the one that was compiled, perhaps from other lines."""
-    order, leaves, _ = pending
+    leaves, outputs, device = pending
     with _lock:
-        if any(node.value is not None for node in set(order).difference(leaves)):
+        order = order_of(outputs)
+        if any(each.value is not None for each in set(order).difference(leaves)):
             return node  # Another thread has computed it meanwhile, so that its structure is gone.
-        present, _ = _lowered(pending, device)
+        present, _ = _lowered(order, leaves, outputs, device)
     return present.nodes[compiled.graph.nodes.index(node)]
 
 

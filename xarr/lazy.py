@@ -23,7 +23,7 @@ from xarr.errors import (
     ValueRangeError,
     XarrError,
 )
-from xarr.evaluation import run, run_few
+from xarr.evaluation import run, run_one
 from xarr.flags import read, unread
 from xarr.host import is_weak, scalar_kind
 from xarr.ir.device import Device, join_devices
@@ -306,9 +306,11 @@ def _computed(handle: Handle) -> Node:
     """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
     node = handle._node
     if node.value is None:
-        device = device_of(node)
-        if config.debugging() or not run_few(node, device):
+        device = node.device.committed if node.device is not None else backends.default_device()
+        if config.debugging():
             run([node], device)
+        else:
+            run_one(node, device)
     return node
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
-from xarr.compiler import pipeline
+from xarr.compiler import pipeline, programs
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.plan.records import Plan
 from xarr.dtypes import canonical
 from xarr.effects import START
 from xarr.errors import InputError
-from xarr.evaluation import buffer_of
+from xarr.evaluation import buffer_of, execute
 from xarr.flags import attach, attach_results, flags_of, unread
 from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node, data
@@ -120,8 +120,8 @@ class Lowered:
         It returns an Array, or a tuple of several.  Source: jax.stages.Lowered.compile.
         """
         graph, checks = without_checks(self.graph, self.backend)
-        program = pipeline.compile_graph(graph, self.backend, self.hot)
-        return Compiled(partial(_run, self, program, checks), program.text)
+        compiled = pipeline.make_program(graph, self.backend, self.hot)
+        return Compiled(partial(_run, self, compiled, checks), compiled.program.text)
 
     def __str__(self) -> str:
         return str(self.graph)
@@ -138,7 +138,7 @@ def _unpickled(graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bo
     return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot)
 
 
-def _run(lowered: Lowered, program: Program, checks: Checks | None, *arguments: Any) -> Any:
+def _run(lowered: Lowered, compiled: programs.Compiled, checks: Checks | None, *arguments: Any) -> Any:
     """The results of a program for these arrays; InputError for others than it was made for."""
     arrays = [as_array(argument) for argument in arguments]
     captured = [wrap(node) for node in lowered.captured]
@@ -152,7 +152,7 @@ def _run(lowered: Lowered, program: Program, checks: Checks | None, *arguments: 
     evaluate(*arrays, *captured)
     device = lowered.backend.device()
     buffers = [buffer_of(array._node, device) for array in (*arrays, *captured)]
-    values = program(*buffers)
+    values = execute(compiled, buffers)
     nodes = [data(*pair, device) for pair in zip(graph.result_types, values, strict=checks is None)]
     if unread:
         attach(nodes, flags_of(array._node for array in (*arrays, *captured)))

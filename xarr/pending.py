@@ -22,8 +22,6 @@ from xarr.ir.types import TensorType
 LONGEST: Final = 2000
 #: Nodes of a graph for which `key_of_few` might be made: an op, what changes its operands, and these.
 _FEW: Final = 7
-#: Nodes in order, those of them whose values are the arguments, and those whose values are wanted.
-Pending = tuple[list[Node], list[Node], list[Node]]
 
 
 def order_of(roots: list[Node]) -> list[Node]:

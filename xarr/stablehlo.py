@@ -18,8 +18,9 @@ import numpy as np
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend
-from xarr.compiler.pipeline import compile_graph
+from xarr.compiler.pipeline import make_program
 from xarr.errors import BackendError, InputError, ParseError, ShapeError
+from xarr.evaluation import execute
 from xarr.host import host_array
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
@@ -208,7 +209,7 @@ def _fold(node: Node) -> np.ndarray[Any, Any]:
 @lru_cache(maxsize=256)
 def _folded(graph: Graph) -> np.ndarray[Any, Any]:
     backend = backends.default()
-    (value,) = compile_graph(graph, backend)()
+    (value,) = execute(make_program(graph, backend), ())
     return backend.to_host(value)
 
 

@@ -15,6 +15,7 @@ from xarr.compiler.dynamic.make_static import make_static
 from xarr.compiler.passes.decompose import decompose
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.sub_byte import widen
+from xarr.compiler.programs import Compiled
 from xarr.config import current as config
 from xarr.errors import InputError, TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node
@@ -134,6 +135,12 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
     return graph
 
 
+def make_program(graph: Graph, backend: AbstractBackend, hot: bool = False) -> Compiled:
+    """What `backend` runs for `graph`, and the graph after the last stage."""
+    lowered = lower(graph, backend, hot=hot)
+    return Compiled(backend.compile(lowered), lowered)
+
+
 def compile_graph(graph: Graph, backend: AbstractBackend, hot: bool = False) -> Program:
     """The program that `backend` runs for `graph`: what comes after the last stage."""
-    return backend.compile(lower(graph, backend, hot=hot))
+    return make_program(graph, backend, hot).program

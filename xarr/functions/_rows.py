@@ -269,9 +269,9 @@ def binary(name: str, op: Op, rule: Rule, summary: str) -> BinaryFunction:
             or (plan.settings is not None and not config.is_in(plan.settings))
         ):
             plan, (first, second) = plans.prepare(x1, x2)
-        elif first is None:
+        if first is None:
             first = scalar_node(x1, plan.dtype)
-        elif second is None:
+        if second is None:
             second = scalar_node(x2, plan.dtype)
         place = caller()
         left, right = plan.steps

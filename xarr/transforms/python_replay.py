@@ -28,6 +28,7 @@ from xarr.array import Array
 from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
+from xarr.evaluation import explain
 from xarr.flags import unread
 from xarr.functions._core import observers
 from xarr.host import scalar
@@ -35,7 +36,7 @@ from xarr.ir.graph import Leaf, data_of
 from xarr.ir.types import TensorType
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Argument, Call, Static, exact
-from xarr.transforms.traced import Converted, Traced, explain
+from xarr.transforms.traced import Converted, Traced
 from xarr.tree import Structure, flatten, unflatten
 
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -76,7 +77,7 @@ def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
     compiled = traced.compiled()
     values = {
         "program": compiled.program,
-        "explain": lambda error: explain(error, compiled.graph),
+        "explain": lambda error: explain(error, compiled),
         "device": traced.owner,
         "backend": traced.owner.backend,
         "settings": settings,

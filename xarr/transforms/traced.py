@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from xarr import backend as backends, lazy, tree
-from xarr.backend import Program, failed_node
+from xarr.compiler import programs
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
-from xarr.evaluation import buffer_of
+from xarr.evaluation import buffer_of, execute
 from xarr.flags import attach, attach_results, flags_of, unread
 from xarr.host import scalar
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
-from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops.fusion import unshared
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
+from xarr.records import record
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Signature
 from xarr.transforms.weak import Definitions, computed, defined
@@ -46,18 +46,15 @@ class Donation:
     taker: str
 
 
-@dataclass(frozen=True)
-class Compiled:
-    """A program, the graph that it was compiled from, and the buffers of outer arrays, its last arguments.
+@record
+class Compiled(programs.Compiled):
+    """A program, and the buffers of outer arrays, its last arguments.
 
     `outer` are the Arrays that these belong to, so that their data counts as being in use.
     """
 
-    program: Program
-    graph: Graph
-    hidden: tuple[Any, ...]
-    outer: tuple[Handle, ...]
-    checks: Checks | None = None
+    hidden: tuple[Any, ...] = ()
+    outer: tuple[Handle, ...] = ()
 
     def keep_flags(self, nodes: Sequence[Node], buffers: Sequence[Any], device: Device) -> None:
         """Remember on which of the flags in `buffers` the leaves of a result hang."""
@@ -132,7 +129,7 @@ class Traced:
         hidden = tuple([buffer_of(node, owner) for node in self.captured])
         given = [self.arrays.index(place) for place in self.donation.leaves if place in self.arrays]
         program = owner.backend.compile_owning(graph, given) if given else owner.backend.compile(graph)
-        return Compiled(program, graph, hidden, outer, checks)
+        return Compiled(program, graph, checks, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
@@ -151,7 +148,7 @@ class Traced:
             for place in read.keys() & self.donation.leaves:
                 claim(read[place], owner, self.donation.taker)
                 leaves[place]._give_away(self.donation.taker)
-            values = self._results(buffers + numbers)
+            values = execute(compiled, (*buffers, *numbers, *compiled.hidden))
         finally:
             for node in read.values():
                 lazy.release(node)
@@ -163,14 +160,6 @@ class Traced:
         if compiled.checks is not None:
             compiled.keep_flags(nodes, values[len(self.graph.results) :], owner)
         return tree.unflatten(self.structure, [lazy.wrap(node) for node in nodes])
-
-    def _results(self, buffers: Sequence[Any]) -> Sequence[Any]:
-        compiled = self.compiled()
-        try:
-            return compiled.program(*buffers, *compiled.hidden)
-        except BaseException as error:
-            explain(error, compiled.graph)
-            raise
 
     def _buffers(self, leaves: Sequence[Any], read: Mapping[int, Node]) -> list[Any]:
         return [
@@ -198,15 +187,3 @@ class Traced:
         """Whether others may see the memory of a result of the graph."""
         compiled = self.compiled()
         return compiled.graph.results[place] not in compiled.unshared or self.places.count(place) > 1
-
-
-def explain(error: BaseException, graph: Graph) -> None:
-    """Add to an error of a program the line of the function that it comes from.
-
-    Raises TooLargeError for a MemoryError: what would need less.
-    """
-    node = failed_node(error, graph)
-    if isinstance(error, MemoryError):
-        raise out_of_memory(error, node or (graph.results[0] if len(graph.results) == 1 else None)) from error
-    if node is not None:
-        error.add_note(f"while computing {node.op.called} -> {node.type}, built at {node.source}")
