@@ -391,9 +391,13 @@ def test_array_protocol() -> None:
     copied[0] = 9
     assert_same(x, np.array([1.5, 2.5]))
     assert_same(np.asarray(x, np.float32), np.array([1.5, 2.5], np.float32))
-    assert np.asarray(x, copy=False).base is not None
     with pytest.raises(ValueError, match="copy=False"):
         np.array(x, np.int32, copy=False)
+
+
+@pytest.mark.usefixtures("on_numpy")
+def test_memory_of_the_host_is_shown_without_a_copy() -> None:
+    assert np.asarray(xarr.asarray([1.5, 2.5]), copy=False).base is not None
 
 
 def test_data_from_outside_is_copied() -> None:
@@ -438,6 +442,7 @@ def test_numpy_on_the_left_gives_an_array() -> None:
     assert isinstance(np.float32(1) * x, xarr.Array)
 
 
+@pytest.mark.usefixtures("on_numpy")
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint32", "complex64", "bool"])
 def test_dlpack_both_ways(dtype: str) -> None:
     x = values(dtype)[:4]
@@ -449,6 +454,7 @@ def test_dlpack_both_ways(dtype: str) -> None:
     assert_same(xarr.asarray(there), x)
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_dlpack_of_old_consumers_is_a_copy() -> None:
     class Old:
         def __init__(self, array: xarr.Array) -> None:

@@ -31,7 +31,7 @@ def refused(error: type[Exception], text: str, call: Any) -> None:
     with pytest.raises(error, match=text):
         found = call()
         if isinstance(found, xarr.Array):
-            found.evaluate()
+            np.asarray(found)
 
 
 # --- taking --------------------------------------------------------------------------------------------------

@@ -552,6 +552,7 @@ def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0
 """
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_the_text_that_is_replayed() -> None:
     jitted = xarr.jit(lambda tree, rate, mode: [tree["w"] * rate, None], static_argnums=2)
     assert jitted.replay_text == ""

@@ -29,7 +29,7 @@ from xarr.backend import AbstractBackend
 from xarr.config import current as config
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
 from xarr.evaluation import explain
-from xarr.flags import unread
+from xarr.flags import flags_of, unread
 from xarr.functions._core import observers
 from xarr.host import scalar
 from xarr.ir.graph import Leaf, data_of
@@ -105,6 +105,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "recording": lazy.recording,
     "observers": observers,
     "unread": unread,
+    "flags_of": flags_of,
     # Its dict: an attribute of an object whose class has `__getattr__` is found three times as slowly.
     "config": config.__dict__,
     "overrides": config._overrides.get,
@@ -169,7 +170,7 @@ class _Writer:
         count = sum(isinstance(argument.place, int) for argument in arguments)
         names = frozenset(argument.place for argument in arguments if isinstance(argument.place, str))
         keywords = f"kwargs.keys() != {self._name('N', names)}" if names else "kwargs"
-        self._unless("recording", "observers", *self._flags(), keywords, f"len(args) != {count}")
+        self._unless("recording", "observers", keywords, f"len(args) != {count}")
         values = self._names_of_arguments()
         if count:
             self.lines.append(f"{', '.join([values[place] for place in range(count)])}, = args")
@@ -178,10 +179,6 @@ class _Writer:
                 self._unpack(argument.structure, values[argument.place])
             else:
                 self._static(argument, values[argument.place])
-
-    def _flags(self) -> list[str]:
-        """A condition under which the arguments may hang on flags of checks, where there are such."""
-        return [] if self.traced.owner.backend.is_on_host else ["unread"]
 
     def _names_of_arguments(self) -> dict[int | str, str]:
         """How each argument is reached; one that is a leaf has the leaf's name at once."""
@@ -253,6 +250,9 @@ class _Writer:
                 self._leaf(place, source, type_)
         for place, type_ in arrays:
             self._array(place, type_)
+        if not self.traced.owner.backend.is_on_host:  # there arguments may hang on flags of checks
+            nodes = "".join([f"n{place}, " for place, _ in arrays])
+            self._unless(f"unread and flags_of(({nodes}*{self._name('V', self.traced.captured)},))")
 
     def _array(self, place: int, type_: Any) -> None:
         x, b, n = f"x{place}", f"b{place}", f"n{place}"

@@ -18,12 +18,11 @@ from xarr.errors import (
     InputError,
     ShapeError,
 )
-from xarr.functions._arguments import is_column_major, is_listed
+from xarr.functions._arguments import as_device, is_column_major, is_listed
 from xarr.functions._core import as_array, broadcasted
 from xarr.functions._ranges import range_number
 from xarr.functions.creation_functions import (
     arange,
-    asarray,
     counted_range,
     ones,
     spaced_values,
@@ -38,7 +37,7 @@ from xarr.ir.device import Device
 from xarr.lax.core import ArrayLike, check_callable, integer, integers, items, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.layouts import MAX_SIZE
-from xarr.lazy import Handle, commit
+from xarr.lazy import Handle, commit, from_host
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
@@ -268,7 +267,7 @@ def _triangle(
 ) -> tuple[Array, Array]:
     rows, columns = (whole(name, "a size", size) for size in (n, n if m is None else m))
     found = places(rows, whole(name, "k", k), columns)
-    return asarray(found[0], device=device, copy=False), asarray(found[1], device=device, copy=False)
+    return from_host(found[0], as_device(device)), from_host(found[1], as_device(device))
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
