@@ -3,7 +3,6 @@
 import math
 import platform
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,16 @@ from tests.elementwise_ops import RECORDS, record_of
 from tests.support.elementwise_kernels import Kernel
 from tests.support.operations import own_operations
 from xarr import dtypes, lax
-from xarr.compiler.functions import FUNCTIONS, apply_elementwise, convert, register_dtype
+from xarr.compiler.functions import FUNCTIONS, apply_elementwise, apply_graph, convert, register_dtype
 from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.errors import BackendError
 from xarr.ir import ops
-from xarr.ir.graph import Node, Parameter
+from xarr.ir.graph import Graph, Node, Parameter
 from xarr.ir.op import Op
+from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import TensorType
-from xarr_numpy import kernels
+from xarr_numpy import ciphers, kernels
 from xarr_numpy.compiled.assembler import Machine
 
 Array = np.ndarray[Any, Any]
@@ -35,11 +35,13 @@ OLD = Machine("x86-64", "")
 FORMULAS = {
     op.name: RECORDS[op.lax_name]
     for op in own_operations(ops.Elementwise)
-    if op.name in FUNCTIONS and getattr(RECORDS.get(op.lax_name), "in_loops", None)
+    if getattr(RECORDS.get(op.lax_name), "in_loops", None)
 }
+FORMS = ("first", "second", "xor", "joined", "swapped")
 #: Those of floats, without the other of the two that are called lax.round.
 FLOAT_OPS = [op for op in own_operations(ops.Unary) if op is not ops.RoundNearestEven]
-ARITY = {op.name: op.arity for op in own_operations(ops.Elementwise)}
+OPERATIONS = {op.name: op for op in own_operations(ops.Elementwise)}
+ARITY = {name: op.arity for name, op in OPERATIONS.items()}
 LONG = np.finfo(np.longdouble).nmant > 52
 needs_long = pytest.mark.skipif(not LONG, reason="needs a longdouble that is longer than float64")
 
@@ -114,8 +116,12 @@ def assert_within(got: Array, exact: Array, bound: float, *operands: Array) -> N
     assert found[worst] <= bound, message
 
 
+def formula(name: str, dtype: Any) -> Callable[..., Value]:
+    return lambda *operands: lowered(OPERATIONS[name](), dtype, *operands)
+
+
 def kernel(name: str, dtype: Any, width: int) -> Kernel:
-    return Kernel(FUNCTIONS[name], [dtype] * ARITY.get(name, 1), width)
+    return Kernel(formula(name, dtype), [dtype] * ARITY.get(name, 1), width)
 
 
 # --- accuracy ----------------------------------------------------------------------------------------
@@ -166,7 +172,7 @@ def test_every_width_gives_the_same_bits(name: str, dtype: Any) -> None:
     one, *others = (kernel(name, dtype, width)(*operands) for width in (1, 4, 16))
     for other in others:
         assert_same(other, one)
-    optimised = Kernel(FUNCTIONS[name], [dtype] * len(operands), 8, optimise=True)
+    optimised = Kernel(formula(name, dtype), [dtype] * len(operands), 8, optimise=True)
     assert_same(optimised(*operands), one)
 
 
@@ -175,7 +181,7 @@ def test_every_width_gives_the_same_bits(name: str, dtype: Any) -> None:
 @pytest.mark.parametrize("name", FORMULAS)
 def test_older_processors_give_the_same_bits(name: str, dtype: Any) -> None:
     operands = operands_of(name, dtype, 200)
-    function, dtypes = FUNCTIONS[name], [dtype] * len(operands)
+    function, dtypes = formula(name, dtype), [dtype] * len(operands)
     assert_same(Kernel(function, dtypes, 8, OLD)(*operands), Kernel(function, dtypes, 8)(*operands))
 
 
@@ -280,7 +286,7 @@ def test_exact_float_operations(name: str, dtype: Any, width: int) -> None:
     operands = [x, y] if binary else [x]
     with np.errstate(all="ignore"):
         wanted = {**EXACT_FLOATS, **EXACT_UNARY}[name](*operands)
-    assert_same(Kernel(FUNCTIONS[name], [dtype] * len(operands), width)(*operands), wanted)
+    assert_same(kernel(name, dtype, width)(*operands), wanted)
 
 
 def integers(dtype: np.dtype[Any]) -> Array:
@@ -299,7 +305,7 @@ def test_integer_operations(name: str, dtype: np.dtype[Any], width: int) -> None
     operands = grid if binary else [integers(dtype)]
     with np.errstate(all="ignore"):
         wanted = {**EXACT_INTEGERS, **EXACT_INTEGERS_UNARY}[name](*operands)
-    assert_same(Kernel(FUNCTIONS[name], [dtype] * len(operands), width)(*operands), wanted.astype(dtype))
+    assert_same(kernel(name, dtype, width)(*operands), wanted.astype(dtype))
 
 
 # --- conversions -------------------------------------------------------------------------------------
@@ -389,14 +395,64 @@ def all_element_wise() -> list[type[Elementwise]]:
     return sorted(own_operations(Elementwise), key=lambda one: one.name)
 
 
-def test_every_element_wise_operation_is_here_or_decomposed() -> None:
-    others = {"stablehlo.compare", "stablehlo.complex"}
-    others |= {"chlo.bessel_i1e", "chlo.erf_inv", "chlo.lgamma", "chlo.digamma"}
-    assert {one.name for one in all_element_wise()} - set(FUNCTIONS) == others
-    assert set(FUNCTIONS) - {one.name for one in all_element_wise()} == {
-        "stablehlo.clamp",
-        "stablehlo.select",
+#: What the definition of an operation gives other bits for than the formula of compiled loops.
+TWO_FORMULAS = (ops.Erf, ops.Erfc, ops.Logistic)
+
+
+def test_every_element_wise_operation_has_a_formula_or_a_definition() -> None:
+    defined = {one.name for one in all_element_wise() if one.decompose is not Op.decompose}
+    assert {one.name for one in all_element_wise()} - set(FUNCTIONS) - defined == {
+        "stablehlo.compare",
+        "stablehlo.complex",
     }
+    assert set(FUNCTIONS) - {one.name for one in all_element_wise()} == {"stablehlo.select"}
+    assert set(FUNCTIONS) & (defined | {"stablehlo.clamp"}) == {one.name for one in TWO_FORMULAS}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", TWO_FORMULAS, ids=lambda kind: kind.name)
+def test_what_has_a_formula_beside_its_definition_has_other_bits(kind: type[ops.Unary], dtype: Any) -> None:
+    """Where both had the same bits, one of them would be enough."""
+    x = np.linspace(0.01, 6, 2000).astype(dtype)
+
+    def defined(value: Value) -> Value:
+        parameter = Node(Parameter(TensorType((), value.dtype)))
+        result = kind().decompose(parameter)
+        assert result is not None
+        found = apply_graph(Graph([parameter], [result]), [value])
+        assert found is not None
+        return found[0]
+
+    one, other = Kernel(FUNCTIONS[kind.name], [dtype], 8)(x), Kernel(defined, [dtype], 8)(x)
+    assert (one != other).any()
+    assert np.allclose(one, other, rtol=1e3 * np.finfo(dtype).eps, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.uint64])
+def test_clamp(dtype: Any) -> None:
+    low, x, high = (np.random.default_rng(seed).permutation(clamped(dtype)) for seed in range(3))
+    run = Kernel(lambda *values: lowered(ops.Clamp(), dtype, *values), [dtype] * 3, 8)
+    with np.errstate(all="ignore"):
+        least, most = (
+            (kernels.maximum, kernels.minimum) if np.dtype(dtype).kind == "f" else (np.maximum, np.minimum)
+        )
+        assert_same(run(low, x, high), most(least(x, low), high))
+
+
+def clamped(dtype: Any) -> Array:
+    return edges(dtype) if np.dtype(dtype).kind == "f" else integers(np.dtype(dtype))
+
+
+@pytest.mark.parametrize("op", [*map(ThreefryBits, FORMS), PhiloxPair(0), PhiloxPair(1)], ids=str)
+def test_ciphers(op: ThreefryBits | PhiloxPair) -> None:
+    operands = np.random.default_rng(8).integers(0, 2**32, (op.arity, 200), np.uint32)
+    run = Kernel(lambda *values: lowered(op, np.uint32, *values), [np.uint32] * op.arity, 8)
+    wanted = (
+        ciphers.threefry_bits(op.form, *operands)
+        if isinstance(op, ThreefryBits)
+        else ciphers.philox_pair(op.index, *operands)
+    )
+    assert_same(run(*operands), wanted)
 
 
 @pytest.mark.parametrize("total_order", [False, True])
@@ -430,33 +486,10 @@ def test_what_is_left_to_others() -> None:
     x = Values().argument("x", np.uint16)
     bfloat16 = np.dtype(dtypes.bfloat16)
     assert apply_elementwise(ops.NextAfter(), [bfloat16] * 2, [x, x]) is None
-    assert apply_elementwise(ops.Lgamma(), [np.dtype(np.float32)], [x.convert(np.float32)]) is None
     assert apply_elementwise(ops.Sine(), [np.dtype(np.complex64)], [x]) is None
 
 
 # --- operations that decompose -----------------------------------------------------------------------
-
-
-def decomposed(op: Op, x: Value) -> Value:
-    """What an operation that is not in the table decomposes into, computed from the table."""
-    parameter = Node(Parameter(TensorType((), x.dtype)))
-
-    # Formulas share their parts: without the cache each would be computed as often as it is used.
-    @cache
-    def value_of(node: Node) -> Value:
-        if node is parameter:
-            return x
-        if isinstance(node.op, ops.Constant):
-            return x.values.constant(node.op.array[()], node.dtype)
-        operands = [value_of(operand) for operand in node.operands]
-        found = apply_elementwise(node.op, [operand.dtype for operand in node.operands], operands)
-        if found is not None:
-            return found
-        inner = node.op.decompose(*node.operands)
-        assert inner is not None, node.op
-        return value_of(inner)
-
-    return value_of(Node(op, (parameter,)))
 
 
 #: How far from the NumPy program, which computes the same formulas from other functions: in units of eps
@@ -474,7 +507,7 @@ DECOMPOSED = {
 def test_decomposed_functions(kind: type[Op], dtype: Any) -> None:
     function, places, bound = DECOMPOSED[kind]
     x = places.astype(dtype)
-    got = Kernel(lambda value: decomposed(kind(), value), [dtype], 8)(x)
+    got = Kernel(lambda value: lowered(kind(), dtype, value), [dtype], 8)(x)
     wanted = np.asarray(function(x))
     error = np.abs(got - wanted) / np.maximum(1, np.abs(wanted)) / np.finfo(dtype).eps
     assert got.dtype == dtype

@@ -1,13 +1,16 @@
 """The element-wise operations as scalar expressions without branches.
 
 They compute in float32 and float64.  float16, bfloat16 and float8 are computed in float32 and rounded once.
-erf_inv, lgamma and digamma are not here: the operations they decompose into are.
+What is not in the table is computed by its definition, `Op.decompose`: sign, clamp, rsqrt, lgamma, the ciphers.  erf,
+erfc and logistic have a definition too, but other bits here: a definition uses what every backend has, and has XLA's
+errors, which numbers drawn as JAX draws them rest on; with fma and pairs of floats the errors are smaller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +18,6 @@ import numpy as np
 from xarr.compiler.functions import (
     arctangent,
     arithmetic,
-    cipher,
     complex_numbers,
     error_function,
     exponential,
@@ -27,10 +29,12 @@ from xarr.compiler.functions.conversion import convert, narrow, register_dtype, 
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 from xarr.dtypes import EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
+from xarr.ir.graph import Graph, parameter
 from xarr.ir.op import Op
-from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
+from xarr.ir.ops.elementwise import Elementwise
+from xarr.ir.types import TensorType
 
-__all__ = ["FUNCTIONS", "Function", "apply_elementwise", "convert", "register_dtype"]
+__all__ = ["FUNCTIONS", "Function", "apply_elementwise", "apply_graph", "convert", "register_dtype"]
 
 HALF: Final = np.dtype(np.float16)
 SINGLE: Final = np.dtype(np.float32)
@@ -116,14 +120,45 @@ def _lower_extended(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | 
 def _lower_register(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:
     if isinstance(op, ops.Compare):
         return _compare(op, *operands)
-    if isinstance(op, ThreefryBits):
-        return cipher.threefry2x32(op.form, *operands)
-    if isinstance(op, PhiloxPair):
-        return cipher.philox4x32(op.index, *operands)
     if isinstance(op, ops.ReducePrecision):
         return arithmetic.reduce_precision(operands[0], op.exponent_bits, op.mantissa_bits)
     function = FUNCTIONS.get(op.name)
-    return function(*operands) if function is not None and dtype in function.accepts else None
+    if function is None:
+        return _by_definition(op, dtype, operands)
+    return function(*operands) if dtype in function.accepts else None
+
+
+def _by_definition(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:
+    """What an operation on elements of one type decomposes into; None if nothing that is computed here."""
+    graph = _definition(op, dtype, len(operands)) if isinstance(op, Elementwise | ops.Clamp) else None
+    results = None if graph is None else apply_graph(graph, operands)
+    return None if results is None else results[0]
+
+
+@lru_cache(1024)
+def _definition(op: Op, dtype: DType, count: int) -> Graph | None:
+    parameters = [parameter(TensorType((), dtype)) for _ in range(count)]
+    result = op.decompose(*parameters)
+    return None if result is None else Graph(parameters, [result])
+
+
+def apply_graph(computation: Graph, operands: Sequence[Value]) -> tuple[Value, ...] | None:
+    """The results of a graph of scalars; None if an operation in it is not computed here."""
+    known = dict(zip(computation.parameters, operands, strict=True))
+    values = operands[0].values
+    for node in computation.nodes:
+        if isinstance(node.op, ops.Constant):
+            known[node] = values.constant_of_bytes(node.op.raw, register_dtype(node.dtype))
+            continue
+        if node.op.graphs or not node.operands or not isinstance(node.type, TensorType):
+            return None
+        found = apply_elementwise(
+            node.op, [each.dtype for each in node.operands], [known[x] for x in node.operands]
+        )
+        if found is None:
+            return None
+        known[node] = found
+    return tuple(known[result] for result in computation.results)
 
 
 def _compare(op: ops.Compare, x: Value, y: Value) -> Value:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.functions.formats import Formulas
-from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, constant_of
 from xarr.ir import ops
 
 
@@ -60,21 +60,16 @@ def remainder(x: Value, y: Value) -> Value:
 
 def _is_ordinary(divisor: Value) -> bool:
     """Whether an integer is a number known to be neither 0 nor -1: then LLVM multiplies instead of dividing."""
-    if divisor.op != "constant":
-        return False
-    (number,) = np.frombuffer(divisor.attribute, divisor.dtype).tolist()
-    return number not in (0, -1)
+    return divisor.op == "constant" and int(constant_of(divisor)) not in (0, -1)
+
+
+def _is_in_width(count: Value) -> bool:
+    """Whether an integer is a number known to be less than its width in bits, and not negative."""
+    return count.op == "constant" and 0 <= int(constant_of(count)) < count.dtype.itemsize * 8
 
 
 def absolute(x: Value) -> Value:
     return x.abs() if x.dtype.kind == "f" else x.lt(0).select(-x, x)
-
-
-def sign(x: Value) -> Value:
-    """-1, 0 or 1; zeros and NaN as they are."""
-    if x.dtype.kind == "f":
-        return x.gt(0.0).select(1.0, x.lt(0.0).select(-1.0, x))
-    return x.lt(0).select(-1, x.gt(0).select(x.constant(1), 0))
 
 
 def maximum(x: Value, y: Value) -> Value:
@@ -89,10 +84,6 @@ def minimum(x: Value, y: Value) -> Value:
     if _logical(x):
         return x & y
     return x.minimum(y) if x.dtype.kind == "f" else x.lt(y).select(x, y)
-
-
-def clamp(low: Value, operand: Value, high: Value) -> Value:
-    return minimum(maximum(operand, low), high)
 
 
 def negate(x: Value) -> Value:
@@ -145,11 +136,15 @@ def _in_width(x: Value, count: Value) -> tuple[Value, Value]:
 
 
 def shift_left(x: Value, count: Value) -> Value:
+    if _is_in_width(count):
+        return x << count
     inside, safe = _in_width(x, count)
     return inside.select(x << safe, 0)
 
 
 def shift_right_logical(x: Value, count: Value) -> Value:
+    if _is_in_width(count):
+        return (bits_of(x) >> bits_of(count)).bitcast(x.dtype)
     inside, safe = _in_width(x, count)
     return inside.select((bits_of(x) >> bits_of(safe)).bitcast(x.dtype), 0)
 
@@ -203,7 +198,6 @@ FORMULAS: Final[Formulas] = {
     ops.Add: add,
     ops.And: lambda x, y: x & y,
     ops.Ceil: Value.ceil,
-    ops.Clamp: clamp,
     ops.CountLeadingZeros: Value.count_leading_zeros,
     ops.Divide: divide,
     ops.Floor: Value.floor,
@@ -225,7 +219,6 @@ FORMULAS: Final[Formulas] = {
     ops.ShiftLeft: shift_left,
     ops.ShiftRightArithmetic: shift_right_arithmetic,
     ops.ShiftRightLogical: shift_right_logical,
-    ops.Sign: sign,
     ops.Sqrt: Value.sqrt,
     ops.Subtract: lambda x, y: x - y,
     ops.Xor: lambda x, y: x ^ y,

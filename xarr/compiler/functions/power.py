@@ -29,11 +29,6 @@ from xarr.compiler.loop_ir.scalars import Value
 from xarr.ir import ops
 
 
-def rsqrt(x: Value) -> Value:
-    """1 / sqrt(x)."""
-    return 1.0 / x.sqrt()
-
-
 def power(x: Value, y: Value) -> Value:
     """x**y with the special values of C99, F.10.4.4; (-0)**0.5 is 0 and (-inf)**0.5 is inf as there."""
     magnitude = x.abs()
@@ -168,5 +163,4 @@ def any_power(x: Value, y: Value) -> Value:
 FORMULAS: Final[Formulas] = {
     ops.Cbrt: cbrt,
     ops.Power: any_power,
-    ops.Rsqrt: rsqrt,
 }

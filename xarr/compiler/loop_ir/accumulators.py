@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.functions import apply_elementwise, register_dtype
+from xarr.compiler.functions import apply_elementwise, apply_graph, register_dtype
 from xarr.compiler.loop_ir.loops import Accumulator
 from xarr.compiler.loop_ir.scalars import DType, Value, Values
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, real_part_of
@@ -99,7 +99,7 @@ class Combination:
             return _extremum(self.direction, left, right)
         left, right = self._whole(left), self._whole(right)
         if self.monoids is None:
-            found = run(self.computation, (*left, *right))
+            found = apply_graph(self.computation, (*left, *right))
             assert found is not None, "no loop computes this computation"
             return _parts(found)
         made = [
@@ -143,7 +143,7 @@ class Combination:
             place = index.eq(np.iinfo(index.dtype).max).select(0, index)
             rows = zip((value, place), self.held, dtypes, strict=True)
             found = [_converted(each, held, wanted) for each, held, wanted in rows]
-            results = run(self.computation, (*initial, *found))
+            results = apply_graph(self.computation, (*initial, *found))
             assert results is not None
             return results
         pairs = zip(initial, dtypes, self._numbers, strict=True)
@@ -262,25 +262,6 @@ def _later(direction: str, a: Value, b: Value) -> Value:
     return ~behind & a.eq(a)
 
 
-def run(computation: Graph, operands: Sequence[Value]) -> tuple[Value, ...] | None:
-    """A graph of scalars on values; None if loops cannot compute it."""
-    known = dict(zip(computation.parameters, operands, strict=True))
-    values = operands[0].values
-    for node in computation.nodes:
-        if isinstance(node.op, ops.Constant):
-            known[node] = values.constant_of_bytes(node.op.raw, register_dtype(node.dtype))
-            continue
-        if node.op.graphs or not node.operands or not isinstance(node.type, TensorType):
-            return None
-        found = apply_elementwise(
-            node.op, [each.dtype for each in node.operands], [known[x] for x in node.operands]
-        )
-        if found is None:
-            return None
-        known[node] = found
-    return tuple(known[result] for result in computation.results)
-
-
 # --- which reduction it is -----------------------------------------------------------------------------------
 
 
@@ -324,7 +305,7 @@ def _is_lowered(computation: Graph, dtypes: tuple[DType, ...]) -> bool:
     values = Values()
     every = (*dtypes, *dtypes)
     operands = [values.argument(str(k), register_dtype(dtype)) for k, dtype in enumerate(every)]
-    found = run(computation, operands)
+    found = apply_graph(computation, operands)
     if found is None:
         return False
     known = monoids(computation)

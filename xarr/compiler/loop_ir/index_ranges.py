@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.loop_ir.loops import Affine, constant_of
-from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
+from xarr.compiler.loop_ir.loops import Affine
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, constant_of
 
 #: The least and the greatest number.
 Range: TypeAlias = tuple[float, float]

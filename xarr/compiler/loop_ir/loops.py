@@ -18,11 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
-from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, in_order
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, constant_of, in_order
 from xarr.errors import XarrError
 
 Role = Literal["in", "out", "scratch", "local", "shared"]
@@ -491,11 +491,6 @@ def _spelled(value: Value, operands: Sequence[str]) -> str:
         return f"{operands[0]} ? {operands[1]} : {operands[2]}"
     kind = f".{value.dtype}" if value.op in ("convert", "truncate", "bitcast") else ""
     return f"{value.op}{kind}({', '.join(operands)})"
-
-
-def constant_of(value: Value) -> Any:
-    """The number of a constant."""
-    return np.frombuffer(value.attribute, value.dtype)[0]
 
 
 def _constant(value: Value) -> str:

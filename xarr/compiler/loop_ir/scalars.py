@@ -301,6 +301,11 @@ class Values:
         return self.make("argument", (), np.dtype(dtype), name)
 
 
+def constant_of(value: Value) -> Any:
+    """The number of a constant."""
+    return np.frombuffer(value.attribute, value.dtype)[0]
+
+
 def in_order(*roots: Value) -> list[Value]:
     """The values that `roots` need, operands first, each once."""
     order: dict[Value, None] = {}

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xarr.compiler.loop_ir.loops import constant_of
-from xarr.compiler.loop_ir.scalars import INT64, Value, in_order
+from xarr.compiler.loop_ir.scalars import INT64, Value, constant_of, in_order
 from xarr.compiler.while_loops.native_loops import NativeLoop, Write
 
 

@@ -29,8 +29,7 @@ import numpy as np
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.elements import computes, strides
 from xarr.compiler.loop_ir.indexed import clamped
-from xarr.compiler.loop_ir.loops import constant_of
-from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, in_order
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, constant_of, in_order
 from xarr.ir import ops
 from xarr.ir.computations import monoids
 from xarr.ir.graph import Node

@@ -78,7 +78,8 @@ def threefry_graph(shape: tuple[int, ...]) -> Graph:
             x0 = x0 + x1
             x1 = ((x1 << number(rotation)) | (x1 >> number(32 - rotation))) ^ x0
         x0 = x0 + keys[(step + 1) % 3]
-        x1 = x1 + keys[(step + 2) % 3] + number(step + 1)
+        # The sum of key and step is the same for all counters of one key.
+        x1 = x1 + (keys[(step + 2) % 3] + number(step + 1))
     return Graph(parameters, (x0.node, x1.node), _THREEFRY)
 
 
@@ -221,6 +222,14 @@ class ThreefryBits(Elementwise):
     def result_dtype(self, dtype: DType) -> DType:
         return U64 if self.form in ("joined", "swapped") else dtype
 
+    def decompose(self, *operands: Node) -> Node:
+        first, second = map(Term, threefry_graph(operands[0].shape).inline(*operands))
+        if self.form == "xor":
+            return (first ^ second).node
+        if self.form in ("joined", "swapped"):
+            return joined(*((first, second) if self.form == "joined" else (second, first))).node
+        return (first if self.form == "first" else second).node
+
     def assembly(self, node: Node, printer: Printer) -> str:
         target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
         return f'{target} {{backend_config = "{self.form}"}} : {printer.signature(node)}'
@@ -245,6 +254,9 @@ class PhiloxPair(Elementwise):
 
     def result_dtype(self, dtype: DType) -> DType:
         return U64
+
+    def decompose(self, *operands: Node) -> Node:
+        return philox_graph(operands[0].shape).inline(*operands)[self.index]
 
     def assembly(self, node: Node, printer: Printer) -> str:
         target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"

@@ -77,12 +77,13 @@ class Rsqrt(Unary):
 
     name = "stablehlo.rsqrt"
     lax_name = "rsqrt"
-    has_formula = True
     accepts = FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node | None:
-        (x,) = map(Term, operands)
-        return None if x.dtype in COMPLEX else (1 / sqrt(x)).node
+        (given,) = map(Term, operands)
+        if given.dtype in COMPLEX:
+            return None
+        return (1 / sqrt(_widened(given))).convert(given.dtype).node
 
 
 @operation
@@ -91,7 +92,6 @@ class Sign(Unary):
 
     name = "stablehlo.sign"
     lax_name = "sign"
-    has_formula = True
     accepts = SIGNED | FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node | None:
