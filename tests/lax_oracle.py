@@ -49,6 +49,11 @@ def jax_function(name: str) -> Callable[..., Any]:
     return _TOTAL_ORDER[name] if name in _TOTAL_ORDER else getattr(jax.lax, name)
 
 
+def is_in_jax(name: str) -> bool:
+    """Whether jax.lax has a function of this name."""
+    return name in _TOTAL_ORDER or hasattr(jax.lax, name)
+
+
 def expected(record: Record, dtype: str) -> list[Any]:
     """What jax.lax returns for each call of the record with that element type: an array or a list of them."""
     return _all_expected(record)[dtype]
