@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
@@ -12,10 +13,12 @@ from xarr import lax
 from xarr.broadcasting import Alignment
 from xarr.config import current as config
 from xarr.dtypes import (
+    ANY,
     BOOL,
     COMPLEX,
     FLOAT,
     INTEGER,
+    NUMBER,
     PREDICATE,
     default_float,
     info,
@@ -40,6 +43,7 @@ from xarr.host import host_array, scalar_kind
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op, infer_type
+from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, Steps, broadcast_step, convert_step, follow, scalar_node
@@ -232,8 +236,29 @@ class _Plans(dict[Any, Plan]):
 _HOME: Final = "xarr.functions.elementwise_functions"
 
 
-def unary(name: str, op: Op, rule: Rule, summary: str) -> UnaryFunction:
-    plans = _Plans(name, op, rule)
+#: The element type that an op computes in, by the types that it accepts.
+_RULES: Final[dict[frozenset[DType], Rule]] = {
+    ANY: same,
+    BOOL | INTEGER: bits_type,
+    FLOAT: to_real_float,
+    FLOAT | COMPLEX: to_float,
+    INTEGER: integer_type,
+    NUMBER: number,
+}
+
+
+def _documentation(name: str, op: Elementwise, summary: str | None) -> str:
+    """The summary and the source of a function; a class of ops calls its two operands x and y."""
+    if summary is None:
+        summary = type(op).__doc__ or ""
+        if op.arity == 2:
+            summary = re.sub(r"\bx\b", "x1", re.sub(r"\by\b", "x2", summary))
+    return f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
+
+
+def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | None = None) -> UnaryFunction:
+    """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
+    plans = _Plans(name, op, rule or _RULES[op.accepts])
 
     def function(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
@@ -246,13 +271,16 @@ def unary(name: str, op: Op, rule: Rule, summary: str) -> UnaryFunction:
             node = follow(plan.steps[0], node)
         return wrap(Node(op, (node,), plan.type))
 
-    function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
+    function.__doc__ = _documentation(name, op, summary)
     ufunc: UnaryFunction = attach(function, 1, name, _HOME)
     return ufunc
 
 
-def binary(name: str, op: Op, rule: Rule, summary: str) -> BinaryFunction:
-    plans = _Plans(name, op, rule)
+def binary(
+    name: str, op: Elementwise, rule: Rule | None = None, summary: str | None = None
+) -> BinaryFunction:
+    """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
+    plans = _Plans(name, op, rule or _RULES[op.accepts])
 
     def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
@@ -281,7 +309,7 @@ def binary(name: str, op: Op, rule: Rule, summary: str) -> BinaryFunction:
             second = follow(right, second, place)
         return wrap(Node(op, (first, second), plan.type, place))
 
-    function.__doc__ = f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
+    function.__doc__ = _documentation(name, op, summary)
     ufunc: BinaryFunction = attach(function, 2, name, _HOME)
     return ufunc
 

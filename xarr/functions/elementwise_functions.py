@@ -25,7 +25,6 @@ from xarr.functions._rows import (
     BinaryFunction,
     UnaryFunction,
     binary,
-    bits_type,
     common_real_float,
     comparison,
     integer_type,
@@ -34,7 +33,6 @@ from xarr.functions._rows import (
     quotient_type,
     real_number,
     real_type,
-    same,
     to_float,
     to_real_float,
     unary,
@@ -56,43 +54,39 @@ _REALS: Final = (int, float)
 #: The largest power of ten in float64.
 _MOST: Final = sys.float_info.max_10_exp
 
-acos = arccos = unary("acos", ops.Acos(), to_float, "Inverse cosine, in radians.")
-acosh = arccosh = unary("acosh", ops.Acosh(), to_float, "Inverse hyperbolic cosine.")
-asin = arcsin = unary("asin", ops.Asin(), to_float, "Inverse sine, in radians.")
-asinh = arcsinh = unary("asinh", ops.Asinh(), to_float, "Inverse hyperbolic sine.")
-atan = arctan = unary("atan", ops.Atan(), to_float, "Inverse tangent, in radians.")
-atanh = arctanh = unary("atanh", ops.Atanh(), to_float, "Inverse hyperbolic tangent.")
-bitwise_invert = invert = bitwise_not = unary(
-    "bitwise_invert", ops.Not(), bits_type, "Bitwise complement; not of bools."
-)
-cbrt = unary("cbrt", ops.Cbrt(), to_real_float, "Cube root.")
-cos = unary("cos", ops.Cosine(), to_float, "Cosine of an angle in radians.")
-cosh = unary("cosh", ops.Cosh(), to_float, "Hyperbolic cosine.")
-exp = unary("exp", ops.Exponential(), to_float, "e to the power x.")
-_expm1 = unary("expm1", ops.ExponentialMinusOne(), to_float, "exp(x) - 1, accurate near 0.")
-log = unary("log", ops.Log(), to_float, "Natural logarithm.")
-log1p = unary("log1p", ops.LogPlusOne(), to_float, "log(1 + x), accurate near 0.")
-negative = unary("negative", ops.Negate(), number, "-x; integers wrap.")
-sin = unary("sin", ops.Sine(), to_float, "Sine of an angle in radians.")
-sinh = unary("sinh", ops.Sinh(), to_float, "Hyperbolic sine.")
-sqrt = unary("sqrt", ops.Sqrt(), to_float, "Square root.")
-tan = unary("tan", ops.Tan(), to_float, "Tangent of an angle in radians.")
-tanh = unary("tanh", ops.Tanh(), to_float, "Hyperbolic tangent.")
+acos = arccos = unary("acos", ops.Acos())
+acosh = arccosh = unary("acosh", ops.Acosh())
+asin = arcsin = unary("asin", ops.Asin())
+asinh = arcsinh = unary("asinh", ops.Asinh())
+atan = arctan = unary("atan", ops.Atan())
+atanh = arctanh = unary("atanh", ops.Atanh())
+bitwise_invert = invert = bitwise_not = unary("bitwise_invert", ops.Not())
+cbrt = unary("cbrt", ops.Cbrt())
+cos = unary("cos", ops.Cosine())
+cosh = unary("cosh", ops.Cosh())
+exp = unary("exp", ops.Exponential())
+_expm1 = unary("expm1", ops.ExponentialMinusOne())
+log = unary("log", ops.Log())
+log1p = unary("log1p", ops.LogPlusOne())
+negative = unary("negative", ops.Negate())
+sin = unary("sin", ops.Sine())
+sinh = unary("sinh", ops.Sinh())
+sqrt = unary("sqrt", ops.Sqrt())
+tan = unary("tan", ops.Tan())
+tanh = unary("tanh", ops.Tanh())
 
-add = binary("add", ops.Add(), same, "x1 + x2; logical or of bools.")
-atan2 = arctan2 = binary("atan2", ops.Atan2(), to_real_float, "The angle of the point (x2, x1).")
-bitwise_and = binary("bitwise_and", ops.And(), bits_type, "Bitwise and; also of bools.")
-bitwise_or = binary("bitwise_or", ops.Or(), bits_type, "Bitwise or; also of bools.")
-bitwise_xor = binary("bitwise_xor", ops.Xor(), bits_type, "Bitwise exclusive or.")
+add = binary("add", ops.Add())
+atan2 = arctan2 = binary("atan2", ops.Atan2())
+bitwise_and = binary("bitwise_and", ops.And())
+bitwise_or = binary("bitwise_or", ops.Or())
+bitwise_xor = binary("bitwise_xor", ops.Xor())
 divide = true_divide = binary("divide", ops.Divide(), quotient_type, "x1 / x2, a float for integers.")
-maximum = binary("maximum", ops.Maximum(), same, "The larger; NaN if either is NaN.")
-minimum = binary("minimum", ops.Minimum(), same, "The smaller; NaN if either is NaN.")
-multiply = binary("multiply", ops.Multiply(), same, "x1 * x2; logical and of bools.")
-nextafter = binary("nextafter", ops.NextAfter(), to_real_float, "The float after x1 towards x2.")
-bitwise_left_shift = left_shift = binary(
-    "bitwise_left_shift", ops.ShiftLeft(), integer_type, "x1 << x2; 0 where x2 reaches the width."
-)
-subtract = binary("subtract", ops.Subtract(), number, "x1 - x2; not defined for bools.")
+maximum = binary("maximum", ops.Maximum())
+minimum = binary("minimum", ops.Minimum())
+multiply = binary("multiply", ops.Multiply())
+nextafter = binary("nextafter", ops.NextAfter())
+bitwise_left_shift = left_shift = binary("bitwise_left_shift", ops.ShiftLeft())
+subtract = binary("subtract", ops.Subtract())
 
 equal = comparison("equal", "EQ", "x1 == x2; NaN equals nothing.")
 greater = comparison("greater", "GT", "x1 > x2.")

@@ -85,7 +85,7 @@ class And(Binary):
 
 @operation
 class Atan2(Binary):
-    """The angle of the point (y, x) = (lhs, rhs), in radians, in [-pi, pi]."""
+    """The angle of the point (y, x), in radians, in [-pi, pi]."""
 
     name = "stablehlo.atan2"
     lax_name = "atan2"
@@ -95,7 +95,7 @@ class Atan2(Binary):
 
 @operation
 class Complex(Binary):
-    """lhs + i rhs, from two float32 or two float64 arrays."""
+    """x + i y, from two float32 or two float64 arrays."""
 
     name = "stablehlo.complex"
     lax_name = "complex"
@@ -170,7 +170,7 @@ class Multiply(Binary):
 
 @operation
 class NextAfter(Binary):
-    """The float next to lhs in the direction of rhs."""
+    """The float next to x in the direction of y."""
 
     name = "chlo.next_after"
     lax_name = "nextafter"
