@@ -46,6 +46,28 @@ def test_operands_of_any_layout(direct: bool, monkeypatch: pytest.MonkeyPatch) -
         assert_same(add.call(y, x), 2 * y + x)
 
 
+@pytest.mark.usefixtures("on_numpy")
+@pytest.mark.skipif(not layout.works(), reason="machine code may not read array objects here")
+def test_a_short_kernel_is_called_without_functions_between() -> None:
+    with xarr.config(fusion="compiled"):
+        both = xarr.jit(lambda x, y: (x + y, x * y))
+        x, y = xarr.asarray(np.arange(6.0).reshape(2, 3)), xarr.asarray(np.full((2, 3), 2.0))
+        turned = xarr.evaluate(x, y) or y.T.reshape(3, 2).T.evaluate()
+        for other in (y, turned, y):
+            for _ in range(3):
+                total, product = both(x, other)
+                assert_same(total, np.arange(6.0).reshape(2, 3) + 2)
+                assert_same(product, np.arange(6.0).reshape(2, 3) * 2)
+                assert not any(each._node.value.flags.writeable for each in (total, product))
+                assert not np.shares_memory(total._node.value, product._node.value)
+        assert "if not F0(b0, b1, v0, v1):" in both.replay_text
+        donating = xarr.jit(lambda x: x + 1, donate_argnums=0)
+        donating(both(x, y)[0])
+        long = xarr.jit(lambda x: xarr.exp(x) * 2)
+        long(xarr.ones(100_000).evaluate())
+        assert not any("if not F0(" in each.replay_text for each in (donating, long))
+
+
 def test_several_results() -> None:
     both = kernel(lambda x: (x + 1, x * 2), "s32[5]")
     x = np.arange(5, dtype=np.int32)

@@ -530,6 +530,7 @@ def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0
         if b0 is None:
             return MISSED
         n0.handles += 1
+        n0.exposed = True
         try:
             v0, = program(b0, c0)
         except BaseException as error:
@@ -542,7 +543,7 @@ def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0
         m0.type = T0
         m0.value = v0
         m0.device = device
-        m0.exposed = False
+        m0.exposed = True
         m0.handles = 1
         m0._place = P0
         y0 = new(Array)
@@ -552,7 +553,7 @@ def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0
 """
 
 
-@pytest.mark.usefixtures("on_numpy")
+@pytest.mark.usefixtures("on_numpy", "unfused")
 def test_the_text_that_is_replayed() -> None:
     jitted = xarr.jit(lambda tree, rate, mode: [tree["w"] * rate, None], static_argnums=2)
     assert jitted.replay_text == ""

@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from xarr.config import current as config
@@ -40,6 +41,21 @@ class Program(Protocol):
         """The readable source of what runs."""
 
     def __call__(self, *arguments: Any) -> Sequence[Any]: ...
+
+
+@dataclass(frozen=True)
+class DirectCall:
+    """A program that is one short call, for a caller who would spare the functions of Python around it.
+
+    * `make`, `specs` - for each result the arguments of `make`, which makes a buffer for it,
+    * `run` - called with the arguments of the program and then these buffers, fills them for good and returns True;
+      or returns False and has done nothing, since the arguments do not lie as they must.  No other thread of Python
+      runs meanwhile.
+    """
+
+    make: Callable[..., Any]
+    specs: tuple[tuple[Any, ...], ...]
+    run: Callable[..., bool]
 
 
 def failed_at(error: BaseException, node: Node) -> None:
@@ -111,6 +127,10 @@ class AbstractBackend(ABC):
     def compile_owning(self, graph: Graph, given: Sequence[int]) -> Program:
         """As `compile`, but the program may write over the buffers of these parameters if it has claimed them."""
         return self.compile(graph)
+
+    def direct_call(self, program: Program) -> DirectCall | None:
+        """One of its programs as a single call; None if it is more than that."""
+        return None
 
     def claim(self, buffer: Any) -> bool:
         """Let programs write over a buffer that nothing else sees; False if they cannot, or did not make it."""

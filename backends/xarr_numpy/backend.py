@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xarr.backend import AbstractBackend, Program, read_only
+from xarr.backend import AbstractBackend, DirectCall, Program, read_only
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan.planner import PLANNED, plan_for
 from xarr.ir import ops
@@ -15,7 +15,7 @@ from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr.progress import ProgressBar
 from xarr_numpy import engine, memory
-from xarr_numpy.program import compile_program
+from xarr_numpy.program import NumpyProgram, compile_program
 from xarr_numpy.table import TABLE
 
 
@@ -51,6 +51,9 @@ class NumpyBackend(AbstractBackend):
 
     def compile_owning(self, graph: Graph, given: Sequence[int]) -> Program:
         return compile_program(plan_for(graph, self, given))
+
+    def direct_call(self, program: Program) -> DirectCall | None:
+        return program.direct if isinstance(program, NumpyProgram) else None
 
     def claim(self, buffer: np.ndarray[Any, Any]) -> bool:
         return memory.claim(buffer)

@@ -23,13 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from xarr.backend import failed_at
+from xarr.backend import DirectCall, failed_at
 from xarr.compiler.plan.planner import plan
 from xarr.compiler.plan.records import Launch, Plan, Step
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
+from xarr.ir.ops import Fusion
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr.progress import ProgressBar
+from xarr_numpy import engine
 from xarr_numpy.control import STEPS, assigned
 from xarr_numpy.quiet import loud, quiet
 from xarr_numpy.table import SCOPE, TABLE, literal
@@ -37,13 +39,17 @@ from xarr_numpy.table import SCOPE, TABLE, literal
 
 @dataclass(frozen=True)
 class NumpyProgram:
-    """The compiled function, its source, which node each line computes, and where its machine code comes from."""
+    """The compiled function, its source, which node each line computes, and where its machine code comes from.
+
+    direct: the one short kernel that it is, if it is that.
+    """
 
     text: str
     function: Callable[..., tuple[Any, ...]]
     code: CodeType
     lines: dict[int, Node]
     origins: tuple[str, ...] = ()
+    direct: DirectCall | None = None
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         state = quiet()
@@ -306,7 +312,18 @@ class Emitter:
         self.scope.update({name: SCOPE[name] for name in _globals(function.__code__) if name in SCOPE})
         # Kernels never make NumPy warn.
         kind = SilentProgram if all(isinstance(step, Launch) for step in self.plan.steps) else NumpyProgram
-        return kind("\n".join([text, *self.nested]), function, function.__code__, lines, tuple(self.origins))
+        text, origins = "\n".join([text, *self.nested]), tuple(self.origins)
+        return kind(text, function, function.__code__, lines, origins, self._direct())
+
+    def _direct(self) -> DirectCall | None:
+        """The kernel that takes the arguments as they come, if it is all there is."""
+        steps = self.plan.steps
+        if len(steps) != 1 or not isinstance(step := steps[0], Launch) or self.bar is not None:
+            return None
+        if (step.inputs, step.outputs) != (self.plan.parameters, self.plan.results):
+            return None
+        assert isinstance(step.node.op, Fusion)
+        return None if self.plan.overwritten(step) else engine.kernel(step.node.op).direct
 
 
 def _globals(code: CodeType) -> set[str]:

@@ -133,10 +133,15 @@ class _Writer:
         self.checks: list[str] = []
         self.leaves = 0
         self.containers = 0
+        #: The program as one call, if it is that and gives nothing away.
+        self.direct = (
+            None if traced.donation.leaves else traced.owner.backend.direct_call(traced.compiled().program)
+        )
 
     def written(self) -> tuple[str, dict[str, Any]]:
         self._arguments()
         self._unless("config['_global'] is not settings", "overrides() is not overridden")
+        self._buffers()
         self._leaves()
         self.lines += [f"{name} = {text}" for name, text in self.traced.definitions]
         for place, number in enumerate(self.traced.numbers):
@@ -297,6 +302,14 @@ class _Writer:
 
     # --- results -----------------------------------------------------------------------------------
 
+    def _buffers(self) -> None:
+        """Buffers for the results of a program that is one call."""
+        if self.direct is not None:
+            make = self._name("M", self.direct.make)
+            for place, spec in enumerate(self.direct.specs):
+                arguments = ", ".join([self._name("R", each) for each in spec])
+                self.lines.append(f"v{place} = {make}({arguments})")
+
     def _call(self) -> None:
         compiled = self.traced.compiled()
         buffers = [f"b{place}" for place in self.traced.arrays]
@@ -304,8 +317,8 @@ class _Writer:
         buffers += [self._name("B", buffer) for buffer in compiled.hidden]
         values = "".join(f"v{place}, " for place in range(len(self.traced.graph.results)))
         values += "*flags" if compiled.checks is not None else ""
-        self.lines += self._read()
-        self.lines += [
+        called = [
+            *self._read(),
             "try:",
             *[f"    {line}" for line in self._donated()],
             f"    {values.strip()} = program({', '.join(buffers)})" if values else "    pass",
@@ -314,6 +327,12 @@ class _Writer:
             "    raise",
             *self._released(),
         ]
+        if self.direct is not None:
+            made = [f"v{place}" for place in range(len(self.direct.specs))]
+            run = self._name("F", self.direct.run)
+            self.lines += [*self._again(self.traced.numbers), f"if not {run}({', '.join(buffers + made)}):"]
+            called = [f"    {line}" for line in called]
+        self.lines += called
 
         lent = "".join([f"x{place}, " for place in self.traced.arrays if self._is_lent(place)])
         if lent:
@@ -337,14 +356,22 @@ class _Writer:
 
         Since a value was read nothing has been called, so that no other thread has taken it.
         """
-        again = [f"b{place} = n{place}.value" for _, place in self._nodes() if self.traced.numbers]
-        if again:
-            tests = [f"b{place} is None" for _, place in self._nodes()]
-            again += [f"if {' or '.join(tests)}:", "    return MISSED"]
+        again = self._again(self.traced.numbers or self.direct)
         exposed = [
             f"n{place}.exposed = True" for number, place in self._nodes() if self.traced.exposes(number)
         ]
         return [*again, *[f"n{place}.handles += 1" for _, place in self._nodes()], *exposed]
+
+    def _again(self, is_needed: object) -> list[str]:
+        """The lines that read the values once more, where something has been called since they were read."""
+        places = [place for _, place in self._nodes()]
+        if not is_needed or not places:
+            return []
+        tests = [f"b{place} is None" for place in places]
+        return [
+            *[f"b{place} = n{place}.value" for place in places],
+            *[f"if {' or '.join(tests)}:", "    return MISSED"],
+        ]
 
     def _donated(self) -> list[str]:
         donation, lines = self.traced.donation, []

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.backend import DirectCall
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
 from xarr.ir import ops
 from xarr_numpy.compiled import assembler, costs, emitter
@@ -35,12 +36,20 @@ class CompiledKernel:
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call
+        #: The same for programs that are this kernel and nothing else, if it is a short one.
+        self.direct: DirectCall | None = None
         if self._is_small() and layout.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
-            self.text += builtin.DECLARATIONS + builtin.entry_text("entry", names[0], count, _extent(phase))
-            self._load([*names, "entry"])
-            self.call = self._direct(builtin.function(self._code.addresses["entry"], self._code))
+            entries = builtin.entry_text("entry", names[0], count, _extent(phase), len(self._shapes))
+            self.text += builtin.DECLARATIONS + entries
+            self._load([*names, "entry", "entry.sealing"])
+            entry, sealing = (
+                builtin.function(self._code.addresses[name], self._code)
+                for name in ("entry", "entry.sealing")
+            )
+            self.call = self._direct(entry)
+            self.direct = DirectCall(np.empty, tuple(self._shapes), sealing)
         else:
             self._load(names)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from xarr_numpy.compiled.cpython_abi.layout import CLASS, DATA, FLAGS, USABLE
+from xarr_numpy.compiled.cpython_abi.layout import CLASS, DATA, FLAGS, USABLE, WRITEABLE
 
 _METH_FASTCALL: Final = 0x80
 #: Since 3.12 True and False are immortal; before, whoever returns one counts it.
@@ -44,14 +44,52 @@ def function(address: int, *owners: object) -> Callable[..., Any]:
     return found
 
 
-def entry_text(name: str, phase: str, count: int, extent: int) -> str:
-    """An entry in LLVM IR: `phase` over `extent` turns on the data of `count` arrays.
+def entry_text(name: str, phase: str, count: int, extent: int, results: int = 0) -> str:
+    """Two entries in LLVM IR: `phase` over `extent` turns on the data of `count` arrays.
 
-    Called with the arrays it returns True; False, and nothing done, if one of them does not lie in row-major
-    order or is a NumPy scalar.  The last one, a result, shows what the class of arrays is.
+    Called with the arrays they return True; False, and nothing done, if one of them does not lie in row-major
+    order or is a NumPy scalar.  The last one, a result, shows what the class of arrays is.  The second entry,
+    `{name}.sealing`, makes the last `results` arrays read-only when they are filled.
     """
+    run, no = f"{name}.run", returned("_Py_FalseStruct")
+    head = [
+        "(ptr %self, ptr %arguments, i64 %count) nounwind {",
+        f"  %done = call i1 @{run}(ptr %arguments, i64 %count)",
+        "  br i1 %done, label %yes, label %no",
+        "yes:",
+    ]
+    yes = [*returned("_Py_TrueStruct"), "no:", *no, "}"]
+    return "\n".join(
+        [
+            _run_text(run, phase, count, extent),
+            f"define ptr @{name}{head[0]}",
+            *head[1:],
+            *yes,
+            f"define ptr @{name}.sealing{head[0]}",
+            *head[1:],
+            *_sealing(range(count - results, count)),
+            *yes,
+        ]
+    )
+
+
+def _sealing(places: Iterable[int]) -> list[str]:
+    lines = []
+    for k in places:
+        lines += [
+            f"  %slot{k} = getelementptr ptr, ptr %arguments, i64 {k}",
+            f"  %array{k} = load ptr, ptr %slot{k}, align 8",
+            f"  %flagged{k} = getelementptr i8, ptr %array{k}, i64 {FLAGS}",
+            f"  %flags{k} = load i32, ptr %flagged{k}, align 4",
+            f"  %fixed{k} = and i32 %flags{k}, {~WRITEABLE}",
+            f"  store i32 %fixed{k}, ptr %flagged{k}, align 4",
+        ]
+    return lines
+
+
+def _run_text(name: str, phase: str, count: int, extent: int) -> str:
     lines = [
-        f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
+        f"define internal i1 @{name}(ptr %arguments, i64 %count) nounwind {{",
         "entry:",
         f"  %buffers = alloca [{max(1, count)} x ptr], align 8",
         f"  %fits = icmp eq i64 %count, {count}",
@@ -88,9 +126,9 @@ def entry_text(name: str, phase: str, count: int, extent: int) -> str:
         f"  br i1 {usable}, label %run, label %no",
         "run:",
         f"  call void @{phase}(ptr %buffers, i64 0, i64 {extent})",
-        *returned("_Py_TrueStruct"),
+        "  ret i1 true",
         "no:",
-        *returned("_Py_FalseStruct"),
+        "  ret i1 false",
         "}",
     ]
     return "\n".join(lines)

@@ -25,6 +25,7 @@ CLASS: Final = DATA - 8
 FLAGS: Final = DATA + 6 * 8
 #: In row-major order and aligned.
 USABLE: Final = 0x1 | 0x100
+WRITEABLE: Final = 0x400
 
 #: Versions of CPython and NumPy on which the engine's tests have passed.
 TESTED: Final = frozenset({(3, 11), (3, 12), (3, 13)})
@@ -67,7 +68,10 @@ def _is_tested() -> bool:
 
 def _samples() -> list[np.ndarray[Any, Any]]:
     rows = np.zeros((3, 4), np.float32)
-    return [rows, rows[1:], rows[:, ::2], rows.T, np.zeros(5, np.int8)[1:].view(np.int16), np.array(1.5)]
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    odd = np.zeros(5, np.int8)[1:].view(np.int16)
+    return [rows, rows[1:], rows[:, ::2], rows.T, odd, np.array(1.5), fixed]
 
 
 def _is_as_expected(array: np.ndarray[Any, Any]) -> bool:
@@ -75,5 +79,6 @@ def _is_as_expected(array: np.ndarray[Any, Any]) -> bool:
     data = ctypes.c_void_p.from_address(address + DATA).value
     flags = ctypes.c_int.from_address(address + FLAGS).value
     usable = array.flags.c_contiguous and array.flags.aligned
+    writeable = bool(flags & WRITEABLE) is array.flags.writeable
     is_class = ctypes.c_size_t.from_address(address + CLASS).value == id(np.ndarray)
-    return is_class and data == array.ctypes.data and (flags & USABLE == USABLE) is bool(usable)
+    return is_class and writeable and data == array.ctypes.data and (flags & USABLE == USABLE) is bool(usable)
