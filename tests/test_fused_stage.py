@@ -15,12 +15,13 @@ from tests.support.kernel_texts import CASES
 from tests.xla import parse
 from xarr import stablehlo
 from xarr.compiler.fusion.form_groups import form_groups
+from xarr.compiler.plan.layout import Peak
+from xarr.compiler.plan.planner import peak, plan
 from xarr.compiler.traffic import traffic
 from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr.ir.memory_use import Peak, peak, shown_bytes
-from xarr.ir.ops.fusion import inside
+from xarr.ir.memory_use import shown_bytes
 from xarr_numpy.compiled.schedule import SCHEDULE
 
 F32 = np.dtype(np.float32)
@@ -87,7 +88,7 @@ SIZE = 4 * 1000
 
 
 def most(function: Callable[..., Any]) -> int:
-    return peak(graph(function, tensor(F32, 1000)), inside).total
+    return peak(graph(function, tensor(F32, 1000)), overwrites=False).total
 
 
 def chain(count: int) -> Callable[[Node], Node]:
@@ -122,16 +123,25 @@ def test_a_view_keeps_what_it_shows() -> None:
 
 def test_several_results_count_once() -> None:
     def function(x: Node) -> Node:
-        both = node(ops.OptimizationBarrier(), x, x)
+        pair = graph(lambda x: (node(ops.Negate(), x), node(ops.Exponential(), x)), tensor(F32, 1000))
+        both = node(ops.Call(pair), x)
         return add(*(node(ops.GetTupleElement(k), both) for k in range(2)))
 
     assert most(function) == 4 * SIZE
 
 
+def test_a_barrier_takes_no_memory() -> None:
+    def function(x: Node) -> Node:
+        both = node(ops.OptimizationBarrier(), x, x)
+        return add(*(node(ops.GetTupleElement(k), both) for k in range(2)))
+
+    assert most(function) == 2 * SIZE
+
+
 def test_what_a_computation_needs_counts_and_what_a_group_has_inside_does_not() -> None:
     body = graph(chain(4), tensor(F32, 1000))
     assert most(lambda x: node(ops.Call(body), x)) == most(chain(4))
-    assert peak(fused(chain(4), tensor(F32, 1000)), inside) == Peak(2 * SIZE, SIZE)
+    assert peak(fused(chain(4), tensor(F32, 1000)), overwrites=False) == Peak(2 * SIZE, SIZE)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +160,10 @@ def test_the_fused_stage_says_so_and_can_still_be_read() -> None:
     pytest.importorskip("llvmlite")
     x = np.ones((1000, 100), np.float32)
     with config(fusion="compiled"):
-        stage = xarr.lower(lambda x: x / xarr.sum(x, axis=1, keepdims=True), x).stage("fused")
-    text = str(stage)
+        lowered = xarr.lower(lambda x: x / xarr.sum(x, axis=1, keepdims=True), x)
+        text, planned = str(lowered.stage("fused")), str(lowered.stage("plan"))
+    assert "memory: arena of 0 B, at most 800.0 kB at once, 400.0 kB of it arguments" in planned
     assert re.findall(r"^ +// (.*)", text, re.MULTILINE) == [
-        "arrays: at most 800.0 kB at once, 400.0 kB of it arguments",
         "fusion: reads 400.0 kB (least 400.0 kB), writes 400.0 kB (least 400.0 kB)",
     ]
     parse(text)
@@ -163,8 +173,9 @@ def test_the_fused_stage_says_so_and_can_still_be_read() -> None:
 
 def test_a_group_inside_a_loop_is_remarked_on() -> None:
     once = fused(lambda x: node(ops.Exponential(), node(ops.Negate(), x)), tensor(F32, 100))
-    text = str(graph(lambda x: node(ops.Call(once), x), tensor(F32, 100)))
-    assert "// arrays: at most 800 B at once" in text and "// fusion: reads 400 B" in text
+    whole = graph(lambda x: node(ops.Call(once), x), tensor(F32, 100))
+    text = str(whole)
+    assert "at most 800 B at once" in str(plan(whole)) and "// fusion: reads 400 B" in text
     parse(text)
 
 

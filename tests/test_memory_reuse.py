@@ -19,10 +19,9 @@ from tests.support.random_graphs import check, sample
 from xarr import interpreter, lax
 from xarr.backend import get
 from xarr.compiler.pipeline import compile_graph, lower
+from xarr.compiler.plan.planner import peak, plan
 from xarr.errors import DonationError
 from xarr.ir.graph import Graph
-from xarr.ir.memory_use import peak
-from xarr.ir.ops.fusion import inside, reused
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
@@ -257,7 +256,7 @@ def stages(function: Callable[..., Any], *types: str) -> tuple[Graph, Graph]:
 def test_the_peak_is_never_above_that_of_numpy(name: str) -> None:
     function, types = PROGRAMS[name]
     plain, fused = stages(function, *types)
-    assert peak(fused, inside, reused(fused)).total <= peak(plain, inside).total
+    assert peak(fused).total <= peak(plain, overwrites=False).total
 
 
 #: One that runs point by point, and one that repeats a group.
@@ -303,9 +302,10 @@ def test_what_a_kept_tuple_holds_is_not_written_over() -> None:
 
 def test_an_activation_is_written_over_its_product() -> None:
     plain, fused = stages(*(PROGRAMS["sorted"][0], *PROGRAMS["sorted"][1]))
-    taken = [pairs for node, pairs in reused(fused).items()]
+    made = plan(fused)
+    taken = [made.overwritten(step) for step in made.steps]
     assert all(pair[0] == 0 for pairs in taken for pair in pairs)
-    assert peak(fused, inside, reused(fused)).total <= peak(plain, inside).total
+    assert peak(fused).total <= peak(plain, overwrites=False).total
 
 
 def test_the_peak_is_that_of_the_process() -> None:
@@ -320,7 +320,7 @@ def test_the_peak_is_that_of_the_process() -> None:
     with xarr.config(fusion="compiled"):
         fused = function.lower(x).stage("fused")
     assert isinstance(fused, Graph)
-    said = peak(fused, inside, reused(fused))
+    said = peak(fused)
     assert most <= 1.1 * (said.total - said.arguments)
 
 
@@ -334,7 +334,7 @@ def test_random_programs_need_no_more_than_numpy(first: int, monkeypatch: pytest
         found, backend = sample(Random(seed), most=4096), get("numpy")
         with xarr.config(fusion="compiled"):
             plain, fused = (lower(found.graph, backend, name) for name in ("decomposed", "fused"))
-        assert peak(fused, inside, reused(fused)).total <= peak(plain, inside).total
+        assert peak(fused).total <= peak(plain, overwrites=False).total
 
 
 @given(st.integers(0, 2**32))

@@ -187,7 +187,24 @@ def test_a_loop_copies_what_others_need_and_nothing_else() -> None:
         assert [loop.spares[k] for k in loop.body.donated] == [None]
 
 
-def test_no_wanted_result_of_a_native_loop_is_marked() -> None:
+def test_a_loop_copies_arguments_even_if_they_were_donated() -> None:
+    """The caller may not have been able to give them away."""
+
+    def program(x: Any) -> Any:
+        return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1].at[s[0]].set(s[0] * 5)), (0, x))[
+            1
+        ]
+
+    fused = lowered(xarr.lower(program, "s64[9000]").graph, "off")
+    made = plan(fused, donated=(0,))
+    assert [type(step) for step in made.steps[-2:]] == [Copy, Loop]
+    values = np.arange(9000)
+    values.flags.writeable = False
+    (found,) = get("numpy").compile_owning(fused, (0,))(values)
+    assert (values == np.arange(9000)).all() and (found[:4] == [0, 5, 10, 3]).all()
+
+
+def test_native_loops_say_which_results_are_wanted() -> None:
     pytest.importorskip("llvmlite")
     with xarr.config(fusion="compiled"):
         fused = (

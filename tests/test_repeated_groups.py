@@ -13,10 +13,9 @@ import xarr
 from tests.compare import assert_same
 from tests.support.threads import threads
 from xarr import lax, tree
+from xarr.compiler.plan.planner import peak
 from xarr.ir import ops
 from xarr.ir.graph import Graph
-from xarr.ir.memory_use import peak
-from xarr.ir.ops.fusion import inside, reused
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
@@ -240,4 +239,4 @@ def test_a_donated_grid_is_one_of_the_two_that_take_turns(steps: int) -> None:
 def test_the_second_grid_counts_as_memory_in_use() -> None:
     fused = xarr.jit(repeated(lambda u: (smooth(u),), 8)).lower(np.zeros((400, 300))).stage("fused")
     assert isinstance(fused, Graph)
-    assert peak(fused, inside, reused(fused)).total == pytest.approx(3 * 400 * 300 * 8, rel=1e-3)
+    assert peak(fused).total == pytest.approx(3 * 400 * 300 * 8, rel=1e-3)

@@ -41,13 +41,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend",),
-    # Loop programs, and graphs rewritten before they are grouped, for no machine in particular.
+    # Loop programs, graphs rewritten before they are grouped, and plans, for no machine in particular.
     (
         *("compiler", "compiler.loop_ir", "compiler.loop_ir.*", "compiler.functions", "compiler.functions.*"),
         "compiler.target",
     ),
     (
         *("compiler.passes", "compiler.passes.*", "compiler.dynamic", "compiler.dynamic.*"),
+        *("compiler.plan", "compiler.plan.*"),
         *(
             "compiler.sort_keys",
             "compiler.thresholds",
@@ -60,7 +61,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("compiler.schedule", "compiler.traffic"),
     ("compiler.while_loops", "compiler.while_loops.*"),
     ("compiler.fusion", "compiler.fusion.*"),
-    ("compiler.pipeline", "compiler.programs", "compiler.object_cache", "compiler.plan", "compiler.plan.*"),
+    ("compiler.pipeline", "compiler.programs", "compiler.object_cache"),
     # How loops run on one kind of machine: backends choose.
     ("compiler.schedules", "compiler.schedules.*"),
     (

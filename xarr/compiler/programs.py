@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from xarr.backend import Program
 from xarr.compiler.passes.checks import Checks
+from xarr.compiler.plan.ownership import unshared
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Constant
-from xarr.ir.ops.fusion import unshared
 from xarr.records import record
 
 #: How many programs are kept, and how much memory they may take together.

@@ -103,10 +103,6 @@ class Op:
         """A line for people to be printed above `node`, if there is something to say."""
         return None
 
-    def remark_on(self, graph: Graph) -> str | None:
-        """The same about a whole program that holds such an op."""
-        return None
-
     def value_name(self) -> str | None:
         """What MLIR calls the value in text; None if it gets a number."""
         return None

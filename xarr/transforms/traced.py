@@ -14,12 +14,12 @@ from xarr import backend as backends, lazy, tree
 from xarr.compiler import programs
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
+from xarr.compiler.plan.ownership import unshared
 from xarr.evaluation import buffer_of, execute
 from xarr.flags import attach, attach_results, flags_of, unread
 from xarr.host import scalar
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
-from xarr.ir.ops.fusion import unshared
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
 from xarr.records import record

@@ -10,12 +10,11 @@ from xarr.compiler.fusion.groups import cost
 from xarr.compiler.fusion.partial_updates import is_update
 from xarr.compiler.loop_ir import accumulators, elements
 from xarr.compiler.passes.one_hot import one_hot_sums
+from xarr.compiler.plan.planner import peak
 from xarr.compiler.schedule import Schedule
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr.ir.memory_use import peak
 from xarr.ir.op import INSTRUCTION
-from xarr.ir.ops.fusion import inside, reused
 
 
 def computes(node: Node) -> bool:
@@ -40,7 +39,7 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
     The groups need no more memory than the operations one by one, but for a little.
     """
     target, describe = schedule.target, schedule.describe
-    allowed = max(peak(graph, inside).total, target.spare_bytes)
+    allowed = max(peak(graph, overwrites=False).total, target.spare_bytes)
     scattered = one_hot_sums(graph, target, lambda shape: worth(shape, INSTRUCTION))
     for source in dict.fromkeys((scattered, graph)):
         for thrift in range(3):
@@ -59,6 +58,6 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
                 worth,
                 describe,
             )
-            if peak(found, inside, reused(found)).total <= allowed:
+            if peak(found).total <= allowed:
                 return found
     return graph

@@ -10,7 +10,8 @@ from typing import Final
 
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
-from xarr.ir.types import TensorType, Type
+from xarr.ir.memory_use import nbytes
+from xarr.ir.types import TensorType
 from xarr.records import record
 
 
@@ -26,11 +27,6 @@ class Cost:
 
 
 NOTHING: Final = Cost(0, 0)
-
-
-def nbytes(type: Type) -> int:
-    """Bytes of the arrays of a type; sizes that are not known count with their bounds."""
-    return sum(each.nbytes for each in element_types(type))
 
 
 def cost_of(node: Node) -> Cost:

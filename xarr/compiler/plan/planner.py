@@ -50,9 +50,13 @@ def plan_for(graph: Graph, backend: AbstractBackend, donated: Sequence[int] = ()
     return verify(made) if config.verify_graphs else made
 
 
-def peak(graph: Graph) -> Peak:
-    """The memory that a graph's arrays take while it runs, each freed after its last use."""
-    return _Maker("", True, None).plan(graph).layout.peak
+def peak(graph: Graph, overwrites: bool = True) -> Peak:
+    """The memory that a graph's arrays take while it runs, each freed after its last use.
+
+    Without `overwrites` each result has memory of its own, except in the computations that ops carry.
+    """
+    maker = _Maker("", True, None)
+    return _Planner(maker, graph, (), False, overwrites).run().layout.peak
 
 
 class _Maker:
@@ -79,7 +83,15 @@ class _Planner:
     A value's number is that of its buffer.  The lists have an entry for each buffer.
     """
 
-    def __init__(self, maker: _Maker, graph: Graph, donated: tuple[int, ...], is_body: bool) -> None:
+    def __init__(
+        self,
+        maker: _Maker,
+        graph: Graph,
+        donated: tuple[int, ...],
+        is_body: bool,
+        overwrites: bool = True,
+    ) -> None:
+        self.overwrites = overwrites
         self.maker = maker
         self.graph = graph
         self.donated = donated
@@ -107,7 +119,7 @@ class _Planner:
                 row(self, node)
         results = self._inputs(self.graph.results)
         own = self._inputs([self.graph.parameters[k] for k in self.donated]) if self.donated else ()
-        if self.may_overwrite:
+        if self.may_overwrite and self.overwrites:
             self._write_over(own, results)
         for number in results:
             self.end[number] = len(self.steps)
@@ -278,12 +290,18 @@ class _Planner:
         """The loop over memory of its own for the values that its body updates: the input's, or a copy."""
         inputs = list(loop.inputs)
         for k in loop.body.donated:
-            if k not in dead:
+            # An argument may be read-only when it comes to it: an engine copies it where it must.
+            if k not in dead or self._root(inputs[k]) < len(self.graph.parameters):
                 copy = self._array(self.types[inputs[k]], -1)
                 self.steps.append(records.Copy(loop.node, (inputs[k],), (copy,), self.types[copy].nbytes))
                 inputs[k] = copy
             self.base[loop.state[k]] = inputs[k]
         return records.Loop(loop.node, tuple(inputs), loop.outputs, loop.cond, loop.body, loop.state)
+
+    def _root(self, number: int) -> int:
+        while (base := self.base[number]) is not None:
+            number = base
+        return number
 
     def _count_again(self) -> None:
         """First and last steps of buffers, after steps were put between others."""

@@ -110,9 +110,7 @@ class Module:
             f"{name}: {node.type}{self.location(node)}" for name, node in zip(names, arguments, strict=True)
         )
         results = f" -> {_listed(graph.result_types)}" if graph.results else ""
-        remark = _remark_on(graph) if header == _MAIN else None
-        text = f"{body.indent}// {remark}\n" if remark else ""
-        text += body.block(graph, "return")
+        text = body.block(graph, "return")
         return f"{_STEP}func.func {header}({', '.join(typed)}){results} {{\n{text}{_STEP}}}\n"
 
 
@@ -293,12 +291,6 @@ def _parts(expression: Node, leaves: Sequence[Node]) -> Iterator[Node]:
         if operand not in leaves:
             yield from _parts(operand, leaves)
             yield operand
-
-
-def _remark_on(graph: Graph) -> str | None:
-    """What the first op that has something to say about a whole program says about this one."""
-    remarks = (node.op.remark_on(graph) for each in graph.walk() for node in each.nodes)
-    return next((remark for remark in remarks if remark is not None), None)
 
 
 def _used_whole(graph: Graph) -> set[Node]:
