@@ -88,7 +88,10 @@ class Elements:
         move = ROWS.get(type(node.op))
         if move is not None:
             return move(self, node, index, predicate)
-        operands = [self.at(operand, index, predicate) for operand in node.operands]
+        return self.apply(node, [self.at(operand, index, predicate) for operand in node.operands])
+
+    def apply(self, node: Node, operands: list[Value]) -> Value:
+        """The element of an element-wise operation of these."""
         value = apply_elementwise(node.op, [operand.dtype for operand in node.operands], operands)
         assert value is not None, f"no loop computes {node.op.name}"
         return value

@@ -25,6 +25,7 @@ from xarr.compiler.loop_ir.loops import (
     nested,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
+from xarr.compiler.schedules.cpu.accesses import own_index, parts_of, rank
 from xarr.compiler.schedules.cpu.packing import Lane, Packing
 from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
 from xarr.compiler.target import Target
@@ -48,14 +49,16 @@ class Run:
 
 
 class Nest:
-    """A group with the runs of axes that its loops go through; `probe` to find out which these are."""
+    """A group with the runs of axes that its loops go through.
+
+    rows: the number of the run of which tiles have rows, if the group is computed in tiles.
+    """
 
     def __init__(
         self,
         fusion: ops.Fusion,
         target: Target,
         merged: Sequence[Sequence[int]],
-        probe: bool = False,
         rows: int | None = None,
     ) -> None:
         self.fusion = fusion
@@ -70,15 +73,8 @@ class Nest:
         self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
         self.scratch: list[Buffer] = []
         self.locals: list[Buffer] = []
-        self.probe = probe
-        #: The run of which tiles have rows, if the group is computed in tiles.
         self.rows = None if rows is None else self.runs[rows]
         self.packing = Packing(self.values, target, prod(run.extent for run in self.runs))
-        # What was accessed, for `merges`: the places, the indices of each axis, those used as numbers.
-        self.places: list[Affine] = []
-        self.index_of: dict[int, list[Value]] = {}
-        self.computed: set[Value] = set()
-        self.seen: set[Value] = set()
         every = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
         self.combinations = {node: combination(node) for node in every}
         self.reductions = [node for node in every if not self.is_inside(node)]
@@ -89,11 +85,11 @@ class Nest:
 
     def is_inside(self, node: Node) -> bool:
         """Whether a reduction is computed anew for each element of the domain."""
-        return _rank(node.operands[0].shape) > _rank(self.fusion.domain)
+        return rank(node.operands[0].shape) > rank(self.fusion.domain)
 
     def runs_along_all(self, node: Node) -> bool:
         """Whether a node that elements of the domain are computed from runs along the reduced axes too."""
-        return _rank(node.shape) == _rank(self.fusion.domain)
+        return rank(node.shape) == rank(self.fusion.domain)
 
     def _stages(self) -> dict[Node, int]:
         """For each node how many reductions follow one another until it can be computed."""
@@ -103,24 +99,9 @@ class Nest:
             found[node] = before + (node in self.reductions)
         return found
 
-    def transposed(self) -> int | None:
-        """The run along which an operand lies in order that lanes read in steps, if tiles are worth it."""
-        if self.reductions or self.inner_reductions or self._is_small:
-            return None
-        *outer, last = self.runs
-        index = [self.index_of[run.axes[-1]][-1] for run in self.runs]
-        for place in self.places:
-            factors = dict(place.terms)
-            if factors.get(index[-1], 0) in (-1, 0, 1) or last.extent < self.target.min_tiled_side:
-                continue
-            for number, run in enumerate(outer):
-                if factors.get(index[number]) == 1 and run.extent >= self.target.min_tiled_side:
-                    return number
-        return None
-
     @property
-    def _is_small(self) -> bool:
-        return prod(run.extent for run in self.runs) < self.target.min_tiled_elements
+    def has_reductions(self) -> bool:
+        return bool(self.reductions or self.inner_reductions)
 
     @cached_property
     def visible(self) -> set[Node]:
@@ -136,13 +117,7 @@ class Nest:
 
     def parts(self, node: Node) -> dict[Node, int]:
         """The nodes that stand for the results of a reduction, and which."""
-        if len(node.operands) == 2:
-            return {node: 0}
-        return {
-            each: each.op.index
-            for each in self.graph.nodes
-            if isinstance(each.op, ops.GetTupleElement) and each.operands[0] is node
-        }
+        return parts_of(node, self.graph)
 
     def is_searched(self, node: Node) -> bool:
         """Whether the place of an extremum is looked for once the extremum is known, in a loop of its own.
@@ -173,20 +148,6 @@ class Nest:
                 return False
             stack.extend(operand for operand in each.operands if operand not in seen)
             seen.update(each.operands)
-        return True
-
-    def merges(self, before: int, axis: int) -> bool:
-        """Whether `axis` continues `before`, the axis in front of it, in all places that were accessed."""
-        domain, reduced = self.fusion.domain, self.fusion.reduced
-        if any(domain[k] != 1 for k in range(before + 1, axis)) or (before in reduced) != (axis in reduced):
-            return False
-        for outer, inner in zip(self.index_of[before], self.index_of[axis], strict=True):
-            if outer in self.computed or inner in self.computed:
-                return False
-            for place in self.places:
-                factors = dict(place.terms)
-                if factors.get(outer, 0) != factors.get(inner, 0) * domain[axis]:
-                    return False
         return True
 
     # --- which loop runs in lanes ---------------------------------------------------------------------------
@@ -244,11 +205,6 @@ class Nest:
         return run is (self.kept_runs if self.column else self.runs)[-1]
 
 
-def _rank(shape: Ints) -> int:
-    """The dimensions that have more than one index."""
-    return sum(size != 1 for size in shape)
-
-
 def inside_sizes(node: Node) -> list[int]:
     """The extents of a reduction's own dimensions, without those of size 1."""
     assert isinstance(node.op, ops.Reduce)
@@ -285,36 +241,17 @@ class Loops:
 
         def source(index: Index, predicate: Value | None) -> Value:
             place = row_major(node.shape, index)
-            self.nest.places.append(place)
             if self.tiles is not None and predicate is None:
                 found = self.tiles.read(buffer, place)
                 if found is not None:
                     return found
-            if self.lane is not None and predicate is None and not self.nest.probe:
+            if self.lane is not None and predicate is None:
                 packed = self.nest.packing.packed(buffer, place, self.lane)
                 if packed is not None:
                     return load(self.values, *packed)
             return load(self.values, buffer, place, predicate)
 
         return source
-
-    def _compute(self, value: Value) -> None:
-        """Note which indices are used as numbers."""
-        stack, seen = [value], self.nest.seen
-        while stack:
-            each = stack.pop()
-            if each in seen:
-                continue
-            seen.add(each)
-            if each.op == "index":
-                self.nest.computed.add(each)
-            elif each.op != "load":
-                stack.extend(each.operands)
-            else:
-                count = len(each.attribute.factors)
-                # An index in a place is stepped through; a number there was computed.
-                stack.extend(place for place in each.operands[:count] if place.op != "index")
-                stack.extend(each.operands[count:])
 
     def loop(self, run: Run, extent: int | Value | None = None, vector: bool | None = None) -> Loop:
         """A loop over a run of axes, whose index is that of the last of them."""
@@ -323,7 +260,6 @@ class Loops:
         loop = Loop(index, run.extent if extent is None else extent, lanes_if(lanes))
         for axis in run.axes:
             self.index[axis] = Affine()
-            self.nest.index_of.setdefault(axis, []).append(index)
         self.index[run.axes[-1]] = Affine(((index, 1),))
         if isinstance(loop.extent, int):
             self.nest.packing.extents[index] = loop.extent
@@ -338,18 +274,11 @@ class Loops:
 
     def at(self, elements: Elements, node: Node) -> Value:
         """The element of a node that runs along the domain or along its kept dimensions."""
-        value = elements.at(node, self.own_index(node))
-        self._compute(value)
-        return value
+        return elements.at(node, self.own_index(node))
 
     def own_index(self, node: Node) -> Index:
         """Where `node`, an output or an operand of a reduction, stands at the present indices."""
-        domain, reduced = self.nest.fusion.domain, self.nest.fusion.reduced
-        every = [axis for axis in range(len(domain)) if domain[axis] != 1]
-        kept = [axis for axis in every if axis not in reduced]
-        sizes = [size for size in node.shape if size != 1]
-        axes = iter(every if len(sizes) == len(every) else kept)
-        return tuple(Affine() if size == 1 else self.index[next(axes)] for size in node.shape)
+        return own_index(self.nest.fusion, node, self.index)
 
     def put(self, loop: Loop, numbers: Iterable[int]) -> None:
         """Store the elements of these outputs in each turn of a loop."""
@@ -359,7 +288,6 @@ class Loops:
             updated = node.operands[1] if isinstance(node.op, ops.DynamicUpdateSlice) else node
             index = self.own_index(updated)
             place = row_major(node.shape, index if updated is node else shifted(node, index))
-            self.nest.places.append(place)
             value = self.at(elements, updated)  # may put a loop into the body first
             loop.body.append(Store(buffer, place, value))
 
@@ -460,10 +388,7 @@ class Loops:
             (next(own) if size != 1 else Affine()) if axis in op.dimensions else next(kept)
             for axis, size in enumerate(shape)
         ]
-        terms = [elements.at(array, tuple(place), predicate) for array in found.arrays]
-        for term in terms:
-            self._compute(term)
-        return terms
+        return [elements.at(array, tuple(place), predicate) for array in found.arrays]
 
     def _written_out(
         self, elements: Elements, found: Combination, index: Index, predicate: Value | None

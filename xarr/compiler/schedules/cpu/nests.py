@@ -35,6 +35,7 @@ from xarr.compiler.loop_ir.loops import (
     nested,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, Value
+from xarr.compiler.schedules.cpu.accesses import Accesses
 from xarr.compiler.schedules.cpu.block_phases import BlockPhases
 from xarr.compiler.schedules.cpu.nest_loops import Loops, Nest, Run, gather
 from xarr.compiler.schedules.cpu.packing import Lane, panel_extent
@@ -48,27 +49,13 @@ from xarr.ir.op import INSTRUCTION
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group of element-wise operations and reductions."""
-    merged = _merged_axes(fusion, target)
-    nest = Nest(fusion, target, merged)
-    kernel = _kernel(nest)
-    rows = nest.transposed()
-    return kernel if rows is None else _kernel(Nest(fusion, target, merged, rows=rows))
-
-
-def _merged_axes(fusion: ops.Fusion, target: Target) -> list[list[int]]:
-    """The axes of the domain in runs that one index can go through, since every access takes equal steps."""
-    domain = fusion.domain
-    single = [[axis] for axis in range(len(domain)) if domain[axis] != 1]
-    probe = Nest(fusion, target, single, probe=True)
-    _kernel(probe)
-    runs: list[list[int]] = []
-    for (axis,) in single:
-        before = runs[-1][-1] if runs else None
-        if before is not None and probe.merges(before, axis):
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    return runs
+    accesses = Accesses(fusion)
+    runs = accesses.runs()
+    nest = Nest(fusion, target, runs)
+    if not nest.has_reductions and prod(run.extent for run in nest.runs) >= target.min_tiled_elements:
+        rows = accesses.transposed(runs, target.min_tiled_side)
+        nest = nest if rows is None else Nest(fusion, target, runs, rows)
+    return _kernel(nest)
 
 
 def _kernel(nest: Nest) -> Kernel:
@@ -134,14 +121,14 @@ class _Whole(Loops):
         few = runs[0].extent < self.target.busy_turns
         few = few and prod(run.extent for run in runs) >= self.target.min_shared_elements
         part = self.target.part_elements
-        if few and last.extent > part and not self.nest.probe and self.nest.has_lanes(last) and len(runs) > 1:
+        if few and last.extent > part and self.nest.has_lanes(last) and len(runs) > 1:
             return self._in_panels(runs, part)
         return [self.loop(run) for run in runs]
 
     def _balanced(self, runs: list[Run]) -> list[Run]:
         """The runs with one of many turns in front, which processors share."""
         outer = runs[:-1] if self.nest.has_lanes(runs[-1]) else runs
-        if runs[0].extent >= self.target.busy_turns or not outer or self.nest.probe:
+        if runs[0].extent >= self.target.busy_turns or not outer:
             return runs
         first = max(outer, key=lambda run: run.extent)
         return [first, *(run for run in runs if run is not first)]
@@ -176,12 +163,7 @@ class _Whole(Loops):
     def _has_panels(self, last: Run) -> bool:
         nest = self.nest
         loops = nest.inner_reductions and (nest.reductions or nest.has_inner_loops)
-        return (
-            bool(loops)
-            and not nest.probe
-            and nest.has_lanes(last)
-            and last.extent >= 2 * self.target.panel_elements
-        )
+        return bool(loops) and nest.has_lanes(last) and last.extent >= 2 * self.target.panel_elements
 
     def _stages(self, around: Loop) -> None:
         nest = self.nest
