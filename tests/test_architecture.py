@@ -38,6 +38,7 @@ TREE_CHECKS: tuple[TreeCheck, ...] = (
     architecture.frontend_imports_of_backends,
     architecture.backend_imports_of_closed_modules,
     architecture.backend_imports_of_backends,
+    architecture.compiler_names_of_machines,
     architecture.needless_function_level_imports,
 )
 
@@ -182,6 +183,23 @@ def test_backend_import_of_another_backend_is_found(line: str, tmp_path: Path) -
     tree = made_up_tree(tmp_path, xarr="", xarr_toy="", xarr_toy__table="", xarr_other=line)
     assert len(architecture.backend_imports_of_backends(tree)) == 1
     assert architecture.backend_imports_of_closed_modules(tree) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "problems"),
+    [
+        ("lane = 1", 1),
+        ("def copy(cache_bytes): ...", 1),
+        ("import llvmlite\nllvm_text = 1", 1),
+        ("from functools import cache, lru_cache", 0),
+        ("planes = 'lanes'  # in a cache", 0),
+    ],
+)
+def test_machine_that_the_compiler_names_is_found(line: str, problems: int, tmp_path: Path) -> None:
+    (tmp_path / "xarr" / "compiler").mkdir(parents=True)
+    for name in ("fuse", "target"):
+        (tmp_path / "xarr" / "compiler" / f"{name}.py").write_text(line, encoding="utf-8")
+    assert len(architecture.compiler_names_of_machines(made_up_tree(tmp_path))) == problems
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ the tests can show on made-up trees that each check is able to fail.
 
 import ast
 import graphlib
+import re
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -113,6 +115,18 @@ OPEN_TO_BACKENDS = (
     *("progress", "custom_calls", "interpreter", "process_rng", "records"),
     # What turns groups of ops into loops, which each backend spells in its own language.
     "compiler.*",
+)
+
+# Words of one kind of machine, in names of code; words of Python's own functions are none of these.
+MACHINE_WORDS = re.compile(
+    r"(?:^|_)(avx|caches?|cpu|cuda|lanes?|llvm|processors?|simd|threads?|warps?)(?:_|$)", re.I
+)
+NO_MACHINE = {"cache", "cached_property", "lru_cache"}
+# What of the compiler may say them: schedules, the numbers of a machine and who asks for them, and the words by which
+# a loop says who runs it.  Object code is kept in a cache of files.
+NAMES_MACHINES = (
+    *("compiler.schedules.*", "compiler.schedule", "compiler.target", "compiler.traffic"),
+    *("compiler.loop_ir.loops", "compiler.loop_ir.verifier", "compiler.object_cache"),
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always
@@ -302,9 +316,31 @@ def backend_imports_of_backends(tree: Tree) -> list[str]:
     ]
 
 
+def compiler_names_of_machines(tree: Tree) -> list[str]:
+    """Names in the compiler that mean one kind of machine: what knows none serves every backend."""
+    return [
+        f"{module}:{line} names {word!r}; what a machine has belongs to xarr.compiler.schedules and to Target"
+        for module, path in tree.modules.items()
+        if module.startswith(f"{FRONTEND}.compiler.") and not _matches(module, NAMES_MACHINES)
+        for word, line in _machine_words(path)
+    ]
+
+
+def _machine_words(path: Path) -> Iterator[tuple[str, int]]:
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            is_word = token.type == tokenize.NAME and token.string not in NO_MACHINE
+            if is_word and MACHINE_WORDS.search(token.string):
+                yield token.string, token.start[0]
+
+
 def _is_open(module: str) -> bool:
+    return _matches(module, OPEN_TO_BACKENDS)
+
+
+def _matches(module: str, patterns: Sequence[str]) -> bool:
     name = module.removeprefix(f"{FRONTEND}.")
-    return any(fnmatchcase(name, pattern) for pattern in OPEN_TO_BACKENDS)
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def needless_function_level_imports(tree: Tree) -> list[str]:

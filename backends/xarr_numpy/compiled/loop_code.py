@@ -94,7 +94,7 @@ class _Writer(Lines):
     def compute(self, roots: Iterable[Value]) -> None:
         """Give `roots` registers."""
         for value in in_order(*roots):
-            if value in self.block.names or value is self.loop.lane:
+            if value in self.block.names or value is self.loop.point:
                 continue
             if value.op == "load":
                 self.block.names[value] = self._row(value)

@@ -82,7 +82,7 @@ class NativeLoop:
     count: int
     carried: tuple[Carried, ...]
     values: Values
-    lane: Value
+    point: Value
     arguments: list[Value | None]
     following: list[Value | None] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
@@ -101,7 +101,7 @@ class NativeLoop:
 
     def varies(self, leaf: Value) -> bool:
         """Whether a value without operands differs from point to point."""
-        return leaf is self.lane or any(
+        return leaf is self.point or any(
             leaf is argument and carried.kind == "points"
             for argument, carried in zip(self.arguments, self.carried, strict=True)
         )
@@ -130,7 +130,7 @@ class NativeLoop:
 
     def __str__(self) -> str:
         """What one step computes for one point."""
-        names = {self.lane: "point"} | {
+        names = {self.point: "point"} | {
             value: f"p{place}" for place, value in enumerate(self.arguments) if value is not None
         }
         lines = [f"{self.describe()}:"]
@@ -202,13 +202,13 @@ class _Reader:
     def __init__(self, loop: ops.While) -> None:
         self.loop = loop
         self.values = Values()
-        self.lane = self.values.make("argument", (), INT64, "lane", unique=True)
+        self.point = self.values.make("argument", (), INT64, "point", unique=True)
         self.known: dict[Node, Value] = {}
 
     def read(self) -> NativeLoop:
         body = self.loop.body
         count, carried = self._carried()
-        found = NativeLoop(count, carried, self.values, self.lane, [])
+        found = NativeLoop(count, carried, self.values, self.point, [])
         self.found = found
         for place, each in enumerate(carried):
             name = f"p{place}"
@@ -353,7 +353,7 @@ class _Reader:
         size = node.tensor_type.size
         start = self._start(source, node.shape, starts)
         wide = size > 1
-        operands = (start, self.lane) if wide else (start,)
+        operands = (start, self.point) if wide else (start,)
         return self.values.make("load", operands, register_dtype(node.dtype), Row(place, wide))
 
     def _start(self, array: Node, sizes: Sequence[int], starts: Iterable[Node]) -> Value:
