@@ -54,12 +54,12 @@ def while_loop_then(loop: ops.While, cond: Function, body: Function, *state: Any
     if found is None:
         return while_loop(cond, body, *state)
     kernel, checked = found
-    places = range(len(state))
+    wanted = range(len(state))
     if checked is None:
-        results: tuple[Any, ...] = kernel.call(places, (), None, *state)
+        results: tuple[Any, ...] = kernel.call(wanted, (), None, *state)
         return results
     indices = [initial.array for initial in checked.initial]
-    results = kernel.call(places, (), None, *state, *indices)
+    results = kernel.call(wanted, (), None, *state, *indices)
     for index, call in checked.checks:
         check_indices(call, results[index])
     return results[: len(state)]

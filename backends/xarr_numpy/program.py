@@ -202,14 +202,14 @@ class Emitter:
         """The names of the arguments; tuples among them are taken apart, except in functions inside of the program."""
         numbers = iter(self.plan.parameters)
         if self.name != "program":
-            self._values = {number: f"a{place}" for place, number in enumerate(numbers)}
+            self._values = {number: f"a{index}" for index, number in enumerate(numbers)}
             return ", ".join(self._values.values())
-        for place, node in enumerate(self.graph.parameters):
+        for index, node in enumerate(self.graph.parameters):
             if isinstance(node.type, TupleType):
-                self.body.append((f"{self._unpacked(node.type, f'a{place}', numbers)} = a{place}", None))
+                self.body.append((f"{self._unpacked(node.type, f'a{index}', numbers)} = a{index}", None))
             else:
-                self._values[next(numbers)] = f"a{place}"
-        return ", ".join([f"a{place}" for place in range(len(self.graph.parameters))])
+                self._values[next(numbers)] = f"a{index}"
+        return ", ".join([f"a{index}" for index in range(len(self.graph.parameters))])
 
     def _unpacked(self, type: TupleType, name: str, numbers: Iterator[int]) -> str:
         parts = []
@@ -224,11 +224,11 @@ class Emitter:
 
     def _dead(self) -> list[list[int]]:
         """For each step the buffers that nothing needs after it."""
-        found: list[list[int]] = [[] for _ in self.plan.steps]
+        dead: list[list[int]] = [[] for _ in self.plan.steps]
         for buffer in self.plan.buffers:
-            if 0 <= buffer.end < len(found):
-                found[buffer.end].append(buffer.number)
-        return found
+            if 0 <= buffer.end < len(dead):
+                dead[buffer.end].append(buffer.number)
+        return dead
 
     def _name(self, number: int) -> str:
         """The name of a buffer; a constant gets one when it is first used."""

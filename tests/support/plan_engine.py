@@ -1,7 +1,7 @@
 """A small engine that runs plans as their documentation says: one block of memory, everything at its offset.
 
-Single ops are computed by NumPy's backend.  What a step fills is spoilt before, so that whoever reads memory that was
-given to another buffer gets a wrong answer.
+Single ops are computed by NumPy's backend.  What a step fills is spoilt before, so that a step that reads memory which
+is another buffer's by now gets a wrong answer.
 """
 
 from __future__ import annotations
@@ -113,9 +113,11 @@ class _Run:
             return self.inside(step.branches[chosen if 0 <= chosen < count else -1], inputs[1:])
         if isinstance(step, records.Loop):
             return self.loop(step, inputs)
-        found = _flat_values(_program(step.node.op, tuple(each.type for each in step.node.operands))(*inputs))
-        carried = step.carried if isinstance(step, records.LaunchLoop) else range(len(found))
-        return [np.array(found[k]) for k in carried]
+        results = _flat_values(
+            _program(step.node.op, tuple(each.type for each in step.node.operands))(*inputs)
+        )
+        carried = step.carried if isinstance(step, records.LaunchLoop) else range(len(results))
+        return [np.array(results[k]) for k in carried]
 
     def inside(self, plan: Plan, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a plan inside of a step, whose arena is the beginning of the workspace."""

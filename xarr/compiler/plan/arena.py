@@ -46,11 +46,11 @@ class Arena:
         if not size:
             return
         insort(self._free, (offset, size))
-        place = self._free.index((offset, size))
-        if place + 1 < len(self._free) and self._free[place + 1][0] == offset + size:
-            size += self._free.pop(place + 1)[1]
-        if place and sum(self._free[place - 1]) == offset:
-            offset, before = self._free[place - 1]
-            self._free.pop(place)
-            place, size = place - 1, before + size
-        self._free[place] = (offset, size)
+        index = self._free.index((offset, size))
+        if index + 1 < len(self._free) and self._free[index + 1][0] == offset + size:
+            size += self._free.pop(index + 1)[1]
+        if index and sum(self._free[index - 1]) == offset:
+            offset, before = self._free[index - 1]
+            self._free.pop(index)
+            index, size = index - 1, before + size
+        self._free[index] = (offset, size)

@@ -82,8 +82,8 @@ def lay_out(plan: Plan) -> Layout:
             offset = offsets[number]
             if offset is not None:
                 arena.release(offset, buffers[number].type.nbytes)
-    places = tuple([offsets[root] for root in roots])
-    return Layout(arena.nbytes, Peak(most, arguments), memory, places, tuple(workspaces))
+    all_offsets = tuple([offsets[root] for root in roots])
+    return Layout(arena.nbytes, Peak(most, arguments), memory, all_offsets, tuple(workspaces))
 
 
 def _roots(plan: Plan) -> tuple[list[int], list[int]]:
@@ -121,12 +121,12 @@ def scratch(step: Step) -> list[int]:
     op = step.node.op
     if not isinstance(op, ops.NativeWhile) or not step.outputs:
         return []
-    found = []
+    sizes = []
     for result in op.body.results:
         source = result.operands[0] if isinstance(result.op, ops.GetTupleElement) else result
         if isinstance(source.op, ops.Fusion):
-            found.append(result.tensor_type.nbytes)
-    return found
+            sizes.append(result.tensor_type.nbytes)
+    return sizes
 
 
 def inside(step: Step) -> int:

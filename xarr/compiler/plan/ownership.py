@@ -44,15 +44,15 @@ def _seen_elsewhere(graph: Graph, makes_new: Any) -> set[Node]:
 
     makes_new: ops no result of which is a view of an operand, but for what a loop carries through.
     """
-    found: set[Node] = set()
+    shared: set[Node] = set()
     for node in graph.nodes:
         if not (isinstance(node.op, makes_new | ops.GetTupleElement) or is_update(node)):
-            found.update(node.operands)
+            shared.update(node.operands)
         elif len(set(node.operands)) < len(node.operands):
-            found.update(each for each in node.operands if node.operands.count(each) > 1)
+            shared.update(each for each in node.operands if node.operands.count(each) > 1)
         elif (shown := _carried_through(node)) is not None:
-            found.add(shown)
-    return found
+            shared.add(shown)
+    return shared
 
 
 def _carried_through(node: Node) -> Node | None:
@@ -61,9 +61,9 @@ def _carried_through(node: Node) -> Node | None:
         loop := node.operands[0].op, ops.NativeWhile
     ):
         return None
-    place = node.op.index
-    is_same = loop.body.results[place] is loop.body.parameters[place]
-    return node.operands[0].operands[place] if is_same else None
+    index = node.op.index
+    is_same = loop.body.results[index] is loop.body.parameters[index]
+    return node.operands[0].operands[index] if is_same else None
 
 
 def _is_made_here(node: Node) -> bool:

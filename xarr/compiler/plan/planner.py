@@ -151,8 +151,8 @@ class _Planner:
     def _inputs(self, nodes: Sequence[Node]) -> tuple[int, ...]:
         """The buffers of nodes, elements of tuples one by one."""
         numbers = self.numbers
-        found = tuple([numbers[node] for node in nodes])
-        return flat(found) if tuple in map(type, found) else found
+        values = tuple([numbers[node] for node in nodes])
+        return flat(values) if tuple in map(type, values) else values
 
     def _add(self, step: Step) -> None:
         index = len(self.steps)
@@ -179,8 +179,8 @@ class _Planner:
 
     def _call(self, kind: Callable[..., Step], node: Node, *fields: Any) -> None:
         """Add a step of some kind, whose outputs are new buffers."""
-        self.numbers[node] = found = self._new(node.type, len(self.steps))
-        self._add(kind(node, self._inputs(node.operands), flat(found), *fields))
+        self.numbers[node] = outputs = self._new(node.type, len(self.steps))
+        self._add(kind(node, self._inputs(node.operands), flat(outputs), *fields))
 
     def _constant(self, node: Node) -> None:
         assert isinstance(node.op, ops.Constant)
@@ -283,8 +283,8 @@ class _Planner:
         if self.is_body and is_update(step.node) and step.inputs[0] < len(self.graph.parameters):
             pairs = [(0, 0)] if 0 in dead else []
         for result, operand in pairs:
-            place = step.carried.index(result) if isinstance(step, records.LaunchLoop) else result
-            self.base[step.outputs[place]] = step.inputs[operand]
+            index = step.carried.index(result) if isinstance(step, records.LaunchLoop) else result
+            self.base[step.outputs[index]] = step.inputs[operand]
 
     def _with_own_state(self, loop: records.Loop, dead: set[int]) -> Step:
         """The loop over memory of its own for the values that its body updates: the input's, or a copy."""
@@ -351,7 +351,7 @@ def flat(numbers: Numbers) -> tuple[int, ...]:
     """The numbers of buffers in a tuple of tuples, in order."""
     if isinstance(numbers, int):
         return (numbers,)
-    found: list[int] = []
+    arrays: list[int] = []
     for each in numbers:
-        found += (each,) if isinstance(each, int) else flat(each)
-    return tuple(found)
+        arrays += (each,) if isinstance(each, int) else flat(each)
+    return tuple(arrays)

@@ -27,9 +27,9 @@ def _lines(plan: Plan, title: str) -> Iterator[str]:
         f"    memory: arena of {shown_bytes(plan.layout.arena)}, at most {shown_bytes(peak.total)} at once, "
         f"{shown_bytes(peak.arguments)} of it arguments"
     )
-    for place, number in enumerate(plan.parameters):
-        donated = "donated " if place in plan.donated else ""
-        yield f"    {_defined(plan, plan.buffers[number])} = {donated}argument {place}"
+    for index, number in enumerate(plan.parameters):
+        donated = "donated " if number in plan.donated else ""
+        yield f"    {_defined(plan, plan.buffers[number])} = {donated}argument {index}"
     for buffer in plan.buffers:
         if buffer.constant is not None:
             yield f"    {_defined(plan, buffer)} = constant"

@@ -13,7 +13,7 @@ An engine runs a plan of arguments a0, a1 … like this:
 2. It runs `Plan.steps` in order.  Each reads its `inputs` and fills its `outputs`, buffers both.  What a step needs
    meanwhile lies in its workspace, some bytes of the arena too.
 3. It returns the buffers `Plan.results`.  One whose memory is an argument's or a constant's, or that is there
-   twice, is copied for whoever may not share it.
+   twice, is copied where the caller's arrays may not share memory.
 
 A plan inside of a step (a branch, a called function, the condition and the body of a loop) runs in the same way: its
 arguments are inputs of the step, its results are outputs of the step, and its arena lies at the start of the
@@ -105,8 +105,8 @@ class LaunchLoop(Step):
     """Run a loop whose iterations need nothing but machine code (`ops.NativeWhile`): inputs are the carried values
     before, outputs those of them that change, after.
 
-    `carried` has the number of the carried value that each output is.  Outputs whose `end` is their `start` nobody
-    wants.  The checks of the loop follow as steps.
+    `carried` has the number of the carried value that each output is.  Outputs whose `end` is their `start` are not
+    wanted.  The checks of the loop follow as steps.
     """
 
     word = "launch loop"
@@ -193,7 +193,7 @@ class Loop(Step):
 
     The inputs are all carried values before the first iteration.  Value k is carried in the buffer `state[k]`: the
     input itself where no iteration changes it, else an output, filled from the input before the first iteration; an
-    input that is the base of its output is in its place already.
+    input that is the base of its output is there already.
     Body and condition take the buffers `state` as their arguments.  The body writes its result k over argument k
     where that is donated; otherwise to the spare at `spares[k]`, in bytes from the start of the workspace, which is
     the state of the next iteration: the two take turns, or are copied.  All results of an iteration count as
@@ -213,11 +213,11 @@ class Loop(Step):
     def spares(self) -> tuple[int | None, ...]:
         """For each carried value the offset of its spare in the workspace, None if it has none; then the bool's."""
         offset = max(aligned(self.cond.layout.arena), aligned(self.body.layout.arena))
-        found: list[int | None] = []
+        offsets: list[int | None] = []
         for size in spare_sizes(self.body):
-            found.append(offset if size else None)
+            offsets.append(offset if size else None)
             offset += size
-        return *found, offset
+        return *offsets, offset
 
 
 @record(eq=False)
@@ -242,12 +242,12 @@ class Plan:
         return lay_out(self)
 
     def overwritten(self, step: Step) -> tuple[tuple[int, int], ...]:
-        """The outputs of a step that are written over an input: pairs of their places among outputs and inputs."""
+        """The outputs of a step that are written over an input: pairs of their indices in `outputs` and `inputs`."""
         buffers = self.buffers
         return tuple(
             [
-                (place, step.inputs.index(base))
-                for place, number in enumerate(step.outputs)
+                (index, step.inputs.index(base))
+                for index, number in enumerate(step.outputs)
                 if (base := buffers[number].base) is not None and not buffers[number].is_view
             ]
         )

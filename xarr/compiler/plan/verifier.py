@@ -65,8 +65,8 @@ def _written(plan: Plan) -> Iterator[str]:
         is_given = buffer.number in plan.parameters or buffer.constant is not None
         wanted = [] if is_given else [buffer.start]
         if writers[buffer.number] != wanted or (is_given and buffer.start != -1):
-            found = ", ".join(map(str, writers[buffer.number])) or "no step"
-            yield f"P2: b{buffer.number} starts at {buffer.start} and is written by {found}"
+            steps = ", ".join(map(str, writers[buffer.number])) or "no step"
+            yield f"P2: b{buffer.number} starts at {buffer.start} and is written by {steps}"
 
 
 def _read(plan: Plan) -> Iterator[str]:
@@ -180,8 +180,8 @@ def _inside(plan: Plan, step: Step, workspace: int) -> Iterator[str]:
         results = inputs if isinstance(step, records.Loop) else outputs
         if [inner.buffers[number].type for number in inner.parameters] != wanted:
             yield f"P8: the {name} of {step.word} {step.node.op.called} takes other arguments than its inputs"
-        found = [inner.buffers[number].type for number in inner.results]
-        if name != "condition" and found != results:
+        types = [inner.buffers[number].type for number in inner.results]
+        if name != "condition" and types != results:
             yield f"P8: the {name} of {step.word} {step.node.op.called} has other results than its outputs"
         if inner.layout.arena > workspace:
             yield f"P8: the {name} of {step.word} {step.node.op.called} does not fit into its workspace"
