@@ -139,6 +139,7 @@ def test_a_part_of_complex_numbers() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.implicit
+@pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array:DeprecationWarning")
 def test_what_changes_x_itself_or_nothing_of_it_does_not_warn(program: str) -> None:
     scope = namespace(xarr, xarr.asarray(host()))
     assert not [str(each.message) for each in warnings_of(program, scope)]

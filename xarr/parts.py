@@ -17,7 +17,7 @@ from enum import Enum
 from functools import lru_cache
 from inspect import CO_OPTIMIZED
 from sys import getrefcount
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
@@ -168,7 +168,7 @@ def _views(whole: Handle, steps: list[tuple[Step, Any]]) -> list[np.ndarray[Any,
 
 #: Texts by the line that wrote, where the part was made, and how but for the index: a loop over x[i] has one, which
 #: Python shows once.
-_texts: Final[dict[tuple[Source, Source | None, tuple[tuple[Step, Any], ...]], str]] = {}
+_texts: Final[dict[tuple[Source, tuple[CodeType, Any] | None, tuple[tuple[Step, Any], ...]], str]] = {}
 _MOST_TEXTS: Final = 1024
 #: The frame, the variable here, and the argument of getrefcount.
 _REFERENCES_TO_SHOWN: Final = 3
@@ -184,7 +184,10 @@ def warn_of_write(handle: Handle, part: Part, write: Write | None) -> None:
     if views is None:
         return
     place = Source(frame.f_code, frame.f_lasti)
-    key = place, handle._node.source, tuple((step, step is INDEX or given) for step, given in lineage[1])
+    source = handle._node.source
+    # By its position: the offset of a call that CPython has specialised lies behind that of the first one (3.12).
+    made = None if source is None else (source.code, source.position)
+    key = place, made, tuple((step, step is INDEX or given) for step, given in lineage[1])
     message = _texts.get(key)
     if message is None:
         text = _message(handle, lineage, write or _SET, views[-1].flags.writeable, frame)
