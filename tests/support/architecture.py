@@ -64,8 +64,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("compiler.while_loops", "compiler.while_loops.*"),
     ("compiler.fusion", "compiler.fusion.*"),
     ("compiler.pipeline", "compiler.programs", "compiler.object_cache"),
-    # How loops run on one kind of machine: backends choose.
-    ("compiler.schedules", "compiler.schedules.*"),
     (
         "absent",
         "checked",
@@ -107,6 +105,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("transforms", "transforms.*"),
     ("debug",),
     ("__init__", "__main__"),
+    # How loops run on one kind of machine: backends choose, the frontend does not ask.
+    ("compiler.schedules", "compiler.schedules.*"),
 )
 
 # What a backend may know of the frontend.
