@@ -13,8 +13,9 @@ import xarr
 from tests.compare import assert_same
 from tests.programs import graph, type_of
 from tests.support.opaque_backend import Backend, Buffer, OpaqueMemoryError
-from xarr import Array, flags, lax
-from xarr.backend import get
+from xarr import Array, evaluation, flags, lax
+from xarr.backend import AbstractBackend, get
+from xarr.compiler.programs import Programs
 from xarr.errors import BackendError
 from xarr.layouts import Layout
 
@@ -342,6 +343,47 @@ def test_a_singular_system_is_told_at_once(opaque: Backend) -> None:
     with pytest.raises(np.linalg.LinAlgError):
         np.asarray(singular)
     assert_same(np.asarray(inverse(xarr.eye(2))), np.eye(2))
+
+
+# --- programs that are kept ----------------------------------------------------------------------------
+
+
+def test_programs_are_kept_by_the_options_that_their_backend_names(
+    opaque: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[Any] = []
+    compile_graph = Backend.compile
+    monkeypatch.setattr(
+        Backend, "compile", lambda self, graph: compiled.append(graph) or compile_graph(self, graph)
+    )
+    monkeypatch.setattr(Backend, "settings", AbstractBackend.settings)
+    x = xarr.asarray(np.arange(7.0))
+
+    def programs_made(jitted: Any) -> int:
+        before = len(compiled)
+        xarr.evaluate(xarr.exp(x) * 3 + 1, jitted(x))
+        return len(compiled) - before
+
+    for options, made in ((), 0), (("fusion",), 2):
+        monkeypatch.setattr(Backend, "options", options)
+        jitted = xarr.jit(lambda x: x * 3 + 1)
+        assert programs_made(jitted) == 2
+        with xarr.config(fusion="off"):
+            assert programs_made(jitted) == made
+            assert programs_made(jitted) == 0
+
+
+def test_the_backend_says_how_large_its_programs_are(
+    opaque: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = Programs(nbytes=1000)
+    monkeypatch.setattr(evaluation, "_programs", programs)
+    monkeypatch.setattr(Backend, "program_nbytes", lambda self, graph: 300)
+    x = xarr.asarray(VALUES)
+    for place in range(5):
+        xarr.evaluate(x[:, place % 4] + place, xarr.sum(x[: place % 3 + 1]))
+    assert len(programs) == 3
+    assert programs.nbytes_kept == 900
 
 
 # --- two devices ----------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
             graph, checks = _lowered(order, leaves, outputs, device)
             if bar is None:
                 compiled = Compiled(device.backend.compile(graph), graph, checks)
-                _programs.add(key, compiled)
+                _programs.add(key, compiled, device.backend.program_nbytes(graph))
             else:
                 compiled = Compiled(device.backend.compile_watched(graph, bar), graph, checks)
     _compute(compiled, order, leaves, outputs, device)

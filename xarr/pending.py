@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Final
 from weakref import WeakSet
 
-from xarr.config import current as config
 from xarr.errors import DonationError, TracedValueError
 from xarr.ir.device import Device
 from xarr.ir.graph import Donated, Graph, Node, parameter
@@ -52,7 +51,7 @@ def key_of_few(root: Node, device: Device) -> tuple[tuple[Any, ...], list[Node]]
 
     The common case of eager use, without what only larger graphs need; None for anything else.  Needs no lock.
     """
-    key: list[Any] = [root.op, device, config.fusion]
+    key: list[Any] = [root.op, device, device.backend.settings()]
     leaves: list[Node] = []
     operands = root.operands
     if not 0 < len(operands) <= 3:
@@ -86,7 +85,7 @@ def structure_of(
         return *few, roots
     number: dict[Node, int] = {}
     #: A row after the other: the type of a leaf, or an op and the numbers of its operands.
-    key: list[Any] = [device, config.fusion]
+    key: list[Any] = [device, device.backend.settings()]
     leaves: list[Node] = []
     outputs: list[Node] = []
     literals: dict[Op, int] = {}

@@ -10,6 +10,7 @@ import numpy as np
 from xarr.backend import AbstractBackend, DirectCall, Program, read_only
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan.planner import PLANNED, plan_for
+from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
@@ -30,6 +31,11 @@ class NumpyBackend(AbstractBackend):
     max_memory: ClassVar[int | None] = 2**47
     # Some twenty minutes of one core.
     max_steps: ClassVar[int | None] = 2**40
+
+    options: ClassVar[tuple[str, ...]] = ("fusion",)
+
+    def settings(self) -> tuple[Any, ...]:
+        return (config.fusion,)
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE or op in PLANNED

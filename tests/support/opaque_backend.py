@@ -134,6 +134,9 @@ class Backend(AbstractBackend):
         finally:
             self._transfers.pop()
 
+    def settings(self) -> tuple[Any, ...]:
+        return (*self._inner.settings(), *super().settings())
+
     def supports(self, op: type[Op]) -> bool:
         return self._inner.supports(op)
 

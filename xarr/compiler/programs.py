@@ -10,15 +10,11 @@ from xarr.backend import Program
 from xarr.compiler.passes.checks import Checks
 from xarr.compiler.plan.ownership import unshared
 from xarr.ir.graph import Graph
-from xarr.ir.ops import Constant
 from xarr.records import record
 
 #: How many programs are kept, and how much memory they may take together.
 _PROGRAMS_KEPT: Final = 4096
 _BYTES_KEPT: Final = 128 * 2**20
-#: What a NumPy program takes, and what each of its nodes adds, as tracemalloc measured it.
-_BYTES_OF_PROGRAM: Final = 4000
-_BYTES_OF_NODE: Final = 600
 
 
 @record
@@ -35,14 +31,6 @@ class Compiled:
         alone = unshared(self.graph)
         return tuple([node not in alone for node in self.graph.results])
 
-    @cached_property
-    def nbytes(self) -> int:
-        """About how much memory it takes; literals count in full."""
-        found = _BYTES_OF_PROGRAM
-        for node in (node for each in self.graph.walk() for node in each.nodes):
-            found += _BYTES_OF_NODE + (len(node.op.raw) if isinstance(node.op, Constant) else 0)
-        return found
-
 
 class Programs:
     """Compiled programs by the structure that they compute; those not used for longest go first."""
@@ -52,6 +40,7 @@ class Programs:
         self.nbytes = nbytes
         self.nbytes_kept = 0
         self._programs: OrderedDict[tuple[Any, ...], Compiled] = OrderedDict()
+        self._sizes: dict[tuple[Any, ...], int] = {}
 
     def __len__(self) -> int:
         return len(self._programs)
@@ -63,9 +52,11 @@ class Programs:
             self._programs.move_to_end(key)
         return found
 
-    def add(self, key: tuple[Any, ...], compiled: Compiled) -> None:
+    def add(self, key: tuple[Any, ...], compiled: Compiled, nbytes: int) -> None:
+        """Keep a program that takes about so many bytes, as its backend counts them."""
         self._programs[key] = compiled
-        self.nbytes_kept += compiled.nbytes
+        self.nbytes_kept += nbytes - self._sizes.pop(key, 0)
+        self._sizes[key] = nbytes
         while len(self) > 1 and (len(self) > self.count or self.nbytes_kept > self.nbytes):
-            _, oldest = self._programs.popitem(last=False)
-            self.nbytes_kept -= oldest.nbytes
+            oldest, _ = self._programs.popitem(last=False)
+            self.nbytes_kept -= self._sizes.pop(oldest)

@@ -21,7 +21,7 @@ from xarr.tree import Structure
 #: A Type for an array; bool, int, float or complex for a Python number.
 LeafType = Type | type[Any]
 #: Settings that change what a function records.
-_SETTINGS: Final = ("broadcasting", "default_dtype", "fusion", "default_prng_impl", "backend")
+_SETTINGS: Final = ("broadcasting", "default_dtype", "default_prng_impl", "backend")
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,14 @@ class Static:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a program was compiled for.  `device` is that of the argument Arrays, None if none is committed."""
+    """What a program was compiled for.
+
+    settings: names and values of those that matter, "backend" the last;
+    device: that of the argument Arrays, None if none is committed.
+    """
 
     arguments: tuple[Argument | Static, ...]
-    settings: tuple[Any, ...]
+    settings: tuple[tuple[str, Any], ...]
     device: Device | None
 
     @property
@@ -88,7 +92,12 @@ class Signature:
         """What to look for: arguments that are not committed are as good as those on the default device."""
         if self.device is not None:
             return (self,)
-        return replace(self, device=backends.get(self.settings[-1]).device()), self
+        return replace(self, device=self.default_device), self
+
+    @property
+    def default_device(self) -> Device:
+        """The device that was the default one."""
+        return backends.get(self.settings[-1][1]).device()
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.arguments))})"
@@ -99,7 +108,9 @@ class Signature:
             return [f"the arguments were {other} and are {self}"]
         pairs: Any = zip(self.arguments, other.arguments, strict=True)
         found = [text for new, old in pairs for text in new.changes(old)]
-        for name, setting, before in zip(_SETTINGS, self.settings, other.settings, strict=True):
+        known = dict(other.settings)
+        for name, setting in self.settings:
+            before = known.get(name, setting)
             if setting != before:
                 found.append(f"config.{name} was {before!r} and is {setting!r}")
         if self.device is not other.device:
@@ -122,9 +133,10 @@ class Call:
     sources: tuple[str, ...]
 
 
-def settings() -> tuple[Any, ...]:
-    """The values of the settings that are part of a signature."""
-    return tuple([getattr(config, name) for name in _SETTINGS])
+def settings(device: Device | None) -> tuple[tuple[str, Any], ...]:
+    """The settings that are part of a signature: of any function, and of programs on `device`, None the default one."""
+    options = (device or backends.default_device()).backend.options
+    return tuple([(name, getattr(config, name)) for name in (*options, *_SETTINGS)])
 
 
 def shown_type(leaf: LeafType) -> str:
@@ -175,7 +187,7 @@ def call_of(name: str, statics: Sequence[Static], traced: Sequence[tuple[int | s
     device = common_device(leaves)
     if device is not None and not device.is_committed:
         device = None
-    return Call(Signature(tuple(arguments), settings(), device), tuple(leaves), tuple(sources))
+    return Call(Signature(tuple(arguments), settings(device), device), tuple(leaves), tuple(sources))
 
 
 def _refuse_unhashable(name: str, label: str, structure: Structure) -> None:

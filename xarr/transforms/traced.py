@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xarr import backend as backends, lazy, tree
+from xarr import lazy, tree
 from xarr.compiler import programs
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
@@ -97,7 +97,7 @@ class Traced:
     @property
     def owner(self) -> Device:
         """The device that runs it."""
-        return self.device or backends.get(self.signature.settings[-1]).device()
+        return self.device or self.signature.default_device
 
     @property
     def key(self) -> Signature:
