@@ -7,21 +7,21 @@ default; `padding` is "VALID", "SAME", "SAME_LOWER" or a pair (low, high) for ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from xarr.dtypes import COMPLEX, FLOAT, highest, lowest
+from xarr.dtypes import COMPLEX, FLOAT
 from xarr.errors import DTypeError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.constants import constant
 from xarr.ir.graph import Node
-from xarr.ir.op import Op
 from xarr.ir.windows import Pairs, Window
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, integers, operands
 from xarr.lax.dynamic_sizes import refuse_dynamic, refuse_named_padding
+from xarr.lax.reduction import initial_value
 from xarr.lax.windows import Padding, padtype_to_pads
 from xarr.lazy import wrap
 
@@ -46,7 +46,7 @@ def max_pool(
     Raises ShapeError for fewer dimensions than a window and features have, and [C4]-[C12].
     Source: flax.linen.max_pool.
     """
-    return _pool("max_pool", ops.Maximum(), lowest, inputs, window_shape, strides, padding)
+    return _pool("max_pool", ops.Maximum(), inputs, window_shape, strides, padding)
 
 
 def min_pool(
@@ -59,7 +59,7 @@ def min_pool(
 
     Source: flax.linen.min_pool.
     """
-    return _pool("min_pool", ops.Minimum(), highest, inputs, window_shape, strides, padding)
+    return _pool("min_pool", ops.Minimum(), inputs, window_shape, strides, padding)
 
 
 def avg_pool(
@@ -82,7 +82,7 @@ def avg_pool(
             f"avg_pool: wanted floats or complex numbers, got {node.tensor_type.short()}; convert_element_type it"
         )
     pool = _windows("avg_pool", node, window_shape, strides, padding)
-    total = pool.reduction(ops.Add(), node, 0)
+    total = pool.reduction(ops.Add(), node)
     counts = np.array(pool.window.size, node.dtype)
     if not count_include_pad:
         sliding = [dim for dim, each in enumerate(pool.window.dimensions) if not each.is_trivial]
@@ -104,9 +104,9 @@ class _Pool(NamedTuple):
     def window(self) -> Window:
         return Window.of(self.sizes, self.strides, self.padding)
 
-    def reduction(self, op: Op, node: Node, neutral: Any) -> Node:
+    def reduction(self, op: ops.Binary, node: Node) -> Node:
         ones = (1,) * len(self.sizes)
-        start = constant(neutral, node.dtype)
+        start = constant(initial_value(op, node.dtype), node.dtype)
         graph = combiner(op, node.dtype)
         reduction = ops.ReduceWindow(self.sizes, self.strides, ones, ones, self.padding, graph)
         return Node(reduction, (node, start))
@@ -114,8 +114,7 @@ class _Pool(NamedTuple):
 
 def _pool(
     name: str,
-    op: Op,
-    neutral: Callable[[np.dtype[Any]], Any],
+    op: ops.Binary,
     inputs: ArrayLike,
     window_shape: Sequence[int],
     strides: Sequence[int] | None,
@@ -127,7 +126,7 @@ def _pool(
             f"{name}: complex numbers have no order, got {node.tensor_type.short()}; take abs or real"
         )
     pool = _windows(name, node, window_shape, strides, padding)
-    return wrap(pool.reduction(op, node, neutral(node.dtype)))
+    return wrap(pool.reduction(op, node))
 
 
 def _windows(

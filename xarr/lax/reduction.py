@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 from xarr import tree
 from xarr.dtypes import (
     BOOL,
+    COMPLEX,
     FLOAT,
     INTEGER,
     canonical,
@@ -23,7 +24,6 @@ from xarr.ir import ops
 from xarr.ir.computations import arg_extremum, combiner
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node
-from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
@@ -89,12 +89,15 @@ def combiner_graph(
     return found.with_dtypes(dtypes).graph
 
 
-def _reduce_by(
-    name: str, op: Op, operand: ArrayLike, axes: Sequence[int], neutral: Callable[[DType], Any]
-) -> Array:
+def initial_value(op: ops.Binary, dtype: DType) -> Any:
+    """The value that a reduction by an op starts from: its identity; of a sum 0, as in jax.lax."""
+    return 0 if isinstance(op, ops.Add) else op.identity(dtype)
+
+
+def _reduce_by(name: str, op: ops.Binary, operand: ArrayLike, axes: Sequence[int]) -> Array:
     (node,) = operands(name, operand)
-    value = neutral(node.dtype)
-    if isinstance(value, complex) and 0 in node.shape:
+    value = initial_value(op, node.dtype)
+    if node.dtype in COMPLEX and 0 in node.shape:
         value = complex(value.real)  # what XLA gives for no elements; no complex number is beyond it
     start = constant(value, node.dtype)
     reduction = ops.Reduce(integers(name, "axes", axes), combiner(op, node.dtype))
@@ -117,7 +120,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int]) -> Array:
     and in range, DTypeError for bools.  Source: jax.lax.reduce_sum, XLA's Reduce.
     """
     _refuse_bool("reduce_sum", operand, "reduce_or")
-    return _reduce_by("reduce_sum", ops.Add(), operand, axes, lambda dtype: 0)
+    return _reduce_by("reduce_sum", ops.Add(), operand, axes)
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -126,7 +129,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     Source: jax.lax.reduce_prod, XLA's Reduce.
     """
     _refuse_bool("reduce_prod", operand, "reduce_and")
-    return _reduce_by("reduce_prod", ops.Multiply(), operand, axes, lambda dtype: 1)
+    return _reduce_by("reduce_prod", ops.Multiply(), operand, axes)
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -134,7 +137,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Source: jax.lax.reduce_max, XLA's Reduce.
     """
-    return _reduce_by("reduce_max", ops.Maximum(), operand, axes, lowest)
+    return _reduce_by("reduce_max", ops.Maximum(), operand, axes)
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -142,7 +145,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Source: jax.lax.reduce_min, XLA's Reduce.
     """
-    return _reduce_by("reduce_min", ops.Minimum(), operand, axes, highest)
+    return _reduce_by("reduce_min", ops.Minimum(), operand, axes)
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -150,12 +153,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Source: jax.lax.reduce_and, XLA's Reduce.
     """
-    return _reduce_by("reduce_and", ops.And(), operand, axes, _all_bits)
-
-
-def _all_bits(dtype: DType) -> Any:
-    # Of a float there is no such value, and the op says what it wants.
-    return ~np.zeros((), dtype) if dtype in BOOL | INTEGER else 0
+    return _reduce_by("reduce_and", ops.And(), operand, axes)
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -163,7 +161,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Source: jax.lax.reduce_or, XLA's Reduce.
     """
-    return _reduce_by("reduce_or", ops.Or(), operand, axes, lambda dtype: 0)
+    return _reduce_by("reduce_or", ops.Or(), operand, axes)
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -171,7 +169,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Source: jax.lax.reduce_xor, XLA's Reduce.
     """
-    return _reduce_by("reduce_xor", ops.Xor(), operand, axes, lambda dtype: 0)
+    return _reduce_by("reduce_xor", ops.Xor(), operand, axes)
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from xarr import tree
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, highest, lowest
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import combiner, log_add_exp
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node
-from xarr.ir.op import Op
 from xarr.ir.windows import Pairs, dilated, named_padding
 from xarr.lax.core import ArrayLike, flag, integer, integers, operands
 from xarr.lax.dynamic_sizes import refuse_named_padding
-from xarr.lax.reduction import combiner_graph, with_initial
+from xarr.lax.reduction import combiner_graph, initial_value, with_initial
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.lazy import wrap
 from xarr.shapes import normalize_axis
@@ -222,7 +221,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     In the operand's element type; integers wrap; narrow floats are added in float32 and rounded once.
     Raises AxisError, DTypeError for bools.  Source: jax.lax.cumsum.
     """
-    return _cumulative("cumsum", ops.Add(), lambda dtype: 0, operand, axis, reverse)
+    return _cumulative("cumsum", ops.Add(), operand, axis, reverse)
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
@@ -230,7 +229,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Source: jax.lax.cumprod.
     """
-    return _cumulative("cumprod", ops.Multiply(), lambda dtype: 1, operand, axis, reverse)
+    return _cumulative("cumprod", ops.Multiply(), operand, axis, reverse)
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
@@ -238,7 +237,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Source: jax.lax.cummax.
     """
-    return _cumulative("cummax", ops.Maximum(), lowest, operand, axis, reverse)
+    return _cumulative("cummax", ops.Maximum(), operand, axis, reverse)
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
@@ -246,7 +245,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Source: jax.lax.cummin.
     """
-    return _cumulative("cummin", ops.Minimum(), highest, operand, axis, reverse)
+    return _cumulative("cummin", ops.Minimum(), operand, axis, reverse)
 
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
@@ -264,16 +263,14 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
     return _running("cumlogsumexp", node, graph, -np.inf, axis, reverse)
 
 
-def _cumulative(
-    name: str, op: Op, neutral: Callable[[DType], Any], operand: ArrayLike, axis: int, reverse: bool
-) -> Array:
+def _cumulative(name: str, op: ops.Binary, operand: ArrayLike, axis: int, reverse: bool) -> Array:
     (node,) = operands(name, operand)
     if node.dtype in BOOL and isinstance(op, ops.Add | ops.Multiply):
         raise DTypeError(
             f"{name}: wanted numbers, got {node.tensor_type.short()}; convert_element_type it, or use "
             f"{'cummax' if isinstance(op, ops.Add) else 'cummin'}"
         )
-    return _running(name, node, combiner(op, node.dtype), neutral(node.dtype), axis, reverse)
+    return _running(name, node, combiner(op, node.dtype), initial_value(op, node.dtype), axis, reverse)
 
 
 def _running(
