@@ -15,7 +15,7 @@ import numpy as np
 
 from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.while_loops.fully_written import overwritten
-from xarr.compiler.while_loops.native_loops import Carried, NativeLoop, Row
+from xarr.compiler.while_loops.native_loops import Carried, NativeLoop
 from xarr_numpy.compiled import assembler, costs, loop_code
 from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
 from xarr_numpy.compiled.sharing import Phase
@@ -52,7 +52,7 @@ class LoopKernel:
         if self._has_points:
             self._step *= self._width
         self._pointers = ctypes.c_void_p * (2 * len(loop.carried) + 2)
-        self._tables = _tables(loop)
+        self._loaded = loop.loaded()
         self._overwritten = overwritten(loop)
 
     @property
@@ -103,12 +103,6 @@ def _adapted(most: int, seconds: float) -> int:
     return max(1, most // 2) if seconds > LONG_SECONDS else most
 
 
-def _tables(loop: NativeLoop) -> frozenset[int]:
-    """The places that are read at computed places, and so must lie there in full."""
-    loads = [value.attribute for value in in_order(*loop.roots()) if value.op == "load"]
-    return frozenset(row.place for row in loads if isinstance(row, Row))
-
-
 class _Run:
     """The memory of one call."""
 
@@ -138,7 +132,7 @@ class _Run:
 
     def _given(self, place: int, kernel: LoopKernel, operand: Array) -> Array:
         is_one = self.carried[place].kind == "points" and not any(operand.strides)
-        if is_one and place not in kernel._tables:
+        if is_one and place not in kernel._loaded:
             return np.full(kernel._width, operand.reshape(-1)[:1])
         self.steps[place] = 1
         made = self.after[place]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xarr.compiler.loop_ir.scalars import INT64, Value, constant_of, in_order
+from xarr.compiler.loop_ir.scalars import INT64, Value, constant_of
 from xarr.compiler.while_loops.native_loops import NativeLoop, Write
 
 
@@ -37,7 +37,7 @@ def overwritten(loop: NativeLoop) -> dict[int, Counted]:
     counter, limit = (places[value] for value in going.operands)
     if not loop.carried[limit].is_fixed or not _is_next(loop.following[counter], going.operands[0]):
         return {}
-    read = {value.attribute.place for value in in_order(*loop.roots()) if value.op == "load"}
+    read = loop.loaded()
     found = {}
     for write in loop.writes:
         rows = _rows(loop, write, going.operands[0])

@@ -106,6 +106,10 @@ class NativeLoop:
             for argument, carried in zip(self.arguments, self.carried, strict=True)
         )
 
+    def loaded(self) -> frozenset[int]:
+        """The carried values that steps read at computed indices, which must lie in memory in full."""
+        return frozenset(value.attribute.place for value in in_order(*self.roots()) if value.op == "load")
+
     def scalars(self) -> list[int]:
         """The places of scalars that change."""
         return [k for k, each in enumerate(self.carried) if each.kind == "scalar" and not each.is_fixed]
