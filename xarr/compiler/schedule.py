@@ -14,6 +14,7 @@ from xarr.compiler.target import Target
 from xarr.compiler.traffic import traffic
 from xarr.config import current as config
 from xarr.ir import ops
+from xarr.ir.graph import Node
 from xarr.ir.op import Op
 
 
@@ -41,13 +42,18 @@ _KINDS: Final[dict[type[Op], Kind]] = {
 }
 
 
+def kind_around(node: Node) -> Kind:
+    """The kind of a group around an operation."""
+    return _KINDS.get(type(node.op), Kind.NEST)
+
+
 def kind_of(fusion: ops.Fusion) -> Kind:
     """The kind of a group."""
     nodes = fusion.computation.nodes
     # Running totals are windows too, which reach to the end of the array.
     if any(map(computes, nodes)):
         return Kind.SCAN
-    return next((_KINDS[type(node.op)] for node in nodes if type(node.op) in _KINDS), Kind.NEST)
+    return next((kind for kind in map(kind_around, nodes) if kind is not Kind.NEST), Kind.NEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +62,10 @@ class Schedule:
 
     target: Target
     builders: Mapping[Kind, Builder]
+
+    def builds(self, kind: Kind) -> bool:
+        """Whether the backend runs groups of this kind."""
+        return kind in self.builders
 
     def build(self, fusion: ops.Fusion) -> Kernel:
         """The loop program of a group; with `config.verify_graphs` it is checked."""

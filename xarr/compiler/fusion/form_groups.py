@@ -11,20 +11,20 @@ from xarr.compiler.fusion.partial_updates import is_update
 from xarr.compiler.loop_ir import accumulators, elements
 from xarr.compiler.passes.one_hot import one_hot_sums
 from xarr.compiler.plan.planner import peak
-from xarr.compiler.schedule import Schedule
+from xarr.compiler.schedule import Kind, Schedule, kind_around
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION
 
 
-def computes(node: Node) -> bool:
-    """Whether compiled loops can hold a node."""
+def computes(node: Node, schedule: Schedule) -> bool:
+    """Whether the loops of a schedule can hold a node."""
     if isinstance(node.op, ops.Reduce) and not accumulators.is_computed(node):
         return False
     return (
         elements.computes(node)
-        or scatter_windows.computes(node)
-        or running_totals.computes(node)
+        or (schedule.builds(Kind.SCATTER) and scatter_windows.computes(node))
+        or (schedule.builds(Kind.SCAN) and running_totals.computes(node))
         or (
             is_update(node)
             and all(elements.computes(each) for each in node.operands[1:])
@@ -40,13 +40,15 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
     """
     target, describe = schedule.target, schedule.describe
     allowed = max(peak(graph, overwrites=False).total, target.spare_bytes)
-    scattered = one_hot_sums(graph, target, lambda shape: worth(shape, INSTRUCTION))
+    scattered = graph
+    if schedule.builds(Kind.SCATTER):
+        scattered = one_hot_sums(graph, target, lambda shape: worth(shape, INSTRUCTION))
     for source in dict.fromkeys((scattered, graph)):
         for thrift in range(3):
             found = fuse(
                 source,
                 target,
-                computes,
+                lambda node: computes(node, schedule),
                 lambda group: worth(group.shape(), cost(group)),
                 describe,
                 thrift,
@@ -54,7 +56,7 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
             found = window_groups.fuse(
                 window_work.prepared(found, target),
                 target,
-                lambda node: window_work.work(node, target),
+                lambda node: window_work.work(node, target) if schedule.builds(kind_around(node)) else 0,
                 worth,
                 describe,
             )
