@@ -25,8 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
     problems = unexpected_variables(os.environ) + stale_backends(CHECKOUT, _directory_of)
     if problems:
         raise pytest.UsageError("\n".join(problems))
-    if os.environ.get("XARR_BACKEND") == "opaque":
-        _register_opaque()
+    if os.environ.get("XARR_BACKEND") in _BACKENDS:
+        _register(os.environ["XARR_BACKEND"])
     # Nothing is compiled the less because a run before this one compiled it.
     os.environ["XARR_KERNEL_CACHE"] = "off"
 
@@ -40,18 +40,29 @@ def _directory_of(package: str) -> Path | None:
     return None if spec is None or spec.origin is None else Path(spec.origin).resolve().parent
 
 
-def _register_opaque() -> Any:
-    """Let the backend `opaque` be found by its name, as a module `xarr_opaque` on the path would be."""
-    module = importlib.import_module("tests.support.opaque_backend")
-    sys.modules["xarr_opaque"] = module
-    return importlib.import_module("xarr.backend").get("opaque")
+#: Backends of the tests, and the modules that have them.
+_BACKENDS = {"opaque": "tests.support.opaque_backend", "toy_c": "tests.support.c_engine"}
+
+
+def _register(name: str) -> Any:
+    """Let a backend of the tests be found by its name, as a module `xarr_<name>` on the path would be."""
+    sys.modules[f"xarr_{name}"] = importlib.import_module(_BACKENDS[name])
+    return importlib.import_module("xarr.backend").get(name)
 
 
 @pytest.fixture
 def opaque() -> Iterator[Any]:
     """The backend of new arrays is one whose buffers nobody else can read, and which counts transfers."""
-    found = _register_opaque()
+    found = _register("opaque")
     with importlib.import_module("xarr.config").current(backend="opaque"):
+        yield found
+
+
+@pytest.fixture
+def toy_c() -> Iterator[Any]:
+    """The backend of new arrays is the toy engine, which prints C."""
+    found = _register("toy_c")
+    with importlib.import_module("xarr.config").current(backend="toy_c"):
         yield found
 
 

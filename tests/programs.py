@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from xarr.compiler.pipeline import compile_graph
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, Type
+
+#: Backends whose results are compared: those that are always there, and the one that the run is about.
+BACKENDS: Final = tuple(dict.fromkeys(("numpy", "reference", os.environ.get("XARR_BACKEND", "numpy"))))
 
 
 def type_of(array: Any) -> TensorType:

@@ -376,6 +376,7 @@ def test_map_c1_shapes_and_c3_computation() -> None:
         lax.map_elements(lambda x: lax.add(x, outer), np.ones(2))
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_arrays_inside_a_scalar_computation_are_refused_with_the_line() -> None:
     with pytest.raises(BackendError, match="move it out of the combiner, comparator or map"):
         value(lax.map_elements(lambda x: lax.reduce_sum(lax.broadcast(x, (2,)), (0,)), np.ones(2)))

@@ -13,6 +13,7 @@ from jax import lax as jlax
 
 import xarr
 from tests.compare import assert_same
+from tests.programs import BACKENDS
 from tests.xla import parse, run_stablehlo
 from xarr import lax
 from xarr.errors import DTypeError, IndexingError, InputError, ShapeError, ValueRangeError
@@ -31,7 +32,7 @@ LEADING_WINDOWS = ((0,), (), (0,))
 X = np.arange(12.0).reshape(4, 3)
 
 
-@pytest.fixture(params=["numpy", "reference"])
+@pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     with xarr.use_backend(request.param):
         yield request.param
@@ -325,6 +326,7 @@ def test_any_combination_of_pairs_goes_in_order(fusion: str) -> None:
                 assert_same(mine, theirs)
 
 
+@pytest.mark.usefixtures("on_numpy")
 @pytest.mark.skipif(not engine.available(), reason="needs llvmlite")
 def test_many_updates_are_combined_by_a_compiled_loop() -> None:
     def text(count: int) -> str:

@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.programs import BACKENDS
 from tests.support.graphs import on_numpy
 from tests.xla import run_stablehlo, squeezed
 from xarr import lax, stablehlo, tree
@@ -40,7 +41,7 @@ XS = {"a": np.arange(12, dtype=np.int64).reshape(4, 3), "b": (np.arange(4.0), [n
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("backend", ["numpy", "reference"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_scan_carries_and_stacks_pytrees(reverse: bool, backend: str) -> None:
     def step(carry: Any, x: Any) -> Any:
         total = carry.total + x["a"]
@@ -110,6 +111,7 @@ def test_scan_of_any_shape(count: int, dtype: str, shape: list[int], reverse: bo
     )
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_stacks_are_updated_in_place() -> None:
     with xarr.config(fusion="off"):
         lowered = xarr.lower(lambda xs: lax.scan(lambda c, x: (c, x), 0, xs)[1], xarr.arange(4))
@@ -198,6 +200,7 @@ def test_a_counted_loop_shows_how_far_it_is(
     assert "4/4" in text
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_a_scan_and_a_while_loop_show_their_steps(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

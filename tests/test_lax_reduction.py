@@ -341,6 +341,7 @@ def test_bitwise_reductions_refuse_other_elements(name: str, dtype: str) -> None
         getattr(lax, name)(xarr.ones(3, dtype=dtype), (0,))
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_a_computation_of_independent_pairs_is_several_reductions() -> None:
     """One in which a result depends on another pair is not."""
     values, others = RNG.normal(size=(4, 5)).astype(np.float32), RNG.integers(-9, 9, (4, 5))

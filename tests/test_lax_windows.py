@@ -27,6 +27,7 @@ import xarr
 import xarr_numpy.windows
 from tests.compare import assert_same
 from tests.lax_values import COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of
+from tests.programs import BACKENDS
 from tests.xla import parse, run_stablehlo
 from xarr import lax, stablehlo
 from xarr.errors import ParseError
@@ -39,7 +40,7 @@ HostArray = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
 
 
-@pytest.fixture(params=["numpy", "reference"])
+@pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     with xarr.use_backend(request.param), xarr.config(broadcasting="explicit"):
         yield request.param

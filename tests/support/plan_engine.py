@@ -1,7 +1,7 @@
 """A small engine that runs plans as their documentation says: one block of memory, everything at its offset.
 
-Single ops are computed by NumPy's backend.  What a step fills is spoilt before, so that a step that reads memory which
-is another buffer's by now gets a wrong answer.
+Single ops are computed by NumPy's backend; `tests/support/c_engine.py` has another library.  What a step fills is
+spoilt before, so that a step that reads memory which is another buffer's by now gets a wrong answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Memory = np.ndarray[Any, Any]
 
 def run_plan(plan: Plan, *arguments: Array) -> tuple[Array, ...]:
     """The results of a plan that was made without views, of these arguments; donated ones are spoilt."""
-    return _Run(plan, arguments, np.empty(plan.layout.arena, np.uint8)).results()
+    return PlanRun(plan, arguments, np.empty(plan.layout.arena, np.uint8)).results()
 
 
 def _flat_values(value: Any) -> list[Array]:
@@ -42,7 +42,7 @@ def _program(op: Op, types: tuple[Type, ...]) -> Any:
     return get("numpy").compile(Graph(operands, [Node(op, tuple(operands))]))
 
 
-class _Run:
+class PlanRun:
     """The arrays of one run, by buffer."""
 
     def __init__(self, plan: Plan, arguments: Sequence[Array], arena: Memory) -> None:
@@ -113,6 +113,10 @@ class _Run:
             return self.inside(step.branches[chosen if 0 <= chosen < count else -1], inputs[1:])
         if isinstance(step, records.Loop):
             return self.loop(step, inputs)
+        return self.compute(step, inputs)
+
+    def compute(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
+        """What the library or a loop program computes."""
         results = _flat_values(
             _program(step.node.op, tuple(each.type for each in step.node.operands))(*inputs)
         )
@@ -121,7 +125,7 @@ class _Run:
 
     def inside(self, plan: Plan, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a plan inside of a step, whose arena is the beginning of the workspace."""
-        return _Run(plan, inputs, self.workspace).results()
+        return type(self)(plan, inputs, self.workspace).results()
 
     def loop(self, step: records.Loop, inputs: list[Array]) -> Sequence[Array]:
         state = [np.array(value) if k in step.body.donated else value for k, value in enumerate(inputs)]

@@ -1,0 +1,300 @@
+"""A toy engine: prints loop programs as C, and runs plans with what the C compiler makes of them.
+
+It is what an engine needs at least, to be read beside `xarr/compiler/loop_ir/loops.py` and
+`xarr/compiler/plan/records.py`.  A loop is a `for`, a value is a `const` variable, a step of a plan is a call.  What is
+no loop program (a product of matrices, an FFT, a sort) is computed by its library, the reference interpreter.
+
+The types of C are called by NumPy's letters: `f4` is float, `u1` an unsigned byte, `c16` a complex double.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shlex
+import subprocess
+import tempfile
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tests.support.plan_engine import PlanRun, flat_results
+from tests.support.serial_loops import SCHEDULE
+from xarr.backend import AbstractBackend, get, read_only
+from xarr.compiler.fusion import stage
+from xarr.compiler.fusion.form_groups import computes
+from xarr.compiler.loop_ir.loops import Kernel, Loop, Store, constant_of
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, in_order
+from xarr.compiler.plan import records
+from xarr.compiler.plan.arena import aligned
+from xarr.compiler.plan.layout import Slice
+from xarr.compiler.plan.planner import plan as plan_of
+from xarr.compiler.plan.records import Plan, Step
+from xarr.compiler.thresholds import Thresholds
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.types import TupleType, Type
+
+Array = np.ndarray[Any, Any]
+
+# --- 1. A loop program as C ----------------------------------------------------------------------------
+
+PRELUDE = """\
+typedef _Bool b1; typedef _Float16 f2; typedef float f4; typedef double f8;
+typedef __INT8_TYPE__ i1; typedef __INT16_TYPE__ i2; typedef __INT32_TYPE__ i4; typedef __INT64_TYPE__ i8;
+typedef __UINT8_TYPE__ u1; typedef __UINT16_TYPE__ u2; typedef __UINT32_TYPE__ u4; typedef __UINT64_TYPE__ u8;
+typedef float _Complex c8; typedef double _Complex c16;
+#define BITS(to, x) ({ __typeof__(x) x_ = (x); to y_; __builtin_memcpy(&y_, &x_, sizeof y_); y_; })
+#define NAN_OR(x, y, other) (x != x ? x : y != y ? y : (other))
+#define MAXIMUM(x, y) NAN_OR(x, y, x > y || (x == y && !__builtin_signbit((f8)x)) ? x : y)
+#define MINIMUM(x, y) NAN_OR(x, y, x < y || (x == y && __builtin_signbit((f8)x)) ? x : y)
+#define SATURATED(to, low, high, x) (x != x ? 0 : x <= (f8)(low) ? (low) : x >= (f8)(high) ? (high) : (to)x)
+"""
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", "shl": "<<"}
+INFIX |= {"shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+FUNCTIONS = {"abs": "fabs", "rem": "fmod"}  # others have their own names
+#: Of the operands, the type of the result, and its bytes.
+PATTERNS = {
+    "select": "{0} ? {1} : {2}",
+    "rarely": "{0} ? {2} : {1}",
+    "neg": "-{0}",
+    "not": "{0} ^ ({to})-1",
+    "rem": "{0} % {1}",
+    "maximum": "MAXIMUM({0}, {1})",
+    "minimum": "MINIMUM({0}, {1})",
+    "bitcast": "BITS({to}, {0})",
+    "popcount": "__builtin_popcountll(BITS(u{size}, {0}))",
+    "count_leading_zeros": "{0} ? __builtin_clzll(BITS(u{size}, {0})) - (64 - 8 * {size}) : 8 * {size}",
+}
+PATTERNS |= {"real": "__real__ {0}", "imag": "__imag__ {0}", "complex": "__builtin_complex({0}, {1})"}
+
+
+def literal(value: Value) -> str:
+    """A constant, to the bit."""
+    number, dtype = constant_of(value), value.dtype
+    if dtype.kind == "f":
+        bits = f"BITS({dtype.str[1:]}, (u{dtype.itemsize}){int(number.view(f'u{dtype.itemsize}'))}ull)"
+        return f"(({dtype.str[1:]}){float(number).hex()})" if np.isfinite(number) else bits
+    return f"(({dtype.str[1:]}){int(number) % 2**64}ull)"
+
+
+def expression(value: Value, names: Sequence[str]) -> str:
+    """The operation of a value on variables."""
+    op, dtype = value.op, value.dtype
+    if op == "load":
+        text = f"{value.attribute.buffer.name}[{place(names, value.attribute.factors, value.attribute.constant)}]"
+        return f"{names[-1]} ? {text} : 0" if value.attribute.masked else text
+    if op in INFIX:
+        return f"{names[0]} {INFIX[op]} {names[1]}"
+    if op in ("convert", "truncate"):
+        return conversion(names[0], value.operands[0].dtype, dtype)
+    if op in PATTERNS and not (op == "rem" and dtype.kind == "f"):
+        return PATTERNS[op].format(*names, to=dtype.str[1:], size=dtype.itemsize)
+    # sqrt, fma …: those of float16 are those of float, rounded
+    return f"__builtin_{FUNCTIONS.get(op, op)}{'' if dtype.itemsize == 8 else 'f'}({', '.join(names)})"
+
+
+def conversion(name: str, old: DType, new: DType) -> str:
+    if old.kind == "f" and new.kind in "iu":
+        low, high = (f"({new.str[1:]}){int(x) % 2**64}ull" for x in (np.iinfo(new).min, np.iinfo(new).max))
+        return f"SATURATED({new.str[1:]}, {low}, {high}, {name})"
+    return f"{name} != 0" if new == BOOL else name
+
+
+def place(names: Iterable[str], factors: Iterable[int], constant: int) -> str:
+    terms = [f"{factor} * {name}" for name, factor in zip(names, factors, strict=False)]
+    return " + ".join([*terms, str(constant)])
+
+
+class Printer:
+    """The C function of a kernel.  `names` are the variables that are seen where the next line stands."""
+
+    def kernel(self, kernel: Kernel) -> str:
+        self.lines: list[str] = []
+        self.names: ChainMap[Value, str] = ChainMap()
+        for number, buffer in enumerate((*kernel.inputs, *kernel.outputs, *kernel.scratch)):
+            self.line(f"{buffer.dtype.str[1:]} *{buffer.name} = buffers[{number}];")
+        for phase in kernel.phases:
+            self.open("")
+            for buffer in kernel.locals:
+                self.line(f"{buffer.dtype.str[1:]} {buffer.name}[{buffer.size}];")
+            self.loop(phase)
+            self.close()
+        return "\n".join([f"{PRELUDE}void run(void **buffers) {{", *self.lines, "}\n"])
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * len(self.names.maps) + text)
+
+    def open(self, head: str) -> None:
+        self.line(f"{head}{{")
+        self.names = self.names.new_child()
+
+    def close(self) -> None:
+        self.names = self.names.parents
+        self.line("}")
+
+    def value(self, root: Value) -> str:
+        """The variable of a value; what it needs is computed first, where that is not known already."""
+        for value in in_order(root):
+            if value.op == "constant":
+                self.names[value] = literal(value)
+            elif value not in self.names:
+                text = expression(value, [self.names[operand] for operand in value.operands])
+                self.names[value] = name = f"v{len(self.lines)}"
+                self.line(f"const {value.dtype.str[1:]} {name} = {text};")
+        return self.names[root]
+
+    def loop(self, loop: Loop) -> None:
+        kept = loop.accumulators or loop.carries or loop.prefixes or loop.search or loop.bounds
+        assert not kept, "serial loops keep nothing from turn to turn but in buffers"
+        extent = str(loop.extent) if isinstance(loop.extent, int) else self.value(loop.extent)
+        index = f"k{len(self.lines)}"
+        self.open(f"for (i8 {index} = 0; {index} < {extent}; {index}++) ")
+        self.names[loop.index] = index
+        self.body(loop.body)
+        self.close()
+
+    def body(self, parts: Sequence[Loop | Store]) -> None:
+        assert len(set(map(type, parts))) == 1, "serial loops hold loops or stores"
+        for inner in (part for part in parts if isinstance(part, Loop)):
+            self.loop(inner)
+        # All that is stored is computed before a store changes what it is computed of.
+        stores = [part for part in parts if isinstance(part, Store)]
+        for store, value in [(store, self.value(store.value)) for store in stores]:
+            names, factors = [self.value(x) for x, _ in store.place.terms], [x for _, x in store.place.terms]
+            self.line(f"{store.buffer.name}[{place(names, factors, store.place.constant)}] = {value};")
+
+
+# --- 2. The C compiler ---------------------------------------------------------------------------------
+
+#: Integers wrap, nothing is rounded otherwise than written, and results may lie over operands of another type.
+COMMAND = "cc -O1 -shared -fPIC -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -x c - -lm -o"
+CACHE = Path(tempfile.gettempdir()) / f"xarr-c-{os.getuid()}"
+
+
+@lru_cache(None)
+def compiled(kernel: Kernel) -> Callable[[Any], None]:
+    """A loop program as a function of its buffers' addresses; the shared object is kept by the C text."""
+    text = Printer().kernel(kernel)
+    CACHE.mkdir(exist_ok=True)
+    path = CACHE / f"{hashlib.sha256(f'{COMMAND}{text}'.encode()).hexdigest()[:32]}.so"
+    if not path.exists():
+        own = path.with_suffix(f".{os.getpid()}")
+        subprocess.run([*shlex.split(COMMAND), str(own)], input=text.encode(), check=True)
+        own.replace(path)
+    found: Callable[[Any], None] = ctypes.CDLL(str(path)).run
+    return found
+
+
+#: The loop program of a group.
+program_of = lru_cache(None)(SCHEDULE.build)
+
+
+def launch(kernel: Kernel, arrays: Sequence[Array], workspace: Array) -> None:
+    """Run a loop program of inputs and outputs; scratch buffers lie one after the other in the workspace."""
+    addresses, start = [each.ctypes.data for each in arrays], workspace.ctypes.data
+    for buffer in kernel.scratch:
+        addresses.append(start)
+        start += aligned(buffer.nbytes)
+    compiled(kernel)((ctypes.c_void_p * len(addresses))(*addresses))
+
+
+# --- 3. Plans ------------------------------------------------------------------------------------------
+
+
+class Run(PlanRun):
+    """A run of a plan, whose groups are C."""
+
+    def step(self, step: Step, space: Slice | None) -> None:
+        if isinstance(step, records.Launch) and step.program is not None:
+            arrays = [self.array(number) for number in (*step.inputs, *step.outputs)]
+            launch(step.program, arrays, self.arena[space.offset :] if space else self.arena)
+        else:
+            super().step(step, space)
+
+    def compute(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
+        if isinstance(step, records.LaunchLoop):
+            return self.native_loop(step, inputs)
+        types = tuple([each.type for each in step.node.operands])
+        return flat_results(one_operation(step.node.op, types)(*inputs))
+
+    def native_loop(self, step: records.LaunchLoop, inputs: Sequence[Array]) -> Sequence[Array]:
+        """A loop that could be one function: here its operations are run one by one."""
+        cond, body = (plan_of(graph, views=False) for graph in step.node.op.graphs)
+        while run(cond, inputs)[0]:
+            inputs = run(body, inputs)
+        return [inputs[k] for k in step.carried]
+
+
+def run(plan: Plan, arguments: Sequence[Array]) -> tuple[Array, ...]:
+    """The results of a plan."""
+    return Run(plan, arguments, np.empty(plan.layout.arena, np.uint8)).results()
+
+
+@lru_cache(None)
+def one_operation(op: Op, types: tuple[Type, ...]) -> Callable[..., Any]:
+    """A loop program where there is one, else what the reference interpreter computes."""
+    operands = [parameter(type) for type in types]
+    graph = Graph(operands, [Node(op, tuple(operands))])
+    (node,) = graph.results
+    if not operands or not computes(node, SCHEDULE) or isinstance(node.type, TupleType):
+        return get("reference").compile(graph)
+    group = node.rebuilt(tuple(operands), ops.Fusion(graph, node.shape))
+    plan = plan_of(Graph(operands, [group]), views=False, program=program_of)
+    return lambda *arrays: run(plan, arrays)
+
+
+# --- 4. The backend ------------------------------------------------------------------------------------
+
+
+class Program:
+    """A compiled graph: its plan, and the C text of its kernels."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    @property
+    def text(self) -> str:
+        steps = [step for plan in self.plan.walk() for step in plan.steps]
+        kernels = dict.fromkeys(step.program for step in steps if isinstance(step, records.Launch))
+        return "\n".join([f"{self.plan}\n", *[Printer().kernel(kernel) for kernel in kernels if kernel]])
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        results = iter(run(self.plan, flat_results(arguments)))
+        return tuple(self._whole(type, results) for type in self.plan.graph.result_types)
+
+    def _whole(self, type: Type, results: Any) -> Any:
+        """A result, whose arrays are the next ones."""
+        if isinstance(type, TupleType):
+            return tuple([self._whole(each, results) for each in type.elements])
+        return read_only(next(results))
+
+
+class Backend(AbstractBackend):
+    """`xarr.use_backend("toy_c")`, in tests: arrays of NumPy in row-major order."""
+
+    name: ClassVar[str] = "toy_c"
+
+    def supports(self, op: type[Op]) -> bool:
+        return get("reference").supports(op)
+
+    def fuse(self, graph: Graph, hot: bool = False) -> Graph:
+        return stage.fuse(graph, Thresholds(0, 0, max_serial_bytes=0, hot=True), lambda: SCHEDULE)
+
+    def loop_program(self, fusion: ops.Fusion) -> Kernel:
+        return program_of(fusion)
+
+    def compile(self, graph: Graph) -> Program:
+        return Program(plan_of(graph, self.name, views=False, program=program_of))
+
+    def from_host(self, array: Array) -> Array:
+        return read_only(np.asarray(array, order="C"))
+
+    def to_host(self, buffer: Array) -> Array:
+        return buffer
