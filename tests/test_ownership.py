@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,11 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.support.random_graphs import sample
 from xarr import lax
+from xarr.backend import get
+from xarr.compiler.pipeline import lower
+from xarr.compiler.plan.ownership import unshared
 from xarr.errors import DonationError
 from xarr.lowering import ShapeDtypeStruct
 
@@ -185,6 +190,31 @@ def test_results_that_share_memory_are_kept(function: Callable[[xarr.Array], Any
         before = np.array(np.asarray(other))
         xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)(one)
         assert_same(other, before)
+
+
+@pytest.mark.parametrize("fusion", ["compiled", "off"])
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_memory_that_counts_as_unshared_is(first: int, fusion: str) -> None:
+    """Of random programs: neither arguments nor other results lie there."""
+    backend, seen = get("numpy"), 0
+    for seed in range(first, first + 20):
+        sampled = sample(Random(seed), most=4096)
+        with xarr.config(fusion=fusion):
+            graph = lower(sampled.graph, backend)
+            results = backend.compile(graph)(*map(backend.from_host, sampled.inputs))
+        arrays = [
+            *zip(graph.parameters, sampled.inputs, strict=True),
+            *zip(graph.results, results, strict=True),
+        ]
+        alone = unshared(graph)
+        for place, (node, array) in enumerate(arrays):
+            others = [other for k, (_, other) in enumerate(arrays) if k != place]
+            if node in alone and place >= len(graph.parameters):
+                seen += 1
+                assert not any(np.may_share_memory(array, other) for other in others)
+            elif node in alone:
+                assert not any(np.may_share_memory(array, other) for other in results)
+    assert seen or fusion == "off"
 
 
 def test_memory_that_was_seen_is_written_over_no_more() -> None:
