@@ -92,6 +92,9 @@ PROGRAMS: dict[str, tuple[Callable[[Array, Array, Array], Any], int, int]] = {
     "sort": (lambda x, i, m: xarr.sort(x), 0, 0),
     # Whether there is a solution is asked at once, as `except LinAlgError` around the call needs it.
     "solve": (lambda x, i, m: xarr.linalg.solve(xarr.eye(3), x), 0, 1),
+    "quantile": (lambda x, i, m: xarr.quantile(x, 0.25), 0, 0),
+    "percentile of some": (lambda x, i, m: xarr.percentile(x, [25, 50], axis=0), 1, 1),
+    "gradient": (lambda x, i, m: xarr.gradient(x, x[0] * x[0], axis=1), 0, 1),
     "made here": (lambda x, i, m: (xarr.arange(5), xarr.zeros(5), xarr.linspace(0, 1, 5)), 0, 0),
     "an array of the host": (lambda x, i, m: x + VALUES, 1, 0),
     "x[1, ::2]": (lambda x, i, m: x[1, ::2], 0, 0),

@@ -19,7 +19,7 @@ from xarr.functions._core import DType, as_array
 from xarr.functions._searches import places_in_lines
 from xarr.functions.elementwise_functions import ceil, floor, rint
 from xarr.functions.routines._lines import Axis, Lines, along
-from xarr.functions.routines._values import is_known
+from xarr.functions.routines._values import is_known, values_of
 from xarr.lax.core import ArrayLike
 from xarr.lazy import to_host, weak_kind
 from xarr.records import record
@@ -102,8 +102,9 @@ class Quantiles:
         if len(given.shape) > 2:
             raise ShapeError(f"{name}: wanted q with at most 2 dimensions, got shape {given.shape}")
         most = 100 if percent else 1
-        if is_known(given) and not ((to_host(given) >= 0) & (to_host(given) <= most)).all():
-            raise ValueRangeError(f"{name}: wanted q in [0, {most}], got {to_host(given)}")
+        values = values_of(given) if is_known(given) else None
+        if values is not None and not ((values >= 0) & (values <= most)).all():
+            raise ValueRangeError(f"{name}: wanted q in [0, {most}], got {values}")
         whole = given.dtype in INTEGER | BOOL
         part = converted(given, np.dtype(np.float64)) if whole else given
         part = lax.div(part, 100.0) if percent else part

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from xarr.errors import TracedValueError
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle, to_host
+from xarr.live_values import values_at_hand
 
 if TYPE_CHECKING:
     from xarr.array import Array
@@ -19,6 +22,12 @@ def is_known(*arrays: Array) -> bool:
     To look at them may still mean to compute them, which the docstring of a public function has to say.
     """
     return not any(array._node.traced for array in arrays)
+
+
+def values_of(array: Array) -> np.ndarray[Any, Any]:
+    """The values, computed if need be; those of a constant, of which no backend is asked, as they are."""
+    found = values_at_hand(array._node)
+    return to_host(array) if found is None else found
 
 
 def looked_at(name: str, what: str, value: ArrayLike, instead: str) -> Any:

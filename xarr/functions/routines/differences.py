@@ -202,8 +202,9 @@ def _distances(given: ArrayLike, size: int, dim: int) -> Any:
         )
     points = converted(points, _FLOAT64) if points.dtype in INTEGER else points
     steps = diff(points)
-    if is_known(steps) and (to_host(steps) == to_host(steps)[0]).all():
-        return steps[0]
+    if is_known(steps):
+        values = to_host(steps)
+        return steps[0] if (values == values[0]).all() else steps
     return steps
 
 
