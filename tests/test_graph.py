@@ -16,6 +16,7 @@ from xarr.compiler.passes.decompose import decompose
 from xarr.compiler.passes.simplify import simplify
 from xarr.errors import BackendError, InputError, ShapeError
 from xarr.ir import ops
+from xarr.ir.device import Device
 from xarr.ir.graph import Graph, GraphError, Node, data, parameter, postorder
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.elementwise import Unary
@@ -223,7 +224,7 @@ def test_nodes_know_depth_trace_and_source() -> None:
 
 
 def test_a_node_lives_where_its_operands_do() -> None:
-    here, there = NumpyBackend().device(), NumpyBackend().device(1)
+    here, there = NumpyBackend().device(), Device(NumpyBackend(), 1)
     one, x, y = constant([1.0, 1.0, 1.0]), data(VECTOR, np.ones(3), here), data(VECTOR, np.ones(3), there)
     listed = data(VECTOR, np.ones(3), there.uncommitted)
     assert one.device is None
@@ -379,7 +380,8 @@ def test_every_stage() -> None:
     assert "np.multiply" in program.text
     assert_same(program(np.ones(3))[0], np.full(3, 4.0))
     with pytest.raises(
-        ValueError, match="wanted one of the stages traced, simplified, static, decomposed, fused, program"
+        ValueError,
+        match="wanted one of the stages traced, simplified, static, decomposed, fused, plan, program",
     ):
         lowered.stage("fused?")
 

@@ -88,13 +88,19 @@ def _compute(
     compiled: Compiled, order: list[Node] | None, leaves: list[Node], outputs: list[Node], device: Device
 ) -> None:
     """Let a program compute `outputs` from `leaves`; `order` if it is known already."""
-    values = execute(compiled, [buffer_of(leaf, device) for leaf in leaves], (leaves, outputs, device))
+    buffers = [
+        # What `buffer_of` gives for most leaves, without a call for each.
+        leaf.value if leaf.device is device and leaf.value is not None else buffer_of(leaf, device)
+        for leaf in leaves
+    ]
+    values = execute(compiled, buffers, (leaves, outputs, device))
     with _lock:
         if compiled.checks is not None or unread:
             _keep_flags(compiled, order_of(outputs) if order is None else order, outputs, values, device)
-        for node, value, exposed in zip(outputs, values, compiled.exposed, strict=compiled.checks is None):
+        exposed = compiled.exposed
+        for number, node in enumerate(outputs):
             if node.value is None:  # another thread may have been faster
-                node.settle(value, device, exposed)
+                node.settle(values[number], device, exposed[number])
 
 
 #: What a kept program computes this time: from which leaves, which nodes, where.

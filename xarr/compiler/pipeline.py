@@ -75,7 +75,7 @@ def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
 
 def _check_size(node: Node, type: TensorType, backend: AbstractBackend) -> None:
     # NumPy counts the bytes of an empty array as if its empty dimensions were not there.
-    nbytes = type.dtype.itemsize * prod(size for size in type.shape if size)
+    nbytes = type.dtype.itemsize * prod([size for size in type.shape if size])
     if backend.max_rank is not None and type.rank > backend.max_rank:
         reason = (
             f"{type.rank} dimensions, and arrays of backend {backend.name!r} have at most {backend.max_rank}"
@@ -126,9 +126,10 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
         raise ValueRangeError(
             f"wanted one of the stages {', '.join([*STAGES, 'plan', 'program'])}, got {stage!r}"
         )
+    verifies = config.verify_graphs
     for name, step in STAGES.items():
         graph = step(graph, backend, hot)
-        if config.verify_graphs:
+        if verifies:
             graph.verify()
         if name == stage:
             break

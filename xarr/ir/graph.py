@@ -185,11 +185,10 @@ class Node:
 
     def rebuilt(self, operands: tuple[Node, ...], op: Op | None = None) -> Node:
         """The same op, or `op` in its place, at the same source line over other operands."""
-        keep_type = op is None and all(
-            new.type is old.type for new, old in zip(operands, self.operands, strict=True)
-        )
-        node = Node(self.op if op is None else op, operands, self.type if keep_type else None)
-        node._place = self._place
+        keep_type = op is None and [new.type for new in operands] == [old.type for old in self.operands]
+        type = self.type if keep_type else None
+        node = Node(self.op if op is None else op, operands, type, self._place)
+        node._place = self._place  # None too
         return node
 
     def __repr__(self) -> str:
@@ -216,9 +215,15 @@ def data_of(type: Type) -> Data:
     return Data(type)
 
 
+@lru_cache(maxsize=4096)
+def _parameter_of(type: Type) -> Parameter:
+    """The op of arguments of a type: one for all of them."""
+    return Parameter(type)
+
+
 def parameter(type: Type, device: Device | None = None) -> Node:
     """A new graph argument."""
-    node = Node(Parameter(type), (), type, device=device)
+    node = Node(_parameter_of(type), (), type, device=device)
     node.depth, node.traced = 0, True
     return node
 
@@ -246,9 +251,9 @@ def postorder(roots: Iterable[Node], stop: Callable[[Node], bool] | None = None)
             seen.add(id(node))
             stack.append((node, True))
             if stop is None or not stop(node):
-                stack.extend(
-                    (operand, False) for operand in reversed(node.operands) if id(operand) not in seen
-                )
+                for operand in reversed(node.operands):
+                    if id(operand) not in seen:
+                        stack.append((operand, False))
     return order
 
 
@@ -268,11 +273,12 @@ class Graph:
     def nodes(self) -> tuple[Node, ...]:
         """All nodes but the parameters, operands before users."""
         parameters = set(self.parameters)
-        return tuple(n for n in postorder(self.results, parameters.__contains__) if n not in parameters)
+        order = postorder(self.results, parameters.__contains__)
+        return tuple([node for node in order if node not in parameters])
 
     @property
     def parameter_types(self) -> tuple[Type, ...]:
-        return tuple(node.type for node in self.parameters)
+        return tuple([node.type for node in self.parameters])
 
     @property
     def result_types(self) -> tuple[Type, ...]:
@@ -332,15 +338,12 @@ class Graph:
 
         graphs_of: which of those a node carries; all if None.
         """
-        found = [self]
-        seen = {id(self)}
-        for each in found:
-            for node in each.nodes:
-                for inner in node.op.graphs if graphs_of is None else graphs_of(node):
-                    if id(inner) not in seen:
-                        seen.add(id(inner))
-                        found.append(inner)
-        return found
+        return [self, *self._inner] if graphs_of is None else _walk(self, graphs_of)
+
+    @cached_property
+    def _inner(self) -> list[Graph]:
+        """All graphs that its nodes carry, at any depth; without itself, which would be a circle of references."""
+        return _walk(self, None)[1:]
 
     def with_name(self, name: str) -> Graph:
         return Graph(self.parameters, self.results, name)
@@ -404,6 +407,18 @@ class Graph:
                 )
         if len(parameters) != len(self.parameters):
             raise GraphError(f"graph {self.name}: a parameter is listed twice", self.parameters[0])
+
+
+def _walk(graph: Graph, graphs_of: Callable[[Node], tuple[Graph, ...]] | None) -> list[Graph]:
+    found = [graph]
+    seen = {id(graph)}
+    for each in found:
+        for node in each.nodes:
+            for inner in node.op.graphs if graphs_of is None else graphs_of(node):
+                if id(inner) not in seen:
+                    seen.add(id(inner))
+                    found.append(inner)
+    return found
 
 
 def _restored(

@@ -113,7 +113,8 @@ class Op:
 
     def attributes(self) -> dict[str, Any]:
         """Field names and values, in order."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        own: Any = type(self)
+        return {name: getattr(self, name) for name in _field_names(own)}
 
     def _key(self) -> tuple[Any, ...]:
         own: Any = type(self)

@@ -37,11 +37,11 @@ def make_static(graph: Graph) -> Graph:
 
 
 def _has_sizes(graph: Graph) -> bool:
-    return any(
-        any(map(is_dynamic, each.parameter_types))
-        or any(isinstance(node.op, _SIZES) or is_dynamic(node.type) for node in each.nodes)
-        for each in graph.walk()
-    )
+    for each in graph.walk():
+        for node in (*each.parameters, *each.nodes):
+            if isinstance(node.op, _SIZES) or is_dynamic(node.type):
+                return True
+    return False
 
 
 # --- the boundary of a program ------------------------------------------------------------------------------

@@ -24,7 +24,9 @@ def fuse(graph: Graph, thresholds: Thresholds, schedule: Callable[[], Schedule])
     `schedule` gives what runs the groups, once it is needed.
     """
     inner = thresholds.in_loop()
-    once = OncePerGraph[Graph](lambda graph, once: _fused(graph, inner, schedule, once), _called)
+    once: OncePerGraph[Graph] = OncePerGraph(
+        lambda graph, once: _fused(graph, inner, schedule, once), _called
+    )
     return _fused(graph, thresholds, schedule, once)
 
 

@@ -18,6 +18,8 @@ def by_words(graph: Graph, least: int) -> Graph:
 
     For loops that compute what both have in common once.
     """
+    if not _has_calls(graph):
+        return graph
 
     def replacement(node: Node) -> tuple[Node, Op] | None:
         found = _result(node)
@@ -32,6 +34,8 @@ def by_words(graph: Graph, least: int) -> Graph:
 
 def by_pairs(graph: Graph) -> Graph:
     """`graph` with Threefry as one operation where both words are used for one thing only."""
+    if not _has_calls(graph):
+        return graph
     uses = Counter(operand for node in graph.nodes for operand in node.operands)
     uses.update(graph.results)
 
@@ -43,6 +47,11 @@ def by_pairs(graph: Graph) -> Graph:
         return found[0], ThreefryBits("xor" if isinstance(node.op, ops.Xor) else joined)
 
     return _replaced(graph, replacement)
+
+
+def _has_calls(graph: Graph) -> bool:
+    """Whether there may be a cipher, which is a call, so that most graphs are not looked through."""
+    return ops.Call in {type(node.op) for node in graph.nodes}
 
 
 def _replaced(graph: Graph, replacement: Callable[[Node], tuple[Node, Op] | None]) -> Graph:

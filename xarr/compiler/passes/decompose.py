@@ -16,7 +16,8 @@ def decompose(graph: Graph, backend: AbstractBackend) -> Graph:
     Raises BackendError, naming op, backend and source line, for an op that the backend lacks and that is
     not defined in terms of others.
     """
-    return OncePerGraph[Graph](partial(_whole, backend=backend))(graph)
+    once: OncePerGraph[Graph] = OncePerGraph(partial(_whole, backend=backend))
+    return once(graph)
 
 
 Inner = OncePerGraph[Graph]

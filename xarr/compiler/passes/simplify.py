@@ -40,8 +40,7 @@ def _with_parts(node: Node, op: Op, operands: tuple[Node, ...]) -> Node:
     """`node` itself if these are its op and operands, else a new one."""
     if op is not node.op:
         return node.rebuilt(operands, op)
-    unchanged = all(a is b for a, b in zip(operands, node.operands, strict=True))
-    return node if unchanged else node.rebuilt(operands)
+    return node if operands == node.operands else node.rebuilt(operands)
 
 
 def _forwarded(node: Node, operands: tuple[Node, ...]) -> Node | None:

@@ -26,7 +26,7 @@ def widen(graph: Graph) -> Graph:
 
 
 def _has_narrow(graph: Graph) -> bool:
-    return any(_is_narrow(node.type) for node in (*graph.parameters, *graph.nodes))
+    return any(map(_is_narrow, {node.type for node in (*graph.parameters, *graph.nodes)}))
 
 
 def _is_narrow(type: Type) -> bool:
