@@ -130,7 +130,7 @@ def test_l1_a_carry_behind_its_loop(program: Program) -> None:
 def test_l1_an_index_of_two_loops(program: Program) -> None:
     program.columns.index = program.sums.index
     program.columns.body[:] = [Store(program.out, program.at(program.sums), program.values.constant(0, F32))]
-    program.breaks("L1", "the index i: int64 is given twice")
+    program.breaks("L1", "the index i: int64 is bound twice")
 
 
 def test_l1_an_accumulator_that_uses_the_turn(program: Program) -> None:

@@ -1,6 +1,6 @@
 """The rules of loop programs, which builders keep to and emitters rely on, and a check of all of them.
 
-L1  A name, such as an index or what a loop carries, is given once, and used only where it is known: an index inside
+L1  A name, such as an index or what a loop carries, is bound once, and used only where it is known: an index inside
     its loop, a result behind its loop.
 L2  A value is made by a known operation, from operands of the types that this takes.
 L3  What a loop stores, carries, combines or looks for has the type of what it becomes.
@@ -92,18 +92,18 @@ class _Checker:
     def __init__(self, kernel: Kernel) -> None:
         self.buffers = {*kernel.inputs, *kernel.outputs, *kernel.scratch, *kernel.locals}
         self.written = set(kernel.inputs)
-        #: The names that were given anywhere, and what is known here: these and what was computed from them.
-        self.given: set[Value] = set()
+        #: The names that were bound anywhere, and what is known here: these and what was computed from them.
+        self.bound: set[Value] = set()
         self.known: set[Value] = set()
 
     # --- names and values ------------------------------------------------------------------------------------
 
-    def give(self, *names: Value) -> None:
+    def bind(self, *names: Value) -> None:
         """Let names be known from here to the end of the present scope."""
         for name in names:
-            _demand("L1", name not in self.given, f"{_shown(name)} is given twice")
+            _demand("L1", name not in self.bound, f"{_shown(name)} is bound twice")
             _demand("L1", name.op in LEAVES, f"{_shown(name)} is no name")
-        self.given.update(names)
+        self.bound.update(names)
         self.known.update(names)
 
     def use(self, *roots: Value) -> None:
@@ -133,7 +133,7 @@ class _Checker:
         self.known = set()
         if phase.bounds:
             _alike("bounds", (INT64, INT64), phase.bounds)
-            self.give(*phase.bounds)
+            self.bind(*phase.bounds)
         _check_words(phase, Runs.SERIAL)
         self.loop(phase, None)
         self.written = {buffer for buffer in self.written if buffer.memory is Memory.GLOBAL}
@@ -150,7 +150,7 @@ class _Checker:
         self.use(*(prefix.initial for prefix in loop.prefixes))
         outside = set(self.known)
         _alike("an index", (INT64,), (loop.index,))
-        self.give(loop.index, *(carry.argument for carry in loop.carries))
+        self.bind(loop.index, *(carry.argument for carry in loop.carries))
         for prefix in loop.prefixes:
             self._prefix(prefix)
         for part in loop.body:
@@ -164,10 +164,10 @@ class _Checker:
         if loop.search is not None:
             self._search(loop.search)
         self.known = outside
-        self.give(*(carry.result for carry in loop.carries))
-        self.give(*(result for accumulator in loop.accumulators for result in accumulator.results))
+        self.bind(*(carry.result for carry in loop.carries))
+        self.bind(*(result for accumulator in loop.accumulators for result in accumulator.results))
         if loop.search is not None:
-            self.give(loop.search.result)
+            self.bind(loop.search.result)
 
     def _extent(self, loop: Loop, lanes: Loop | None) -> None:
         extent = loop.extent
@@ -214,7 +214,7 @@ class _Checker:
         _alike("a running total", (prefix.term.dtype,) * 4, (prefix.initial, *names, prefix.combined))
         _alike("a running total", (prefix.term.dtype,), (prefix.running,))
         self._combine(names, (prefix.combined,))
-        self.give(prefix.running)
+        self.bind(prefix.running)
 
     def _accumulator(self, found: Accumulator) -> None:
         """All but the terms, which the turns compute."""
