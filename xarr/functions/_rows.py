@@ -184,10 +184,10 @@ def plan(name: str, op: Op, rule: Rule, operands: Sequence[Operand]) -> Plan:
     alignment = None
     if len(types) == 2 and types[0].shape != types[1].shape:
         alignment = align(name, (types[0].shape, types[1].shape), (dtype, dtype))
-        for place, dimensions in enumerate(alignment.dimensions):
-            if types[place].shape != alignment.result:
-                step = broadcast_step(types[place], alignment.result, dimensions)
-                steps[place], types[place] = (*steps[place], step), step[1]
+        for index, dimensions in enumerate(alignment.dimensions):
+            if types[index].shape != alignment.result:
+                step = broadcast_step(types[index], alignment.result, dimensions)
+                steps[index], types[index] = (*steps[index], step), step[1]
     holds = holds and not any(steps)
     return Plan(dtype, tuple(steps), infer_type(op, types), alignment, None if holds else config.state())
 
@@ -208,7 +208,7 @@ class _Plans(dict[Any, Plan]):
         """The plan for these operands, kept for the next ones of their types, and their nodes."""
         operands: list[Operand] = []
         device = None
-        for place, value in enumerate(values):
+        for index, value in enumerate(values):
             if isinstance(value, Handle):
                 operands.append(value._weak or value._node.tensor_type)
             elif is_weak(value):
@@ -216,17 +216,17 @@ class _Plans(dict[Any, Plan]):
             else:
                 host = host_array(value)
                 operands.append(TensorType(host.shape, host.dtype))
-                values, device = (*values[:place], host, *values[place + 1 :]), common_device(values)
-        found = plan(self.name, self.op, self.rule, operands)
+                values, device = (*values[:index], host, *values[index + 1 :]), common_device(values)
+        new = plan(self.name, self.op, self.rule, operands)
         if config.broadcasting != "warn":  # which warns each time
             if len(self) >= _PLANS_KEPT:
                 self.clear()
-            self[tuple(operands) if len(operands) > 1 else operands[0]] = found
-        nodes = tuple([node_of(value, found.dtype, device) for value in values])
-        if observers and found.alignment is not None:
-            converted = [lax.convert_element_type(wrap(node), found.dtype)._node for node in nodes]
-            observe(self.name, found.alignment, (found.dtype,) * len(nodes), tuple(converted))
-        return found, nodes
+            self[tuple(operands) if len(operands) > 1 else operands[0]] = new
+        nodes = tuple([node_of(value, new.dtype, device) for value in values])
+        if observers and new.alignment is not None:
+            converted = [lax.convert_element_type(wrap(node), new.dtype)._node for node in nodes]
+            observe(self.name, new.alignment, (new.dtype,) * len(nodes), tuple(converted))
+        return new, nodes
 
 
 # --- factories -----------------------------------------------------------------------------------
