@@ -14,7 +14,7 @@ from tests.compare import assert_same
 from tests.programs import graph, type_of
 from tests.support.opaque_backend import Backend, Buffer, OpaqueMemoryError
 from xarr import Array, evaluation, flags, lax
-from xarr.backend import AbstractBackend, get
+from xarr.backend import get
 from xarr.compiler.programs import Programs
 from xarr.errors import BackendError
 from xarr.layouts import Layout
@@ -359,7 +359,6 @@ def test_programs_are_kept_by_the_options_that_their_backend_names(
     monkeypatch.setattr(
         Backend, "compile", lambda self, graph: compiled.append(graph) or compile_graph(self, graph)
     )
-    monkeypatch.setattr(Backend, "settings", AbstractBackend.settings)
     x = xarr.asarray(np.arange(7.0))
 
     def programs_made(jitted: Any) -> int:

@@ -110,6 +110,8 @@ class Backend(AbstractBackend):
 
     name: ClassVar[str] = "opaque"
     is_on_host: ClassVar[bool] = False
+    # Those of the backend that it computes by.
+    options: ClassVar[tuple[str, ...]] = ("fusion",)
 
     def __init__(self) -> None:
         self._inner = get("numpy")
@@ -133,9 +135,6 @@ class Backend(AbstractBackend):
             yield self.counted
         finally:
             self._transfers.pop()
-
-    def settings(self) -> tuple[Any, ...]:
-        return (*self._inner.settings(), *super().settings())
 
     def supports(self, op: type[Op]) -> bool:
         return self._inner.supports(op)
