@@ -394,6 +394,24 @@ def test_l7_a_load_where_the_predicate_holds(program: Program) -> None:
     program.breaks("L7", r"in0\[32\] at -1")
 
 
+def test_l7_a_store_where_the_condition_of_its_loop_holds(program: Program) -> None:
+    negative = load(program.values, program.x, program.at(program.columns)).lt(0)
+    number = program.columns.index - negative.convert(INT64) * 9
+    once = Loop(index_value(program.values, "once"), 1)
+    once.body[:] = [Store(program.out, Affine(((number, 1),)), program.values.constant(0, F32))]
+    program.columns.body[:] = [once]
+
+    def guard(first: int) -> None:
+        inside = number.ge(first) & number.lt(32)
+        once.extent = inside.select(program.values.constant(1, INT64), 0)
+
+    program.columns.runs = Runs.SERIAL
+    guard(0)
+    verify(program.kernel)
+    guard(-1)
+    program.breaks("L7", r"out0\[32\] at -1 … 0")
+
+
 def test_l7_the_last_part_of_a_loop_in_parts(program: Program) -> None:
     def part(size: int, whole: int) -> None:
         left = program.rows.index * -size + whole

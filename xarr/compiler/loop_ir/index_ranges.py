@@ -37,6 +37,15 @@ class Ranges:
         """The ranges inside a loop, whose index is in `turns`."""
         return Ranges({**self.known, index: turns})
 
+    def assuming(self, condition: Value) -> Ranges:
+        """The ranges where a condition holds: values that it compares are where it wants them."""
+        known = dict(self.known)
+        for each in _conjuncts(condition):
+            for operand in each.operands if each.op in _NEGATED else ():
+                if operand.dtype.kind in "iu":
+                    known[operand] = _narrowed(Ranges(known), operand, each, True)
+        return Ranges(known)
+
     def of(self, value: Value) -> Range:
         """The range of an integer or bool; a bool is 0 or 1."""
         stack = [] if value in self.known else [value]
@@ -77,6 +86,13 @@ def _fits(end: float, dtype: DType) -> bool:
         return True
     info = np.iinfo(dtype)
     return int(info.min) <= end <= int(info.max)
+
+
+def _conjuncts(condition: Value) -> list[Value]:
+    """The conditions that all hold where this one holds."""
+    if condition.op != "and":
+        return [condition]
+    return [each for operand in condition.operands for each in _conjuncts(operand)]
 
 
 # --- rules -----------------------------------------------------------------------------------------------

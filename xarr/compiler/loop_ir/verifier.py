@@ -10,8 +10,9 @@ L5  Each buffer that is used is one of the program's, once, under a name of its 
 L6  Scratch, local buffers and outputs are written before they are read, local ones in the same phase; each output is
     written.
 L7  No place lies outside of its buffer, neither in the first turn of any loop nor in the last, be the bounds of an
-    outermost loop all its turns, the first, or the last.  A number that was loaded and clamped may be any of those
-    that it was clamped to; where it is used as it is, nothing is known of the place.
+    outermost loop all its turns, the first, or the last.  In a loop whose extent is selected by a condition, or
+    else 0, the condition holds.  A number that was loaded and clamped may be any of those that it was clamped to;
+    where it is used as it is, nothing is known of the place.
 L8  Turns of an outermost loop that run at the same time do not write to one place, unless they combine atomically.
 L9  A loop in lanes carries nothing and is in no other one; loops inside it run equally often in all lanes.  Only such
     a loop has running totals or looks for a turn, and the latter does nothing else.
@@ -316,6 +317,7 @@ class _Places:
         high = min(high, loop.most_turns)
         if high < 1:
             return
+        around = _where_it_runs(loop, around)
         # Where it is not known how often it runs, any turn may be there.
         turns = dict.fromkeys(((0, 0), (high - 1, high - 1)) if low == high else ((0, high - 1),))
         for turn in turns:
@@ -341,6 +343,14 @@ class _Places:
         # Where a loaded number is used as it is, the program has looked at it before, in a condition.
         inside = inf in (-low, high) or (low >= 0 and high < buffer.size)
         _demand("L7", inside, f"{buffer.name}[{buffer.size}] at {_between(low, high)}")
+
+
+def _where_it_runs(loop: Loop, around: Ranges) -> Ranges:
+    """The ranges inside a loop that a condition keeps from running: there the condition holds."""
+    extent = loop.extent
+    if isinstance(extent, int) or extent.op != "select" or around.of(extent.operands[2]) != (0, 0):
+        return around
+    return around.assuming(extent.operands[0])
 
 
 def _between(low: float, high: float) -> str:

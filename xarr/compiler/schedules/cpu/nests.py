@@ -87,21 +87,36 @@ class _Whole(Loops):
 
     def phases(self) -> list[Loop]:
         nest = self.nest
-        loops, updates = [self.phase()], []
+        loops, updates = self._phases(), []
         for node, buffer in zip(nest.graph.results, nest.outputs, strict=True):
             if isinstance(node.op, ops.DynamicUpdateSlice):
                 updates.append(node)
                 loops[:0] = around(node, buffer, self.values, lambda: self.elements(self.here))
         return in_phases(updates[0], loops, self.values, self.target) if updates else loops
 
-    def phase(self) -> Loop:
+    def _phases(self) -> list[Loop]:
         nest = self.nest
-        loops = self._around(nest.kept_runs if nest.reductions else nest.runs)
-        nested(loops)
         if nest.reductions:
+            loops = self._around(nest.kept_runs)
+            nested(loops)
             self._stages(loops[-1])
-        else:
-            self.put(loops[-1], range(len(nest.outputs)))
+            return loops[:1]
+        # A reduction that left its group leaves its dimensions behind, along which some results do not vary.
+        varying, fixed = [], []
+        for number, node in enumerate(nest.graph.results):
+            stored = node.operands[1] if isinstance(node.op, ops.DynamicUpdateSlice) else node
+            (varying if nest.runs_along_all(stored) else fixed).append(number)
+        return [
+            self._put_along(runs, numbers)
+            for runs, numbers in ((nest.runs, varying), (nest.kept_runs, fixed))
+            if numbers
+        ]
+
+    def _put_along(self, runs: list[Run], numbers: list[int]) -> Loop:
+        """Loops over these runs, which store the elements of these outputs; the outermost."""
+        loops = self._around(runs)
+        nested(loops)
+        self.put(loops[-1], numbers)
         return loops[0]
 
     def _around(self, runs: list[Run]) -> list[Loop]:
@@ -109,7 +124,7 @@ class _Whole(Loops):
         if not runs:
             return [Loop(index_value(self.values, "once"), 1)]
         last = runs[-1]
-        if self.nest.rows is not None:
+        if self.nest.rows in runs:
             return self._in_tiles(
                 self.nest.rows, [run for run in runs[:-1] if run is not self.nest.rows], last
             )
