@@ -2,7 +2,7 @@
 
 All the tests that it is to pass, but for those of arrays too large for its library:
 
-    XARR_BACKEND=toy_c python -m pytest -n 2 -k "not (cost or large or wide or long or holes or folded)" \\
+    XARR_BACKEND=toy_c python -m pytest -n 2 -k "not (cost or large or wide or long or holes or folded or running)" \\
         tests/test_lax_{reduction,indexing,windows,movement,sorting,loops,control}.py
 """
 
