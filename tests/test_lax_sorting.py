@@ -107,6 +107,14 @@ def test_complex_key_carries_others_along() -> None:
     same_bits(lax.sort_key_val(COMPLEX, values)[1], jax.lax.sort_key_val(COMPLEX, values)[1])
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3b11fnuz"])
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_the_only_nan_of_floats_without_minus_zero_comes_last(backend: str, dtype: str) -> None:
+    operand = np.array([1, NAN, -2, 0.5, -0.0, 8]).astype(dtype)
+    with xarr.config(backend=backend):
+        np.testing.assert_array_equal(np.asarray(lax.sort(operand)).astype(float), [-2, 0, 0.5, 1, 8, NAN])
+
+
 def test_float8_sorts_with_nan_last() -> None:
     operand = np.array([1, NAN, -2, 0.5, -0.0, 448]).astype(ml_dtypes.float8_e4m3fnuz)
     np.testing.assert_array_equal(np.asarray(lax.sort(operand)).astype(float), [-2, 0, 0.5, 1, NAN, NAN])

@@ -75,8 +75,13 @@ def wrapped(value: int, dtype: DType) -> Scalar:
 
 
 def bit_order(x: Scalar) -> int:
-    """A number ordered as floats are by IEEE 754: -NaN < -inf < … < -0 < +0 < … < inf < NaN."""
+    """A number ordered as floats are by IEEE 754: -NaN < -inf < … < -0 < +0 < … < inf < NaN.
+
+    Floats without -0 have its bits for their only NaN, which comes last.
+    """
     bits, sign_bit = bits_of(x), 1 << (width(x.dtype) - 1)
+    if bits == sign_bit and is_nan(x):
+        return bits
     if bits < sign_bit or x.dtype == POWERS_OF_TWO:
         return bits
     return sign_bit - 1 - bits
