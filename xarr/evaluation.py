@@ -40,6 +40,10 @@ _lock: Final = threading.RLock()
 
 
 def run(roots: list[Node], device: Device, label: str | None = None) -> None:
+    """Compute these nodes on a device, a long graph in parts; with a `label`, under a progress bar of that name.
+
+    With `config.debug` each operation is computed and checked by itself.
+    """
     if config.debugging():
         run_checked(roots, device, _run_part)
         return
@@ -130,9 +134,9 @@ def _lowered(
     graph = Graph([new[leaf] for leaf in leaves], [new[node] for node in outputs])
     graph, checks = without_checks(graph, device.backend)
     if checks is not None:
-        place = {new[node]: place for place, node in enumerate(computed_nodes(order))}
-        places = tuple([place[check.outermost] for check in checks.checks])
-        checks = Checks(checks.checks, checks.flags, places)
+        index = {new[node]: number for number, node in enumerate(computed_nodes(order))}
+        indices = tuple([index[check.outermost] for check in checks.checks])
+        checks = Checks(checks.checks, checks.flags, indices)
     return lower(graph, device.backend), checks
 
 
@@ -144,7 +148,7 @@ def _keep_flags(
         inherit(order, outputs)
     if compiled.checks is not None:
         nodes = computed_nodes(order)
-        sources = [nodes[place].source for place in compiled.checks.places]
+        sources = [nodes[index].source for index in compiled.checks.indices]
         attach_results(outputs, compiled.checks, sources, values[len(outputs) :], device)
 
 

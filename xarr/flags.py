@@ -49,8 +49,8 @@ unread: Final[dict[weakref.ref[Node], Flags]] = {}
 
 def flags_of(nodes: Iterable[Node]) -> Flags:
     """The flags that nobody has read of these values, each once."""
-    found = [flag for node in nodes for flag in unread.get(weakref.ref(node), ())]
-    return tuple(dict.fromkeys(found))
+    flags = [flag for node in nodes for flag in unread.get(weakref.ref(node), ())]
+    return tuple(dict.fromkeys(flags))
 
 
 def attach(nodes: Iterable[Node], flags: Flags) -> None:

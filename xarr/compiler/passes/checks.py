@@ -68,7 +68,7 @@ def with_flags(graph: Graph) -> Flagged:
         return Flagged(graph, (), (None,) * len(graph.results))
     flagger = _Flagger()
     new, states = flagger.rewritten(graph)
-    order = {node: place for place, node in enumerate(states)}
+    order = {node: number for number, node in enumerate(states)}
     hangs_on = [
         tuple(sorted((node for node in postorder([result]) if node in states), key=order.__getitem__))
         for result in graph.results
@@ -84,13 +84,13 @@ def with_flags(graph: Graph) -> Flagged:
 class Checks:
     """The checks of a program, whose last results are flags, and for each other result the number of its flag.
 
-    `places`: for each check the place of its outermost node among the nodes that a run computes, where runs differ in
+    `indices`: for each check the index of its outermost node among the nodes that a run computes, where runs differ in
     the lines that built these.
     """
 
     checks: tuple[Check, ...]
     flags: tuple[int | None, ...]
-    places: tuple[int, ...] = ()
+    indices: tuple[int, ...] = ()
 
 
 def without_checks(graph: Graph, backend: AbstractBackend) -> tuple[Graph, Checks | None]:
@@ -215,7 +215,7 @@ class _Flagger:
     def _check(self, node: Node, operands: tuple[Node, ...], outermost: Node) -> tuple[Node, State | None]:
         """What stands for a check, and its state; None if it cannot fail."""
         if type(node.op) is ops.Check:
-            found, failure = operands[0], _bad_place(operands[1])
+            found, failure = operands[0], _first_false(operands[1])
         else:
             found, failure = counted_from_start(node, operands[0]), _bad_index(node, operands[0])
         if failure is None:
@@ -307,12 +307,12 @@ def _either(x: Term, y: Term) -> Term:
     return Term(Node(ops.Or(), (x.node, y.node)))
 
 
-def _bad_place(good: Node) -> tuple[Term, Term] | None:
+def _first_false(good: Node) -> tuple[Term, Term] | None:
     """Whether one of the bools is False, and the number of the first in row-major order."""
     size = good.tensor_type.size
     if not size:
         return None
     flat = Term(Node(ops.Reshape((size,)), (good,)))
-    places = Term(Node(ops.Iota(TensorType((size,), _INT64), 0)))
-    first = _reduced(where(flat, filled(size, (size,), _INT64), places), ops.Minimum(), size)
+    indices = Term(Node(ops.Iota(TensorType((size,), _INT64), 0)))
+    first = _reduced(where(flat, filled(size, (size,), _INT64), indices), ops.Minimum(), size)
     return first < size, first
