@@ -143,7 +143,7 @@ class AbstractBackend(ABC):
         """
         return self.compile(graph)
 
-    def compile_owning(self, graph: Graph, given: Sequence[int]) -> Program:
+    def compile_owning(self, graph: Graph, donated: Sequence[int]) -> Program:
         """As `compile`, but the program may write over the buffers of these parameters if it has claimed them."""
         return self.compile(graph)
 

@@ -35,6 +35,7 @@ class NumpyBackend(AbstractBackend):
     options: ClassVar[tuple[str, ...]] = ("fusion",)
 
     def settings(self) -> tuple[Any, ...]:
+        # Not by the names in `options`: this is a part of each key, and asked for at each evaluation.
         return (config.fusion,)
 
     def supports(self, op: type[Op]) -> bool:
@@ -55,8 +56,8 @@ class NumpyBackend(AbstractBackend):
     def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
         return compile_program(plan_for(graph, self), bar)
 
-    def compile_owning(self, graph: Graph, given: Sequence[int]) -> Program:
-        return compile_program(plan_for(graph, self, given))
+    def compile_owning(self, graph: Graph, donated: Sequence[int]) -> Program:
+        return compile_program(plan_for(graph, self, donated))
 
     def direct_call(self, program: Program) -> DirectCall | None:
         return program.direct if isinstance(program, NumpyProgram) else None

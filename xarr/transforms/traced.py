@@ -127,8 +127,8 @@ class Traced:
             checks = Checks(checks.checks, tuple([checks.flags[place] for place in self.places]))
         graph = lower(graph, owner.backend, hot=True)
         hidden = tuple([buffer_of(node, owner) for node in self.captured])
-        given = [self.arrays.index(place) for place in self.donation.leaves if place in self.arrays]
-        program = owner.backend.compile_owning(graph, given) if given else owner.backend.compile(graph)
+        donated = [self.arrays.index(leaf) for leaf in self.donation.leaves if leaf in self.arrays]
+        program = owner.backend.compile_owning(graph, donated) if donated else owner.backend.compile(graph)
         return Compiled(program, graph, checks, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:
