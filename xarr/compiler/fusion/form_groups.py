@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xarr.compiler.fusion import running_totals, scatter_windows, window_groups, window_work
 from xarr.compiler.fusion.fuse import fuse
 from xarr.compiler.fusion.groups import cost
-from xarr.compiler.fusion.partial_updates import is_update
+from xarr.compiler.fusion.partial_updates import is_large_update
 from xarr.compiler.loop_ir import accumulators, elements
 from xarr.compiler.passes.one_hot import one_hot_sums
 from xarr.compiler.plan.planner import peak
@@ -26,7 +26,7 @@ def computes(node: Node, schedule: Schedule) -> bool:
         or (schedule.builds(Kind.SCATTER) and scatter_windows.computes(node))
         or (schedule.builds(Kind.SCAN) and running_totals.computes(node))
         or (
-            is_update(node)
+            is_large_update(node)
             and all(elements.computes(each) for each in node.operands[1:])
             and not isinstance(node.operands[1].op, ops.Reduce)
         )

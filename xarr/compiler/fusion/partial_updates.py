@@ -1,4 +1,4 @@
-"""Updates of a part of an array at a place that is known."""
+"""Updates of a part of an array that begin at a known index."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from xarr.ir.graph import Node
 Ints: TypeAlias = tuple[int, ...]
 
 
-def is_update(node: Node) -> bool:
-    """Whether a node writes an array, at a place that is known, over at least half of another.
+def is_large_update(node: Node) -> bool:
+    """Whether a node writes an array, from a known index on, over at least half of another.
 
     Neighbours in the update must be neighbours in the result, since a vector loop runs over them.
     """
@@ -28,15 +28,15 @@ def is_update(node: Node) -> bool:
 
 
 def starts_of(node: Node) -> Ints | None:
-    """Where an update begins, clamped so that it fits; None if that is computed."""
+    """The index where an update begins, clamped so that it fits; None if that is computed."""
     array, update, *starts = node.operands
-    found = []
+    result = []
     for start, whole, size in zip(starts, array.shape, update.shape, strict=True):
         if not isinstance(start.op, ops.Constant):
             return None
         number = int(np.frombuffer(start.op.raw, start.dtype)[0])
-        found.append(min(max(number, 0), whole - size))
-    return tuple(found)
+        result.append(min(max(number, 0), whole - size))
+    return tuple(result)
 
 
 def placement(node: Node) -> tuple[Ints, Ints]:
@@ -47,5 +47,5 @@ def placement(node: Node) -> tuple[Ints, Ints]:
 
 
 def shifted(node: Node, index: Index) -> Index:
-    """Where in the result the update's element at `index` lies."""
+    """The index in the result of the update's element at `index`."""
     return tuple(at + start for at, start in zip(index, placement(node)[1], strict=True))
