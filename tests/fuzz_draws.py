@@ -306,7 +306,6 @@ def dynamic_size(random: Random) -> Drawn:
 
 
 NUMBERS: Final = (*REAL, *COMPLEX)
-INEXACT: Final = (*FLOATS, *COMPLEX)
 
 
 def regular() -> dict[str, Draw]:

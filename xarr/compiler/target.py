@@ -10,13 +10,13 @@ class Target:
     """What schedules and the forming of groups ask about a machine; a backend owns one.
 
     Names begin with `min` or `max` where a number is a limit that still counts, and say what is counted: bytes,
-    elements, turns of a loop.  None changes what a program computes but for the order of float sums.
+    elements, iterations of a loop.  None changes what a program computes but for the order of float sums.
     """
 
     # --- memory ------------------------------------------------------------------------------------------
     #: Bytes of a cache that one processor has for itself: loops over less read it from there the second time.
     cache_bytes: int
-    #: Bytes of intermediate values that one turn of a parallel loop may keep in memory of its own.
+    #: Bytes of intermediate values that one iteration of a parallel loop may keep in memory of its own.
     local_bytes: int
     #: Bytes of a line of a cache, and bytes apart after which addresses fall on the same lines.
     line_bytes: int
@@ -27,9 +27,9 @@ class Target:
     max_strided_elements: int
 
     # --- threads -----------------------------------------------------------------------------------------
-    #: Turns of a parallel loop, or rows to reduce, that keep all processors busy.
-    busy_turns: int
-    #: Elements from which loops with fewer turns are laid out anew, so that processors share them.
+    #: Iterations of a parallel loop, or rows to reduce, that keep all processors busy.
+    min_busy_iterations: int
+    #: Elements from which loops with fewer iterations are laid out anew, so that processors share them.
     min_shared_elements: int
     #: Elements of the last dimension that a processor then goes through at once.
     part_elements: int
@@ -78,7 +78,7 @@ class Target:
     max_light_operations: int
 
     # --- copies in the order in which loops read ---------------------------------------------------------
-    #: Turns of a loop in lanes inside a loop over panels.
+    #: Iterations of a loop in lanes inside a loop over panels.
     panel_elements: int
     #: How often each element must be read, and how many reads there must be, to be worth a copy.
     min_reads_per_copy: int

@@ -442,7 +442,7 @@ def _put_inside(node: Node, along: Along, group: Group, target: Target) -> bool:
     if group.reduced and _has_several_stages(group):
         rows = prod(group.domain[axis] for axis in group.kept())
         row = prod(group.domain) // rows
-        if axes[-1] not in group.reduced or rows < target.busy_turns or row > target.max_kept_row:
+        if axes[-1] not in group.reduced or rows < target.min_busy_iterations or row > target.max_kept_row:
             return False
     first = INNER + sum(map(len, group.inner.values()))
     group.inner[node] = tuple(first + k for k in range(len(sizes)))

@@ -57,4 +57,4 @@ def reduces_rows(node: Node, domain: Ints, scan: tuple[int, bool], target: Targe
         return False
     own = [each for each in node.op.dimensions if domain[each] != 1]
     is_one = own == [axis] == large[-1:] and combination(node).monoids is not None
-    return is_one and node.operands[0].tensor_type.size // domain[axis] >= target.busy_turns
+    return is_one and node.operands[0].tensor_type.size // domain[axis] >= target.min_busy_iterations

@@ -75,8 +75,8 @@ def _is_cut(nest: Nest) -> bool:
     if nest.in_order or total < 2 * target.block_elements or all(map(nest.is_known, nest.reductions)):
         return False
     if nest.inner_reductions:
-        return kept < target.busy_turns
-    return target.min_cut_column * kept <= total if nest.column else kept < target.busy_turns
+        return kept < target.min_busy_iterations
+    return target.min_cut_column * kept <= total if nest.column else kept < target.min_busy_iterations
 
 
 class _Whole(Loops):
@@ -133,7 +133,7 @@ class _Whole(Loops):
             self.lane = Lane(loops[-1].index, last.extent, loops[0].index)
             return loops
         runs = self._balanced(runs)
-        few = runs[0].extent < self.target.busy_turns
+        few = runs[0].extent < self.target.min_busy_iterations
         few = few and prod(run.extent for run in runs) >= self.target.min_shared_elements
         part = self.target.part_elements
         if few and last.extent > part and self.nest.has_lanes(last) and len(runs) > 1:
@@ -143,7 +143,7 @@ class _Whole(Loops):
     def _balanced(self, runs: list[Run]) -> list[Run]:
         """The runs with one of many turns in front, which processors share."""
         outer = runs[:-1] if self.nest.has_lanes(runs[-1]) else runs
-        if runs[0].extent >= self.target.busy_turns or not outer:
+        if runs[0].extent >= self.target.min_busy_iterations or not outer:
             return runs
         first = max(outer, key=lambda run: run.extent)
         return [first, *(run for run in runs if run is not first)]
@@ -172,7 +172,7 @@ class _Whole(Loops):
             axis = run.axes[-1]
             self.index[axis] = self.index[axis] + Affine(((tiles.index, side),))
         self.tiles = Tiles(self.values, side, self.nest.locals, columns, inner[0], inner[1])
-        many = bool(outer) and prod(run.extent for run in others[:1]) >= self.target.busy_turns
+        many = bool(outer) and prod(run.extent for run in others[:1]) >= self.target.min_busy_iterations
         return [*outer, rows, columns, *inner] if many else [rows, *outer, columns, *inner]
 
     def _has_panels(self, last: Run) -> bool:

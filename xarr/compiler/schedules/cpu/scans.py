@@ -279,7 +279,7 @@ class _Scans:
         row, along = loops.pop(), self._loop([self.axis])
         width = row.most_turns
         least, longest = self.target.min_scan_row, self.target.max_scan_row
-        most = min(longest, -(-width // (self.target.busy_turns * least)) * least, width)
+        most = min(longest, -(-width // (self.target.min_busy_iterations * least)) * least, width)
         block = Loop(index_value(self.values, "block"), -(-width // most))
         start = Affine(((block.index, most),))
         size: int | Value = width
