@@ -102,7 +102,8 @@ class _Whole(Loops):
             self._stages(loops[-1])
             return loops[:1]
         # A reduction that left its group leaves its dimensions behind, along which some results do not vary.
-        varying, fixed = [], []
+        varying: list[int] = []
+        fixed: list[int] = []
         for number, node in enumerate(nest.graph.results):
             stored = node.operands[1] if isinstance(node.op, ops.DynamicUpdateSlice) else node
             (varying if nest.runs_along_all(stored) else fixed).append(number)
