@@ -284,7 +284,9 @@ FAILING: dict[str, Callable[[Array, Array], Array]] = {
     "write": lambda x, i: x.at[i].set(0.0),
     "in a loop": lambda x, i: lax.fori_loop(0, 3, lambda k, c: c + x[i[k]], x[0]),
     "in a branch": lambda x, i: lax.cond(x.sum() > 3, lambda x, i: x[i], lambda x, i: x[0 * i], x, i),
-    "take_along_axis": lambda x, i: xarr.take_along_axis(x, i[:, None], 0),
+    "take_along_axis": lambda x, i: xarr.take_along_axis(
+        x, xarr.broadcast_to(i[:, None], (len(i), x.shape[1])), 0
+    ),
 }
 
 
