@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
-Places = tuple[int, ...]
+#: Numbers of carried values.
+Numbers = tuple[int, ...]
 
 #: Iterations of a loop in Python that take about as long as compiling it.
 MANY: Final = 4096
@@ -88,13 +89,13 @@ def while_loop_watched(bar: ProgressBar, cond: Function, body: Function, *state:
     return state
 
 
-def native_loop(loop: Function, wanted: Places, free: Places, *state: Any) -> tuple[Any, ...]:
+def native_loop(loop: Function, wanted: Numbers, free: Numbers, *state: Any) -> tuple[Any, ...]:
     """The carried values after the last iteration of a loop in machine code."""
     return loop(wanted, free, None, *state)
 
 
 def native_loop_shown(
-    progress: ops.Progress, loop: Function, wanted: Places, free: Places, *state: Any
+    progress: ops.Progress, loop: Function, wanted: Numbers, free: Numbers, *state: Any
 ) -> tuple[Any, ...]:
     """`native_loop` with a progress bar."""
     with ProgressBar(progress.label, progress.total(state)) as bar:
@@ -102,7 +103,7 @@ def native_loop_shown(
 
 
 def native_loop_watched(
-    bar: ProgressBar, loop: Function, wanted: Places, free: Places, *state: Any
+    bar: ProgressBar, loop: Function, wanted: Numbers, free: Numbers, *state: Any
 ) -> tuple[Any, ...]:
     """`native_loop` as one step of a program that shows how far it is."""
     return loop(wanted, free, bar.turn, *state)

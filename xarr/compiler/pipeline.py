@@ -48,9 +48,9 @@ def _is_plain(attribute: Any) -> bool:
 
 
 def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
-    """The graph itself; TooLargeError for an array that `backend` cannot compute, whatever its memory.
+    """The graph itself; TooLargeError if `backend` cannot compute it.
 
-    The same for calls that would never end.
+    That is for an array beyond its limits, whatever its memory, and for calls that would never end.
     """
     if graph.operation_count > MOST_OPERATIONS:
         raise TooLargeError(

@@ -193,7 +193,7 @@ class Block:
         return self._spread[value]
 
     def typed(self, value: Value, width: int) -> str:
-        """The same with its type before it."""
+        """The register or constant of a value that has been emitted, after its type."""
         return f"{register_type(value.dtype, width)} {self.operand(value, width)}"
 
     def line(self, instruction: str) -> str:

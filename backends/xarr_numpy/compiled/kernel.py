@@ -36,7 +36,7 @@ class CompiledKernel:
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call
-        #: The same for programs that are this kernel and nothing else, if it is a short one.
+        #: A call of it for programs that are this kernel and nothing else, if it is a short one.
         self.direct: DirectCall | None = None
         if self._is_small() and layout.works():
             (phase,) = self.program.phases
@@ -68,10 +68,10 @@ class CompiledKernel:
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
 
     def _copied(self, phase: Loop) -> tuple[int, int] | None:
-        found = copied(phase)
-        if found is None or found[0].role != "out" or found[1].role != "in":
+        buffers = copied(phase)
+        if buffers is None or buffers[0].role != "out" or buffers[1].role != "in":
             return None
-        return self.program.outputs.index(found[0]), self.program.inputs.index(found[1])
+        return self.program.outputs.index(buffers[0]), self.program.inputs.index(buffers[1])
 
     def _is_small(self) -> bool:
         """Whether the work is too little to be shared, and soon done: it may hold Python's lock meanwhile."""
@@ -97,20 +97,22 @@ class CompiledKernel:
         for k, (shape, dtype) in enumerate(self._shapes):
             scope |= {f"s{k}": shape, f"d{k}": dtype}
         exec(text, scope)
-        found: Callable[..., Any] = scope["call"]
-        return found
+        function: Callable[..., Any] = scope["call"]
+        return function
 
     def _call(self, *operands: Array) -> Any:
         return self.write_over((), *operands)
 
     def write_over(self, pairs: Sequence[tuple[int, int]], *operands: Array) -> Any:
-        """The same, with some results in the memory of an operand: pairs of a result and an operand.
+        """Compute as `call`, but some results in the memory of an operand: pairs of a result and an operand.
 
         What is read-only, or does not lie in row-major order, is not written to.
         """
-        taken = {result: operands[k] for result, k in pairs if operands[k].flags.carray}
+        overwritten = {result: operands[k] for result, k in pairs if operands[k].flags.carray}
         outputs = [
-            taken[number].view(dtype).reshape(shape) if number in taken else pool.empty(shape, dtype)
+            overwritten[number].view(dtype).reshape(shape)
+            if number in overwritten
+            else pool.empty(shape, dtype)
             for number, (shape, dtype) in enumerate(self._shapes)
         ]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
@@ -119,7 +121,7 @@ class CompiledKernel:
         # Arrays that are copied for the call must live as long as it does.
         copied = addresses.collect(address, operands, (*outputs, *scratch))
         held = (self, operands, copied, outputs, scratch, pointers)
-        there = [(result, k) for result, k in pairs if result in taken]
+        there = [(result, k) for result, k in pairs if result in overwritten]
         for copy, phase in zip(self._copies, self._phases, strict=True):
             if copy is None or copy not in there:
                 phase.run(address, held)

@@ -256,7 +256,7 @@ def converted(node: Node, dtype: DType) -> Node:
 
 
 def signed(indices: Node) -> Node:
-    """The same indices in a type that has -1."""
+    """The indices in a type that has -1."""
     return converted(indices, INT64) if indices.dtype in UNSIGNED else indices
 
 

@@ -126,7 +126,7 @@ def two_sum(x: Value, y: Value) -> Pair:
 
 
 def quick_two_sum(x: Value, y: Value) -> Pair:
-    """The same where |x| >= |y|.  Source: Dekker (1971)."""
+    """x + y and what its rounding lost, where |x| >= |y|.  Source: Dekker (1971)."""
     total = x + y
     return total, y - (total - x)
 

@@ -106,7 +106,7 @@ def _one_where_one(operand: Node, along: Along) -> Along:
 
 
 def _moved(node: Node, number: int, along: Along) -> Along:
-    """The same for operand `number` of a node that is no reduction."""
+    """The index map of operand `number` of a node that is no reduction, if that of the node is `along`."""
     op, operand = node.op, node.operands[number]
     if isinstance(op, ops.BroadcastInDim):
         return tuple(along[dim] for dim in op.broadcast_dimensions)
@@ -132,7 +132,7 @@ def _moved(node: Node, number: int, along: Along) -> Along:
 
 
 def _gathered(node: Node, number: int, along: Along) -> Along:
-    """The same for the operand and the indices of a gather."""
+    """The index map of the operand or of the indices of a gather, if that of its result is `along`."""
     assert isinstance(node.op, ops.Gather)
     operand, indices = node.operands
     if number == 1:

@@ -159,7 +159,7 @@ def sum_dtype(operand: DType, result: DType) -> DType:
 
 
 def with_kernels_in_order(graph: Graph, is_wanted: Callable[[Node], bool]) -> Graph:
-    """The same, the kernels of depthwise convolutions transposed so that neighbouring features lie together.
+    """`graph`, the kernels of depthwise convolutions transposed so that neighbouring features lie together.
 
     Only where neighbouring elements of the result belong to different features.
     """

@@ -244,7 +244,7 @@ def _extremum(direction: str, left: Sequence[Value], right: Sequence[Value]) -> 
 
 
 def _later_extremum(direction: str, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
-    """The same where the index on the right is the greater one."""
+    """The pair that is ahead, as `_extremum` says, where the index on the right is the greater one."""
     (a, i), (b, j) = left, right
     if a.dtype.kind != "f":
         chosen = _later(direction, a, b)

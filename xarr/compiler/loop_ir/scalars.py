@@ -250,7 +250,7 @@ class Value:
         return self.values.make("truncate", (self,), np.dtype(dtype))
 
     def bitcast(self, dtype: Any) -> Value:
-        """The same bits as another dtype of the same width."""
+        """The bits as another dtype of the same width."""
         wanted = np.dtype(dtype)
         if wanted.itemsize != self.dtype.itemsize:
             raise TypeError(f"bitcast of {self.dtype} to {wanted}")

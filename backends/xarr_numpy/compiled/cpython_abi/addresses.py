@@ -33,7 +33,7 @@ def collect(table: int, operands: Sequence[Any], others: Sequence[Array]) -> Seq
 
 @cache
 def _fill() -> Callable[..., bool] | None:
-    """The same as a built-in function, which gives False where something has to be copied."""
+    """A built-in function that fills the table; it gives False where something has to be copied."""
     if not layout.works():
         return None
     code = assembler.made(_text(), ["fill"])
