@@ -174,7 +174,6 @@ def test_l2_an_unknown_operation(program: Program) -> None:
         ("lt", (F32, F32), F32),
         ("select", (F32, F32, F32), F32),
         ("select", (BOOL, F32, F64), F32),
-        ("truncate", (I32,), I32),
         ("bitcast", (F32,), F64),
         ("popcount", (F32,), F32),
         ("real", (np.dtype(np.complex64),), F64),

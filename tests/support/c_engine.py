@@ -92,7 +92,7 @@ def expression(value: Value, names: Sequence[str]) -> str:
         return f"{names[-1]} ? {text} : 0" if value.attribute.masked else text
     if op in INFIX:
         return f"{names[0]} {INFIX[op]} {names[1]}"
-    if op in ("convert", "truncate"):
+    if op == "convert":
         return conversion(names[0], value.operands[0].dtype, dtype)
     if op in PATTERNS and not (op == "rem" and dtype.kind == "f"):
         return PATTERNS[op].format(*names, to=dtype.str[1:], size=dtype.itemsize)

@@ -326,11 +326,6 @@ class Block:
             else self._cast("bitcast", self.typed(x, width), value.dtype, width)
         )
 
-    def _truncate(self, value: Value, width: int) -> str:
-        (x,) = value.operands
-        instruction = "fptosi" if value.dtype.kind == "i" else "fptoui"
-        return self._cast(instruction, self.typed(x, width), value.dtype, width)
-
     def _convert(self, value: Value, width: int) -> str:
         (x,) = value.operands
         old, new = x.dtype, value.dtype
@@ -426,7 +421,7 @@ class Block:
         return name
 
 
-_CONVERSIONS: Final = frozenset({"bitcast", "truncate", "convert", "rarely"})
+_CONVERSIONS: Final = frozenset({"bitcast", "convert", "rarely"})
 
 
 class Lines:

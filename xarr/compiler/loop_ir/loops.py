@@ -489,7 +489,7 @@ def _spelled(value: Value, operands: Sequence[str]) -> str:
         return f"{operands[0]} {_SIGNS[value.op]} {operands[1]}"
     if value.op == "select":
         return f"{operands[0]} ? {operands[1]} : {operands[2]}"
-    kind = f".{value.dtype}" if value.op in ("convert", "truncate", "bitcast") else ""
+    kind = f".{value.dtype}" if value.op in ("convert", "bitcast") else ""
     return f"{value.op}{kind}({', '.join(operands)})"
 
 

@@ -26,7 +26,6 @@ Value's dtype.  Nothing is promoted: two operands of different dtypes are a Type
                              seldom wanted, and may be left out where no element wants it
     convert                  to another dtype: rounds to nearest even; float to integer truncates, ends at
                              the extremes, NaN is 0; to bool is "not 0"
-    truncate                 float to integer where the caller knows that it fits
     bitcast                  the same bits as another dtype of the same width
     real imag                a part of a complex number
     complex                  a complex number of its two parts
@@ -244,10 +243,6 @@ class Value:
         """The value in another dtype; see the head of this file for what does not fit."""
         wanted = np.dtype(dtype)
         return self if wanted == self.dtype else self.values.make("convert", (self,), wanted)
-
-    def truncate(self, dtype: Any) -> Value:
-        """A float that is known to fit, as an integer."""
-        return self.values.make("truncate", (self,), np.dtype(dtype))
 
     def bitcast(self, dtype: Any) -> Value:
         """The bits as another dtype of the same width."""

@@ -61,10 +61,6 @@ def _convert(value: Value, operands: tuple[DType, ...]) -> bool:
     return len(operands) == 1
 
 
-def _truncate(value: Value, operands: tuple[DType, ...]) -> bool:
-    return [dtype.kind for dtype in operands] == ["f"] and value.dtype.kind in "iu"
-
-
 def _bitcast(value: Value, operands: tuple[DType, ...]) -> bool:
     return [dtype.itemsize for dtype in operands] == [value.dtype.itemsize]
 
@@ -90,7 +86,6 @@ _RULES: Final[dict[str, Callable[[Value, tuple[DType, ...]], bool]]] = {
     "select": _select,
     "rarely": _select,
     "convert": _convert,
-    "truncate": _truncate,
     "bitcast": _bitcast,
     "load": _load,
     "real": _part,
