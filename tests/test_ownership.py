@@ -258,6 +258,17 @@ def test_the_same_array_twice(donated: Any, is_tree: bool) -> None:
             np.asarray(x)
 
 
+def test_the_same_array_twice_is_not_the_memory_of_two_results() -> None:
+    step = xarr.jit(lambda x, y: (x + y, x - y), donate_argnums=(0, 1))
+    for _ in range(ROUNDS):
+        x = made()
+        both, neither = step(x, x)
+        assert_same(both, np.full(SIZE, 2.0))
+        assert_same(neither, np.zeros(SIZE))
+        with pytest.raises(DonationError):
+            np.asarray(x)
+
+
 def test_counts_of_references_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interpreter may say of everything that nobody refers to it."""
     x = made()

@@ -374,12 +374,12 @@ class _Writer:
         ]
 
     def _donated(self) -> list[str]:
-        donation, lines = self.traced.donation, []
-        for place in donation.leaves:
-            if self.call.sources[place] == "Array":
-                taker = self._name("W", donation.taker)
-                lines += [f"claim(n{place}, device, {taker})", f"x{place}._give_away({taker})"]
-        return lines
+        donation = self.traced.donation
+        places = [place for place in donation.leaves if self.call.sources[place] == "Array"]
+        taker = self._name("W", donation.taker) if places else ""
+        # All claims first, as in `Traced.run`.
+        claims = [f"claim(n{place}, device, {taker})" for place in places]
+        return [*claims, *[f"x{place}._give_away({taker})" for place in places]]
 
     def _released(self) -> list[str]:
         lines = [

@@ -145,8 +145,10 @@ class Traced:
             lazy.evaluate(*[leaves[place] for place in read])
             flags = flags_of([*read.values(), *self.captured]) if unread else ()
             buffers = self._buffers(leaves, read)
+            # All claims first: of an Array that is given twice the count falls as the first argument is given away.
             for place in read.keys() & self.donation.leaves:
                 claim(read[place], owner, self.donation.taker)
+            for place in read.keys() & self.donation.leaves:
                 leaves[place]._give_away(self.donation.taker)
             values = execute(compiled, (*buffers, *numbers, *compiled.hidden))
         finally:
