@@ -161,6 +161,13 @@ def test_consumers_that_know_no_read_only_memory_get_a_copy(version: Any) -> Non
     assert '"dltensor_versioned"' in repr(array.__dlpack__(max_version=(1, 0), copy=False))
 
 
+def test_reversed_arrays_are_lent_without_negative_strides() -> None:
+    array = xarr.asarray([[1.0, 2.0], [3.0, 4.0]])[:, ::-1]
+    lent = np.from_dlpack(array)
+    assert min(lent.strides) > 0
+    assert_same(lent, np.asarray(array))
+
+
 def test_the_device_is_told_without_computing() -> None:
     array = xarr.zeros(3) + 1
     assert array.__dlpack_device__() == CPU

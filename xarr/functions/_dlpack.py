@@ -143,6 +143,8 @@ def _lent(
                 "kept; wanted max_version=(1, 0) or later, or copy=None"
             )
         max_version, host, copy = None, host.copy(), None
+    elif copy is None and any([stride < 0 for stride in host.strides]):
+        host = host.copy()  # consumers refuse negative strides, and PyTorch 2 ends the process over them
     bits = host.view(f"u{host.itemsize}") if host.dtype in _CODES else host
     # mypy: NumPy's stub wants an enumeration where the protocol has a number.
     capsule = bits.__dlpack__(max_version=max_version, copy=copy)
