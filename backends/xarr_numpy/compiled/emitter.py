@@ -22,13 +22,11 @@ from xarr.compiler.loop_ir.loops import (
     Store,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, Value, in_order
-from xarr_numpy.compiled.instructions import Block, register_type
+from xarr_numpy.compiled.instructions import ATTRIBUTES, Block, register_type
 from xarr_numpy.compiled.registers import REGISTER, SHORT, UNROLL, Registers, order_of, roots_of
 
 #: Turns of a vector loop after which its accumulators join those of the loop around, for accuracy.
 CHUNK: Final = 64
-
-_ATTRIBUTES: Final = 'nounwind "prefer-vector-width"="512"'
 
 
 def emit(kernel: Kernel) -> tuple[str, list[str]]:
@@ -72,7 +70,7 @@ class _Function(Registers):
             self._loop(self.phase, "%begin", "%end")
         self.write("ret void")
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)
-        return f"define void @{self.name}(ptr %buffers, i64 %begin, i64 %end) {_ATTRIBUTES} {{\nentry:\n{body}\n}}"
+        return f"define void @{self.name}(ptr %buffers, i64 %begin, i64 %end) {ATTRIBUTES} {{\nentry:\n{body}\n}}"
 
     # --- loops -------------------------------------------------------------------------------------------
 

@@ -18,6 +18,9 @@ from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, in_or
 from xarr.dtypes import real_part_of
 from xarr_numpy.compiled import slow_paths
 
+#: What is said of each function: it raises nothing, and may use the widest registers.
+ATTRIBUTES: Final = 'nounwind "prefer-vector-width"="512"'
+
 _FLOATS: Final = {
     np.dtype(np.float16): "half",
     np.dtype(np.float32): "float",

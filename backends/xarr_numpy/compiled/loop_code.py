@@ -15,6 +15,7 @@ from typing import Final
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, in_order
 from xarr.compiler.while_loops.native_loops import NativeLoop, Write
 from xarr_numpy.compiled.instructions import (
+    ATTRIBUTES,
     Block,
     Lines,
     alignment,
@@ -27,7 +28,7 @@ from xarr_numpy.compiled.instructions import (
 )
 from xarr_numpy.compiled.registers import REGISTER
 
-#: Places in the control array: the steps to take, whether more will follow, the steps of the longest point;
+#: Indices in the control array: the steps to take, whether more will follow, the steps of the longest point;
 #: after them for each carried value whether it is wanted.
 STEPS, MORE, LONGEST, WANTED = range(4)
 #: Registers that hold what one tile carries, at most; there are 32 in all, or 16.
@@ -35,8 +36,6 @@ MOST_REGISTERS: Final = 20
 #: Registers of one value in a tile.  Where points are left early, more of them would wait for one another.
 MOST_UNROLLED: Final = 4
 MOST_UNROLLED_IF_LEFT_EARLY: Final = 2
-
-_ATTRIBUTES: Final = 'nounwind "prefer-vector-width"="512"'
 
 
 def width_of(loop: NativeLoop) -> int:
@@ -202,7 +201,7 @@ class _Writer(Lines):
     def framed(self, head: str) -> str:
         self.flush()
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)
-        return f"define {head} {_ATTRIBUTES} {{\nentry:\n{body}\n}}"
+        return f"define {head} {ATTRIBUTES} {{\nentry:\n{body}\n}}"
 
 
 class _Scalars(_Writer):
