@@ -2,12 +2,15 @@
 
 import ast
 import inspect
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
 from tests.support.checkout import CHECKOUT
 from tests.support.constants import constants_of_the_default_backend
 from tests.support.functions import expression
@@ -409,3 +412,29 @@ def test_the_rule_can_fail(imported, bad, good, tmp_path):
     path.write_text(f"{imported}\n\ndef f(x):\n    return {bad}\n")
     (problem,) = constants_of_the_default_backend([path])
     assert f"{path}:4: {bad.partition('(')[0]}(…) makes an Array of the default backend" in problem
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.fill(3.0),
+        lambda x: x.__setitem__(..., 3.0),
+        lambda x: x.__setitem__(slice(None), np.full(3, 3.0)),
+        lambda x: xarr.add(1, 2, out=x),
+    ],
+    ids=["fill", "ellipsis", "slice", "out"],
+)
+def test_an_array_that_is_written_to_stays_on_its_backend(write: Callable[[xarr.Array], Any]) -> None:
+    x = xarr.ones(3, device=OTHER)
+    write(x)
+    assert_same(x, np.full(3, 3.0))
+    assert x.backend == OTHER
+    with pytest.raises(BackendError, match="two backends"):
+        xarr.ones(3) + x
+
+
+def test_out_takes_no_result_of_another_backend() -> None:
+    x = xarr.ones(3, device=OTHER)
+    with pytest.raises(BackendError, match="two backends"):
+        xarr.sum(xarr.ones((2, 3)), axis=0, out=x)
+    assert_same(x, np.ones(3))

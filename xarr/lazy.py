@@ -118,11 +118,16 @@ class Handle:
             add(node)
 
     def _show(self, other: Handle, write: parts.Write | None = None) -> None:
-        """Make this handle show what another one shows, because the user has written to it.
+        """Make this handle show what another one shows, because the user has written to it; it stays on its device.
 
         write: what is written, for the PartUpdateWarning that it causes if this is a part of another Array.
-        Raises as `_rebind`.
+        Raises as `_rebind`, and BackendError for a value that is committed to another device.
         """
+        device = self._node.device
+        if other._node.device is not device and device is not None and device.is_committed:
+            join_devices(device, other._node.device)
+            if not other._node.traced:
+                other = commit(other, device)  # type: ignore[arg-type]
         part = getattr(self, "_part", None)
         if part is not None:
             parts.warn_of_write(self, part, write)
