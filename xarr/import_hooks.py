@@ -53,7 +53,7 @@ def _import_after(name: str) -> None:
     try:
         importlib.import_module(_FOLLOWED_BY[name])
     except ImportError:
-        # Another version, without the class to derive from: then it does not know Arrays.
+        # Another version, without what is derived from or wrapped: then it does not know Arrays.
         return
 
 

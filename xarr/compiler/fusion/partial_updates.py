@@ -39,6 +39,11 @@ def starts_of(node: Node) -> Ints | None:
     return tuple(result)
 
 
+def stored_part(node: Node) -> Node:
+    """The elements that a group computes of a result: of an update the part that it writes."""
+    return node.operands[1] if isinstance(node.op, ops.DynamicUpdateSlice) else node
+
+
 def placement(node: Node) -> tuple[Ints, Ints]:
     """The shape of the result and where the update begins in it."""
     starts = starts_of(node)

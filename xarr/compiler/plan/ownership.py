@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from xarr.compiler.plan.overwriting import is_update
+from xarr.compiler.plan.overwriting import is_carried_through, is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 
@@ -62,8 +62,7 @@ def _carried_through(node: Node) -> Node | None:
     ):
         return None
     index = node.op.index
-    is_same = loop.body.results[index] is loop.body.parameters[index]
-    return node.operands[0].operands[index] if is_same else None
+    return node.operands[0].operands[index] if is_carried_through(loop, index) else None
 
 
 def _is_made_here(node: Node) -> bool:

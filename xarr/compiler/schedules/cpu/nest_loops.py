@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 from typing import Literal, TypeAlias
 
-from xarr.compiler.fusion.partial_updates import shifted
+from xarr.compiler.fusion.partial_updates import shifted, stored_part
 from xarr.compiler.loop_ir.accumulators import Combination, combination
 from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, given, row_major
 from xarr.compiler.loop_ir.loops import (
@@ -30,7 +30,7 @@ from xarr.compiler.schedules.cpu.packing import Lane, Packing
 from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
 from xarr.compiler.target import Target
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Node, postorder
 from xarr.ir.op import INSTRUCTION
 
 Ints: TypeAlias = tuple[int, ...]
@@ -106,14 +106,7 @@ class Nest:
     @cached_property
     def visible(self) -> set[Node]:
         """What has one element in each turn of the loops over the domain: all but the insides of reductions."""
-        found: set[Node] = set()
-        stack = list(self.graph.results)
-        while stack:
-            node = stack.pop()
-            if node not in found:
-                found.add(node)
-                stack.extend(() if node in self.inner_reductions else node.operands)
-        return found
+        return set(postorder(self.graph.results, self.inner_reductions.__contains__))
 
     def parts(self, node: Node) -> dict[Node, int]:
         """The nodes that stand for the results of a reduction, and which."""
@@ -285,7 +278,7 @@ class Loops:
         elements = self.elements(loop)
         for number in numbers:
             node, buffer = self.nest.graph.results[number], self.nest.outputs[number]
-            updated = node.operands[1] if isinstance(node.op, ops.DynamicUpdateSlice) else node
+            updated = stored_part(node)
             index = self.own_index(updated)
             place = row_major(node.shape, index if updated is node else shifted(node, index))
             value = self.at(elements, updated)  # may put a loop into the body first

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from xarr.compiler.functions import register_dtype
+from xarr.compiler.fusion.partial_updates import stored_part
 from xarr.compiler.loop_ir.elements import Elements, Index, Source
 from xarr.compiler.loop_ir.loops import (
     Affine,
@@ -105,8 +106,7 @@ class _Whole(Loops):
         varying: list[int] = []
         fixed: list[int] = []
         for number, node in enumerate(nest.graph.results):
-            stored = node.operands[1] if isinstance(node.op, ops.DynamicUpdateSlice) else node
-            (varying if nest.runs_along_all(stored) else fixed).append(number)
+            (varying if nest.runs_along_all(stored_part(node)) else fixed).append(number)
         return [
             self._put_along(runs, numbers)
             for runs, numbers in ((nest.runs, varying), (nest.kept_runs, fixed))
