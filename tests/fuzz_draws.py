@@ -16,8 +16,8 @@ import numpy as np
 from tests.elementwise_ops import REGULAR, record_of, types_of
 from tests.lax_values import FLOATS, HostArray, cast, dtype_of
 from tests.ulp_bounds import bound_of
+from xarr.ir.types import Ints
 
-Ints = tuple[int, ...]
 Call = Callable[[Any, tuple[Any, ...]], Any]
 
 REAL: Final = (*FLOATS, "int8", "int32", "int64", "uint8", "uint16", "uint64")

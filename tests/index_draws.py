@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 import xarr
+from xarr.ir.types import Ints
 
 HostArray = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 #: Examples of each test: INDEX_FUZZ=5000 in the environment draws that many, and other random ones.
 COUNT: Final = int(os.environ.get("INDEX_FUZZ", "60"))

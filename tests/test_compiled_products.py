@@ -13,11 +13,11 @@ from tests.compare import assert_same
 from xarr import lax
 from xarr.ir import ops
 from xarr.ir.graph import Graph
+from xarr.ir.types import Ints
 
 pytest.importorskip("llvmlite")
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 #: The dimensions of the operands and of the result: b and c of a batch, k and l contracted, m and p rows, n columns.
 FORMS = ("bmk,bkn", "mbk,kbn", "bkmp,bkn", "bcmk,cbkn", "bkml,lbkqn", "bm,bn")

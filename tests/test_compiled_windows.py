@@ -17,13 +17,13 @@ from tests.support.threads import threads
 from xarr import lax
 from xarr.ir import ops
 from xarr.ir.graph import Graph
+from xarr.ir.types import Ints
 from xarr.ir.windows import Window
 from xarr_numpy.compiled.schedule import PROCESSOR
 
 pytest.importorskip("llvmlite")
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 DTYPES = ("bool", "int8", "uint16", "int64", "float16", "bfloat16", "float32", "float64")
 COMBINERS: dict[str, Callable[[Any, Any], Any]] = {

@@ -20,11 +20,11 @@ from tests.xla import run_stablehlo
 from xarr import lax
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
+from xarr.ir.types import Ints
 
 jax.config.update("jax_enable_x64", True)
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 TYPES = (*FLOATS, "complex64", "complex128", "int8", "int32", "uint16", "int64")

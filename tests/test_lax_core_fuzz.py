@@ -15,11 +15,11 @@ import pytest
 
 from xarr import lax
 from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.ir.types import Ints
 
 jax.config.update("jax_enable_x64", True)
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 Call = Callable[[Any, tuple[Any, ...]], Any]
 #: A call of `lax` or `jax.lax`, its operands, and how many roundings of the largest term results may differ by.
 Drawn = tuple[Call, tuple[Array, ...], float]

@@ -19,9 +19,9 @@ import xarr
 from tests.compare import assert_same
 from tests.xla import run_stablehlo
 from xarr import lax
+from xarr.ir.types import Ints
 
 HostArray = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 TYPES = (
     np.bool_,

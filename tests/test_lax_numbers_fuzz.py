@@ -16,11 +16,11 @@ import pytest
 from tests.xla import run_stablehlo
 from xarr import lax, lower
 from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.ir.types import Ints
 
 jax.config.update("jax_enable_x64", True)
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 Call = Callable[[Any, tuple[Any, ...]], Any]
 
 DTYPES = ("float32", "float64", "complex64", "complex128")

@@ -31,13 +31,13 @@ from tests.programs import BACKENDS
 from tests.xla import parse, run_stablehlo
 from xarr import lax, stablehlo
 from xarr.errors import ParseError
+from xarr.ir.types import Ints
 from xarr.ir.windows import WindowDimension
 from xarr_numpy import engine, neighbours
 
 jax.config.update("jax_enable_x64", True)
 
 HostArray = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 
 @pytest.fixture(params=BACKENDS)

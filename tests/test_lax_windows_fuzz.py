@@ -25,11 +25,11 @@ import xarr
 from tests.compare import assert_same
 from tests.xla import run_stablehlo
 from xarr import lax
+from xarr.ir.types import Ints
 from xarr.ir.windows import Window
 from xarr.lazy import Handle
 
 HostArray = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 INTEGERS = (np.int8, np.int32, np.uint16, np.uint64)

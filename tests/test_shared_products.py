@@ -15,10 +15,10 @@ from hypothesis import given, settings, strategies as st
 import xarr
 from tests.compare import assert_same
 from xarr import lax
+from xarr.ir.types import Ints
 from xarr_numpy import blas, contraction, convolution, workers
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 DTYPES = ("bool", "int8", "int64", "bfloat16", "float32", "float64", "complex64")
 
 

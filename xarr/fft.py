@@ -22,6 +22,7 @@ from xarr.functions._arguments import DeviceLike, as_device, conjugated, convert
 from xarr.functions._core import as_array
 from xarr.functions._outputs import takes_out
 from xarr.functions.manipulation_functions import roll
+from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, integer, integers, real_number
 from xarr.lazy import commit
 from xarr.names import public_names as _public_names
@@ -52,7 +53,6 @@ __all__ = [
 ]
 
 Axes = int | Sequence[int] | None
-Ints = tuple[int, ...]
 #: (name, array) -> how many points along each axis, None where the array says it, and which axes.
 Plan = Callable[[str, "Array"], tuple[Ints | None, Ints]]
 

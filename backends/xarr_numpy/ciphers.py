@@ -23,6 +23,7 @@ from xarr.ir.ops.ciphers import (
     PhiloxPair,
     ThreefryBits,
 )
+from xarr.ir.types import Ints
 from xarr.process_rng import draw
 from xarr_numpy import workers
 from xarr_numpy.memory import pool
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 DType = np.dtype[Any]
 
 #: Elements at a time: three arrays of them fit a second-level cache.

@@ -12,6 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 from xarr_numpy import blas
 from xarr_numpy.kernels import convert
 from xarr_numpy.memory import pool
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 #: Bytes of a page and of a typical element; the ways and the lines of a processor's first cache.
 _PAGE: Final = 4096

@@ -21,6 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy import blas, workers
 from xarr_numpy.contraction import is_for_blas, view_of
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 Slices = tuple[slice, ...]
 
 #: Bytes of windows, and of what they give, that are worked on at a time: a share of the cache.

@@ -25,7 +25,6 @@ from xarr_numpy.neighbours import fold_neighbours
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
-Ints = tuple[int, ...]
 
 #: (arrays, arrays) -> arrays, element by element.
 Combine = Callable[[Arrays, Arrays], Arrays]

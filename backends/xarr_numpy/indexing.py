@@ -19,6 +19,7 @@ from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.indexing import Windows
+from xarr.ir.types import Ints
 from xarr_numpy import engine, extremes
 from xarr_numpy.reductions import ufunc_of
 from xarr_numpy.rows import Rows
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 Function = Callable[..., tuple[Any, ...]]
 
 _LARGEST: Final = np.iinfo(np.int64).max

@@ -23,9 +23,9 @@ from xarr.dtypes import (
     float8_e8m0fnu,
     info,
 )
+from xarr.ir.types import Ints
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIGNED: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}

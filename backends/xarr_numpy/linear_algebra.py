@@ -9,6 +9,7 @@ import numpy as np
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 from xarr_numpy.kernels import convert
 from xarr_numpy.rows import Rows
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 
 #: Rows that are eliminated one by one before the rest is updated by a product of matrices.
 _BLOCK: Final = 48

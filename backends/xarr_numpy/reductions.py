@@ -13,6 +13,7 @@ from xarr.ir import ops
 from xarr.ir.computations import arg_direction, monoids
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.elementwise import numpy_functions
+from xarr.ir.types import Ints
 from xarr_numpy.extremes import settled
 from xarr_numpy.rows import Rows
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 Function = Callable[..., tuple[Any, ...]]
 
 #: The ops by which elements are combined in any order, by NumPy's ufunc.

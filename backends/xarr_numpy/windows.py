@@ -16,6 +16,7 @@ import numpy as np
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
+from xarr.ir.types import Ints
 from xarr.ir.windows import Window
 from xarr_numpy.extremes import settled
 from xarr_numpy.folding import Arrays, Monoid, element_ranges, fold
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
-Ints = tuple[int, ...]
 Function = Callable[..., tuple[Any, ...]]
 
 #: Windows of at most so many elements are folded in order, element by element.

@@ -19,10 +19,8 @@ from xarr.ir.computations import scalars
 from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.ops import Gather, Scatter
 from xarr.ir.ops.indexing import Windows
-from xarr.ir.types import TensorType
+from xarr.ir.types import Ints, TensorType
 from xarr.lazy import Handle, to_host, wrap
-
-Ints = tuple[int, ...]
 
 _ELEMENT, _INDEX = np.dtype(np.float32), np.dtype(np.int64)
 

@@ -11,8 +11,7 @@ from xarr.explanation.canvas import Canvas
 from xarr.explanation.placements import Placement, placements, slice_of
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.ir.ops.indexing import Windows
-
-Ints = tuple[int, ...]
+from xarr.ir.types import Ints
 
 #: Longer axes and more windows are cut off, with dots that say so.
 _CELLS, _WINDOWS = 12, 5

@@ -21,11 +21,10 @@ from xarr.indexing.bounds import Mode
 from xarr.indexing.items import Item, Mask, Places, consumed, expanded, items_of
 from xarr.indexing.layout import Layout, Token, layout_of
 from xarr.indexing.region import Region
+from xarr.ir.types import Ints
 from xarr.lazy import Handle, common_device, to_host
 from xarr.make_explicit import make_explicit
 from xarr.shapes import check_sizes
-
-Ints = tuple[int, ...]
 
 #: Results of more elements are not listed, and longer arrays not written out.
 _LISTED = 12

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from xarr.ir.ops.indexing import Windows
-
-Ints = tuple[int, ...]
+from xarr.ir.types import Ints
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,13 @@ from xarr.indexing import taken
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
+from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike
 from xarr.lax.indexing import GatherDimensionNumbers, default_fill
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
     from xarr.array import Array
-
-Ints = tuple[int, ...]
 
 
 @takes_out(THERE_AND_BACK)

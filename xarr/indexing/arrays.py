@@ -23,7 +23,7 @@ from xarr.ir.graph import Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Gather
 from xarr.ir.source import here
-from xarr.ir.types import TensorType, Type
+from xarr.ir.types import Ints, TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_node, put, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
 from xarr.lazy import to_host, wrap
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from xarr.array import Array
     from xarr.ir.device import Device
 
-Ints = tuple[int, ...]
 Combine = Callable[[Any, Any], Any]
 
 _INT64: Final = np.dtype(np.int64)

@@ -14,6 +14,7 @@ from xarr.errors import IndexingError, IndexTypeError, InputError, TracedValueEr
 from xarr.functions._core import as_array
 from xarr.host import host_array
 from xarr.ir.source import here
+from xarr.ir.types import Ints
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
 from xarr.live_values import values_at_hand
@@ -22,7 +23,6 @@ from xarr.records import record
 if TYPE_CHECKING:
     from xarr.array import Array
 
-Ints = tuple[int, ...]
 HostArray = np.ndarray[Any, Any]
 
 _LEAST: Final = -(2**63)

@@ -17,9 +17,8 @@ from xarr.errors import IndexingError, IndexTypeError, TracedValueError, counted
 from xarr.indexing.bounds import Mode, out_of_bounds
 from xarr.indexing.items import Item, Mask, Places, consumed
 from xarr.indexing.region import Region
+from xarr.ir.types import Ints
 from xarr.records import record
-
-Ints = tuple[int, ...]
 
 
 class Token(Enum):

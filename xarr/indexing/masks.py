@@ -16,8 +16,6 @@ from xarr.lax.core import ArrayLike
 if TYPE_CHECKING:
     from xarr.array import Array
 
-Ints = tuple[int, ...]
-
 
 def only_mask(layout: Layout) -> Mask | None:
     """The mask of an index that has no other array."""

@@ -21,6 +21,7 @@ from xarr.indexing.items import expanded
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import Reshape, Reverse, Slice
+from xarr.ir.types import Ints
 from xarr.ir.windows import dilated
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.lazy import wrap
@@ -28,8 +29,6 @@ from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.array import Array
-
-Ints = tuple[int, ...]
 
 
 @record

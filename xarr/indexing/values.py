@@ -11,13 +11,12 @@ from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import BroadcastError, DTypeError, InputError, RaggedError, ValueRangeError
 from xarr.functions._core import as_array, broadcasted_nodes, is_weak, nodes_of
 from xarr.functions.creation_functions import asarray
+from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.lazy import Handle, common_device, wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
-
-Ints = tuple[int, ...]
 
 
 def converted(array: Array, value: ArrayLike) -> Array:

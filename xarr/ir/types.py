@@ -12,6 +12,9 @@ import numpy as np
 
 from xarr.dtypes import mlir_name, xla_name
 
+#: Numbers of dimensions, the sizes of a shape, or one index for each dimension.
+Ints = tuple[int, ...]
+
 #: Held while a type is made: of two equal ones made at once only one may stay.
 _lock: Final = threading.RLock()
 

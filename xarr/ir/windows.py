@@ -19,9 +19,9 @@ import numpy as np
 
 from xarr.errors import InputError, ShapeError
 from xarr.ir.op import Op
+from xarr.ir.types import Ints
 from xarr.records import record
 
-Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
 #: What a padding may be called instead of being given in numbers.

@@ -11,6 +11,7 @@ from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 from xarr.ir.windows import PADDINGS, dilated, named_padding
 from xarr.lax.contraction import precisions
 from xarr.lax.core import ArrayLike, integer, integers, operands
@@ -19,7 +20,6 @@ from xarr.lazy import wrap
 if TYPE_CHECKING:
     from xarr.array import Array
 
-Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
 _NAME: Final = "conv_general_dilated"

@@ -11,6 +11,7 @@ from xarr.dtypes import SIGNED, info
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.dynamic_sizes import get_dimension_size
 from xarr.lax.elementwise import add, convert_element_type, lt, select
@@ -20,8 +21,6 @@ from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
     from xarr.array import Array
-
-Ints = tuple[int, ...]
 
 
 def dynamic_slice(

@@ -20,6 +20,7 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner, second
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr.ir.types import Ints
 from xarr.lax.core import (
     ArrayLike,
     broadcast_node,
@@ -39,8 +40,6 @@ from xarr.tree import Structure
 
 if TYPE_CHECKING:
     from xarr.array import Array
-
-Ints = tuple[int, ...]
 
 
 class GatherDimensionNumbers(NamedTuple):

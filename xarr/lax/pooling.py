@@ -18,6 +18,7 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.constants import constant
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 from xarr.ir.windows import Pairs, Window
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, integers, operands
 from xarr.lax.dynamic_sizes import refuse_dynamic, refuse_named_padding
@@ -27,8 +28,6 @@ from xarr.lazy import wrap
 
 if TYPE_CHECKING:
     from xarr.array import Array
-
-Ints = tuple[int, ...]
 
 
 def max_pool(

@@ -12,6 +12,7 @@ from xarr.errors import DTypeError, MatrixShapeError
 from xarr.functions._arguments import converted, filled
 from xarr.functions._core import DType, aligned, as_array, common_dtype, promoted
 from xarr.ir.ops.systems import rows_of
+from xarr.ir.types import Ints
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike
 from xarr.lazy import is_tracing, read_checks, wrap
@@ -20,7 +21,6 @@ from xarr.shapes import normalize_axes
 if TYPE_CHECKING:
     from xarr.array import Array
 
-Ints = tuple[int, ...]
 #: What NumPy has where an argument was not given.
 NO_VALUE: Final = np._NoValue
 _LAPACK: Final = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))

@@ -14,6 +14,7 @@ from xarr.errors import MatrixShapeError, ValueRangeError
 from xarr.functions import statistical_functions as statistics
 from xarr.functions._arguments import converted
 from xarr.functions._core import as_array
+from xarr.ir.types import Ints
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, flag
 from xarr.lazy import Handle
@@ -23,8 +24,6 @@ from xarr.linalg.systems import identities
 
 if TYPE_CHECKING:
     from xarr.array import Array
-
-Ints = tuple[int, ...]
 
 
 def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:

@@ -38,12 +38,11 @@ from xarr.ir.ops import (
     Slice,
     Subtract,
 )
-from xarr.ir.types import TensorType
+from xarr.ir.types import Ints, TensorType
 from xarr.ir.windows import WindowDimension
 from xarr.records import record
 
 DType = np.dtype[Any]
-Ints = tuple[int, ...]
 INT32: Final = np.dtype(np.int32)
 INT64: Final = np.dtype(np.int64)
 

@@ -34,6 +34,7 @@ from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
 from xarr.ir.device import Device
+from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, check_callable, integer, integers, items, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.layouts import MAX_SIZE
@@ -64,8 +65,6 @@ __all__ = [
     "triu_indices_from",
     "unravel_index",
 ]
-
-Ints = tuple[int, ...]
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:

@@ -16,7 +16,7 @@ from xarr.ir.op import FUNCTION, Op, operation
 from xarr.ir.ops.control import Call, GetTupleElement
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.ops.formula import Term, filled
-from xarr.ir.types import TensorType
+from xarr.ir.types import Ints, TensorType
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -40,7 +40,6 @@ _PHILOX: Final = "philox4x32"
 COST: Final = 14 * FUNCTION
 
 DType = np.dtype[Any]
-Ints = tuple[int, ...]
 Pair = tuple[Term, Term]
 Words = tuple[Term, ...]
 

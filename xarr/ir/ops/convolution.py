@@ -11,14 +11,13 @@ import numpy as np
 
 from xarr.ir.op import Op, operation
 from xarr.ir.stablehlo.literals import ints
-from xarr.ir.types import TensorType, Type
+from xarr.ir.types import Ints, TensorType, Type
 from xarr.ir.windows import Window, check_entries, check_padding
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
 
-Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
 

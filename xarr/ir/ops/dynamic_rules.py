@@ -33,10 +33,9 @@ from xarr.ir.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather, Scatt
 from xarr.ir.ops.movement import BroadcastInDim, Concatenate, Pad, Reshape, Reverse, Slice, Transpose
 from xarr.ir.ops.reduction import DotGeneral, Reduce, Sort
 from xarr.ir.ops.windows import ReduceWindow, SelectAndScatter
-from xarr.ir.types import TensorType, TupleType, Type, packed
+from xarr.ir.types import Ints, TensorType, TupleType, Type, packed
 from xarr.records import record
 
-Ints = tuple[int, ...]
 Types = tuple[TensorType, ...]
 
 

@@ -13,13 +13,12 @@ import numpy as np
 
 from xarr.dtypes import COMPLEX, complex_of, real_part_of
 from xarr.ir.op import Op, operation
-from xarr.ir.types import TensorType, TupleType, Type, packed
+from xarr.ir.types import Ints, TensorType, TupleType, Type, packed
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
 
-Ints = tuple[int, ...]
 
 #: The letter by which LAPACK knows an element type.
 LETTERS: Final = {

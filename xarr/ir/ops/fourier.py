@@ -10,13 +10,12 @@ from xarr.dtypes import COMPLEX, complex_of, real_part_of
 from xarr.errors import ValueRangeError
 from xarr.ir.op import Op, operation
 from xarr.ir.stablehlo.literals import ints
-from xarr.ir.types import Type
+from xarr.ir.types import Ints, Type
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
 
-Ints = tuple[int, ...]
 
 FFT_TYPES: Final = ("FFT", "IFFT", "RFFT", "IRFFT")
 _REAL: Final = frozenset({np.dtype(np.float32), np.dtype(np.float64)})

@@ -14,14 +14,12 @@ from xarr.ir.graph import Graph, element_types
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints
-from xarr.ir.types import TensorType, Type, packed
+from xarr.ir.types import Ints, TensorType, Type, packed
 from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
-
-Ints = tuple[int, ...]
 
 
 @record

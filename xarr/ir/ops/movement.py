@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from xarr.errors import counted
 from xarr.ir.op import FREE, Op, operation
 from xarr.ir.stablehlo.literals import ints
-from xarr.ir.types import TensorType, Type
+from xarr.ir.types import Ints, TensorType, Type
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
     from xarr.ir.stablehlo.printer import Printer
-
-Ints = tuple[int, ...]
 
 
 class Movement(Op):

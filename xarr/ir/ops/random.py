@@ -15,12 +15,11 @@ from xarr.ir.ops.control import Tuple
 from xarr.ir.ops.creation import Iota
 from xarr.ir.ops.formula import Term, filled, spread, where
 from xarr.ir.ops.movement import Concatenate, Reshape, Slice
-from xarr.ir.types import TensorType, TupleType, Type
+from xarr.ir.types import Ints, TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
 
-Ints = tuple[int, ...]
 
 #: Algorithm -> the lengths that its state may have.
 STATES: Final = {"THREE_FRY": (2,), "PHILOX": (2, 3), "DEFAULT": (2, 3)}

@@ -15,12 +15,11 @@ from xarr.ir.ops.elementwise import Convert
 from xarr.ir.ops.movement import BroadcastInDim, Transpose
 from xarr.ir.stablehlo.literals import ints
 from xarr.ir.stablehlo.printer import typed
-from xarr.ir.types import TensorType, Type, packed
+from xarr.ir.types import Ints, TensorType, Type, packed
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
 
-Ints = tuple[int, ...]
 
 #: The computations that MLIR writes by name, `applies stablehlo.add`: the commutative ones.
 _APPLIED: Final = frozenset(

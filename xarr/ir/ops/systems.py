@@ -25,12 +25,11 @@ from xarr.ir.ops.linear_algebra import TriangularSolve
 from xarr.ir.ops.movement import BroadcastInDim, Reshape
 from xarr.ir.ops.reduction import Reduce
 from xarr.ir.stablehlo.literals import quoted
-from xarr.ir.types import TensorType, TupleType, Type
+from xarr.ir.types import Ints, TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
 
-Ints = tuple[int, ...]
 _INT32: Final = np.dtype(np.int32)
 
 

@@ -13,8 +13,8 @@ from xarr.ir.graph import Graph, element_types
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import array_literal, dense
-from xarr.ir.types import TensorType, Type, packed
-from xarr.ir.windows import Ints, Pairs, Window, check_entries, check_extents, check_padding
+from xarr.ir.types import Ints, TensorType, Type, packed
+from xarr.ir.windows import Pairs, Window, check_entries, check_extents, check_padding
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node

@@ -10,12 +10,10 @@ import numpy as np
 from xarr.ir.graph import Graph, Node
 from xarr.ir.stablehlo.elements import Elements, read_elements
 from xarr.ir.stablehlo.records import Attribute, DynamicType, Literal, Operation, ReadType, Value
-from xarr.ir.types import TensorType
+from xarr.ir.types import Ints, TensorType
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.builder import Builder, Scope
-
-Ints = tuple[int, ...]
 
 
 class Site:
