@@ -11,9 +11,10 @@ from xarr.dtypes import FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
+from xarr.ir.types import Ints
 from xarr_reference.elementwise import add, convert, multiply
 from xarr_reference.scalars import DType
-from xarr_reference.values import Array, Ints, Rule, empty, indices, place
+from xarr_reference.values import Array, Rule, empty, indices, place
 
 
 def convolution(node: Node, lhs: Array, rhs: Array) -> Array:

@@ -8,7 +8,8 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.indexing import Windows
-from xarr_reference.values import Array, Computation, Ints, Rule, Value, cell, empty, indices, packed, place
+from xarr.ir.types import Ints
+from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, packed, place
 
 
 def gather(node: Node, operand: Array, start_indices: Array) -> Array:

@@ -13,8 +13,9 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.fourier import half_length
+from xarr.ir.types import Ints
 from xarr_reference.scalars import DType, rounded, wide
-from xarr_reference.values import Array, Ints, Rule, empty, indices
+from xarr_reference.values import Array, Rule, empty, indices
 
 Number = Any
 

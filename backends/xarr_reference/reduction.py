@@ -11,10 +11,10 @@ from xarr.dtypes import FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType
+from xarr.ir.types import Ints, TensorType
 from xarr_reference.elementwise import add, convert, multiply
 from xarr_reference.scalars import DType
-from xarr_reference.values import Array, Computation, Ints, Rule, Value, cell, empty, indices, packed, place
+from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, packed, place
 
 Row = tuple[Array, ...]
 

@@ -8,10 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xarr.ir.types import Type
+from xarr.ir.types import Ints, Type
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Ints: TypeAlias = tuple[int, ...]
 
 #: An array, or a Python tuple of values for a tuple type.
 Value: TypeAlias = Any

@@ -7,9 +7,9 @@ from typing import Final
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType
+from xarr.ir.types import Ints, TensorType
 from xarr.ir.windows import Window
-from xarr_reference.values import Array, Computation, Ints, Rule, Value, cell, empty, indices, packed
+from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, packed
 
 
 def elements_in(window: Window, number: Ints, shape: Ints) -> list[Ints]:

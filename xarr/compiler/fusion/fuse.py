@@ -24,7 +24,6 @@ from xarr.compiler.fusion.groups import (
     ONE,
     Along,
     Group,
-    Ints,
     operands_along,
     own_dimensions,
     whole,
@@ -40,7 +39,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION
 from xarr.ir.ops.elementwise import Elementwise
-from xarr.ir.types import TensorType
+from xarr.ir.types import Ints, TensorType
 
 
 def fuse(

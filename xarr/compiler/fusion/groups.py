@@ -10,8 +10,8 @@ from xarr.compiler.loop_ir.elements import split_axes
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
+from xarr.ir.types import Ints
 
-Ints: TypeAlias = tuple[int, ...]
 #: For each dimension of a node the axis of the domain that it runs along; ONE for a size of 1, which runs
 #: along nothing, and None where the index is computed (shifted, strided, split).
 Along: TypeAlias = "tuple[int | None, ...]"

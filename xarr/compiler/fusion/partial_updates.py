@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
 from xarr.compiler.loop_ir.elements import Index
 from xarr.ir import ops
 from xarr.ir.graph import Node
-
-Ints: TypeAlias = tuple[int, ...]
+from xarr.ir.types import Ints
 
 
 def is_large_update(node: Node) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 
 from xarr.compiler.loop_ir import elements
@@ -12,8 +10,7 @@ from xarr.compiler.target import Target
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
-
-Ints: TypeAlias = tuple[int, ...]
+from xarr.ir.types import Ints
 
 
 def scanned(node: Node) -> tuple[int, bool] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from math import prod
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from xarr.dtypes import BOOL, FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType
+from xarr.ir.types import Ints, TensorType
 from xarr.ir.windows import Window, WindowDimension
-
-Ints: TypeAlias = tuple[int, ...]
 
 #: Distances inside an array are counted in int32.
 _MOST_PLACES: Final = 2**31

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from xarr.ir.computations import combiner, monoids
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.ops.elementwise import Elementwise
-
-Ints: TypeAlias = tuple[int, ...]
+from xarr.ir.types import Ints
 
 
 def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:

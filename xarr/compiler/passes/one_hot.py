@@ -11,7 +11,7 @@ hundreds of terms in turn, and where blocks end does not depend on the number of
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,7 @@ from xarr.ir.computations import combiner, monoids
 from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType
-
-Ints: TypeAlias = tuple[int, ...]
-
+from xarr.ir.types import Ints, TensorType
 
 _INT32: Final = np.dtype(np.int32)
 _INT64: Final = np.dtype(np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.partial_updates import shifted
@@ -15,8 +14,7 @@ from xarr.compiler.loop_ir.loops import Affine, Buffer, index_value, load
 from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-
-Ints: TypeAlias = tuple[int, ...]
+from xarr.ir.types import Ints
 
 
 def rank(shape: Ints) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from xarr.compiler.fusion.partial_updates import shifted, stored_part
 from xarr.compiler.loop_ir.accumulators import Combination, combination
@@ -33,7 +33,6 @@ from xarr.ir import ops
 from xarr.ir.graph import Node, postorder
 from xarr.ir.op import INSTRUCTION
 
-Ints: TypeAlias = tuple[int, ...]
 #: Which loop runs in lanes: that of the last axis, of the last kept one, of the last one of an inner
 #: reduction, or none.
 Lanes = Literal["last", "kept", "inner", "none"]

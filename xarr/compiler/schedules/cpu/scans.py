@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TypeAlias
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.running_totals import scanned
@@ -62,8 +61,6 @@ from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
-
-Ints: TypeAlias = tuple[int, ...]
 
 
 def _needed(roots: Iterable[Node]) -> list[Node]:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import prod
 
-from xarr.compiler.fusion.partial_updates import Ints, placement
+from xarr.compiler.fusion.partial_updates import placement
 from xarr.compiler.loop_ir.elements import Elements, row_major
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, lanes_if
 from xarr.compiler.loop_ir.scalars import Values
 from xarr.compiler.target import Target
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 
 
 def around(node: Node, buffer: Buffer, values: Values, elements: Callable[[], Elements]) -> Iterator[Loop]:

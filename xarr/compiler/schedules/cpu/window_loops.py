@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
 
 from xarr.compiler.loop_ir.elements import (
     Elements,
@@ -24,9 +23,8 @@ from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 from xarr.ir.windows import WindowDimension
-
-Ints: TypeAlias = tuple[int, ...]
 
 
 class WindowLoops:

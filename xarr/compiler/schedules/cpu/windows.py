@@ -19,10 +19,11 @@ from typing import TypeAlias
 from xarr.compiler.loop_ir.elements import Index, computed
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads, lanes_if
 from xarr.compiler.loop_ir.scalars import Value
-from xarr.compiler.schedules.cpu.window_loops import Ints, WindowLoops
+from xarr.compiler.schedules.cpu.window_loops import WindowLoops
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 from xarr.ir.windows import Window, WindowDimension
 
 #: What is gathered from the elements of a window.
