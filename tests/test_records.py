@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
@@ -45,6 +46,25 @@ class Alone:
     size: int
 
 
+@record(eq=False)
+class Lonely(Alone):
+    """Nothing but another name."""
+
+
+@record
+class Interval:
+    name: str
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class ModelInterval:
+    """What an Interval should be like."""
+
+    name: str
+    end: int = 0
+
+
 @record
 class Positive:
     number: int
@@ -65,6 +85,43 @@ class Toy(Op):
 
 class Bare(Toy):
     """One more, without fields of its own."""
+
+
+def test_init_of_plain_fields_is_the_one_of_the_standard_library() -> None:
+    fast, model = Interval.__init__, ModelInterval.__init__
+    assert inspect.signature(fast) == inspect.signature(model)
+    assert fast.__annotations__ == model.__annotations__
+    assert fast.__module__ == __name__
+    assert fast.__qualname__ == "Interval.__init__"
+    assert replace(Interval("a"), end=3) == Interval("a", 3)
+
+
+def test_record_without_fields_of_its_own_has_the_methods_of_its_base() -> None:
+    assert "__init__" not in Lonely.__dict__
+    assert repr(Lonely(1)) == f"{Lonely.__qualname__}(size=1)"
+    with pytest.raises(FrozenInstanceError):
+        Lonely(1).size = 2  # type: ignore[misc]
+
+
+def test_first_object_of_a_class_takes_few_calls_of_python() -> None:
+    # Written by dataclass(), an `__init__` takes a hundred, and a first evaluation makes objects of many classes.
+    @record
+    class Fresh:
+        a: int
+        b: str = ""
+
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        Fresh(1)
+    finally:
+        sys.setprofile(None)
+    assert calls <= 20
 
 
 def test_methods_are_written_when_they_are_looked_up() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from typing import Any, Final, NoReturn, TypeVar, dataclass_transform, overload
 
 Class = TypeVar("Class", bound=type[Any])
@@ -38,6 +38,8 @@ def record(cls: Class | None = None, *, eq: bool = True) -> Class | Callable[[Cl
 
 def made(cls: Class, eq: bool) -> Class:
     """`cls` as a record, with equality and hash from its fields if `eq`."""
+    if not (eq or inspect.get_annotations(cls)) and is_dataclass(cls):
+        return cls  # it has the fields of its base, and so the methods
     if not cls.__doc__:  # dataclass() would write the signature there, and __init__ for that
         cls.__doc__ = f"{cls.__name__}({', '.join(inspect.get_annotations(cls))})"
     # Not frozen as far as the standard library knows, or it would write __setattr__ and __delattr__ at once.
@@ -66,6 +68,8 @@ class _Late:
 def _written(cls: type[Any], name: str) -> Any:
     """A method of a frozen dataclass with the fields of `cls`."""
     own = fields(cls)
+    if name == "__init__" and all([_is_positional(each) for each in own]):
+        return _init_of(cls, own)
     namespace = {
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
@@ -79,6 +83,27 @@ def _written(cls: type[Any], name: str) -> Any:
     make = dataclass(init=init, repr=name == "__repr__", eq=compares, unsafe_hash=compares, frozen=init)
     twin: type[Any] = make(type(cls.__name__, (), namespace))
     return twin.__dict__[name]
+
+
+def _is_positional(field: Field[Any]) -> bool:
+    return field.init and not field.kw_only and field.default_factory is MISSING
+
+
+def _init_of(cls: type[Any], own: tuple[Field[Any], ...]) -> Any:
+    """The `__init__` that `dataclass` would write for these fields, without the work of looking through the class.
+
+    A program that computes for the first time needs a dozen of them.
+    """
+    parameters = ", ".join(["self", *[each.name for each in own]])
+    lines = [f"_set(self, {each.name!r}, {each.name})" for each in own]
+    lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
+    names: dict[str, Any] = {"_set": object.__setattr__}
+    exec(f"def __init__({parameters}): {'; '.join(lines or ['pass'])}", names)
+    init = names["__init__"]
+    init.__defaults__ = tuple([each.default for each in own if each.default is not MISSING])
+    init.__annotations__ = {**{each.name: each.type for each in own}, "return": None}
+    init.__module__, init.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
+    return init
 
 
 def _again(known: Field[Any]) -> Any:

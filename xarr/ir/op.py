@@ -7,7 +7,6 @@ the labels of the StableHLO specification where it has one for the constraint.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import Field, field, fields
 from functools import cache
@@ -206,8 +205,5 @@ def dynamic_type(op: Op, operands: Sequence[Type], refusal: DynamicOperands) -> 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def operation(cls: type[OpClass]) -> type[OpClass]:
-    """Class decorator of every op: a record whose equality is the one defined on Op.
-
-    A class without fields of its own already is one.
-    """
-    return made(cls, eq=False) if inspect.get_annotations(cls) else cls
+    """Class decorator of every op: a record whose equality is the one defined on Op."""
+    return made(cls, eq=False)
