@@ -21,7 +21,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, parameter
 from xarr.ir.types import TensorType
 from xarr_numpy import engine
-from xarr_numpy.indexing import Groups
+from xarr_numpy.ops.indexing import Groups
 
 jax.config.update("jax_enable_x64", True)
 

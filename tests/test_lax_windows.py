@@ -24,7 +24,7 @@ from jax import lax as jlax
 from jax._src.lax import windowed_reductions
 
 import xarr
-import xarr_numpy.windows
+import xarr_numpy.ops.windows
 from tests.compare import assert_same
 from tests.lax_values import COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of
 from tests.programs import BACKENDS
@@ -33,7 +33,8 @@ from xarr import lax, stablehlo
 from xarr.errors import ParseError
 from xarr.ir.types import Ints
 from xarr.ir.windows import WindowDimension
-from xarr_numpy import engine, neighbours
+from xarr_numpy import engine
+from xarr_numpy.ops import neighbours
 
 jax.config.update("jax_enable_x64", True)
 
@@ -182,8 +183,8 @@ def test_folded_windows_as_the_reference(case: tuple[HostArray, str, tuple[Any, 
     with xarr.use_backend("reference"):
         wanted = [np.asarray(each) for each in reduced(x)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(xarr_numpy.windows, "_SMALL", 0)
-        patch.setattr(xarr_numpy.windows, "_MEDIUM", 0)
+        patch.setattr(xarr_numpy.ops.windows, "_SMALL", 0)
+        patch.setattr(xarr_numpy.ops.windows, "_MEDIUM", 0)
         for found, each in zip(reduced(xarr.asarray(x)), wanted, strict=True):
             assert_same(found, each)
 
@@ -205,8 +206,8 @@ def test_folded_choices_as_the_reference(
     with xarr.use_backend("reference"):
         wanted = np.asarray(scattered(x, source))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(xarr_numpy.windows, "_SMALL", 0)
-        patch.setattr(xarr_numpy.windows, "_MEDIUM", 0)
+        patch.setattr(xarr_numpy.ops.windows, "_SMALL", 0)
+        patch.setattr(xarr_numpy.ops.windows, "_MEDIUM", 0)
         assert_same(scattered(xarr.asarray(x), xarr.asarray(source)), wanted)
 
 

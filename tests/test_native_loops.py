@@ -280,7 +280,7 @@ def test_a_loop_too_short_to_compile_for_stays() -> None:
 
 
 def test_a_loop_that_turns_out_long_goes_on_in_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    from xarr_numpy import control
+    from xarr_numpy.ops import control
 
     monkeypatch.setattr(control, "MANY", 10)
     for steps in (9, 10, 11, 50):

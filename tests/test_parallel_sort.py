@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import xarr
-from xarr_numpy import parallel_sort, workers
+from xarr_numpy import workers
+from xarr_numpy.sorts import parallel_sort
 
 RNG = np.random.default_rng(3)
 SHAPES = [(0,), (1,), (7,), (5001,), (60, 50), (3, 2000), (2, 0, 3), (4, 5, 70)]

@@ -16,7 +16,8 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.ir.types import Ints
-from xarr_numpy import blas, contraction, convolution, workers
+from xarr_numpy import blas, workers
+from xarr_numpy.ops import contraction, convolution
 
 Array = np.ndarray[Any, Any]
 DTYPES = ("bool", "int8", "int64", "bfloat16", "float32", "float64", "complex64")

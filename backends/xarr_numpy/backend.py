@@ -16,8 +16,8 @@ from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr.progress import ProgressBar
 from xarr_numpy import engine, memory
+from xarr_numpy.ops.table import TABLE
 from xarr_numpy.program import NumpyProgram, compile_program
-from xarr_numpy.table import TABLE
 
 
 class NumpyBackend(AbstractBackend):

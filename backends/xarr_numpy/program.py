@@ -32,9 +32,9 @@ from xarr.ir.ops import Fusion
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr.progress import ProgressBar
 from xarr_numpy import engine
-from xarr_numpy.control import STEPS, assigned
-from xarr_numpy.quiet import loud, quiet
-from xarr_numpy.table import SCOPE, TABLE, literal
+from xarr_numpy.errstate import loud, quiet
+from xarr_numpy.ops.control import STEPS, assigned
+from xarr_numpy.ops.table import SCOPE, TABLE, literal
 
 
 @dataclass(frozen=True)

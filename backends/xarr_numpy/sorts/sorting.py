@@ -16,10 +16,11 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Graph, Node
-from xarr_numpy import engine, parallel_sort
-from xarr_numpy.kernels import total_order
-from xarr_numpy.rows import Rows
-from xarr_numpy.stable import stable_order, taken
+from xarr_numpy import engine
+from xarr_numpy.ops.helpers import total_order
+from xarr_numpy.ops.rows import Rows
+from xarr_numpy.sorts import parallel_sort
+from xarr_numpy.sorts.stable_order import stable_order, taken
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

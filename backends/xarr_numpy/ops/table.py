@@ -11,20 +11,20 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.ops.elementwise import DIRECTIONS, numpy_functions, regular_ops
-from xarr_numpy import (
+from xarr_numpy.ops import (
     ciphers,
     contraction,
     control,
     convolution,
     factorisations,
+    helpers,
     indexing,
-    kernels,
     linear_algebra,
     reductions,
-    sorting,
     windows,
 )
-from xarr_numpy.rows import Rows, Writer
+from xarr_numpy.ops.rows import Rows, Writer
+from xarr_numpy.sorts import sorting
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -222,7 +222,7 @@ TABLE: Final[Rows] = {
 
 #: What the written expressions can call.
 SCOPE: Final[dict[str, Any]] = {
-    **kernels.SCOPE,
+    **helpers.SCOPE,
     **reductions.SCOPE,
     **contraction.SCOPE,
     **convolution.SCOPE,

@@ -18,12 +18,12 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window
-from xarr_numpy.extremes import settled
-from xarr_numpy.folding import Arrays, Monoid, element_ranges, fold
-from xarr_numpy.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
-from xarr_numpy.kernels import unsigned
-from xarr_numpy.reductions import COMBINERS, ufunc_of
-from xarr_numpy.rows import Rows
+from xarr_numpy.ops.extremes import settled
+from xarr_numpy.ops.folding import Arrays, Monoid, element_ranges, fold
+from xarr_numpy.ops.helpers import unsigned
+from xarr_numpy.ops.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
+from xarr_numpy.ops.reductions import COMBINERS, ufunc_of
+from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

@@ -24,10 +24,10 @@ from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy import blas, workers
-from xarr_numpy.contraction import is_for_blas, view_of
-from xarr_numpy.kernels import convert
 from xarr_numpy.memory import pool
-from xarr_numpy.rows import Rows
+from xarr_numpy.ops.contraction import is_for_blas, view_of
+from xarr_numpy.ops.helpers import convert
+from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

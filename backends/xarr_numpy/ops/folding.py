@@ -20,8 +20,8 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.ir.windows import Window, WindowDimension
-from xarr_numpy.kernels import pad
-from xarr_numpy.neighbours import fold_neighbours
+from xarr_numpy.ops.helpers import pad
+from xarr_numpy.ops.neighbours import fold_neighbours
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]

@@ -27,7 +27,7 @@ from xarr.ir.types import Ints
 from xarr.process_rng import draw
 from xarr_numpy import workers
 from xarr_numpy.memory import pool
-from xarr_numpy.rows import Rows
+from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

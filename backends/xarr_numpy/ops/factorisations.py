@@ -16,7 +16,7 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TupleType
-from xarr_numpy.rows import Rows
+from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

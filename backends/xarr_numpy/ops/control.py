@@ -21,7 +21,7 @@ from xarr.ir.ops.ciphers import cipher_of
 from xarr.ir.types import TensorType
 from xarr.progress import ProgressBar
 from xarr_numpy import engine
-from xarr_numpy.rows import Rows
+from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

@@ -10,8 +10,8 @@ from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
-from xarr_numpy.kernels import convert
-from xarr_numpy.rows import Rows
+from xarr_numpy.ops.helpers import convert
+from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

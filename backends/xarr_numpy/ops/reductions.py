@@ -14,8 +14,8 @@ from xarr.ir.computations import arg_direction, monoids
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.elementwise import numpy_functions
 from xarr.ir.types import Ints
-from xarr_numpy.extremes import settled
-from xarr_numpy.rows import Rows
+from xarr_numpy.ops.extremes import settled
+from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

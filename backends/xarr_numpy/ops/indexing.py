@@ -20,9 +20,10 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints
-from xarr_numpy import engine, extremes
-from xarr_numpy.reductions import ufunc_of
-from xarr_numpy.rows import Rows
+from xarr_numpy import engine
+from xarr_numpy.ops import extremes
+from xarr_numpy.ops.reductions import ufunc_of
+from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

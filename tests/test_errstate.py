@@ -11,18 +11,18 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr_numpy import quiet
+from xarr_numpy import errstate
 
 ZEROS = np.zeros(3, np.float32)
 
 
 @pytest.mark.parametrize(
     "variable",
-    [quiet.numpy_variable(), None, ContextVar("other"), "no variable"],
+    [errstate.numpy_variable(), None, ContextVar("other"), "no variable"],
     ids=["NumPy's", "none", "an empty one", "something else"],
 )
 def test_switches(variable: object) -> None:
-    off, on = quiet.switches(variable)
+    off, on = errstate.switches(variable)
     with np.errstate(divide="raise", invalid="warn"):
         before = np.geterr()
         outer = off()
@@ -38,7 +38,7 @@ def test_switches(variable: object) -> None:
 
 
 def test_numpy_has_the_variable() -> None:
-    assert isinstance(quiet.numpy_variable(), ContextVar), "np.errstate is used, which is slower"
+    assert isinstance(errstate.numpy_variable(), ContextVar), "np.errstate is used, which is slower"
 
 
 @pytest.mark.parametrize("lost", ["np._core", "np._core.umath", "np._core.umath._extobj_contextvar"])
@@ -48,13 +48,13 @@ import numpy as np
 zeros = np.zeros(3, np.float32)
 del {lost}
 import xarr
-from xarr_numpy import blas, quiet
-assert quiet.numpy_variable() is None
+from xarr_numpy import blas, errstate
+assert errstate.numpy_variable() is None
 assert np.isnan((xarr.asarray(zeros) / zeros).evaluate()[0])
 before = np.geterr()
-state = quiet.quiet()
+state = errstate.quiet()
 assert set(np.geterr().values()) == {{"ignore"}}
-quiet.loud(state)
+errstate.loud(state)
 assert np.geterr() == before
 if {lost!r} == "np._core":
     assert not blas.can_be_held()

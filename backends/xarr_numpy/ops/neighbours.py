@@ -16,7 +16,7 @@ from xarr.dtypes import INTEGER
 from xarr.ir.windows import WindowDimension
 from xarr_numpy import workers
 from xarr_numpy.memory import pool
-from xarr_numpy.reductions import COMBINERS
+from xarr_numpy.ops.reductions import COMBINERS
 
 Array = np.ndarray[Any, Any]
 

@@ -14,9 +14,9 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr_numpy import blas
-from xarr_numpy.kernels import convert
 from xarr_numpy.memory import pool
-from xarr_numpy.rows import Rows
+from xarr_numpy.ops.helpers import convert
+from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

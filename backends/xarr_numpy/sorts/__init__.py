@@ -1,0 +1,1 @@
+"""Sorts that NumPy has no single function for."""
