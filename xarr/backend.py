@@ -25,10 +25,9 @@ from xarr.names import did_you_mean
 if TYPE_CHECKING:
     import numpy as np
 
-    from xarr.compiler.loop_ir.loops import Kernel
+    from xarr.compiler.schedule import Schedule
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
-    from xarr.ir.ops import Fusion
     from xarr.progress import ProgressBar
 
 ENTRY_POINTS = "xarr.backends"
@@ -116,9 +115,9 @@ class AbstractBackend(ABC):
         """
         return graph
 
-    def loop_program(self, fusion: Fusion) -> Kernel:
-        """The loop program of a group that `fuse` made."""
-        raise NotImplementedError(f"backend {self.name!r} makes no groups")
+    def schedule(self) -> Schedule | None:
+        """The builders of the loop programs of groups that `fuse` makes; None for a backend that makes none."""
+        return None
 
     @abstractmethod
     def compile(self, graph: Graph) -> Program:

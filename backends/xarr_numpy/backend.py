@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from xarr.backend import AbstractBackend, DirectCall, Program, read_only
-from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan.planner import PLANNED, plan_for
 from xarr.config import current as config
-from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr.progress import ProgressBar
 from xarr_numpy import engine, memory
 from xarr_numpy.ops.table import TABLE
 from xarr_numpy.program import NumpyProgram, compile_program
+
+if TYPE_CHECKING:
+    from xarr.compiler.schedule import Schedule
 
 
 class NumpyBackend(AbstractBackend):
@@ -44,8 +45,8 @@ class NumpyBackend(AbstractBackend):
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         return engine.fuse(graph, hot)
 
-    def loop_program(self, fusion: ops.Fusion) -> Kernel:
-        return engine.loop_program(fusion)
+    def schedule(self) -> Schedule | None:
+        return engine.schedule() if engine.available() else None
 
     def engine(self) -> str:
         return engine.description()

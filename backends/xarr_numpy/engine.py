@@ -21,7 +21,6 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph
 
 if TYPE_CHECKING:
-    from xarr.compiler.loop_ir.loops import Kernel
     from xarr.compiler.schedule import Schedule
     from xarr.compiler.while_loops.checked_loops import CheckedLoop
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
@@ -101,17 +100,11 @@ def schedule() -> Schedule:
 
 
 @lru_cache(KEPT)
-def loop_program(fusion: ops.Fusion) -> Kernel:
-    """The loop program of a group."""
-    return schedule().build(fusion)
-
-
-@lru_cache(KEPT)
 def kernel(fusion: ops.Fusion) -> CompiledKernel:
     """A group as a function of arrays."""
     from xarr_numpy.compiled.kernel import CompiledKernel
 
-    return CompiledKernel(fusion, loop_program(fusion))
+    return CompiledKernel(fusion, schedule().build(fusion))
 
 
 def sequential(computation: Graph, steps: int) -> bool:
@@ -163,4 +156,4 @@ def _native_kernel(form: NativeLoop) -> LoopKernel:
 def _repeated_kernel(form: IteratedGroup) -> RepeatedKernel:
     from xarr_numpy.compiled.repeated import RepeatedKernel
 
-    return RepeatedKernel(form, loop_program(form.fusion))
+    return RepeatedKernel(form, schedule().build(form.fusion))

@@ -35,6 +35,7 @@ from xarr.compiler.plan.arena import aligned
 from xarr.compiler.plan.layout import Slice
 from xarr.compiler.plan.planner import plan as plan_of
 from xarr.compiler.plan.records import Plan, Step
+from xarr.compiler.schedule import Schedule
 from xarr.compiler.thresholds import Thresholds
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
@@ -192,10 +193,6 @@ def compiled(kernel: Kernel) -> Callable[[Any], None]:
     return found
 
 
-#: The loop program of a group.
-program_of = lru_cache(None)(SCHEDULE.build)
-
-
 def launch(kernel: Kernel, arrays: Sequence[Array], workspace: Array) -> None:
     """Run a loop program of inputs and outputs; scratch buffers lie one after the other in the workspace."""
     addresses, start = [each.ctypes.data for each in arrays], workspace.ctypes.data
@@ -246,7 +243,7 @@ def one_operation(op: Op, types: tuple[Type, ...]) -> Callable[..., Any]:
     if not operands or not computes(node, SCHEDULE) or isinstance(node.type, TupleType):
         return get("reference").compile(graph)
     group = node.rebuilt(tuple(operands), ops.Fusion(graph, node.shape))
-    plan = plan_of(Graph(operands, [group]), views=False, program=program_of)
+    plan = plan_of(Graph(operands, [group]), views=False, schedule=lambda: SCHEDULE)
     return lambda *arrays: run(plan, arrays)
 
 
@@ -287,11 +284,11 @@ class Backend(AbstractBackend):
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         return stage.fuse(graph, Thresholds(0, 0, max_serial_bytes=0, hot=True), lambda: SCHEDULE)
 
-    def loop_program(self, fusion: ops.Fusion) -> Kernel:
-        return program_of(fusion)
+    def schedule(self) -> Schedule:
+        return SCHEDULE
 
     def compile(self, graph: Graph) -> Program:
-        return Program(plan_of(graph, self.name, views=False, program=program_of))
+        return Program(plan_of(graph, self.name, views=False, schedule=self.schedule))
 
     def from_host(self, array: Array) -> Array:
         return read_only(np.asarray(array, order="C"))

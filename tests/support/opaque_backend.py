@@ -15,10 +15,9 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from xarr.backend import AbstractBackend, Program, get
-from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.schedule import Schedule
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr.ir.ops import Fusion
 from xarr.progress import ProgressBar
 
 
@@ -142,8 +141,8 @@ class Backend(AbstractBackend):
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         return self._inner.fuse(graph, hot)
 
-    def loop_program(self, fusion: Fusion) -> Kernel:
-        return self._inner.loop_program(fusion)
+    def schedule(self) -> Schedule | None:
+        return self._inner.schedule()
 
     def compile(self, graph: Graph) -> Program:
         return OpaqueProgram(self._inner.compile(graph), self.ordinal)

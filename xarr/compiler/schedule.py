@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 from xarr.compiler.fusion.running_totals import computes
@@ -29,6 +30,9 @@ class Kind(Enum):
     CONVOLUTION = "a convolution"
     PRODUCT = "products of matrices"
 
+
+#: Loop programs that are kept.
+_KEPT: Final = 1024
 
 #: The loop program of a group, for a machine.
 Builder = Callable[[ops.Fusion, Target], Kernel]
@@ -68,10 +72,15 @@ class Schedule:
         return kind in self.builders
 
     def build(self, fusion: ops.Fusion) -> Kernel:
-        """The loop program of a group; with `config.verify_graphs` it is checked."""
-        kernel = self.builders[kind_of(fusion)](fusion, self.target)
-        return verify(kernel) if config.verify_graphs else kernel
+        """The loop program of a group, one object for equal groups; with `config.verify_graphs` it is checked."""
+        return _built(self, fusion)
 
     def describe(self, fusion: ops.Fusion) -> str:
         """The memory traffic of a group's loops."""
         return str(traffic(self.build(fusion), self.target.cache_bytes))
+
+
+@lru_cache(_KEPT)
+def _built(schedule: Schedule, fusion: ops.Fusion) -> Kernel:
+    kernel = schedule.builders[kind_of(fusion)](fusion, schedule.target)
+    return verify(kernel) if config.verify_graphs else kernel

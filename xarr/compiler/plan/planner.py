@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.backend import AbstractBackend
@@ -20,11 +21,10 @@ from xarr.ir.ops.custom import CHECKED_INDICES
 from xarr.ir.types import TensorType, TupleType, Type
 
 if TYPE_CHECKING:
-    from xarr.compiler.loop_ir.loops import Kernel
+    from xarr.compiler.schedule import Schedule
 
 #: The numbers of the buffers of a value: one for an array, those of its elements for a tuple.
 Numbers = int | tuple["Numbers", ...]
-Program = Callable[[ops.Fusion], "Kernel"]
 
 
 def plan(
@@ -32,21 +32,22 @@ def plan(
     device: str = "",
     donated: Sequence[int] = (),
     views: bool = True,
-    program: Program | None = None,
+    schedule: Callable[[], Schedule | None] | None = None,
 ) -> Plan:
     """The plan of a graph for `device`, whose name its buffers get.
 
     * `donated` - the numbers of parameters, arrays each, that may be written over,
     * `views` - whether ops whose result can be a view of their operand make one; not for an engine whose arrays have
       no strides,
-    * `program` - the loop program of a group; without it, launches have none, and no scratch buffers.
+    * `schedule` - asked at the first group for what builds loop programs; without it, launches have none, and no
+      scratch buffers.
     """
-    return _Maker(device, views, program).plan(graph, tuple(donated))
+    return _Maker(device, views, schedule).plan(graph, tuple(donated))
 
 
 def plan_for(graph: Graph, backend: AbstractBackend, donated: Sequence[int] = ()) -> Plan:
     """The plan of a graph that a backend has fused; verified with `config.verify_graphs`."""
-    made = plan(graph, backend.name, donated, program=backend.loop_program)
+    made = plan(graph, backend.name, donated, schedule=backend.schedule)
     return verify(made) if config.verify_graphs else made
 
 
@@ -62,12 +63,16 @@ def peak(graph: Graph, overwrites: bool = True) -> Peak:
 class _Maker:
     """Plans of a graph and of those inside, each made once."""
 
-    def __init__(self, device: str, views: bool, program: Program | None) -> None:
+    def __init__(self, device: str, views: bool, schedule: Callable[[], Schedule | None] | None) -> None:
         self.device = device
         self.views = views
-        self.program = program
+        self._schedule = schedule
         #: By the graph's identity; the graph is kept so that no other one gets its id.
         self._plans: dict[tuple[int, tuple[int, ...], bool], tuple[Graph, Plan]] = {}
+
+    @cached_property
+    def schedule(self) -> Schedule | None:
+        return None if self._schedule is None else self._schedule()
 
     def plan(self, graph: Graph, donated: tuple[int, ...] = (), is_body: bool = False) -> Plan:
         """The plan of a graph; `is_body` for that of a loop, whose arrays are updated however small they are."""
@@ -203,8 +208,8 @@ class _Planner:
     def _launch(self, node: Node) -> None:
         assert isinstance(node.op, ops.Fusion)
         self.may_overwrite = True
-        program = self.maker.program
-        self._call(records.Launch, node, None if program is None else program(node.op))
+        schedule = self.maker.schedule
+        self._call(records.Launch, node, None if schedule is None else schedule.build(node.op))
 
     def _carry(self, node: Node) -> tuple[list[int], tuple[int, ...], tuple[int, ...]]:
         """The state of a loop, which has an output for each value that changes, with these numbers and outputs."""

@@ -93,7 +93,7 @@ class Launch(Step):
     """Run the loop program of a group.  The buffers of the program are the inputs, the outputs, and its scratch
     buffers one after the other in the workspace, each at a multiple of `arena.ALIGNMENT` bytes.
 
-    `program` is None in a plan that was made without: see `planner.plan`.
+    `program` is None in a plan that was made without a schedule: see `planner.plan`.
     """
 
     word = "launch"
