@@ -24,7 +24,7 @@ from xarr.ir.op import Op
 from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import TensorType
-from xarr_numpy.compiled.assembler import Machine
+from xarr_numpy.compiled.codegen.llvm_jit import Machine
 from xarr_numpy.ops import ciphers, helpers
 
 Array = np.ndarray[Any, Any]

@@ -16,8 +16,8 @@ from tests.compare import assert_same
 from tests.support.elementwise_kernels import Kernel
 from xarr.compiler.loop_ir.scalars import BOOL, Value, Values
 from xarr.errors import BackendError
-from xarr_numpy.compiled import assembler
-from xarr_numpy.compiled.instructions import Block, element_type
+from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.instructions import Block, element_type
 
 Array = np.ndarray[Any, Any]
 WIDTHS = (1, 8, 16)
@@ -160,7 +160,7 @@ def test_signalling_nan_of_float32_stays() -> None:
     block = Block(1)
     block.emit([constant.bitcast(np.uint32) + x.bitcast(np.uint32)], {x: "%x"})
     ir = f"define i32 @f(float %x) {{\n{chr(10).join(block.lines)}\nret i32 {[*block.names.values()][-1]}\n}}"
-    code = assembler.load(assembler.assemble(ir), ["f"])
+    code = llvm_jit.load(llvm_jit.assemble(ir), ["f"])
     assert ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_float)(code.addresses["f"])(0.0) == 0x7F800001
 
 
@@ -249,44 +249,44 @@ def test_refusals() -> None:
 INCREMENT = "define i32 @increment(i32 %x) {\n  %y = add i32 %x, 1\n  ret i32 %y\n}"
 
 
-def call(code: assembler.Code) -> int:
+def call(code: llvm_jit.Code) -> int:
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(code.addresses["increment"])
     found: int = function(41)
     return found
 
 
 def test_code_goes_through_bytes() -> None:
-    kept = bytes(bytearray(assembler.assemble(INCREMENT)))
-    first, second = (assembler.load(kept, ["increment"]) for _ in range(2))
+    kept = bytes(bytearray(llvm_jit.assemble(INCREMENT)))
+    first, second = (llvm_jit.load(kept, ["increment"]) for _ in range(2))
     assert first.addresses != second.addresses
     del first
     assert call(second) == 42
-    assert call(assembler.load(assembler.assemble(INCREMENT, optimise=True), ["increment"])) == 42
+    assert call(llvm_jit.load(llvm_jit.assemble(INCREMENT, optimise=True), ["increment"])) == 42
 
 
 def test_target_names_the_processor() -> None:
-    assert assembler.target().startswith("LLVM ")
-    assert assembler.target() == assembler.target()
+    assert llvm_jit.target().startswith("LLVM ")
+    assert llvm_jit.target() == llvm_jit.target()
 
 
 @pytest.mark.parametrize(
     "damaged",
-    [b"", b"not code", assembler.assemble(INCREMENT)[:200]],
+    [b"", b"not code", llvm_jit.assemble(INCREMENT)[:200]],
     ids=["empty", "text", "cut"],
 )
 def test_foreign_bytes_are_refused(damaged: bytes) -> None:
     with pytest.raises(BackendError, match="could not load"):
-        assembler.load(damaged, ["increment"])
+        llvm_jit.load(damaged, ["increment"])
 
 
 def test_missing_functions_are_refused() -> None:
     with pytest.raises(BackendError, match="Symbols not found"):
-        assembler.load(assembler.assemble(INCREMENT), ["decrement"])
+        llvm_jit.load(llvm_jit.assemble(INCREMENT), ["decrement"])
 
 
 def test_text_that_is_no_program_is_refused() -> None:
     with pytest.raises(BackendError, match="expected type"):
-        assembler.assemble("define hello")
+        llvm_jit.assemble("define hello")
 
 
 def test_threads_assemble_at_once() -> None:
@@ -294,7 +294,7 @@ def test_threads_assemble_at_once() -> None:
 
     def work() -> None:
         for _ in range(5):
-            found.append(call(assembler.load(assembler.assemble(INCREMENT), ["increment"])))
+            found.append(call(llvm_jit.load(llvm_jit.assemble(INCREMENT), ["increment"])))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -307,19 +307,19 @@ def test_threads_assemble_at_once() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
 def test_child_of_a_fork_assembles() -> None:
-    before = assembler.load(assembler.assemble(INCREMENT), ["increment"])
+    before = llvm_jit.load(llvm_jit.assemble(INCREMENT), ["increment"])
     stop = threading.Event()
 
     def busy() -> None:
         while not stop.is_set():
-            assembler.load(assembler.assemble(INCREMENT), ["increment"])
+            llvm_jit.load(llvm_jit.assemble(INCREMENT), ["increment"])
 
     thread = threading.Thread(target=busy)
     thread.start()
     try:
         child = os.fork()
         if child == 0:
-            after = assembler.load(assembler.assemble(INCREMENT), ["increment"])
+            after = llvm_jit.load(llvm_jit.assemble(INCREMENT), ["increment"])
             os._exit(0 if call(before) == call(after) == 42 else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     finally:

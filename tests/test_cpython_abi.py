@@ -20,7 +20,7 @@ from xarr.errors import ConfigError
 pytest.importorskip("llvmlite")
 
 from xarr_numpy import engine
-from xarr_numpy.compiled import assembler
+from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, layout
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -125,7 +125,7 @@ def test_numpy_scalars_are_not_read_as_arrays() -> None:
     for value in (np.float64(1.5), np.int64(257), np.float32(2)):
         text = builtin.DECLARATIONS + builtin.entry_text("entry", "phase", 2, 1)
         text += "define void @phase(ptr %b, i64 %f, i64 %n) { ret void }"
-        kernels.append(assembler.made(text, ["entry"]))
+        kernels.append(llvm_jit.made(text, ["entry"]))
         entry = builtin.function(kernels[-1].addresses["entry"], kernels[-1])
         assert entry(X, X) is True
         assert entry(value, X) is False
@@ -135,7 +135,7 @@ def test_numpy_scalars_are_not_read_as_arrays() -> None:
 def test_code_goes_with_its_function() -> None:
     text = "define ptr @entry(ptr %self, ptr %arguments, i64 %count) {\n  %x = load ptr, ptr %arguments\n"
     text += "  call void @Py_IncRef(ptr %x)\n  ret ptr %x\n}\ndeclare void @Py_IncRef(ptr)\n"
-    code = assembler.made(text, ["entry"])
+    code = llvm_jit.made(text, ["entry"])
     same = builtin.function(code.addresses["entry"], code)
     gone = weakref.ref(code)
     del code
@@ -153,7 +153,7 @@ def test_many_signatures_do_not_keep_their_code() -> None:
     for number in range(3):
         jitted = xarr.jit(lambda x, number=number: x * (number + 2) - 1.25)
         jitted(x)
-        kernels = [each for each in gc.get_objects() if type(each) is assembler.Code]
+        kernels = [each for each in gc.get_objects() if type(each) is llvm_jit.Code]
         codes += [weakref.ref(each) for each in kernels if "entry" in each.addresses]
         del kernels
     alive = len({id(each()) for each in codes if each() is not None})

@@ -23,7 +23,8 @@ from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.object_cache import ObjectCache, directory, key_of
 from xarr.config import current as config
 from xarr.ir import ops
-from xarr_numpy.compiled import assembler, kernel
+from xarr_numpy.compiled import kernel
+from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.schedule import SCHEDULE
 
 KEY = key_of("a program", "a processor")
@@ -330,13 +331,13 @@ def compile_and_run() -> kernel.CompiledKernel:
 def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The modules that LLVM compiles from now on; kernels are kept below `tmp_path`."""
     pytest.importorskip("llvmlite")
-    original, seen = assembler.assemble, list[str]()
+    original, seen = llvm_jit.assemble, list[str]()
 
     def assemble(ir: str) -> bytes:
         seen.append(ir)
         return original(ir)
 
-    monkeypatch.setattr(assembler, "assemble", assemble)
+    monkeypatch.setattr(llvm_jit, "assemble", assemble)
     monkeypatch.setenv("XARR_CACHE_DIR", str(tmp_path))
     config.kernel_cache = "on"
     return seen
@@ -381,7 +382,7 @@ def test_off(compilations: list[str], tmp_path: Path) -> None:
 
 def test_another_processor_has_its_own(compilations: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     compile_and_run()
-    monkeypatch.setattr(assembler, "target", lambda: "LLVM 1, another processor")
+    monkeypatch.setattr(llvm_jit, "target", lambda: "LLVM 1, another processor")
     compile_and_run()
     assert len(compilations) == 2
 
@@ -424,7 +425,7 @@ def test_a_kernel_that_another_user_planted_never_runs(
     mine = path.read_bytes()
     (ir,) = compilations
     assert "fadd" in ir
-    cache.put(path.stem, assembler.Machine.host().object_code(ir.replace("fadd", "fmul"), False))
+    cache.put(path.stem, llvm_jit.Machine.host().object_code(ir.replace("fadd", "fmul"), False))
     planted = path.read_bytes()
     with pytest.raises(AssertionError):
         compile_and_run()  # of this user it would run

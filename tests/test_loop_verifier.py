@@ -31,7 +31,7 @@ from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedule import Kind, Schedule
 from xarr.config import current as config
-from xarr_numpy.compiled import emitter
+from xarr_numpy.compiled.codegen import emitter
 from xarr_numpy.compiled.schedule import PROCESSOR, SCHEDULE
 
 F32, F64, I32 = (np.dtype(name) for name in ("float32", "float64", "int32"))

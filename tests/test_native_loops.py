@@ -379,7 +379,7 @@ def test_random_bodies_against_the_reference(body: tuple[Callable[..., Any], lis
 
 
 def test_chunks_of_steps_join(monkeypatch: pytest.MonkeyPatch) -> None:
-    from xarr_numpy.compiled import loop_kernel
+    from xarr_numpy.compiled.loops import loop_kernel
 
     monkeypatch.setattr(loop_kernel, "FIRST_CHUNK", 1)
     monkeypatch.setattr(loop_kernel, "_adapted", lambda most, seconds: most % 3 + 1)

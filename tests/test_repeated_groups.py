@@ -57,7 +57,6 @@ def agree(function: Callable[..., Any], *arrays: Any, same_sums: bool = True) ->
 def in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows at a time, few steps a pass, and more threads than there are processors."""
     from xarr_numpy import engine
-    from xarr_numpy.compiled import repeated
 
     monkeypatch.setattr(engine, "MAX_SERIAL_BYTES", 0)
     monkeypatch.setattr(repeated, "CACHE", 2**14)
@@ -215,11 +214,11 @@ def stencils(draw: st.DrawFn) -> tuple[Callable[..., Any], list[Any]]:
 @settings(max_examples=40, deadline=None)
 def test_random_stencils(stencil: tuple[Callable[..., Any], list[Any]]) -> None:
     from xarr_numpy import engine
-    from xarr_numpy.compiled import repeated
+    from xarr_numpy.compiled.loops import iterated_kernel
 
     with pytest.MonkeyPatch.context() as patch, threads(3):
         patch.setattr(engine, "MAX_SERIAL_BYTES", 0)
-        patch.setattr(repeated, "CACHE", 2**12)
+        patch.setattr(iterated_kernel, "CACHE", 2**12)
         agree(stencil[0], *stencil[1])
 
 

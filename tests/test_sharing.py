@@ -20,10 +20,11 @@ pytest.importorskip("llvmlite")
 import xarr
 from tests.compare import assert_same
 from tests.support.threads import threads
-from xarr_numpy.compiled import assembler, sharing, sharing_code
-from xarr_numpy.compiled.sharing import Phase
+from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.threads import phases, work_sharing
+from xarr_numpy.compiled.threads.phases import Phase
 
-pytestmark = pytest.mark.skipif(not sharing.works(), reason="the system has no such threads")
+pytestmark = pytest.mark.skipif(not phases.works(), reason="the system has no such threads")
 
 #: What a `Turns` begins with: for how long to wait in each turn, how many wait for one another, how many are inside,
 #: how many were inside at once, how many ranges there were.
@@ -69,7 +70,7 @@ done:
   ret void
 }}"""
 
-CODE = assembler.load(assembler.assemble(TEXT), ["note"])
+CODE = llvm_jit.load(llvm_jit.assemble(TEXT), ["note"])
 #: Looks of a thread that waits for another which must come, and of one that just takes its time.
 LONG, A_WHILE = 2**40, 20_000
 
@@ -105,9 +106,9 @@ def phase(extent: int, **options: Any) -> Phase:
 
 def wait_for_sleep() -> None:
     """Until no thread looks out for work any more."""
-    pool = sharing._present()
-    first = pool.address + sharing_code.WORKERS + sharing_code.FIRST + sharing_code.SLEEPS
-    places = range(first, first + (pool.threads - 1) * sharing_code.APART, sharing_code.APART)
+    pool = phases._present()
+    first = pool.address + work_sharing.WORKERS + work_sharing.FIRST + work_sharing.SLEEPS
+    places = range(first, first + (pool.threads - 1) * work_sharing.APART, work_sharing.APART)
     while not all(ctypes.c_int64.from_address(place).value for place in places):
         time.sleep(0.001)
 
@@ -184,7 +185,7 @@ def test_one_processor_stops_for_python_too() -> None:
 
 
 def test_where_there_are_no_such_threads_those_of_python_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "works", lambda: False)
+    monkeypatch.setattr(phases, "works", lambda: False)
     turns = Turns(1000, LONG, meet=2)
     with threads(2):
         phase(1000).run(turns.address)
@@ -243,7 +244,7 @@ def test_a_jitted_call_is_shared() -> None:
     for count in (2, 1):
         with threads(count):
             assert_same(jitted(held), many)
-            sharing._present()
+            phases._present()
             assert_same(jitted(held), many)
 
 
@@ -257,9 +258,9 @@ def test_a_forked_process_makes_threads_when_a_jitted_call_wants_them(forked: li
         assert float(jitted(held)) == wanted
         child = os.fork()
         if child == 0:  # pragma: no cover
-            none = sharing._pool is None
+            none = phases._pool is None
             same = all(float(jitted(held)) == wanted for _ in range(5))
-            os._exit(0 if none and same and sharing._pool is not None else 1)
+            os._exit(0 if none and same and phases._pool is not None else 1)
         forked.append(child)
 
 

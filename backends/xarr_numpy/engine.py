@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
     from xarr.compiler.while_loops.native_loops import NativeLoop
     from xarr_numpy.compiled.kernel import CompiledKernel
-    from xarr_numpy.compiled.loop_kernel import LoopKernel
-    from xarr_numpy.compiled.repeated import RepeatedKernel
+    from xarr_numpy.compiled.loops.iterated_kernel import RepeatedKernel
+    from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
 
 #: Element operations that take NumPy longer than the compiler takes to make a loop of them.
 WORTH_COMPILING: Final = 2**22
@@ -117,7 +117,7 @@ def sequential(computation: Graph, steps: int) -> bool:
 
 def sequential_module() -> ModuleType:
     """What compiles such computations."""
-    from xarr_numpy.compiled import sequential
+    from xarr_numpy.compiled.loops import sequential
 
     return sequential
 
@@ -147,13 +147,13 @@ def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel, CheckedLoop | None]
 
 @lru_cache(KEPT)
 def _native_kernel(form: NativeLoop) -> LoopKernel:
-    from xarr_numpy.compiled.loop_kernel import LoopKernel
+    from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
 
     return LoopKernel(form)
 
 
 @lru_cache(KEPT)
 def _repeated_kernel(form: IteratedGroup) -> RepeatedKernel:
-    from xarr_numpy.compiled.repeated import RepeatedKernel
+    from xarr_numpy.compiled.loops.iterated_kernel import RepeatedKernel
 
     return RepeatedKernel(form, schedule().build(form.fusion))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from xarr.compiler.loop_ir.scalars import BOOL, Value, Values
-from xarr_numpy.compiled import assembler
-from xarr_numpy.compiled.instructions import Block, register_type
+from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.instructions import Block, register_type
 
 Array = np.ndarray[Any, Any]
 
@@ -71,13 +71,13 @@ class Kernel:
         function: Callable[..., Value],
         dtypes: list[Any],
         width: int,
-        machine: assembler.Machine | None = None,
+        machine: llvm_jit.Machine | None = None,
         optimise: bool = False,
     ) -> None:
         self.dtypes = [np.dtype(dtype) for dtype in dtypes]
         self.width = width
         self.text, self.result = module_text(function, self.dtypes, width)
-        self._code = assembler.load(assembler.assemble(self.text, optimise, machine), ["kernel"], machine)
+        self._code = llvm_jit.load(llvm_jit.assemble(self.text, optimise, machine), ["kernel"], machine)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (len(dtypes) + 1))
         self._call = prototype(self._code.addresses["kernel"])
 

@@ -18,7 +18,7 @@ from xarr.compiler.fusion.form_groups import form_groups
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
-from xarr_numpy.compiled import emitter
+from xarr_numpy.compiled.codegen import emitter
 from xarr_numpy.compiled.schedule import SCHEDULE
 
 SNAPSHOTS: Final = Path(__file__).parents[1] / "snapshots" / "kernels"

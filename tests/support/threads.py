@@ -9,13 +9,13 @@ from functools import cache
 import pytest
 
 from xarr_numpy import workers
-from xarr_numpy.compiled import sharing
+from xarr_numpy.compiled.threads import phases
 
 
 @cache
-def _pool(count: int) -> sharing._Pool:
+def _pool(count: int) -> phases._Pool:
     """Threads stay until the process ends, so each number of them is made once."""
-    return sharing._Pool(count)
+    return phases._Pool(count)
 
 
 @contextmanager
@@ -26,6 +26,6 @@ def threads(count: int, **limits: int) -> Iterator[None]:
         patch.setattr(workers, "count", lambda: count)
         patch.setattr(workers, "_pool", None)
         for name, limit in {"WORTH_SHARING": 1, "WORTH_WAKING": 1, "LEAST_RANGE": 1, **limits}.items():
-            patch.setattr(sharing, name, limit)
-        patch.setattr(sharing, "_pool", _pool(count))
+            patch.setattr(phases, name, limit)
+        patch.setattr(phases, "_pool", _pool(count))
         yield

@@ -11,9 +11,10 @@ import numpy as np
 from xarr.backend import DirectCall
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
 from xarr.ir import ops
-from xarr_numpy.compiled import assembler, costs, emitter
+from xarr_numpy.compiled.codegen import emitter, llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, layout
-from xarr_numpy.compiled.sharing import Phase
+from xarr_numpy.compiled.threads import costs
+from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +60,7 @@ class CompiledKernel:
         return self._code.origin
 
     def _load(self, names: list[str]) -> None:
-        self._code = assembler.made(self.text, names)
+        self._code = llvm_jit.made(self.text, names)
         phases = self.program.phases
         addresses = [self._code.addresses[name] for name in names[: len(phases)]]
         self._phases = [_shared(*pair) for pair in zip(addresses, phases, strict=True)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xarr_numpy.compiled import assembler
+from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import builtin, layout
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +36,7 @@ def _fill() -> Callable[..., bool] | None:
     """A built-in function that fills the table; it gives False where something has to be copied."""
     if not layout.works():
         return None
-    code = assembler.made(_text(), ["fill"])
+    code = llvm_jit.made(_text(), ["fill"])
     return builtin.function(code.addresses["fill"], code)
 
 

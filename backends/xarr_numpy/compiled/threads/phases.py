@@ -1,6 +1,6 @@
 """Phases of machine code on several processors.
 
-Threads of their own, which run no Python, take ranges of the turns of a phase (xarr_numpy.compiled.sharing_code).
+Threads of their own, which run no Python, take ranges of the iterations of a phase (`work_sharing`).
 The caller takes ranges like them and returns when all that were taken are done.  So it holds the memory and the code
 for as long as anybody uses them, and where it finds the threads at work for another it works alone.
 
@@ -19,7 +19,8 @@ from functools import cache
 from typing import Any, Final
 
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, sharing_code as code
+from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.threads import work_sharing as code
 
 #: Work below which threads are not asked, and below which those that sleep are let sleep.
 WORTH_SHARING: Final = 20_000
@@ -140,7 +141,7 @@ def _start(function: int, argument: int) -> None:
 @cache
 def _functions() -> dict[str, int]:
     text = code.text(time.CLOCK_MONOTONIC, platform.machine())
-    found = assembler.made(text, ["share", "serve"])
+    found = llvm_jit.made(text, ["share", "serve"])
     _keep(found)
     return found.addresses
 

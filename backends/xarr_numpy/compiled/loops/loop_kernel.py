@@ -16,9 +16,11 @@ import numpy as np
 from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.while_loops.fully_written import overwritten
 from xarr.compiler.while_loops.native_loops import Carried, NativeLoop
-from xarr_numpy.compiled import assembler, costs, loop_code
-from xarr_numpy.compiled.loop_code import LONGEST, MORE, STEPS, WANTED
-from xarr_numpy.compiled.sharing import Phase
+from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.loops import loop_code
+from xarr_numpy.compiled.loops.loop_code import LONGEST, MORE, STEPS, WANTED
+from xarr_numpy.compiled.threads import costs
+from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
@@ -43,7 +45,7 @@ class LoopKernel:
         self._tiles = -(-loop.count // self._width)
         self._cost = loop.cost()
         names = ["scalars", *(["points"] if self._has_points else [])]
-        self._code = assembler.made(self.text, names)
+        self._code = llvm_jit.made(self.text, names)
         addresses = self._code.addresses
         scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._scalars = scalars(addresses["scalars"])

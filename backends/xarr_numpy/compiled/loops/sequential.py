@@ -19,9 +19,9 @@ from xarr.compiler.loop_ir.elements import computed
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, Values
 from xarr.dtypes import COMPLEX
 from xarr.ir.graph import Graph
-from xarr_numpy.compiled import assembler
-from xarr_numpy.compiled.instructions import Block, element_type
-from xarr_numpy.compiled.sharing import Phase
+from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.instructions import Block, element_type
+from xarr_numpy.compiled.threads.phases import Phase
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
@@ -95,7 +95,7 @@ class _Function:
     """A function of machine code, which lives as long as this object."""
 
     def __init__(self, text: str, name: str) -> None:
-        self._code = assembler.made(text, [name])
+        self._code = llvm_jit.made(text, [name])
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self.address = self._code.addresses[name]
         self._function = prototype(self.address)

@@ -21,9 +21,11 @@ from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.compiler.while_loops.native_loops import native_loop
 from xarr_numpy import workers
-from xarr_numpy.compiled import assembler, costs, emitter, front_code
-from xarr_numpy.compiled.loop_kernel import LoopKernel, Report
-from xarr_numpy.compiled.sharing import Phase
+from xarr_numpy.compiled.codegen import emitter, llvm_jit
+from xarr_numpy.compiled.loops import wavefront_code
+from xarr_numpy.compiled.loops.loop_kernel import LoopKernel, Report
+from xarr_numpy.compiled.threads import costs
+from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.memory import pool
 
 Array = np.ndarray[Any, Any]
@@ -44,8 +46,8 @@ class RepeatedKernel:
         assert scalars is not None, "the scalars were found to be a native loop"
         self._scalars = LoopKernel(scalars)
         text, names = emitter.emit(self.program)
-        self._code = assembler.made(
-            text + front_code.driver(self.program, names), ["steps", "ranges", "seams"]
+        self._code = llvm_jit.made(
+            text + wavefront_code.driver(self.program, names), ["steps", "ranges", "seams"]
         )
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         steps = ctypes.CFUNCTYPE(None, pointer, pointer, integer)
@@ -131,7 +133,7 @@ class RepeatedKernel:
         rows = phase.extent
         ranges = max(1, min(workers.count(), rows // max(1, 4 * steps * radius)))
         numbers = (run.address(done), run.address(done + 1), rows, ranges, steps, radius, block)
-        given = (ctypes.c_int64 * front_code.FIELDS)(*numbers)
+        given = (ctypes.c_int64 * wavefront_code.FIELDS)(*numbers)
         address = ctypes.addressof(given)
         row = costs.turn(phase)
         held = (self, run, given)

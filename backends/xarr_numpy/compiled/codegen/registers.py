@@ -8,7 +8,7 @@ from typing import Final
 from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
 from xarr.dtypes import real_part_of
-from xarr_numpy.compiled.instructions import (
+from xarr_numpy.compiled.codegen.instructions import (
     Block,
     Lines,
     alignment,

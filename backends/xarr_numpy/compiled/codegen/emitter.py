@@ -22,8 +22,8 @@ from xarr.compiler.loop_ir.loops import (
     Store,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, Value, in_order
-from xarr_numpy.compiled.instructions import ATTRIBUTES, Block, register_type
-from xarr_numpy.compiled.registers import REGISTER, SHORT, UNROLL, Registers, order_of, roots_of
+from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES, Block, register_type
+from xarr_numpy.compiled.codegen.registers import REGISTER, SHORT, UNROLL, Registers, order_of, roots_of
 
 #: Turns of a vector loop after which its accumulators join those of the loop around, for accuracy.
 CHUNK: Final = 64

@@ -14,7 +14,7 @@ from typing import Final
 
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, in_order
 from xarr.compiler.while_loops.native_loops import NativeLoop, Write
-from xarr_numpy.compiled.instructions import (
+from xarr_numpy.compiled.codegen.instructions import (
     ATTRIBUTES,
     Block,
     Lines,
@@ -26,7 +26,7 @@ from xarr_numpy.compiled.instructions import (
     numbers_of,
     register_type,
 )
-from xarr_numpy.compiled.registers import REGISTER
+from xarr_numpy.compiled.codegen.registers import REGISTER
 
 #: Indices in the control array: the steps to take, whether more will follow, the steps of the longest point;
 #: after them for each carried value whether it is wanted.

@@ -16,7 +16,7 @@ import numpy as np
 from xarr.compiler.functions.rounding import float16_of_float64
 from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, in_order
 from xarr.dtypes import real_part_of
-from xarr_numpy.compiled import slow_paths
+from xarr_numpy.compiled.codegen import slow_paths
 
 #: What is said of each function: it raises nothing, and may use the widest registers.
 ATTRIBUTES: Final = 'nounwind "prefer-vector-width"="512"'
