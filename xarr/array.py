@@ -281,10 +281,10 @@ class Array(
     ) -> Any:
         """A capsule with the value, computed if need be, in the memory of its device, or of the CPU if asked.
 
-        See `xarr.functions._dlpack.exported` for what is lent and what is copied.  Raises BufferError for what the
-        backend cannot lend.
+        See `xarr.functions._dlpack.export_capsule` for what is lent and what is copied.  Raises BufferError for
+        what the backend cannot lend.
         """
-        return _dlpack.exported(self, stream, max_version, dl_device, copy)
+        return _dlpack.export_capsule(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device: tuple[int, int] = lazy.device_of(self._node).backend.dlpack_device()

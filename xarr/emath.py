@@ -14,7 +14,7 @@ import numpy as np
 from xarr.absent import missing
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.functions import elementwise_functions as elementwise
-from xarr.functions._arguments import converted
+from xarr.functions._arguments import convert
 from xarr.functions.creation_functions import argument
 from xarr.functions.routines._values import looked_at
 from xarr.lax.core import ArrayLike
@@ -41,7 +41,7 @@ def _complex(x: Array) -> Array:
     if x.dtype in COMPLEX:
         return x
     is_narrow = x.dtype in _TO_COMPLEX64 | EXTENDED_FLOAT
-    return converted(x, np.dtype(np.complex64 if is_narrow else np.complex128))
+    return convert(x, np.dtype(np.complex64 if is_narrow else np.complex128))
 
 
 def _below_zero(values: Any) -> Any:
@@ -92,7 +92,7 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     if not _is_real("power", base, _below_zero):
         base = _complex(base)
     if exponent.dtype not in FLOAT | COMPLEX | BOOL and not _is_real("power", exponent, _below_zero):
-        exponent = converted(exponent, np.dtype(np.float64))
+        exponent = convert(exponent, np.dtype(np.float64))
     return elementwise.power(base, exponent)
 
 

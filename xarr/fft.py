@@ -18,7 +18,7 @@ from xarr import lax
 from xarr.absent import missing
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
 from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import DeviceLike, as_device, conjugated, converted, filled
+from xarr.functions._arguments import DeviceLike, as_device, conjugate_complex, convert, fill
 from xarr.functions._core import as_array
 from xarr.functions._outputs import takes_out
 from xarr.functions.manipulation_functions import roll
@@ -76,8 +76,8 @@ def _operand(name: str, a: ArrayLike, out: object, norm: str | None) -> Array:
             f"fft.{name}: wanted an element type of NumPy, got {array.dtype}; x.astype('float32')"
         )
     if array.dtype in INTEGER | BOOL:
-        return converted(array, np.dtype(np.float64))
-    return converted(array, np.dtype(np.float32)) if array.dtype == _FLOAT16 else array
+        return convert(array, np.dtype(np.float64))
+    return convert(array, np.dtype(np.float32)) if array.dtype == _FLOAT16 else array
 
 
 def _one(n: int | None, axis: int) -> Plan:
@@ -140,7 +140,7 @@ def _fitted(array: Array, axis: int, size: int) -> Array:
     if own == size:
         return array
     widths = [(0, size - own if dim == axis else 0, 0) for dim in range(array.ndim)]
-    return lax.pad(array, filled((), 0, array.dtype), widths)
+    return lax.pad(array, fill((), 0, array.dtype), widths)
 
 
 # --- transforms -----------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def _scaled(array: Array, kind: lax.FftType, length: int, norm: str | None) -> A
     factor = count if norm == "forward" else np.sqrt(count)
     if kind in (lax.FftType.FFT, lax.FftType.RFFT):
         factor = 1 / factor
-    scalar = filled((), factor.item(), factor.dtype)
+    scalar = fill((), factor.item(), factor.dtype)
     if array.dtype not in COMPLEX:
         return lax.mul(array, scalar)
     # Part by part: with a complex factor an infinite part would make the other one NaN.
@@ -204,7 +204,7 @@ def _complex(name: str, a: ArrayLike, plan: Plan, norm: str | None, out: object)
     sizes, axes = plan(name, array)
     if not axes:
         return as_array(a)  # as it is, real numbers too
-    array = converted(array, complex_of(array.dtype))
+    array = convert(array, complex_of(array.dtype))
     lengths = _lengths(name, array.shape, sizes, axes)
     kind = lax.FftType.IFFT if name.startswith("i") else lax.FftType.FFT
     return _one_by_one(array, kind, _groups(axes, lengths, norm), norm)
@@ -228,14 +228,14 @@ def _to_real(name: str, a: ArrayLike, plan: Plan, norm: str | None, out: object)
     """irfft, irfft2, irfftn: the other axes, then the last from half as many complex numbers to reals."""
     is_half = as_array(a).dtype == _FLOAT16
     array = _operand(name, a, out, norm)
-    array = converted(array, complex_of(array.dtype))
+    array = convert(array, complex_of(array.dtype))
     sizes, axes = _some(name, plan, array)
     *leading, length = _lengths(name, array.shape, sizes, axes, full=True)
     groups = [((axis,), (size,)) for axis, size in zip(axes[:-1], leading, strict=True)]
     array = _one_by_one(array, lax.FftType.IFFT, groups, norm)
     array = _fitted(array, axes[-1], length // 2 + 1)
     found = _transformed(array, lax.FftType.IRFFT, axes[-1:], (length,), norm)
-    return converted(found, _FLOAT16) if is_half and not leading else found
+    return convert(found, _FLOAT16) if is_half and not leading else found
 
 
 class _NoAxisError(ShapeError, IndexError):
@@ -307,7 +307,7 @@ def hfft(
     Source: NumPy and Array API, `fft.hfft`.
     """
     _operand("hfft", a, out, norm)
-    return _to_real("hfft", conjugated(as_array(a)), _one(n, axis), _SWAPPED[norm], out)
+    return _to_real("hfft", conjugate_complex(as_array(a)), _one(n, axis), _SWAPPED[norm], out)
 
 
 @takes_out("same_kind")
@@ -319,7 +319,7 @@ def ihfft(
     Raises DTypeError for complex numbers.  Source: NumPy and Array API, `fft.ihfft`.
     """
     array = _operand("ihfft", a, out, norm)
-    return conjugated(_from_real("ihfft", array, _one(n, axis), _SWAPPED[norm], out))
+    return conjugate_complex(_from_real("ihfft", array, _one(n, axis), _SWAPPED[norm], out))
 
 
 # --- of several dimensions ------------------------------------------------------------------------
@@ -433,8 +433,8 @@ def _over(numbers: Array, n: int, d: float, device: DeviceLike, dtype: DTypeLike
     wanted = default_float() if dtype is None else canonical(dtype)
     if wanted not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise DTypeError(f"fft: wanted frequencies of float32 or float64, got {wanted}")
-    wide = converted(numbers, np.dtype(np.float64))
-    return commit(converted(lax.mul(wide, 1.0 / (n * d)), wanted), as_device(device))
+    wide = convert(numbers, np.dtype(np.float64))
+    return commit(convert(lax.mul(wide, 1.0 / (n * d)), wanted), as_device(device))
 
 
 def fftshift(x: ArrayLike, axes: Axes = None) -> Array:

@@ -12,7 +12,7 @@ from xarr import backend as backends, lax, lazy
 from xarr.backend import AbstractBackend
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
-from xarr.functions._core import DType, as_array, broadcasted, common_dtype, promoted
+from xarr.functions._core import DType, as_array, broadcast_operands, common_dtype, promote_operands
 from xarr.host import scalar
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
@@ -90,7 +90,7 @@ def check_common_casting(name: str, casting: str, array: Array, *others: ArrayLi
 
 
 def missing_dimensions(rank: int, ndmin: int, ndmax: int, nested: bool) -> int:
-    """How many dimensions `array` adds, 0 or less for none, to one of `rank` that was `nested` sequences, or not.
+    """The number of dimensions that `array` adds to one of `rank`, 0 or less for none; `nested`: it was sequences.
 
     Raises ValueRangeError unless ndmin <= ndmax <= 64, ShapeError for sequences nested deeper than `ndmax`.
     """
@@ -123,7 +123,7 @@ def backend_of(device: str | AbstractBackend | None) -> AbstractBackend:
     return backends.get(device)
 
 
-def moved(array: Array, device: DeviceLike) -> Array:
+def move_to_device(array: Array, device: DeviceLike) -> Array:
     """`array` on `device`, itself if it is there or `device` is None."""
     if device is None:
         return array
@@ -133,18 +133,18 @@ def moved(array: Array, device: DeviceLike) -> Array:
     return array if own is wanted else lazy.moved(array, wanted)
 
 
-def filled(shape: tuple[int, ...], value: complex, dtype: DType, device: Device | None = None) -> Array:
-    """A constant laid into `shape`; it takes no memory until something looks.  device: None for any."""
+def fill(shape: tuple[int, ...], value: complex, dtype: DType, device: Device | None = None) -> Array:
+    """A constant of `shape`; it takes no memory until something looks.  device: None for any."""
     constant = Node(Constant.of(scalar(value, dtype, given=True)), device=device)
     return wrap(broadcast_node(constant, shape, ()))
 
 
-def converted(array: Array, dtype: DType) -> Array:
+def convert(array: Array, dtype: DType) -> Array:
     """`array` with elements of `dtype`; itself if it has them."""
     return array if array.dtype == dtype else lax.convert_element_type(array, dtype)
 
 
-def conjugated(array: Array) -> Array:
+def conjugate_complex(array: Array) -> Array:
     """The complex conjugates; an array of real numbers itself."""
     return lax.conj(array) if array.dtype in COMPLEX else array
 
@@ -152,7 +152,7 @@ def conjugated(array: Array) -> Array:
 def adjoint(array: Array) -> Array:
     """The conjugate transposes of the matrices in the last two dimensions."""
     rank = array.ndim
-    return conjugated(lax.transpose(array, (*range(rank - 2), rank - 1, rank - 2)))
+    return conjugate_complex(lax.transpose(array, (*range(rank - 2), rank - 1, rank - 2)))
 
 
 def is_nan(x: Array) -> Array:
@@ -163,11 +163,11 @@ def is_nan(x: Array) -> Array:
 def truth(value: ArrayLike) -> Array:
     """Bools: whether each element differs from 0.  NaN does."""
     array = as_array(value)
-    return array if array.dtype == bool else lax.ne(array, filled((), 0, array.dtype, array._node.device))
+    return array if array.dtype == bool else lax.ne(array, fill((), 0, array.dtype, array._node.device))
 
 
-def laid(array: Array, shape: tuple[int, ...]) -> Array:
-    """A scalar, or an array with size 1 wherever it differs from `shape`, spelled out to `shape`."""
+def stretch(array: Array, shape: tuple[int, ...]) -> Array:
+    """Broadcast a scalar, or an array with size 1 wherever it differs from `shape`, to `shape`."""
     if array.shape == shape:
         return array
     return lax.broadcast_in_dim(array, shape, range(len(shape)) if array.shape else ())
@@ -192,7 +192,7 @@ def mask_for(name: str, x: Array, where: ArrayLike) -> Array | None:
     if where is True or where is None:
         return None
     mask = where_mask(name, where)
-    _, spread = broadcasted(name, x, mask)
+    _, spread = broadcast_operands(name, x, mask)
     if spread.shape != x.shape:
         raise ShapeError(
             f"{name}: where must broadcast to the shape {x.shape} of the array, got {mask.shape}, with which "
@@ -201,9 +201,9 @@ def mask_for(name: str, x: Array, where: ArrayLike) -> Array | None:
     return spread
 
 
-def masked(x: Array, mask: Array | None, other: Array) -> Array:
+def apply_mask(x: Array, mask: Array | None, other: Array) -> Array:
     """x where the mask holds, else the scalar `other`."""
-    return x if mask is None else lax.select(mask, x, laid(other, x.shape))
+    return x if mask is None else lax.select(mask, x, stretch(other, x.shape))
 
 
 def initial_value(name: str, initial: ArrayLike, dtype: DType) -> Array:
@@ -216,9 +216,9 @@ def initial_value(name: str, initial: ArrayLike, dtype: DType) -> Array:
         raise ShapeError(f"{name}: initial must be a scalar, got shape {value.shape}")
     if dtype in BOOL:
         return truth(value)
-    probe = filled((), 0, dtype)
+    probe = fill((), 0, dtype)
     if common_dtype(probe, initial) == dtype:
-        return promoted(name, initial, dtype=dtype)[0]
+        return promote_operands(name, initial, dtype=dtype)[0]
     if value.dtype in COMPLEX:
         raise DTypeError(
             f"{name}: the complex initial {initial!r} does not fit an accumulator of {dtype}; give dtype= "
@@ -227,8 +227,8 @@ def initial_value(name: str, initial: ArrayLike, dtype: DType) -> Array:
     if dtype in INTEGER and isinstance(initial, float | np.floating):
         if not np.isfinite(initial):
             raise ValueRangeError(f"{name}: initial {initial!r} does not fit an accumulator of {dtype}")
-        return promoted(name, int(initial), dtype=dtype)[0]
-    return converted(value, dtype)
+        return promote_operands(name, int(initial), dtype=dtype)[0]
+    return convert(value, dtype)
 
 
 def traced_integer(name: str, argument: str, value: object) -> Array | None:
@@ -258,12 +258,14 @@ def arranges_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]
         try:
             return function(*args, **kwargs)
         except (InputError, TypeError, ValueError) as error:
-            found = [value for value in _items((*args, *kwargs.values())) if hasattr(type(value), "_arrange")]
-            if len(found) < keys:
+            values = [
+                value for value in _items((*args, *kwargs.values())) if hasattr(type(value), "_arrange")
+            ]
+            if len(values) < keys:
                 if isinstance(error, XarrError):
                     shorten(error)
                 raise
-            arranged: R = found[0]._arrange(function, args, kwargs)
+            arranged: R = values[0]._arrange(function, args, kwargs)
             return arranged
 
     return arranging

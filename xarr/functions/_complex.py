@@ -1,4 +1,4 @@
-"""Where NumPy and the Array API give complex numbers with infinite parts values that XLA's formulas do not."""
+"""Values of complex functions at infinite parts, by NumPy and the Array API, where XLA's formulas differ."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 
-def complex_expm1(found: Array, x: Array) -> Array:
-    """`found`, which is expm1(x), where the modulus is known, if not the angle: -1 at -inf, infinite at inf."""
+def complex_expm1(result: Array, x: Array) -> Array:
+    """Mend `result`, expm1(x), where the modulus is known, if not the angle: -1 at -inf, infinite at inf."""
     part, angle = lax.real(x), lax.imag(x)
-    turns = lax.bitwise_not(lax.is_finite(angle))
+    is_rotating = lax.bitwise_not(lax.is_finite(angle))
     least = lax.complex(lax.full_like(part, -1), lax.full_like(part, 0))
     most = lax.complex(lax.full_like(part, math.inf), lax.full_like(part, math.nan))
-    found = lax.select(lax.bitwise_and(turns, lax.eq(part, -math.inf)), least, found)
-    found = lax.select(lax.bitwise_and(turns, lax.eq(part, math.inf)), most, found)
+    result = lax.select(lax.bitwise_and(is_rotating, lax.eq(part, -math.inf)), least, result)
+    result = lax.select(lax.bitwise_and(is_rotating, lax.eq(part, math.inf)), most, result)
     # The sum of the real part's two terms is +0 of any zero.
-    return lax.select(lax.eq(x, 0), lax.complex(lax.full_like(part, 0), angle), found)
+    return lax.select(lax.eq(x, 0), lax.complex(lax.full_like(part, 0), angle), result)
 
 
 def complex_sign(x: Array) -> Array:

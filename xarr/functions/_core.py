@@ -1,6 +1,6 @@
-"""Where a NumPy-style call becomes an explicit one: promotion, then implicit broadcasting spelled out.
+"""From a NumPy-style call to an explicit one: promotion, then implicit broadcasting spelled out.
 
-Every function of this level prepares its operands with `promoted` and `broadcasted`.  After that all
+Every function of this level prepares its operands with `prepare_operands`.  After that all
 operands have one element type and one shape, and `xarr.lax` never has to guess.
 """
 
@@ -151,7 +151,7 @@ def node_of(value: ArrayLike, dtype: DType | None, device: Device | None) -> Nod
     return unowned(host_node(host_array(value), device))
 
 
-def promoted(name: str, *values: ArrayLike, dtype: DType | None = None) -> tuple[Array, ...]:
+def promote_operands(name: str, *values: ArrayLike, dtype: DType | None = None) -> tuple[Array, ...]:
     """The values as Arrays of one element type: `dtype`, or the one NumPy 2 promotes them to.
 
     Raises DTypeError where there is no implicit promotion, ValueRangeError for a Python int that the
@@ -161,19 +161,24 @@ def promoted(name: str, *values: ArrayLike, dtype: DType | None = None) -> tuple
     return tuple([wrap(node) for node in nodes])
 
 
-def broadcasted(name: str, *arrays: Array) -> tuple[Array, ...]:
+def prepare_operands(name: str, *values: ArrayLike, dtype: DType | None = None) -> tuple[Array, ...]:
+    """The values as Arrays of one element type and one shape; errors as `promote_operands` and `broadcast_operands`."""
+    return broadcast_operands(name, *promote_operands(name, *values, dtype=dtype))
+
+
+def broadcast_operands(name: str, *arrays: Array) -> tuple[Array, ...]:
     """The arrays in one shape, by NumPy's rule; an explicit broadcast_in_dim for each that changes.
 
     Raises BroadcastError if the shapes do not fit, or if `config.broadcasting` refuses the broadcast.
     """
-    nodes = broadcasted_nodes(name, tuple(array._node for array in arrays))
+    nodes = broadcast_nodes(name, tuple(array._node for array in arrays))
     return tuple(
         array if node is array._node else wrap(node) for node, array in zip(nodes, arrays, strict=True)
     )
 
 
-def broadcasted_nodes(name: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """`broadcasted` on nodes."""
+def broadcast_nodes(name: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Broadcast nodes as `broadcast_operands` does arrays."""
     shapes = [node.shape for node in nodes]
     first = shapes[0]
     if all(shape == first for shape in shapes):
@@ -187,8 +192,8 @@ def broadcasted_nodes(name: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     )
 
 
-def aligned(name: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, ...]) -> Alignment:
-    """`align`, of which the observers are told."""
+def align_observed(name: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, ...]) -> Alignment:
+    """Align the shapes as `align` does, and tell the observers."""
     alignment = align(name, shapes, dtypes)
     observe(name, alignment, dtypes)
     return alignment

@@ -89,7 +89,7 @@ def _tensor_of(capsule: object) -> _Tensor:
     return tensor
 
 
-def exported(
+def export_capsule(
     array: Array,
     stream: Any,
     max_version: tuple[int, int] | None,
@@ -103,7 +103,7 @@ def exported(
     """
     owner = device_of(array._node).backend
     if owner.is_on_host:
-        return _lent(to_host(array), stream, max_version, dl_device, copy)
+        return _lend(to_host(array), stream, max_version, dl_device, copy)
     asked = None if dl_device is None else tuple(map(int, dl_device))
     if asked in (None, owner.dlpack_device()):
         read_checks(array)
@@ -116,10 +116,10 @@ def exported(
             f"__dlpack__: wanted dl_device={owner.dlpack_device()}, that of backend {owner.name!r}, {CPU}, the CPU, "
             f"or None, got {dl_device!r}"
         )
-    return _lent(to_host(array), stream, max_version, dl_device, None)
+    return _lend(to_host(array), stream, max_version, dl_device, None)
 
 
-def _lent(
+def _lend(
     host: np.ndarray[Any, Any],
     stream: Any,
     max_version: tuple[int, int] | None,
@@ -176,7 +176,7 @@ def _capsule_of(x: Any, options: dict[str, Any]) -> object:
     return x.__dlpack__()
 
 
-def imported(x: Any, to_cpu: bool, copy: bool | None) -> np.ndarray[Any, Any]:
+def import_memory(x: Any, to_cpu: bool, copy: bool | None) -> np.ndarray[Any, Any]:
     """The memory of `x` as a NumPy array.
 
     to_cpu: ask a producer on another device to copy its values over.  Raises BufferError, RuntimeError or
@@ -209,6 +209,6 @@ def read(x: Any) -> Any:
     if not hasattr(x, "__dlpack__") or isinstance(getattr(x, "dtype", None), np.dtype):
         return x
     try:
-        return imported(x, True, None)
+        return import_memory(x, True, None)
     except (BufferError, RuntimeError, ValueError) as error:
         raise InputError(f"asarray: {type(x).__name__} does not give its values: {error}") from error

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, SUB_BYTE, canonical, element_type, real_part_of
 from xarr.errors import ArgumentError, DTypeError, ShapeError
-from xarr.functions._arguments import converted, filled, truth
+from xarr.functions._arguments import convert, fill, truth
 from xarr.functions._core import DType, fresh
 from xarr.functions.creation_functions import asarray, empty
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -55,7 +55,7 @@ def ndarray_of(
         raise ArgumentError(f"ndarray: {error}") from error
 
 
-def viewed(array: Array, dtype: Any, kind: type | None) -> Array:
+def view_as(array: Array, dtype: Any, kind: type | None) -> Array:
     """An Array of its own, a part of `array`, that holds its bits as elements of `dtype`; see `Array.view`."""
     if isinstance(dtype, type) and issubclass(dtype, np.ndarray | Handle):
         dtype, kind = None, dtype
@@ -71,7 +71,7 @@ def viewed(array: Array, dtype: Any, kind: type | None) -> Array:
     _check_bits(array.dtype, wanted)
     shape = _shape(array, wanted)
     if not array.size:
-        return filled(shape, 0, wanted, array._node.device)
+        return fill(shape, 0, wanted, array._node.device)
     rows = array if array.shape else lax.reshape(array, (1,))
     return mark(array, lax.reshape(_from_plain(_bits(_plain(rows), wanted), wanted), shape), VIEW, wanted)
 
@@ -107,7 +107,7 @@ def _shape(array: Array, wanted: DType) -> tuple[int, ...]:
 def _plain(array: Array) -> Array:
     """Complex numbers as real and imaginary parts along the last dimension, bools as bytes, others themselves."""
     if array.dtype in BOOL:
-        return converted(array, _BYTE)
+        return convert(array, _BYTE)
     if array.dtype not in COMPLEX:
         return array
     parts = [lax.expand_dims(part, (len(array.shape),)) for part in (lax.real(array), lax.imag(array))]
@@ -124,8 +124,8 @@ def _bits(array: Array, wanted: DType) -> Array:
     if array.dtype.itemsize < element.itemsize:
         count = element.itemsize // array.dtype.itemsize
         return lax.bitcast_convert_type(lax.reshape(array, (*outer, last // count, count)), element)
-    found = lax.bitcast_convert_type(array, element)
-    return lax.reshape(found, (*outer, last * (array.dtype.itemsize // element.itemsize)))
+    elements = lax.bitcast_convert_type(array, element)
+    return lax.reshape(elements, (*outer, last * (array.dtype.itemsize // element.itemsize)))
 
 
 def _from_plain(array: Array, wanted: DType) -> Array:

@@ -17,8 +17,8 @@ from xarr import lax, parts
 from xarr.broadcasting import has_place
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, promote
 from xarr.errors import DTypeError, InputError, ShapeError, XarrError
-from xarr.functions._arguments import check_casting, converted, truth, where_mask
-from xarr.functions._core import DType, as_array, broadcasted
+from xarr.functions._arguments import check_casting, convert, truth, where_mask
+from xarr.functions._core import DType, as_array, broadcast_operands
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle
 from xarr.tracebacks import shorten
@@ -37,7 +37,7 @@ def cast_for_writing(values: Array, dtype: DType) -> Array:
     """Values as an assignment to elements of `dtype` converts them: without imaginary parts, bools by their truth."""
     if dtype in BOOL:
         return truth(values)
-    return converted(lax.real(values) if values.dtype in COMPLEX and dtype not in COMPLEX else values, dtype)
+    return convert(lax.real(values) if values.dtype in COMPLEX and dtype not in COMPLEX else values, dtype)
 
 
 def takes_out(
@@ -58,11 +58,11 @@ def takes_out(
         name = name.replace("linalg.products.", "linalg.")
         is_by_name = parameters.parameters["out"].kind is Parameter.KEYWORD_ONLY
         # Where no `out` is among the positional arguments, it is not looked for.
-        place = len(parameters.parameters) if is_by_name else list(parameters.parameters).index("out")
+        position = len(parameters.parameters) if is_by_name else list(parameters.parameters).index("out")
 
-        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                if (len(args) <= place or args[place] is None) and kwargs.get("out") is None:
+                if (len(args) <= position or args[position] is None) and kwargs.get("out") is None:
                     return function(*args, **kwargs)
                 bound = parameters.bind(*args, **kwargs)
                 target, bound.arguments["out"] = target_of(name, bound.arguments["out"]), None
@@ -70,15 +70,15 @@ def takes_out(
                     _refuse_exact(name, bound, target)
                 if sums and bound.arguments.get("dtype") is None:
                     bound.arguments["dtype"] = _wide(bound, target)
-                found: Any = function(*bound.args, **bound.kwargs)
-                return show(name, target, found, _casting_of(bound, casting), broadcasts=broadcasts)  # type: ignore[return-value]
+                result: Any = function(*bound.args, **bound.kwargs)
+                return show(name, target, result, _casting_of(bound, casting), broadcasts=broadcasts)  # type: ignore[return-value]
             except XarrError as error:
                 shorten(error)
                 raise
 
         # Tracebacks and errors tell by the code which function was called.
-        called.__code__ = called.__code__.replace(co_name=function.__name__)
-        return wraps(function)(called)
+        call.__code__ = call.__code__.replace(co_name=function.__name__)
+        return wraps(function)(call)
 
     return decorate
 
@@ -128,29 +128,29 @@ def target_of(name: str, out: object) -> Array:
 def show(
     name: str,
     out: Array,
-    found: Array,
+    result: Array,
     casting: str,
     *,
     broadcasts: bool = True,
     where: ArrayLike = True,
 ) -> Array:
-    """Make `out` show the result `found`, where `where` holds, and return it.
+    """Make `out` show `result`, where `where` holds, and return it.
 
     Raises DTypeError for what the rule `casting` does not convert, ShapeError for another shape, and what
     `Handle._show` raises in a traced function.
     """
-    _check_types(name, found.dtype, out.dtype, casting)
+    _check_types(name, result.dtype, out.dtype, casting)
     mask = None if where is True else where_mask(name, where)
-    wanted = found.shape if mask is None else _common(name, found.shape, mask.shape)
+    wanted = result.shape if mask is None else _common(name, result.shape, mask.shape)
     if wanted != out.shape and not (broadcasts and has_place(wanted, out.shape)):
         larger = ", or a larger one that it broadcasts to" if broadcasts else ""
         raise ShapeError(f"{name}: wanted an out of shape {wanted}{larger}, got {out.shape}")
     if mask is None:
-        found, _ = broadcasted(name, found, out)
-        out._show(cast_for_writing(found, out.dtype))
+        result, _ = broadcast_operands(name, result, out)
+        out._show(cast_for_writing(result, out.dtype))
     else:
-        found, mask, old = broadcasted(name, found, mask, out)
-        out._show(lax.select(mask, cast_for_writing(found, out.dtype), old))
+        result, mask, old = broadcast_operands(name, result, mask, out)
+        out._show(lax.select(mask, cast_for_writing(result, out.dtype), old))
     return out
 
 
@@ -163,21 +163,21 @@ def _common(name: str, result: tuple[int, ...], where: tuple[int, ...]) -> tuple
         ) from None
 
 
-def _check_types(name: str, found: DType, out: DType, casting: str) -> None:
+def _check_types(name: str, result: DType, out: DType, casting: str) -> None:
     if casting == THERE_AND_BACK:
-        if not np.can_cast(out, found, "safe"):
+        if not np.can_cast(out, result, "safe"):
             raise DTypeError(
-                f"{name}: wanted an out of {found}, or of a type that converts to it without loss, got {out}"
+                f"{name}: wanted an out of {result}, or of a type that converts to it without loss, got {out}"
             )
         return
     check_casting(name, casting)
-    if found == out or (
-        found in FLOAT | COMPLEX and out in FLOAT | COMPLEX and {found, out} & EXTENDED_FLOAT
+    if result == out or (
+        result in FLOAT | COMPLEX and out in FLOAT | COMPLEX and {result, out} & EXTENDED_FLOAT
     ):
         return
-    if not np.can_cast(found, out, casting):  # type: ignore[arg-type]
+    if not np.can_cast(result, out, casting):  # type: ignore[arg-type]
         hint = ' or casting="unsafe"' if casting in ("same_kind", "safe") else ""
         raise DTypeError(
-            f"{name}: a result of {found} does not become the {out} of out= by the rule casting={casting!r}; wanted "
-            f"an out of {found}{hint}"
+            f"{name}: a result of {result} does not become the {out} of out= by the rule casting={casting!r}; wanted "
+            f"an out of {result}{hint}"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, SUB_BYTE, check_fits, info, widened
 from xarr.errors import DivisionByZeroError, DTypeError, InputError, ValueRangeError
-from xarr.functions._arguments import converted, filled
+from xarr.functions._arguments import convert, fill
 from xarr.functions._core import DType
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
@@ -29,7 +29,7 @@ def _counter(size: int, dtype: DType) -> Array:
     """0, 1 … size - 1; in the type of XLA's iota where it holds them, else wrapped or rounded from int64."""
     exact = 2 ** (info(dtype).nmant + 1) if widened(dtype) not in INTEGER else int(info(dtype).max) + 1
     counted = wrap(Node(Iota(TensorType((size,), dtype if size <= exact else INT64), 0)))
-    return converted(counted, dtype)
+    return convert(counted, dtype)
 
 
 def range_number(argument: str, value: ArrayLike) -> complex:
@@ -65,7 +65,7 @@ def range_ends(only: Any, stop: Any, named: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def range_length(start: Any, stop: Any, step: Any) -> int:
-    """How many elements `arange` has: NumPy's ceil((stop - start) / step) in floating point."""
+    """Count the elements of `arange`: NumPy's ceil((stop - start) / step) in floating point."""
     if step == 0:
         raise DivisionByZeroError("arange: wanted a step other than 0, got 0; xarr.full repeats one value")
     try:
@@ -85,7 +85,7 @@ def range_length(start: Any, stop: Any, step: Any) -> int:
 def unusual_range(start: Any, step: Any, size: int, dtype: DType) -> Array:
     """A range of bools or complexes."""
     if dtype in COMPLEX:
-        return converted(float_range(start, step, size, np.dtype(f"f{dtype.itemsize // 2}")), dtype)
+        return convert(float_range(start, step, size, np.dtype(f"f{dtype.itemsize // 2}")), dtype)
     if size > 2:
         raise DTypeError(f"arange: bools count 0 and 1 only, got a range of {size}; wanted another dtype")
     return lax.ne(float_range(start, step, size, np.dtype(np.float64)), 0.0)
@@ -100,11 +100,11 @@ def integer_range(start: Any, step: Any, size: int, dtype: DType) -> Array:
         return _counter(size, dtype)
     counted = _counter(size, INT64)
     # Products and sums wrap, so int64 serves every integer type.
-    values = lax.add(lax.mul(counted, _wrapped(second - first)), _wrapped(first))
-    return converted(values, dtype)
+    values = lax.add(lax.mul(counted, _wrap_int64(second - first)), _wrap_int64(first))
+    return convert(values, dtype)
 
 
-def _wrapped(value: int) -> int:
+def _wrap_int64(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
@@ -117,18 +117,18 @@ def float_range(start: Any, step: Any, size: int, dtype: DType) -> Array:
         delta = ends[1] - ends[0]
         ramp = ends[0] + np.arange(2, dtype=computed) * delta
     if ends.tobytes() == np.array([0, 1], computed).tobytes():
-        return converted(_counter(size, computed), dtype)
+        return convert(_counter(size, computed), dtype)
     counted = _counter(size, computed)
     values = lax.add(lax.mul(counted, float(delta)), float(ends[0]))
     for index in range(2):
         # NumPy writes the first two elements as they are and extends them; rounding may tell the difference.
         if ramp[index].tobytes() != ends[index].tobytes():
             here = lax.eq(counted, float(index))
-            values = lax.select(here, filled((size,), float(ends[index]), computed), values)
-    return converted(values, dtype)
+            values = lax.select(here, fill((size,), float(ends[index]), computed), values)
+    return convert(values, dtype)
 
 
-def spaced(
+def space_evenly(
     first: Array,
     last: Array,
     count: int,
@@ -137,18 +137,18 @@ def spaced(
 ) -> tuple[Array, Array]:
     """Values and step of `linspace` by NumPy's formula; `known` holds the ends if they are host scalars."""
     shape, element, parts = (count, *first.shape), first.dtype, count - 1 if endpoint else count
-    real = converted(wrap(Node(Iota(TensorType(shape, INT64), 0))), element)
+    real = convert(wrap(Node(Iota(TensorType(shape, INT64), 0))), element)
     delta = lax.sub(last, first)
     if parts > 0:
         step = lax.div(delta, parts)
         values = _multiples(real, delta, step, parts, known and _vanishes(known, element, parts))
     else:
-        step = filled((), math.nan, element)
-        values = lax.mul(real, _under(delta, shape))
-    values = lax.add(values, _under(first, shape))
+        step = fill((), math.nan, element)
+        values = lax.mul(real, _repeat_in_rows(delta, shape))
+    values = lax.add(values, _repeat_in_rows(first, shape))
     if endpoint and count > 1:
         index = wrap(Node(Iota(TensorType(shape, INT64), 0)))
-        values = lax.select(lax.eq(index, count - 1), _under(last, shape), values)
+        values = lax.select(lax.eq(index, count - 1), _repeat_in_rows(last, shape), values)
     return values, step
 
 
@@ -161,16 +161,16 @@ def _vanishes(ends: tuple[complex, complex], dtype: DType, parts: int) -> bool:
 
 def _multiples(index: Array, delta: Array, step: Array, parts: int, vanishes: bool | None) -> Array:
     """index * step, or (index / parts) * delta if a step is 0; None for "see when the values are there"."""
-    usual = lax.mul(index, _under(step, index.shape))
+    usual = lax.mul(index, _repeat_in_rows(step, index.shape))
     if vanishes is False:
         return usual
-    vanished = lax.eq(step, filled((), 0, step.dtype))
+    vanished = lax.eq(step, fill((), 0, step.dtype))
     if vanished.shape:
         vanished = lax.reduce_or(vanished, tuple(range(len(vanished.shape))))
-    rare = lax.mul(lax.div(index, parts), _under(delta, index.shape))
+    rare = lax.mul(lax.div(index, parts), _repeat_in_rows(delta, index.shape))
     return lax.select(vanished, rare, usual)
 
 
-def _under(array: Array, shape: tuple[int, ...]) -> Array:
+def _repeat_in_rows(array: Array, shape: tuple[int, ...]) -> Array:
     """`array` repeated along a new first dimension."""
     return lax.broadcast_in_dim(array, shape, range(1, len(shape)))

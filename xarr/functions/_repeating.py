@@ -19,62 +19,63 @@ if TYPE_CHECKING:
     from xarr.array import Array
 
 
-def repeated_alike(array: Array, count: int, place: int) -> Array:
+def repeat_uniformly(array: Array, count: int, axis: int) -> Array:
     (count,) = check_sizes(count, name="repeats")
     shape = array.shape
     spread = lax.broadcast_in_dim(
         array,
-        (*shape[: place + 1], count, *shape[place + 1 :]),
-        [axis for axis in range(len(shape) + 1) if axis != place + 1],
+        (*shape[: axis + 1], count, *shape[axis + 1 :]),
+        [dim for dim in range(len(shape) + 1) if dim != axis + 1],
     )
-    return lax.reshape(spread, (*shape[:place], shape[place] * count, *shape[place + 1 :]))
+    return lax.reshape(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 
 
-def repeated_each(array: Array, repeats: Array, place: int, total: int | None) -> Array:
+def repeat_by_counts(array: Array, repeats: Array, axis: int, total: int | None) -> Array:
     """Each element as often as its count says, so that there are `total`, by default all.
 
     With a total the counts are not looked at: each element but the first adds 1 where its copies start, and the
     running sum is the element's number.
     """
-    size = array.shape[place]
-    refuse_dynamic("repeat", array, "lax.gather", (place,))
+    size = array.shape[axis]
+    refuse_dynamic("repeat", array, "lax.gather", (axis,))
     if repeats.dtype not in INTEGER | BOOL:
         raise DTypeError(f"repeat: wanted integers for repeats, got {repeats.dtype}")
     if repeats.shape not in ((), (1,), (size,)):
         raise ShapeError(
-            f"repeat: wanted one count, or a vector of {size}, one for each element along axis {place} of "
+            f"repeat: wanted one count, or a vector of {size}, one for each element along axis {axis} of "
             f"shape {array.shape}; got shape {repeats.shape}"
         )
     counts = lax.convert_element_type(lax.reshape(repeats, (repeats.size,)), np.int64)
     counts = lax.broadcast_in_dim(counts, (size,), (0,)) if repeats.size == 1 else counts
     if total is None:
-        known = _known(counts)
+        known = _concrete_counts(counts)
         length = int(known.sum())
     else:
         known, (length,) = None, check_sizes(total, name="total_repeat_length")
     if not size:
         if length:
-            raise ShapeError(
-                f"repeat: no elements along axis {place} of shape {array.shape} to fill {length}"
-            )
+            raise ShapeError(f"repeat: no elements along axis {axis} of shape {array.shape} to fill {length}")
         return fresh(array)
     if known is not None:
-        places = put(np.repeat(np.arange(size), known), array._node.device)
-        return lax.take(array, places, place)
+        indices = put(np.repeat(np.arange(size), known), array._node.device)
+        return lax.take(array, indices, axis)
     starts = lax.sub(lax.cumsum(counts), counts)
     marks = lax.segment_sum(lax.full_like(starts, 1), starts, length)
-    return lax.take(array, lax.sub(lax.cumsum(marks), 1), place)
+    return lax.take(array, lax.sub(lax.cumsum(marks), 1), axis)
 
 
-def _known(counts: Array) -> np.ndarray[Any, Any]:
-    """The counts as they are, 0 or more, since the size of the result is their sum."""
+def _concrete_counts(counts: Array) -> np.ndarray[Any, Any]:
+    """The values of the counts, 0 or more, since the size of the result is their sum.
+
+    Raises TracedValueError in a trace, ShapeError for negative ones.
+    """
     if counts._node.traced:
-        place = f"\nIt was asked for at {counts._node.source}" if counts._node.source else ""
+        location = f"\nIt was asked for at {counts._node.source}" if counts._node.source else ""
         raise TracedValueError(
             "repeat: the size of the result is the sum of repeats, whose values a traced function does not have "
-            f"yet; give total_repeat_length={place}"
+            f"yet; give total_repeat_length={location}"
         )
-    found = to_host(counts)
-    if found.size and found.min() < 0:
-        raise ShapeError(f"repeat: wanted counts of 0 or more for repeats, got {found.min()}")
-    return found
+    values = to_host(counts)
+    if values.size and values.min() < 0:
+        raise ShapeError(f"repeat: wanted counts of 0 or more for repeats, got {values.min()}")
+    return values

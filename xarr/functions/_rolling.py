@@ -43,23 +43,23 @@ def _whole(shift: Any) -> int:
     return integer("roll", "shift", value)
 
 
-def rolled(array: Array, shifts: Sequence[Shift], axes: Sequence[int]) -> Array:
+def roll_axes(array: Array, shifts: Sequence[Shift], axes: Sequence[int]) -> Array:
     """`array` rolled by each shift along its axis; one of them may stand for all.  ShapeError for other counts."""
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ShapeError(
             f"roll: wanted one shift for each axis, got {len(shifts)} for the axes {tuple(axes)}"
         )
     count = max(len(shifts), len(axes)) if shifts and axes else 0
-    for one, axis in zip(_repeated(shifts, count), _repeated(axes, count), strict=True):
-        array = _rolled(array, one, axis)
+    for one, axis in zip(_repeat_single(shifts, count), _repeat_single(axes, count), strict=True):
+        array = _roll_axis(array, one, axis)
     return array
 
 
-def _repeated(values: Sequence[Any], count: int) -> Sequence[Any]:
+def _repeat_single(values: Sequence[Any], count: int) -> Sequence[Any]:
     return [values[0]] * count if len(values) == 1 else values
 
 
-def _rolled(array: Array, shift: int | Array, axis: int) -> Array:
+def _roll_axis(array: Array, shift: int | Array, axis: int) -> Array:
     refuse_dynamic("roll", array, "lax.slice and lax.concatenate", (axis,))
     size = array.shape[axis]
     if isinstance(shift, Handle):

@@ -30,7 +30,7 @@ from xarr.functions._core import (
     DType,
     align,
     as_array,
-    broadcasted,
+    broadcast_operands,
     dtype_or_kind,
     is_weak,
     node_of,
@@ -144,7 +144,7 @@ _PLANS_KEPT: Final = 1024
 
 
 class Plan:
-    """What becomes of operands of some types before an op.
+    """The preparation of operands of some types for an op.
 
     dtype: the element type of Python numbers; steps: the conversion and the broadcast of each operand; type: that of
     the result; alignment: that of the shapes, None for equal ones; settings: those that it was made under, by
@@ -301,13 +301,13 @@ def binary(
             first = scalar_node(x1, plan.dtype)
         if second is None:
             second = scalar_node(x2, plan.dtype)
-        place = caller()
+        source = caller()
         left, right = plan.steps
         if left:
-            first = follow(left, first, place)
+            first = follow(left, first, source)
         if right:
-            second = follow(right, second, place)
-        return wrap(Node(op, (first, second), plan.type, place))
+            second = follow(right, second, source)
+        return wrap(Node(op, (first, second), plan.type, source))
 
     function.__doc__ = _documentation(name, op, summary)
     ufunc: BinaryFunction = attach(function, 2, name, _HOME)
@@ -323,11 +323,11 @@ def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
             return with_options(ufunc, (x1, x2), out, options)
         first, second = getattr(x1, "_node", None), getattr(x2, "_node", None)
         if first is None or second is None or first.type is not second.type:
-            outcome = _outside(x1, x2, direction)
+            outcome = _compare_out_of_range(x1, x2, direction)
             if outcome is not None:
                 return lax.full_like(as_array(x2 if is_weak(x1) else x1), outcome, PREDICATE)
             if _signs_differ(x1, x2):
-                return _compare_signs(direction, *broadcasted(name, as_array(x1), as_array(x2)))
+                return _compare_signs(direction, *broadcast_operands(name, as_array(x1), as_array(x2)))
         return compare(x1, x2)
 
     function.__doc__ = compare.__doc__
@@ -335,11 +335,11 @@ def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
     return ufunc
 
 
-def _outside(x1: ArrayLike, x2: ArrayLike, direction: str) -> bool | None:
+def _compare_out_of_range(x1: ArrayLike, x2: ArrayLike, direction: str) -> bool | None:
     """The outcome of comparing an integer array with a Python int that its type cannot hold."""
     if isinstance(x1, int) and not is_weak(x2) and is_weak(x1):
         swapped = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(direction, direction)
-        return _outside(x2, x1, swapped)
+        return _compare_out_of_range(x2, x1, swapped)
     if not (isinstance(x2, int) and is_weak(x2)) or is_weak(x1):
         return None
     dtype = as_array(x1).dtype

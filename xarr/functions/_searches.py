@@ -24,9 +24,9 @@ def sort_by_keys(
 ) -> tuple[list[Array], list[Array]]:
     """Keys, the first the most important, and what follows them, in NumPy's order along `dimension`; stable."""
     columns = [column for key in keys for column in _columns(key)]
-    found = lax.sort((*columns, *followers), dimension, is_stable=True, num_keys=len(columns))
+    arrays = lax.sort((*columns, *followers), dimension, is_stable=True, num_keys=len(columns))
     ends = accumulate(len(_columns(key)) for key in keys)
-    return [found[end - 1] for end in ends], list(found[len(columns) :])
+    return [arrays[end - 1] for end in ends], list(arrays[len(columns) :])
 
 
 def _columns(key: Array) -> tuple[Array, ...]:
@@ -42,37 +42,37 @@ def _nan_parts(x: Array) -> Array:
     return lax.bitwise_or(lax.add(real, real), imag)
 
 
-def places_in(table: Array, values: Array, *, right: bool = False) -> Array:
-    """How many elements of the sorted `table` come before each value, with `right` also those equal to it.
+def insertion_points(table: Array, values: Array, *, right: bool = False) -> Array:
+    """Count the elements of the sorted `table` before each value, with `right` also those equal to it.
 
     table: a vector in the order of `sort`.  values: of the table's type.  Returns int64 of the shape of `values`.
     """
     line = lax.reshape(table, (1, *table.shape))
-    found = places_in_lines(line, lax.reshape(values, (values.size, 1)), right)
-    return lax.reshape(found, values.shape)
+    positions = insertion_points_in_lines(line, lax.reshape(values, (values.size, 1)), right)
+    return lax.reshape(positions, values.shape)
 
 
-def places_in_lines(table: Array, values: Array, right: bool = False) -> Array:
-    """The same in each line of a matrix: values of shape (any, number of lines)."""
+def insertion_points_in_lines(table: Array, values: Array, right: bool = False) -> Array:
+    """Find `insertion_points` in each line of a matrix: values of shape (any, number of lines)."""
     lines, count = table.shape
-    found = lax.full_like(values, 0, np.int64)
+    positions = lax.full_like(values, 0, np.int64)
     if not count or not values.size:
-        return found
+        return positions
     flat = lax.reshape(table, (lines * count,))
     start = lax.mul(lax.broadcasted_iota(np.int64, values.shape, 1), count) if lines > 1 else None
-    one, precedes = lax.full_like(found, 1), _before(values, right)
-    left = count  # So many elements from `found` on have not been decided about.
+    one, precedes = lax.full_like(positions, 1), _order_test(values, right)
+    left = count  # So many elements from `positions` on have not been decided about.
     while left:
         half = max(left // 2, 1)
-        place = lax.add(found, half - 1) if half > 1 else found
-        probe = lax.take(flat, place if start is None else lax.add(start, place), 0)
-        found = lax.select(precedes(probe), lax.add(place, one), found)
+        middle = lax.add(positions, half - 1) if half > 1 else positions
+        probe = lax.take(flat, middle if start is None else lax.add(start, middle), 0)
+        positions = lax.select(precedes(probe), lax.add(middle, one), positions)
         left -= half
-    return found
+    return positions
 
 
-def _before(values: Array, or_equal: bool) -> Callable[[Array], Array]:
-    """The function of x that says where x < values, or x <= values, in the order of `sort`."""
+def _order_test(values: Array, or_equal: bool) -> Callable[[Array], Array]:
+    """A predicate of x: where x < values, or x <= values, in the order of `sort`."""
     if values.dtype in COMPLEX:
         parts = _nan_parts(values)
         return lambda x: _precedes(x, values, _nan_parts(x), parts, or_equal)
@@ -87,7 +87,7 @@ def _before(values: Array, or_equal: bool) -> Callable[[Array], Array]:
 def _precedes(x: Array, y: Array, x_nan: Array, y_nan: Array, or_equal: bool) -> Array:
     """x < y, or x <= y, of complex numbers, with the `_nan_parts` of both."""
     first, second = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
-    smaller, greater = _before(first[1], False)(first[0]), _before(first[0], False)(first[1])
+    smaller, greater = _order_test(first[1], False)(first[0]), _order_test(first[0], False)(first[1])
     equal = lax.bitwise_not(lax.bitwise_or(smaller, greater))
-    by_parts = lax.bitwise_or(smaller, lax.bitwise_and(equal, _before(second[1], or_equal)(second[0])))
+    by_parts = lax.bitwise_or(smaller, lax.bitwise_and(equal, _order_test(second[1], or_equal)(second[0])))
     return lax.bitwise_or(lax.lt(x_nan, y_nan), lax.bitwise_and(lax.eq(x_nan, y_nan), by_parts))

@@ -10,7 +10,7 @@ import numpy as np
 from xarr import indexing, lax
 from xarr.dtypes import FLOAT, INTEGER
 from xarr.errors import IndexingError, ShapeError, counted
-from xarr.functions._arguments import converted, filled
+from xarr.functions._arguments import convert, fill
 from xarr.functions._core import as_array
 from xarr.indexing.bounds import Mode
 
@@ -36,7 +36,7 @@ def tail(rows: Array) -> Array:
     return lax.slice_in_dim(rows, 1, None)
 
 
-def halved(function: Any, rows: Array) -> Array:
+def fold_by_halves(function: Any, rows: Array) -> Array:
     """The fold of one row or more, in any order, in a logarithmic number of steps."""
     while rows.shape[0] > 1:
         half = rows.shape[0] // 2
@@ -50,7 +50,7 @@ def _steps(function: Any, first: Array, rows: Array, holds: Array | None, keeps:
     """The carried value after each row, if it `keeps` them, and after all."""
 
     def step(carry: Array, slices: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
-        new = converted(function(carry, slices[0]), carry.dtype)
+        new = convert(function(carry, slices[0]), carry.dtype)
         new = lax.select(slices[1], new, carry) if len(slices) > 1 else new
         return new, (new,) if keeps else ()
 
@@ -75,13 +75,13 @@ def last(function: Any, first: Array, rows: Array, holds: Array | None) -> Array
     return _steps(function, first, rows, holds, keeps=False)[0]
 
 
-def each(function: Any, first: Array, rows: Array) -> Array:
-    """The rows first, f(first, a), f(f(first, a), b) …"""
+def running_folds(function: Any, first: Array, rows: Array) -> Array:
+    """The prefix folds as rows: first, f(first, a), f(f(first, a), b) …"""
     sums = _as_sum(function, first, rows, None)
     if sums is not None:
         return sums
-    (found,) = _steps(function, first, rows, None, keeps=True)[1]
-    return lax.concatenate([lax.expand_dims(first, (0,)), found], 0)
+    (folds,) = _steps(function, first, rows, None, keeps=True)[1]
+    return lax.concatenate([lax.expand_dims(first, (0,)), folds], 0)
 
 
 # --- segments -------------------------------------------------------------------------------------------
@@ -90,14 +90,14 @@ def each(function: Any, first: Array, rows: Array) -> Array:
 def starts_of(name: str, indices: Any, size: int) -> Array:
     """Where segments of `size` rows begin.
 
-    Raises IndexingError for what are no integers, and for known ones beyond the rows; others become one that is
-    found out of bounds when they are read.
+    Raises IndexingError for what are no integers, and for known ones beyond the rows; in a trace, negative ones
+    become `size`, which is out of bounds when they are read.
     """
     array = as_array(indices)
     if array.ndim != 1:
         raise ShapeError(f"{name}: wanted indices in one dimension, got shape {array.shape}")
     if not array.size:
-        return filled((0,), 0, np.dtype(np.int64), array._node.device)
+        return fill((0,), 0, np.dtype(np.int64), array._node.device)
     if array.dtype not in INTEGER:
         raise IndexingError(f"{name}: wanted integers as indices, got {array.dtype}; convert with astype")
     if not array._node.traced:
@@ -107,23 +107,23 @@ def starts_of(name: str, indices: Any, size: int) -> Array:
             raise IndexingError(
                 f"{name}: index {wrong[0]} is out of bounds for {counted(size, 'element')}, 0 … {size - 1}"
             )
-    starts = converted(array, np.dtype(np.int64))
+    starts = convert(array, np.dtype(np.int64))
     return lax.select(lax.lt(starts, 0), lax.full_like(starts, size), starts)
 
 
 def _lengths(starts: Array, size: int) -> Array:
-    """How many rows each segment has, at least the one that it begins with."""
+    """The number of rows of each segment, at least the one that it begins with."""
     ends = lax.concatenate([tail(starts), lax.full((1,), size, np.int64)], 0)
     return lax.max(lax.sub(ends, starts), 1)
 
 
-def _rows_at(rows: Array, places: Array) -> Array:
-    """The rows at the places; of places beyond the last row it."""
-    return indexing.read(rows, places, Mode.CLIP)
+def _rows_at(rows: Array, indices: Array) -> Array:
+    """The rows at `indices`, clamped to the last row."""
+    return indexing.read(rows, indices, Mode.CLIP)
 
 
-def _chosen(condition: Array, on_true: Array, on_false: Array) -> Array:
-    """Rows of the one or the other."""
+def _select_rows(condition: Array, on_true: Array, on_false: Array) -> Array:
+    """Rows of `on_true` where the condition, one bool a row, holds, else of `on_false`."""
     return lax.select(lax.broadcast_in_dim(condition, on_true.shape, (0,)), on_true, on_false)
 
 
@@ -136,18 +136,18 @@ def segments(function: Any, rows: Array, starts: Array) -> Array:
     size, dtype = rows.shape[0], rows.dtype
     if function.__name__ in ("add", "multiply") and dtype in FLOAT and dtype.itemsize < 4:
         # As for all sums: narrow floats are added as float32 and rounded once.
-        return converted(segments(function, converted(rows, np.dtype(np.float32)), starts), dtype)
-    found = indexing.read(rows, starts)
-    left, places, width = lax.sub(_lengths(starts, size), 1), lax.add(starts, 1), 1
+        return convert(segments(function, convert(rows, np.dtype(np.float32)), starts), dtype)
+    folds = indexing.read(rows, starts)
+    left, positions, width = lax.sub(_lengths(starts, size), 1), lax.add(starts, 1), 1
     while width < size:
         takes = lax.ne(lax.bitwise_and(left, width), 0)
-        found = _chosen(takes, function(found, _rows_at(rows, places)), found)
-        places = lax.select(takes, lax.add(places, width), places)
+        folds = _select_rows(takes, function(folds, _rows_at(rows, positions)), folds)
+        positions = lax.select(takes, lax.add(positions, width), positions)
         count = rows.shape[0] - width
         if count > 0:
             rows = function(lax.slice_in_dim(rows, 0, count), lax.slice_in_dim(rows, width, width + count))
         width *= 2
-    return found
+    return folds
 
 
 def segments_from_the_left(function: Any, rows: Array, starts: Array) -> Array:
@@ -155,9 +155,9 @@ def segments_from_the_left(function: Any, rows: Array, starts: Array) -> Array:
     lengths = _lengths(starts, rows.shape[0])
 
     def step(number: Array, carry: Array) -> Array:
-        new = converted(function(carry, _rows_at(rows, lax.add(starts, number))), carry.dtype)
-        return _chosen(lax.lt(number, lengths), new, carry)
+        new = convert(function(carry, _rows_at(rows, lax.add(starts, number))), carry.dtype)
+        return _select_rows(lax.lt(number, lengths), new, carry)
 
     longest = lax.reduce_max(lengths, (0,))
-    found: Array = lax.fori_loop(np.int64(1), longest, step, indexing.read(rows, starts))
-    return found
+    folds: Array = lax.fori_loop(np.int64(1), longest, step, indexing.read(rows, starts))
+    return folds

@@ -1,4 +1,4 @@
-"""What the options of a call and the methods of a ufunc do; see `xarr.functions._ufuncs`.
+"""The options of a call and the methods of a ufunc; see `xarr.functions._ufuncs`.
 
 Element types are NumPy's own answer: `numpy.ufunc.resolve_dtypes` says what a ufunc computes in.
 """
@@ -16,8 +16,16 @@ from xarr import indexing, lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, promote
 from xarr.errors import DTypeError, InputError, ShapeError, counted
 from xarr.functions import _ufunc_folds as folds
-from xarr.functions._arguments import check_casting, check_order, converted, laid, mask_for, masked, truth
-from xarr.functions._core import DType, as_array, promoted
+from xarr.functions._arguments import (
+    apply_mask,
+    check_casting,
+    check_order,
+    convert,
+    mask_for,
+    stretch,
+    truth,
+)
+from xarr.functions._core import DType, as_array, promote_operands
 from xarr.functions._outputs import show, target_of
 from xarr.functions._ufuncs import NOT_GIVEN, Axes, Options, OptionsOfProducts, UFunc
 from xarr.functions.manipulation_functions import moveaxis
@@ -28,7 +36,7 @@ from xarr.shapes import normalize_axes
 if TYPE_CHECKING:
     from xarr.array import Array
 
-#: For functions whose operands may change places: the reduction of numbers, and that of bools.
+#: Commutative functions: the reduction of numbers, and that of bools.
 _NATIVE: Final[dict[str, tuple[Callable[..., Array], Callable[..., Array]]]] = {
     "add": (lax.reduce_sum, lax.reduce_or),
     "multiply": (lax.reduce_prod, lax.reduce_and),
@@ -54,17 +62,17 @@ _RUNNING: Final[dict[str, tuple[Callable[..., Array], Callable[..., Array]]]] = 
 _NARROW: Final = FLOAT - {np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)}
 #: The methods of `x.at[…]` for the functions that it has.
 _OF_AT: Final = {name: name for name in ("add", "subtract", "multiply", "divide", "power")}
-#: Those whose operands may change places, though NumPy knows no identity of them.
+#: Commutative functions of which NumPy knows no identity.
 _REORDERABLE: Final = frozenset({"maximum", "minimum", "fmax", "fmin"})
 
 
 # --- calls with options ---------------------------------------------------------------------------------
 
 
-def called(
+def call_ufunc(
     function: Any, operands: Sequence[ArrayLike], out: object, options: Mapping[str, Any]
 ) -> Array | tuple[Array, ...]:
-    """What the ufunc gives for operands under the `options` of a call.
+    """Call the ufunc with operands under the `options` of a call.
 
     Raises InputError for a `where` without `out`, for an `out` that is no Array of its own and for unknown options,
     DTypeError for types that NumPy's casting rule or the
@@ -75,30 +83,30 @@ def called(
     targets, where = _outputs(function, out), options.get("where", True)
     if not any(target is not None for target in targets):
         _refuse_where(name, where)
-        return _computed(function, operands, options)
+        return _compute(function, operands, options)
     where = True if where is True or (isinstance(where, np.bool_) and where) else where
-    found = _computed(function, operands, options)
+    results = _compute(function, operands, options)
     casting = options.get("casting", "same_kind")
     shown = [
         result if target is None else show(name, target, result, casting, where=where)
-        for result, target in zip(found if isinstance(found, tuple) else (found,), targets, strict=True)
+        for result, target in zip(results if isinstance(results, tuple) else (results,), targets, strict=True)
     ]
-    return tuple(shown) if isinstance(found, tuple) else shown[0]
+    return tuple(shown) if isinstance(results, tuple) else shown[0]
 
 
 def _outputs(function: UFunc, out: object) -> list[Array | None]:
     """The Array for each result, or None for a new one."""
-    name, given = function.__name__, out if isinstance(out, tuple) else (out,)
-    if out is None or (function.nout > 1 and len(given) < function.nout and not isinstance(out, tuple)):
-        given = (*given, *[None] * (function.nout - 1))
-    if len(given) != function.nout:
+    name, outputs = function.__name__, out if isinstance(out, tuple) else (out,)
+    if out is None or (function.nout > 1 and len(outputs) < function.nout and not isinstance(out, tuple)):
+        outputs = (*outputs, *[None] * (function.nout - 1))
+    if len(outputs) != function.nout:
         raise InputError(
-            f"{name}: wanted {counted(function.nout, 'item')} in out=, each an Array or None, got {len(given)}"
+            f"{name}: wanted {counted(function.nout, 'item')} in out=, each an Array or None, got {len(outputs)}"
         )
-    return [None if one is None else target_of(name, one) for one in given]
+    return [None if one is None else target_of(name, one) for one in outputs]
 
 
-def _computed(
+def _compute(
     function: Any, operands: Sequence[ArrayLike], options: Mapping[str, Any]
 ) -> Array | tuple[Array, ...]:
     name = function.__name__
@@ -110,11 +118,11 @@ def _computed(
     if signature is None and casting == "same_kind":
         return function(*operands)  # type: ignore[no-any-return]
     kinds = [_kind(value) for value in operands]
-    types = _resolved(function, (*kinds, *[None] * function.nout), signature, casting)
-    found = function(*[_cast(name, value, dtype) for value, dtype in zip(operands, types, strict=False)])
-    results = found if isinstance(found, tuple) else (found,)
-    wanted = tuple(converted(*pair) for pair in zip(results, types[function.nin :], strict=True))
-    return wanted if isinstance(found, tuple) else wanted[0]
+    types = _resolve_types(function, (*kinds, *[None] * function.nout), signature, casting)
+    output = function(*[_cast(name, value, dtype) for value, dtype in zip(operands, types, strict=False)])
+    results = output if isinstance(output, tuple) else (output,)
+    wanted = tuple(convert(*pair) for pair in zip(results, types[function.nin :], strict=True))
+    return wanted if isinstance(output, tuple) else wanted[0]
 
 
 def _refuse_unknown(name: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> None:
@@ -153,7 +161,7 @@ def _kind(value: ArrayLike) -> Any:
     return as_array(value).dtype if kind is None else np.dtype(bool) if kind is bool else kind
 
 
-def _resolved(
+def _resolve_types(
     function: UFunc, kinds: tuple[Any, ...], signature: Any, casting: str, reduction: bool = False
 ) -> tuple[DType, ...]:
     """The types that NumPy computes in and gives; DTypeError where it refuses."""
@@ -170,18 +178,18 @@ def _resolved(
         (dtype,) = narrow
         kinds, wish = tuple([None if kind is None else dtype for kind in kinds]), {}
     try:
-        found: tuple[DType, ...] = theirs.resolve_dtypes(kinds, casting=casting, reduction=reduction, **wish)
+        types: tuple[DType, ...] = theirs.resolve_dtypes(kinds, casting=casting, reduction=reduction, **wish)
     except (TypeError, ValueError) as error:
-        given = ", ".join(getattr(kind, "__name__", str(kind)) for kind in kinds if kind is not None)
+        kinds_text = ", ".join(getattr(kind, "__name__", str(kind)) for kind in kinds if kind is not None)
         raise DTypeError(
-            f"{name}: does not compute what is asked for from {given}: {error}; convert with astype first"
+            f"{name}: does not compute what is asked for from {kinds_text}: {error}; convert with astype first"
         ) from error
-    if any(wanted not in (None, dtype) for wanted, dtype in zip(_listed(signature), found, strict=False)):
-        raise DTypeError(f"{name}: does not compute in {signature}, but in {found}")
-    return tuple([canonical(dtype) for dtype in found])
+    if any(wanted not in (None, dtype) for wanted, dtype in zip(_as_tuple(signature), types, strict=False)):
+        raise DTypeError(f"{name}: does not compute in {signature}, but in {types}")
+    return tuple([canonical(dtype) for dtype in types])
 
 
-def _listed(signature: Any) -> tuple[Any, ...]:
+def _as_tuple(signature: Any) -> tuple[Any, ...]:
     return signature if isinstance(signature, tuple) else ()
 
 
@@ -196,24 +204,24 @@ def _cast(name: str, value: ArrayLike, dtype: DType) -> Array:
     loses = (
         weak_kind(value) in ((float, complex) if dtype not in FLOAT else (complex,)) and dtype not in COMPLEX
     )
-    return converted(as_array(value), dtype) if loses else promoted(name, value, dtype=dtype)[0]
+    return convert(as_array(value), dtype) if loses else promote_operands(name, value, dtype=dtype)[0]
 
 
 # --- core dimensions ------------------------------------------------------------------------------------
 
 
-def called_on_cores(
+def call_on_cores(
     function: Any, operands: Sequence[ArrayLike], out: object, options: Mapping[str, Any]
 ) -> Array:
-    """As `called`, for functions with core dimensions, which `axes` or `axis` move from the end.
+    """Call a function with core dimensions, which `axes` or `axis` move from the end.
 
-    Raises as `called`, AxisError, and InputError for `axis` and `keepdims` where there is not one core dimension.
+    Raises as `call_ufunc`, AxisError, and InputError for `axis` and `keepdims` where there is not one core dimension.
     """
     name = function.__name__
     known = [one for one in OptionsOfProducts.__annotations__ if one != "where"]
     _refuse_unknown(name, options, dict.fromkeys(known))
     (target,) = _outputs(function, out)
-    found = _computed_on_cores(function, operands, options)
+    found = _compute_on_cores(function, operands, options)
     if target is None:
         return found
     cores = _number_of_cores(function, operands)
@@ -227,20 +235,20 @@ def called_on_cores(
 
 
 def _number_of_cores(function: Any, operands: Sequence[ArrayLike]) -> int:
-    """How many core dimensions the result has; one marked "?" is left out with that of a vector."""
+    """The number of core dimensions of the result; one marked "?" is left out with that of a vector."""
     result: str = function.signature.partition("->")[2]
     if "?" in result:
         return sum(as_array(each).ndim > 1 for each in operands)
     return 0 if result == "()" else result.count(",") + 1
 
 
-def _computed_on_cores(function: Any, operands: Sequence[ArrayLike], options: Mapping[str, Any]) -> Array:
+def _compute_on_cores(function: Any, operands: Sequence[ArrayLike], options: Mapping[str, Any]) -> Array:
     axes = _axes_of_cores(function, options)
     if axes is None:
-        return _computed(function, operands, options)  # type: ignore[return-value]
+        return _compute(function, operands, options)  # type: ignore[return-value]
     *sources, target = axes
     moved = [moveaxis(value, axis, _last(axis)) for value, axis in zip(operands, sources, strict=True)]
-    found = _computed(function, moved, options)
+    found = _compute(function, moved, options)
     assert not isinstance(found, tuple)
     if options.get("keepdims"):
         return lax.expand_dims(found, (target[0] % (found.ndim + 1),))
@@ -261,11 +269,11 @@ def _axes_of_cores(function: UFunc, options: Mapping[str, Any]) -> list[tuple[in
         return None if axis == -1 and not keepdims else [(axis,), (axis,), (axis,) if keepdims else ()]
     if axis is not None:
         raise InputError(f"{name}: wanted one of axes= and axis=, got both")
-    found = [one if isinstance(one, tuple) else (one,) for one in axes]
-    has_target = len(found) == function.nargs
-    if len(found) != function.nin and not has_target:
+    core_axes = [one if isinstance(one, tuple) else (one,) for one in axes]
+    has_target = len(core_axes) == function.nargs
+    if len(core_axes) != function.nin and not has_target:
         raise InputError(f"{name}: wanted axes for {function.nargs} arrays, got {axes!r}")
-    return found if has_target else [*found, found[0] if keepdims else ()]
+    return core_axes if has_target else [*core_axes, core_axes[0] if keepdims else ()]
 
 
 def _last(axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -288,10 +296,10 @@ def _refuse_method(function: UFunc, method: str, nout: int = 1) -> str:
 
 
 def _types(function: UFunc, array: Array, dtype: DTypeLike | None) -> tuple[DType, DType]:
-    """What the elements become when they are first operand (which a result is too), and when they are second."""
+    """The types of elements as first operand, which a result is too, and as second operand."""
     signature = None if dtype is None else (canonical(dtype), None, None)
-    found = _resolved(function, (None, array.dtype, None), signature, "unsafe", reduction=True)
-    return found[0], found[1]
+    types = _resolve_types(function, (None, array.dtype, None), signature, "unsafe", reduction=True)
+    return types[0], types[1]
 
 
 def _type(name: str, function: UFunc, array: Array, dtype: DTypeLike | None) -> DType:
@@ -304,7 +312,7 @@ def _type(name: str, function: UFunc, array: Array, dtype: DTypeLike | None) -> 
 
 def _wide(function: UFunc, array: Array, out: Array) -> DType:
     """The type that a method computes in whose result goes to `out`."""
-    return _resolved(function, (out.dtype, array.dtype, None), None, "unsafe", reduction=True)[0]
+    return _resolve_types(function, (out.dtype, array.dtype, None), None, "unsafe", reduction=True)[0]
 
 
 def reduce(
@@ -333,9 +341,9 @@ def reduce(
     if start is None:
         _refuse_nothing(name, x, axes, mask)
     if _is_reorderable(function):
-        found = _reduced(function, converted(x, first), axes, mask, start, initial is not NOT_GIVEN)
+        found = _reduce_in_any_order(function, convert(x, first), axes, mask, start, initial is not NOT_GIVEN)
     else:
-        found = _from_the_left(function, x, axes, mask, start, (first, second))
+        found = _reduce_from_the_left(function, x, axes, mask, start, (first, second))
     return lax.expand_dims(found, axes) if flag(name, "keepdims", keepdims) and axes else found
 
 
@@ -344,16 +352,16 @@ def _is_reorderable(function: UFunc) -> bool:
 
 
 def _start(function: UFunc, initial: Any, dtype: DType) -> Array | None:
-    """What a reduction begins with, a scalar of `dtype`; None for its first element."""
+    """The initial value of a reduction, a scalar of `dtype`; None to begin with its first element."""
     if initial is NOT_GIVEN:
         own = function.identity
         return None if own is None else as_array(np.asarray(own).astype(dtype))
     if initial is None:
         return None
-    found = _cast(f"{function.__name__}.reduce", initial, dtype)
-    if found.shape:
-        raise ShapeError(f"{function.__name__}.reduce: initial must be a scalar, got shape {found.shape}")
-    return found
+    start = _cast(f"{function.__name__}.reduce", initial, dtype)
+    if start.shape:
+        raise ShapeError(f"{function.__name__}.reduce: initial must be a scalar, got shape {start.shape}")
+    return start
 
 
 def _refuse_nothing(name: str, x: Array, axes: tuple[int, ...], mask: Array | None) -> None:
@@ -365,24 +373,24 @@ def _refuse_nothing(name: str, x: Array, axes: tuple[int, ...], mask: Array | No
         raise ShapeError(f"{name}: {problem}, and there is no identity to begin with; give initial=")
 
 
-def _reduced(
-    function: Any, x: Array, axes: tuple[int, ...], mask: Array | None, start: Array | None, given: bool
+def _reduce_in_any_order(
+    function: Any, x: Array, axes: tuple[int, ...], mask: Array | None, start: Array | None, has_initial: bool
 ) -> Array:
-    """A reduction in any order; `given` says that `start` is no identity that nothing else would need."""
+    """Reduce in any order; `has_initial`: `start` was asked for, and is not just the function's identity."""
     if mask is not None and start is not None:
         identity = _start(function, NOT_GIVEN, x.dtype)
-        x = masked(x, mask, start if identity is None else identity)
+        x = apply_mask(x, mask, start if identity is None else identity)
     native = _NATIVE.get(function.__name__)
     if native is not None:
         found = native[x.dtype in BOOL](x, axes)
-        return function(laid(start, found.shape), found) if given and start is not None else found
+        return function(stretch(start, found.shape), found) if has_initial and start is not None else found
     rows = folds.leading(x, axes)
     if start is not None:
-        rows = lax.concatenate([laid(start, (1, *rows.shape[1:])), rows], 0)
-    return folds.halved(function, rows)
+        rows = lax.concatenate([stretch(start, (1, *rows.shape[1:])), rows], 0)
+    return folds.fold_by_halves(function, rows)
 
 
-def _from_the_left(
+def _reduce_from_the_left(
     function: Any,
     x: Array,
     axes: tuple[int, ...],
@@ -399,8 +407,8 @@ def _from_the_left(
     holds = None if mask is None else folds.leading(mask, axes)
     if start is None:
         start, rows = folds.head(rows), folds.tail(rows)
-    first = converted(laid(start, rows.shape[1:]), dtypes[0])
-    return folds.last(function, first, converted(rows, dtypes[1]), holds)
+    first = convert(stretch(start, rows.shape[1:]), dtypes[0])
+    return folds.last(function, first, convert(rows, dtypes[1]), holds)
 
 
 def accumulate(function: Any, array: ArrayLike, axis: Axes, dtype: DTypeLike | None, out: object) -> Array:
@@ -413,7 +421,7 @@ def accumulate(function: Any, array: ArrayLike, axis: Axes, dtype: DTypeLike | N
         return show(name, target, accumulate(function, x, axis, dtype, None), "unsafe", broadcasts=False)
     dim = _only_axis(name, x, axis)
     element = _type(name, function, x, dtype)
-    x = converted(x, element)
+    x = convert(x, element)
     running = _RUNNING.get(function.__name__)
     if running is not None:
         return running[element in BOOL](x, dim)
@@ -422,7 +430,7 @@ def accumulate(function: Any, array: ArrayLike, axis: Axes, dtype: DTypeLike | N
     if _is_reorderable(function):
         return lax.associative_scan(function, x, axis=dim)  # type: ignore[no-any-return]
     rows = folds.leading(x, (dim,))
-    return moveaxis(folds.each(function, folds.head(rows), folds.tail(rows)), 0, dim)
+    return moveaxis(folds.running_folds(function, folds.head(rows), folds.tail(rows)), 0, dim)
 
 
 def _only_axis(name: str, x: Array, axis: Axes) -> int:
@@ -447,7 +455,7 @@ def reduceat(
             name, target, reduceat(function, x, indices, axis, dtype, None), "unsafe", broadcasts=False
         )
     dim = _only_axis(name, x, axis)
-    rows = folds.leading(converted(x, _type(name, function, x, dtype)), (dim,))
+    rows = folds.leading(convert(x, _type(name, function, x, dtype)), (dim,))
     starts = folds.starts_of(name, indices, x.shape[dim])
     if not starts.size:
         return moveaxis(lax.slice_in_dim(rows, 0, 0), 0, dim)
@@ -464,7 +472,7 @@ def outer(
     shape = (*first.shape, *second.shape)
     rows = lax.broadcast_in_dim(first, shape, range(first.ndim))
     columns = lax.broadcast_in_dim(second, shape, range(first.ndim, len(shape)))
-    return called(function, (rows, columns), out, options)
+    return call_ufunc(function, (rows, columns), out, options)
 
 
 def at(function: Any, a: Array, indices: Any, b: ArrayLike) -> None:
@@ -477,9 +485,9 @@ def at(function: Any, a: Array, indices: Any, b: ArrayLike) -> None:
         raise InputError(f"{name}: {function.__name__} takes {function.nin} operands; wanted {wanted}")
     _refuse_numpys(name, a)
     if b is NOT_GIVEN:
-        found = indexing.apply(a, indices, lambda old: _fitted(name, function(old), a.dtype))
+        found = indexing.apply(a, indices, lambda old: _fit_type(name, function(old), a.dtype))
     else:
-        found = _updated(function, a, indices, as_array(b))
+        found = _update(function, a, indices, as_array(b))
     a._show(found, (_OF_AT.get(function.__name__, "set"), indices, b if b is not NOT_GIVEN else None))
 
 
@@ -491,13 +499,13 @@ def _refuse_numpys(name: str, a: object) -> None:
         )
 
 
-def _fitted(name: str, result: Array, dtype: DType) -> Array:
+def _fit_type(name: str, result: Array, dtype: DType) -> Array:
     if result.dtype in COMPLEX and dtype not in COMPLEX:
         raise DTypeError(f"{name}: complex results do not fit an array of {dtype}; take the real part of b")
-    return converted(result, dtype)
+    return convert(result, dtype)
 
 
-def _updated(function: Any, a: Array, indices: Any, b: Array) -> Array:
+def _update(function: Any, a: Array, indices: Any, b: Array) -> Array:
     """`a` with f(a, b) at the indices, computed in the types of both and converted to that of `a` each time."""
     if a.dtype == b.dtype:
         return indexing.update(a, indices, b, function)
@@ -505,12 +513,12 @@ def _updated(function: Any, a: Array, indices: Any, b: Array) -> Array:
     wide = promote(own, other)
 
     def combine(old: Array, new: Array) -> Array:
-        result = function(converted(old, own), converted(new, other))
-        return converted(_fitted(name, result, own), wide)
+        result = function(convert(old, own), convert(new, other))
+        return convert(_fit_type(name, result, own), wide)
 
-    found = indexing.update(converted(a, wide), indices, b, combine)
+    found = indexing.update(convert(a, wide), indices, b, combine)
     if wide == own:
         return found
     # What is not meant keeps its bits, which the wider type may not hold.
     meant = indexing.update(lax.full_like(a, False, bool), indices, True)
-    return lax.select(meant, converted(found, own), a)
+    return lax.select(meant, convert(found, own), a)

@@ -1,4 +1,4 @@
-"""What makes a function a ufunc: the options that NumPy's calls take, its attributes and its methods.
+"""Ufuncs: the options that NumPy's calls take, attributes and methods.
 
 A ufunc is a plain Python function with all that attached, so that a call without options costs what it did,
 and `help`, `pickle`, doctest and documentation know what it is.  What options and methods do stands in
@@ -27,7 +27,7 @@ R = TypeVar("R", covariant=True)
 
 
 class Options(TypedDict, total=False):
-    """What a call takes beside operands, with NumPy's defaults.
+    """Options of a call beside its operands, with NumPy's defaults.
 
     where: which elements of `out` to write; another than True is refused without `out`, as it leaves elements without
         a value.
@@ -56,7 +56,7 @@ _DEFAULTS: Final = {"where": True, **_DEFAULTS_OF_PRODUCTS}
 
 
 class NotGiven:
-    """What an argument is that may be anything, None too, and was left out."""
+    """The default of an argument that may be anything, None too."""
 
     def __repr__(self) -> str:
         return "<no value>"
@@ -78,13 +78,13 @@ def bind(methods: ModuleType) -> None:
 def with_options(
     function: UFunc, operands: tuple[ArrayLike, ...], out: object, options: Any
 ) -> Array | tuple[Array, ...]:
-    """What `function` gives for operands under options.  Raises as `xarr.functions._ufunc_methods.called`."""
+    """Call `function` with options.  Raises as `xarr.functions._ufunc_methods.call_ufunc`."""
     try:
-        found: Array | tuple[Array, ...] = _methods.called(function, operands, out, options)
+        result: Array | tuple[Array, ...] = _methods.call_ufunc(function, operands, out, options)
     except XarrError as error:
         shorten(error)
         raise
-    return found
+    return result
 
 
 class UFunc(Protocol):
@@ -118,15 +118,15 @@ class UFunc(Protocol):
     ) -> Array:
         """f(… f(f(initial, a), b) …) of the elements a, b … along `axis`, of which `where` may leave some out.
 
-        axis: one, several for a function whose operands may change places, None for all.
+        axis: one, several for a commutative function, None for all.
         dtype: the type to compute in; by default NumPy's, which sums bools and narrow integers as int64 or uint64.
         initial: by default the identity; None for none, so that the first element comes first.
 
         Raises ShapeError for no elements, and for a `where`, without initial and identity; AxisError; DTypeError
         where a result cannot be an operand again.
         """
-        found: Array = _methods.reduce(self, array, axis, dtype, out, keepdims, initial, where)
-        return found
+        result: Array = _methods.reduce(self, array, axis, dtype, out, keepdims, initial, where)
+        return result
 
     def accumulate(
         self, array: ArrayLike, axis: Axes = 0, dtype: DTypeLike | None = None, out: Array | None = None
@@ -135,8 +135,8 @@ class UFunc(Protocol):
 
         Element types and errors as `reduce`; ShapeError for an array without dimensions and for several axes.
         """
-        found: Array = _methods.accumulate(self, array, axis, dtype, out)
-        return found
+        result: Array = _methods.accumulate(self, array, axis, dtype, out)
+        return result
 
     def reduceat(
         self,
@@ -152,15 +152,15 @@ class UFunc(Protocol):
         Raises as `accumulate`, and IndexingError for an index beyond 0 … size - 1, when the result is computed if it
         has no value before.
         """
-        found: Array = _methods.reduceat(self, array, indices, axis, dtype, out)
-        return found
+        result: Array = _methods.reduceat(self, array, indices, axis, dtype, out)
+        return result
 
     def outer(
         self, A: ArrayLike, B: ArrayLike, /, out: Array | None = None, **options: Unpack[Options]
     ) -> Array:
         """f(a, b) for each element a of A and b of B, in the shape (*A.shape, *B.shape).  Options of a call."""
-        found: Array = _methods.outer(self, A, B, out, options)
-        return found
+        result: Array = _methods.outer(self, A, B, out, options)
+        return result
 
     def at(self, a: Array, indices: Any, b: ArrayLike = NOT_GIVEN, /) -> None:
         """a[indices] = f(a[indices], b), or f(a[indices]), once for each time that an element is meant.
@@ -186,7 +186,7 @@ class Binary(UFunc, Protocol[R]):
 
 
 class OptionsOfProducts(Options, total=False):
-    """What a call of a function with core dimensions takes too.
+    """More options of a call of a function with core dimensions.
 
     axes: for each operand and the result, which of its dimensions are the core ones; axis: the one of all; both
     may be given to move them from the end.
@@ -212,10 +212,10 @@ _METHODS: Final = tuple(
 
 
 def _signature(*operands: str, out: object = None, **defaults: object) -> Signature:
-    places = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in operands]
+    parameters = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in operands]
     target = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=out)
     options = [Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
-    return Signature([*places, target, *options])
+    return Signature([*parameters, target, *options])
 
 
 _SIGNATURES: Final = {1: _signature("x", **_DEFAULTS), 2: _signature("x1", "x2", **_DEFAULTS)}
@@ -285,75 +285,75 @@ def gufunc(
     defaults: those of the options of `OptionsOfProducts` that it takes.
     """
 
-    def decorated(function: Callable[[ArrayLike, ArrayLike], Array]) -> Product:
-        def called(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
+    def decorate(function: Callable[[ArrayLike, ArrayLike], Array]) -> Product:
+        def call(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
             try:
                 if options or out is not None:
-                    return _methods.called_on_cores(called, (x1, x2), out, options)
+                    return _methods.call_on_cores(call, (x1, x2), out, options)
                 return function(x1, x2)
             except XarrError as error:
                 shorten(error)
                 raise
 
-        called.__doc__ = function.__doc__
-        made: Product = attach(called, 2, function.__name__, function.__module__, signature)
-        called.__dict__["__signature__"] = _signature("x1", "x2", **defaults, **_DEFAULTS_OF_PRODUCTS)
+        call.__doc__ = function.__doc__
+        made: Product = attach(call, 2, function.__name__, function.__module__, signature)
+        call.__dict__["__signature__"] = _signature("x1", "x2", **defaults, **_DEFAULTS_OF_PRODUCTS)
         return made
 
-    return decorated
+    return decorate
 
 
 def _unary(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
-    def called(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
+    def call(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
-            return with_options(called, (x,), out, options)  # type: ignore[arg-type]
+            return with_options(call, (x,), out, options)  # type: ignore[arg-type]
         try:
             return function(x)
         except XarrError as error:
             shorten(error)
             raise
 
-    return called
+    return call
 
 
 def _binary(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]:
-    def called(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
+    def call(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
-            return with_options(called, (x1, x2), out, options)  # type: ignore[arg-type]
+            return with_options(call, (x1, x2), out, options)  # type: ignore[arg-type]
         try:
             return function(x1, x2)
         except XarrError as error:
             shorten(error)
             raise
 
-    return called
+    return call
 
 
 def _unary_pair(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
-    def called(x: ArrayLike, /, out: object = None, second: object = None, **options: Any) -> Any:
+    def call(x: ArrayLike, /, out: object = None, second: object = None, **options: Any) -> Any:
         if options or out is not None or second is not None:
             outs = out if second is None else (out, second)
-            return with_options(called, (x,), outs, options)  # type: ignore[arg-type]
+            return with_options(call, (x,), outs, options)  # type: ignore[arg-type]
         try:
             return function(x)
         except XarrError as error:
             shorten(error)
             raise
 
-    return called
+    return call
 
 
 def _binary_pair(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]:
-    def called(
+    def call(
         x1: ArrayLike, x2: ArrayLike, /, out: object = None, second: object = None, **options: Any
     ) -> Any:
         if options or out is not None or second is not None:
             outs = out if second is None else (out, second)
-            return with_options(called, (x1, x2), outs, options)  # type: ignore[arg-type]
+            return with_options(call, (x1, x2), outs, options)  # type: ignore[arg-type]
         try:
             return function(x1, x2)
         except XarrError as error:
             shorten(error)
             raise
 
-    return called
+    return call

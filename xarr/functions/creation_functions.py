@@ -44,19 +44,19 @@ from xarr.functions._arguments import (
     arranges_elements,
     as_device,
     check_order,
-    converted,
-    filled,
+    convert,
+    fill,
     missing_dimensions,
-    moved,
+    move_to_device,
 )
-from xarr.functions._core import DType, as_array, broadcasted, fresh, is_weak, promoted
+from xarr.functions._core import DType, as_array, broadcast_operands, fresh, is_weak, promote_operands
 from xarr.functions._ranges import (
     float_range,
     integer_range,
     range_ends,
     range_length,
     range_number,
-    spaced,
+    space_evenly,
     unusual_range,
 )
 from xarr.host import SCALARS, host_array, only_numbers, scalar_kind
@@ -109,7 +109,7 @@ def asarray(
             raise ValueError(
                 "asarray: a sequence of Arrays has no memory to share, so copy=False cannot be kept"
             )
-        return moved(_stacked(a, dtype), device)
+        return move_to_device(_stacked(a, dtype), device)
     there = as_device(device)
     if copy is False:
         if not there.backend.is_on_host:
@@ -132,7 +132,7 @@ def _of_host(obj: Any, wanted: DType | None, device: Device) -> Array:
         with np.errstate(all="ignore"):
             values = values.astype(wanted)
     array = wrap(host_node(values, device))
-    return array if wanted is None else converted(array, wanted)
+    return array if wanted is None else convert(array, wanted)
 
 
 def _keeps_kind(dtype: DType, wanted: DType) -> bool:
@@ -150,7 +150,7 @@ def _shared(obj: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
 
 
 def _of_array(array: Any, dtype: DTypeLike | None, device: DeviceLike, copy: bool | None) -> Array:
-    result: Array = moved(array if dtype is None else converted(array, canonical(dtype)), device)
+    result: Array = move_to_device(array if dtype is None else convert(array, canonical(dtype)), device)
     if copy is False and result is not array:
         raise ValueError(
             f"asarray: copy=False cannot be kept: an Array of {array.dtype} must be converted to "
@@ -177,7 +177,7 @@ def _holds_arrays(obj: object) -> bool:
 def _stacked(obj: Any, dtype: DTypeLike | None) -> Array:
     """Nested sequences with Arrays among the leaves, joined without looking at a value."""
     parts = [_stacked(item, None) if isinstance(item, list | tuple) else item for item in obj]
-    arrays = promoted("asarray", *parts, dtype=None if dtype is None else canonical(dtype))
+    arrays = promote_operands("asarray", *parts, dtype=None if dtype is None else canonical(dtype))
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise RaggedError(
@@ -241,7 +241,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
             "xarr.asarray"
         )
     try:
-        values = _dlpack.imported(x, device is not None, copy)
+        values = _dlpack.import_memory(x, device is not None, copy)
     except (BufferError, RuntimeError, ValueError) as error:
         if copy is False:
             raise ValueError(f"from_dlpack: copy=False cannot be kept: {error}") from error
@@ -297,9 +297,9 @@ def full(
     wanted = None if dtype is None else canonical(dtype)
     if is_weak(fill_value):
         element = default_of(scalar_kind(fill_value)) if wanted is None else wanted
-        return filled(sizes, fill_value, element, as_device(device))
+        return fill(sizes, fill_value, element, as_device(device))
     value = asarray(fill_value, device=device)
-    value = value if wanted is None else converted(value, wanted)
+    value = value if wanted is None else convert(value, wanted)
     return commit(broadcast_array("full", value, sizes), as_device(device))
 
 
@@ -329,7 +329,7 @@ def _like(
     model = as_array(a)
     sizes = model.shape if shape is None else check_sizes(shape)
     element = model.dtype if dtype is None else canonical(dtype)
-    found = filled(sizes, fill_value, element, _device_like(a, device))
+    found = fill(sizes, fill_value, element, _device_like(a, device))
     return with_sizes_of(found, model) if shape is None else found
 
 
@@ -450,8 +450,8 @@ def linspace(
     complex ends and a real `dtype`.  Source: NumPy, `linspace`.
     """
     values, distance = spaced_values(start, stop, num, endpoint, dtype, axis)
-    values = commit(moved(values, device))
-    return (values, commit(moved(distance, device))) if retstep else values
+    values = commit(move_to_device(values, device))
+    return (values, commit(move_to_device(distance, device))) if retstep else values
 
 
 def spaced_values(
@@ -468,14 +468,14 @@ def spaced_values(
         raise ValueRangeError(f"linspace: wanted num >= 0, got {count}")
     is_known = all(is_weak(end) or isinstance(end, np.generic) for end in (start, stop))
     known = (start, stop) if is_known else None
-    low, high = promoted("linspace", start, stop)
+    low, high = promote_operands("linspace", start, stop)
     element = promote_weak(low.dtype, float)
     wanted = element if dtype is None else canonical(dtype)
     if element in COMPLEX and wanted not in COMPLEX:
         raise DTypeError(f"linspace: the complex ends do not fit {wanted}; take .real of them first")
-    first, last = broadcasted("linspace", converted(low, element), converted(high, element))
-    values, step = spaced(first, last, count, endpoint, known)
-    values = converted(lax.floor(values) if wanted in INTEGER else values, wanted)
+    first, last = broadcast_operands("linspace", convert(low, element), convert(high, element))
+    values, step = space_evenly(first, last, count, endpoint, known)
+    values = convert(lax.floor(values) if wanted in INTEGER else values, wanted)
     rank = len(values.shape)
     place = normalize_axis(axis, rank)
     order = [*range(1, place + 1), 0, *range(place + 1, rank)]

@@ -29,7 +29,7 @@ from xarr.dtypes import (
 )
 from xarr.errors import ArgumentError, DTypeError, InputError, ValueRangeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import DeviceLike, check_casting, converted, filled, moved
+from xarr.functions._arguments import DeviceLike, check_casting, convert, fill, move_to_device
 from xarr.functions._core import DType, as_array, common_dtype, fresh, is_weak
 from xarr.host import scalar_kind
 from xarr.lax.core import ArrayLike
@@ -45,7 +45,7 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Devi
     Raises DTypeError for an element type that xarr has not.  Source: Array API, `astype`.
     """
     array = as_array(x)
-    result = moved(converted(array, canonical(dtype)), device)
+    result = move_to_device(convert(array, canonical(dtype)), device)
     return fresh(result) if copy and result is array else result
 
 
@@ -100,7 +100,7 @@ def _probe(value: Any) -> Any:
     if is_weak(value):
         return value
     dtype = as_array(value).dtype if isinstance(value, list | tuple) else _dtype_of(value)
-    return filled((), 0, dtype)
+    return fill((), 0, dtype)
 
 
 class FloatInfo:

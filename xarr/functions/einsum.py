@@ -12,8 +12,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, counted
-from xarr.functions._arguments import check_casting, check_order, converted, is_listed
-from xarr.functions._core import DType, aligned, as_array, fresh, promoted
+from xarr.functions._arguments import check_casting, check_order, convert, is_listed
+from xarr.functions._core import DType, align_observed, as_array, fresh, promote_operands
 from xarr.functions._outputs import show, target_of
 from xarr.functions.diagonals import diagonal
 from xarr.functions.linear_algebra_functions import product
@@ -170,7 +170,7 @@ def _sizes(name: str, expression: Expression, arrays: Sequence[Array]) -> dict[A
                     f"of shape {array.shape}"
                 )
             if known != size:
-                aligned(name, ((known,), (size,)), (array.dtype, array.dtype))
+                align_observed(name, ((known,), (size,)), (array.dtype, array.dtype))
                 found[label] = size if known == 1 else known
     return found
 
@@ -220,7 +220,7 @@ def _sum(array: Array, axes: Sequence[int]) -> Array:
     if array.dtype in BOOL:
         return lax.reduce_or(array, axes)
     wide = np.dtype(np.float32) if array.dtype in FLOAT and array.dtype.itemsize < _NARROW else array.dtype
-    return converted(lax.reduce_sum(converted(array, wide), axes), array.dtype)
+    return convert(lax.reduce_sum(convert(array, wide), axes), array.dtype)
 
 
 def _contracted(left: Term, right: Term, kept: Iterable[Any]) -> Term:
@@ -296,7 +296,7 @@ def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kw
         return show("einsum", target, found, casting, broadcasts=False)
     if dtype is not None:
         _check_casting(given, dtype, casting)
-    arrays = promoted("einsum", *given, dtype=dtype)
+    arrays = promote_operands("einsum", *given, dtype=dtype)
     sizes = _sizes("einsum", expression, arrays)
     path = _path(expression, sizes, arrays, optimize or "greedy")
     found = _evaluated(expression, arrays, sizes, path)

@@ -19,7 +19,15 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED
 from xarr.errors import DTypeError, InputError, ValueRangeError
 from xarr.functions._arguments import check_common_casting
 from xarr.functions._complex import complex_expm1, complex_sign
-from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, is_weak, promoted
+from xarr.functions._core import (
+    DType,
+    as_array,
+    broadcast_operands,
+    common_dtype,
+    fresh,
+    is_weak,
+    prepare_operands,
+)
 from xarr.functions._outputs import takes_out
 from xarr.functions._rows import (
     BinaryFunction,
@@ -103,7 +111,7 @@ def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Source: NumPy and Array API, `bitwise_right_shift`.
     """
     dtype = integer_type("bitwise_right_shift", common_dtype(x1, x2))
-    x, y = broadcasted("bitwise_right_shift", *promoted("bitwise_right_shift", x1, x2, dtype=dtype))
+    x, y = prepare_operands("bitwise_right_shift", x1, x2, dtype=dtype)
     return lax.shift_right_logical(x, y) if dtype in UNSIGNED else lax.shift_right_arithmetic(x, y)
 
 
@@ -136,9 +144,8 @@ pow = power
 def expm1(x: ArrayLike, /) -> Array:
     """exp(x) - 1, accurate near 0.
 
-    Of complex numbers with an infinite real part and an infinite or undefined imaginary part the modulus is
-    known, if not the angle: -1 + 0j for -inf, inf + nan j for inf.  Source: NumPy expm1, and for complex
-    numbers the Array API's special cases.
+    Of complex numbers with an infinite real part and an infinite or undefined imaginary part the modulus is known,
+    if not the angle: -1 + 0j for -inf, inf + nan j for inf.  Source: NumPy; for complex numbers the Array API.
     """
     found = _expm1(x)
     if found.dtype not in COMPLEX:
@@ -347,7 +354,7 @@ def signbit(x: ArrayLike, /) -> Array:
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The magnitude of x1 with the sign of x2, bit by bit.  Source: NumPy and Array API, `copysign`."""
     dtype = common_real_float("copysign", x1, x2)
-    x, y = broadcasted("copysign", *promoted("copysign", x1, x2, dtype=dtype))
+    x, y = prepare_operands("copysign", x1, x2, dtype=dtype)
     unsigned, (magnitude, sign_of) = _bit_patterns("copysign", x, y)
     top = 1 << (unsigned.itemsize * 8 - 1)
     bits = lax.bitwise_or(lax.bitwise_and(magnitude, top - 1), lax.bitwise_and(sign_of, top))
@@ -356,7 +363,7 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def _logical(name: str, function: Callable[..., Array]) -> BinaryFunction:
     def logical(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-        return function(*broadcasted(name, _truth(x1), _truth(x2)))
+        return function(*broadcast_operands(name, _truth(x1), _truth(x2)))
 
     logical.__name__ = name
     logical.__doc__ = f"{name} of the truth of each element (anything but 0 is true).  Source: NumPy {name}."
@@ -383,7 +390,7 @@ def logical_not(x: ArrayLike, /) -> Array:
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Python's modulo: the sign of the divisor; 0 for an integer zero divisor.  Source: NumPy remainder."""
     dtype = real_number("remainder", common_dtype(x1, x2))
-    x, y = broadcasted("remainder", *promoted("remainder", x1, x2, dtype=dtype))
+    x, y = prepare_operands("remainder", x1, x2, dtype=dtype)
     return _divmod(x, y)[1]
 
 
@@ -394,7 +401,7 @@ mod = remainder
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Remainder with the sign of the dividend; 0 for an integer zero divisor.  Source: NumPy fmod."""
     dtype = real_number("fmod", common_dtype(x1, x2))
-    x, y = broadcasted("fmod", *promoted("fmod", x1, x2, dtype=dtype))
+    x, y = prepare_operands("fmod", x1, x2, dtype=dtype)
     rest = lax.rem(x, y)
     return rest if dtype in FLOAT else lax.select(lax.eq(y, 0), lax.full_like(x, 0), rest)
 
@@ -403,7 +410,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The floor of the quotient; 0 for an integer zero divisor.  Source: NumPy floor_divide."""
     dtype = real_number("floor_divide", common_dtype(x1, x2))
-    x, y = broadcasted("floor_divide", *promoted("floor_divide", x1, x2, dtype=dtype))
+    x, y = prepare_operands("floor_divide", x1, x2, dtype=dtype)
     return _divmod(x, y)[0]
 
 
@@ -460,7 +467,7 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """sqrt(x1**2 + x2**2) without overflow in between.  Source: NumPy and Array API, `hypot`."""
     dtype = common_real_float("hypot", x1, x2)
-    x, y = (lax.abs(_widened(a)) for a in broadcasted("hypot", *promoted("hypot", x1, x2, dtype=dtype)))
+    x, y = (lax.abs(_widened(a)) for a in prepare_operands("hypot", x1, x2, dtype=dtype))
     large, small = lax.max(x, y), lax.min(x, y)
     ratio = lax.div(small, lax.select(lax.eq(large, 0), lax.full_like(large, 1), large))
     result = lax.mul(large, lax.sqrt(lax.add(lax.mul(ratio, ratio), 1)))
@@ -503,7 +510,7 @@ def exp2(x: ArrayLike, /) -> Array:
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow.  Source: NumPy and Array API, `logaddexp`."""
     dtype = common_real_float("logaddexp", x1, x2)
-    x, y = map(_widened, broadcasted("logaddexp", *promoted("logaddexp", x1, x2, dtype=dtype)))
+    x, y = map(_widened, prepare_operands("logaddexp", x1, x2, dtype=dtype))
     top, gap = lax.max(x, y), lax.sub(x, y)
     rest = lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(gap)))))
     # For two equal infinities the gap is NaN, and for a NaN operand so is everything.
@@ -523,7 +530,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _ignoring_nan(name: str, function: Callable[..., Array], x1: ArrayLike, x2: ArrayLike) -> Array:
-    x, y = broadcasted(name, *promoted(name, x1, x2))
+    x, y = prepare_operands(name, x1, x2)
     return lax.select(isnan(x), y, lax.select(isnan(y), x, function(x, y)))
 
 

@@ -10,8 +10,16 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER, info
 from xarr.errors import ShapeError, counted
-from xarr.functions._arguments import laid, truth, with_size
-from xarr.functions._core import DType, aligned, as_array, broadcasted, common_dtype, is_weak, promoted
+from xarr.functions._arguments import stretch, truth, with_size
+from xarr.functions._core import (
+    DType,
+    align_observed,
+    as_array,
+    broadcast_operands,
+    common_dtype,
+    is_weak,
+    promote_operands,
+)
 from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions.searching_functions import nonzero
 from xarr.indexing import taken
@@ -88,8 +96,10 @@ def choose(
     if not many:
         raise ShapeError("choose: wanted one choice at least, got none")
     dtype = common_dtype(*many)
-    which, *arrays = broadcasted(
-        "choose", _numbers(a), *promoted("choose", *[_wrapped(each, dtype) for each in many], dtype=dtype)
+    which, *arrays = broadcast_operands(
+        "choose",
+        _numbers(a),
+        *promote_operands("choose", *[_wrapped(each, dtype) for each in many], dtype=dtype),
     )
     stacked = lax.concatenate([lax.expand_dims(array, (0,)) for array in arrays], 0)
     chosen = _along(stacked, lax.expand_dims(which, (0,)), 0, Mode.of(mode), from_end=False)
@@ -152,7 +162,7 @@ def _along(
     places = settled_places(item, dim, size, mode, array._node.device)
     places = places if places.shape == indices.shape else lax.reshape(places, indices.shape)
     shape = spread("take_along_axis", array, indices, dim)
-    array, places = laid(array, with_size(shape, dim, size)), laid(places, with_size(shape, dim, count))
+    array, places = stretch(array, with_size(shape, dim, size)), stretch(places, with_size(shape, dim, count))
     if not size and 0 not in places.shape:
         return lax.full_like(
             places, default_fill(array.dtype) if fill_value is None else fill_value, array.dtype
@@ -171,4 +181,4 @@ def _along(
 def spread(name: str, array: Array, indices: Array, dim: int) -> Ints:
     """The shape to which array and indices broadcast, with size 1 at `dim`."""
     shapes = (with_size(array.shape, dim, 1), with_size(indices.shape, dim, 1))
-    return aligned(name, shapes, (array.dtype, indices.dtype)).result
+    return align_observed(name, shapes, (array.dtype, indices.dtype)).result

@@ -18,8 +18,8 @@ from xarr.config import current as config
 from xarr.dtypes import BOOL, FLOAT, PREDICATE, xla_name
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import product_error
-from xarr.functions._arguments import conjugated, converted
-from xarr.functions._core import aligned, promoted
+from xarr.functions._arguments import conjugate_complex, convert
+from xarr.functions._core import align_observed, promote_operands
 from xarr.functions._outputs import takes_out
 from xarr.functions._ufuncs import gufunc
 from xarr.ir.source import written_operands
@@ -37,12 +37,10 @@ def product(a: Array, b: Array, contracting: Contraction, batch: Contraction = (
     """dot_general with NumPy's element types."""
     dtype = a.dtype
     if dtype in BOOL:
-        counts = product(
-            converted(a, np.dtype(np.int64)), converted(b, np.dtype(np.int64)), contracting, batch
-        )
-        return converted(counts, PREDICATE)
+        counts = product(convert(a, np.dtype(np.int64)), convert(b, np.dtype(np.int64)), contracting, batch)
+        return convert(counts, PREDICATE)
     wide = np.dtype(np.float32) if dtype in FLOAT and dtype.itemsize < 4 else dtype
-    return converted(lax.dot_general(a, b, (contracting, batch), preferred_element_type=wide), dtype)
+    return convert(lax.dot_general(a, b, (contracting, batch), preferred_element_type=wide), dtype)
 
 
 def _scaled(a: Array, b: Array) -> Array:
@@ -63,7 +61,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     scalars and for contracted sizes that differ, with the transposes that would fit; BroadcastError.
     Source: NumPy and Array API, `matmul`.
     """
-    a, b = promoted("matmul", x1, x2)
+    a, b = promote_operands("matmul", x1, x2)
     for place, array in enumerate((a, b), 1):
         if not array.shape:
             raise ShapeError(
@@ -105,7 +103,7 @@ def _common_batch(name: str, a: Array, b: Array, core: int) -> tuple[int, ...]:
     if mode != "numpy" and refusal(alignment, mode) is not None:
         problem = refusal(alignment, mode, written_operands(2) or ("a", "b"))
         raise _refused(name, a, b, problem=f"{problem} of the batch axes")
-    return aligned(name, (first, second), (a.dtype, b.dtype)).result
+    return align_observed(name, (first, second), (a.dtype, b.dtype)).result
 
 
 def _with_batch(array: Array, batch: tuple[int, ...], core: int) -> Array:
@@ -144,7 +142,7 @@ def dot(a: ArrayLike, b: ArrayLike, out: Array | None = None) -> Array:
     Unlike `matmul`, leading dimensions do not broadcast but combine, and scalars multiply.  Raises
     ShapeError.  Source: NumPy, `dot`.
     """
-    x, y = promoted("dot", a, b)
+    x, y = promote_operands("dot", a, b)
     if not x.shape or not y.shape:
         return _scaled(x, y)
     return _contracted("dot", x, y, (len(x.shape) - 1,), (max(len(y.shape) - 2, 0),))
@@ -155,7 +153,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
 
     Raises ShapeError for different sizes.  Source: NumPy, `inner`.
     """
-    x, y = promoted("inner", a, b)
+    x, y = promote_operands("inner", a, b)
     if not x.shape or not y.shape:
         return _scaled(x, y)
     return _contracted("inner", x, y, (len(x.shape) - 1,), (len(y.shape) - 1,))
@@ -174,7 +172,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Axes, Axes] = 2) -> 
     axes: n for the last n dimensions of a with the first n of b, or (axes of a, axes of b).  Raises
     ShapeError for sizes or counts that differ, AxisError.  Source: NumPy and Array API, `tensordot`.
     """
-    x, y = promoted("tensordot", a, b)
+    x, y = promote_operands("tensordot", a, b)
     left, right = _paired(axes, len(x.shape), len(y.shape))
     if len(left) != len(right):
         raise ShapeError(f"tensordot: wanted as many axes of a as of b, got {left} and {right}")
@@ -201,13 +199,13 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Raises ShapeError for scalars and for sizes along `axis` that differ, BroadcastError.
     Source: NumPy and Array API, `vecdot`.
     """
-    a, b = promoted("vecdot", x1, x2)
+    a, b = promote_operands("vecdot", x1, x2)
     for array in (a, b):
         normalize_axis(-1, len(array.shape))
     if a.shape[-1] != b.shape[-1]:
         raise _refused("vecdot", a, b)
     batch = _common_batch("vecdot", a, b, 1)
-    a, b = _with_batch(conjugated(a), batch, 1), _with_batch(b, batch, 1)
+    a, b = _with_batch(conjugate_complex(a), batch, 1), _with_batch(b, batch, 1)
     own = tuple(range(len(batch)))
     return product(a, b, ((len(batch),), (len(batch),)), (own, own))
 
@@ -217,16 +215,16 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
 
     Raises ShapeError for different numbers of elements.  Source: NumPy, `vdot`.
     """
-    x, y = (_flat(array) for array in promoted("vdot", a, b))
+    x, y = (_flat(array) for array in promote_operands("vdot", a, b))
     if x.shape != y.shape:
         raise ShapeError(f"vdot: wanted as many elements in a as in b, got {x.shape[0]} and {y.shape[0]}")
-    return product(conjugated(x), y, ((0,), (0,)))
+    return product(conjugate_complex(x), y, ((0,), (0,)))
 
 
 @takes_out("same_kind")
 def outer(a: ArrayLike, b: ArrayLike, out: Array | None = None) -> Array:
     """result[i, j] = a[i] * b[j], of arrays flattened in row-major order.  Source: NumPy, `outer`."""
-    x, y = (_flat(array) for array in promoted("outer", a, b))
+    x, y = (_flat(array) for array in promote_operands("outer", a, b))
     shape = (x.shape[0], y.shape[0])
     return _scaled(lax.broadcast_in_dim(x, shape, (0,)), lax.broadcast_in_dim(y, shape, (1,)))
 

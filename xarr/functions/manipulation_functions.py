@@ -27,10 +27,10 @@ from xarr.functions._arguments import (
     is_listed,
     refuse_arrays_apart,
 )
-from xarr.functions._core import DType, as_array, fresh, promoted
+from xarr.functions._core import DType, as_array, fresh, promote_operands
 from xarr.functions._outputs import takes_out
-from xarr.functions._repeating import repeated_alike, repeated_each
-from xarr.functions._rolling import rolled, shifts_of
+from xarr.functions._repeating import repeat_by_counts, repeat_uniformly
+from xarr.functions._rolling import roll_axes, shifts_of
 from xarr.functions.creation_functions import argument, broadcast_array
 from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -270,7 +270,7 @@ def roll(a: ArrayLike, shift: Axes | Array | Sequence[Array], axis: Axes | None 
         refuse_dynamic("roll", array, "an axis that is static")
         return reshape(roll(ravel(array), sum(shifts), 0), array.shape)
     axes = tuple(normalize_axis(one, len(array.shape)) for one in _ints("roll", "axis", axis))
-    return fresh(rolled(array, shifts, axes))
+    return fresh(roll_axes(array, shifts, axes))
 
 
 def _ints(name: str, argument: str, value: Axes) -> tuple[int, ...]:
@@ -357,8 +357,8 @@ def repeat(
     array, place = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
     is_traced = isinstance(repeats, Handle) and repeats._node.traced
     if total_repeat_length is None and not is_traced and np.size(repeats) == 1:
-        return repeated_alike(array, whole("repeat", "repeats", np.ravel(np.asarray(repeats))[0]), place)
-    return repeated_each(array, as_array(repeats), place, total_repeat_length)
+        return repeat_uniformly(array, whole("repeat", "repeats", np.ravel(np.asarray(repeats))[0]), place)
+    return repeat_by_counts(array, as_array(repeats), place, total_repeat_length)
 
 
 # --- joining --------------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ def _joined(name: str, arrays: list[Array], axis: int, dtype: DTypeLike | None, 
     wanted = None if dtype is None else canonical(dtype)
     if wanted is not None:
         _check_casting(name, arrays, wanted, casting)
-    return lax.concatenate(promoted(name, *arrays, dtype=wanted), place)
+    return lax.concatenate(promote_operands(name, *arrays, dtype=wanted), place)
 
 
 def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

@@ -13,9 +13,9 @@ from xarr.functions._arguments import (
     DeviceLike,
     as_device,
     check_order,
-    converted,
-    filled,
-    laid,
+    convert,
+    fill,
+    stretch,
     traced_integer,
 )
 from xarr.functions._core import DType, as_array
@@ -64,7 +64,7 @@ def eye(
 
 def diagonal_matrix(shape: tuple[int, ...], k: Diagonal, dtype: DType) -> Array:
     """Ones on diagonal k of a matrix of zeros, committed to no device unless k is."""
-    return converted(lax.eq(*_diagonal_number(shape, k)), dtype)
+    return convert(lax.eq(*_diagonal_number(shape, k)), dtype)
 
 
 def identity(n: int, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
@@ -83,7 +83,7 @@ def tri(
     """An N by M matrix with ones at and below diagonal k.  Source: NumPy, `tri`."""
     sizes = (whole("tri", "N", N), whole("tri", "M", N if M is None else M))
     shape = check_sizes([max(size, 0) for size in sizes])  # as NumPy does it, unlike in `eye`
-    return commit(converted(lax.le(*_diagonal_number(shape, k)), canonical(dtype)), as_device(device))
+    return commit(convert(lax.le(*_diagonal_number(shape, k)), canonical(dtype)), as_device(device))
 
 
 def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
@@ -94,7 +94,7 @@ def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
         refuse_dynamic(name, matrix, "a matrix")
         matrix = lax.broadcast_in_dim(matrix, matrix.shape * 2, (1,))
     place = _diagonal_number(matrix.shape, k)
-    zero = laid(filled((), 0, matrix.dtype), matrix.shape)
+    zero = stretch(fill((), 0, matrix.dtype), matrix.shape)
     return lax.select(lax.ge(*place) if upper else lax.le(*place), matrix, zero)
 
 
@@ -127,11 +127,11 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     refuse_dynamic("diag", array, "lax.select")
     size = array.shape[0] + abs(offset)
     if not array.shape[0]:
-        return filled((size, size), 0, array.dtype, array._node.device)
+        return fill((size, size), 0, array.dtype, array._node.device)
     # In row-major order the diagonal is every (size + 1)-th element.
     first = offset if offset >= 0 else -offset * size
     behind = size * size - 1 - first - (array.shape[0] - 1) * (size + 1)
-    flat = lax.pad(array, filled((), 0, array.dtype), [(first, behind, size)])
+    flat = lax.pad(array, fill((), 0, array.dtype), [(first, behind, size)])
     return lax.reshape(flat, (size, size))
 
 
@@ -141,6 +141,6 @@ def _diagonal(matrix: Array, offset: int) -> Array:
     top, left = max(-offset, 0), max(offset, 0)
     size = max(min(rows - top, columns - left), 0)
     if not size:
-        return filled((0,), 0, matrix.dtype, matrix._node.device)
+        return fill((0,), 0, matrix.dtype, matrix._node.device)
     block = lax.slice(matrix, (top, left), (top + size, left + size))
     return lax.slice(lax.reshape(block, (size * size,)), (0,), (size * size,), (size + 1,))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from xarr import lax
 from xarr.dtypes import BOOL
 from xarr.errors import DTypeError, ShapeError
-from xarr.functions._arguments import conjugated
-from xarr.functions._core import broadcasted, promoted
+from xarr.functions._arguments import conjugate_complex
+from xarr.functions._core import broadcast_operands, promote_operands
 from xarr.functions._ufuncs import gufunc
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.lax.core import ArrayLike, integer
@@ -23,7 +23,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
     The array of lower rank gets dimensions of size 1 in front.  Source: NumPy, `kron`.
     """
-    x, y = promoted("kron", a, b)
+    x, y = promote_operands("kron", a, b)
     rank = max(x.ndim, y.ndim)
     left, right = ((1,) * (rank - array.ndim) + array.shape for array in (x, y))
     both = tuple(size for pair in zip(left, right, strict=True) for size in pair)
@@ -50,11 +50,11 @@ def cross(
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = promoted("cross", a, b)
+    x, y = promote_operands("cross", a, b)
     if x.dtype in BOOL:
         raise DTypeError("cross: wanted numbers, got bools; x.astype('int8')")
     first, second = (_components(*each) for each in (("a", x, axisa), ("b", y, axisb)))
-    parts = broadcasted("cross", *first, *second)
+    parts = broadcast_operands("cross", *first, *second)
     left, right = list(parts[: len(first)]), list(parts[len(first) :])
     last = lax.sub(lax.mul(left[0], right[1]), lax.mul(left[1], right[0]))
     if len(left) == len(right) == 2:
@@ -84,7 +84,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises ShapeError, BroadcastError.  Source: NumPy, `matvec`.
     """
-    a, b = promoted("matvec", x1, x2)
+    a, b = promote_operands("matvec", x1, x2)
     if a.ndim < 2 or not b.ndim:
         raise ShapeError(f"matvec: wanted x1 (…, m, n) and x2 (…, n), got {a.shape} and {b.shape}")
     return lax.squeeze(matmul(a, lax.expand_dims(b, (b.ndim,))), (max(a.ndim, b.ndim + 1) - 1,))
@@ -96,8 +96,8 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises ShapeError, BroadcastError.  Source: NumPy, `vecmat`.
     """
-    a, b = promoted("vecmat", x1, x2)
+    a, b = promote_operands("vecmat", x1, x2)
     if not a.ndim or b.ndim < 2:
         raise ShapeError(f"vecmat: wanted x1 (…, m) and x2 (…, m, n), got {a.shape} and {b.shape}")
-    a = conjugated(a)
+    a = conjugate_complex(a)
     return lax.squeeze(matmul(lax.expand_dims(a, (a.ndim - 1,)), b), (max(a.ndim + 1, b.ndim) - 2,))

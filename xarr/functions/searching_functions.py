@@ -10,9 +10,9 @@ from xarr import lax
 from xarr.dtypes import INTEGER
 from xarr.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, ValueRangeError
 from xarr.functions._arguments import arranges_elements, truth
-from xarr.functions._core import as_array, broadcasted, promoted
+from xarr.functions._core import as_array, broadcast_operands, promote_operands
 from xarr.functions._outputs import THERE_AND_BACK, takes_out
-from xarr.functions._searches import places_in
+from xarr.functions._searches import insertion_points
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike, flag, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -44,7 +44,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
         raise ArgumentError(
             "where: wanted condition, x and y, or the condition alone, got one array beside it"
         )
-    choice, yes, no = broadcasted("where", truth(condition), *promoted("where", x, y))
+    choice, yes, no = broadcast_operands("where", truth(condition), *promote_operands("where", x, y))
     return lax.select(choice, yes, no)
 
 
@@ -181,14 +181,14 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     """
     if side not in ("left", "right"):
         raise ValueRangeError(f"searchsorted: wanted side 'left' or 'right', got {side!r}")
-    within, wanted = promoted("searchsorted", a, v)
+    within, wanted = promote_operands("searchsorted", a, v)
     if len(within.shape) != 1:
         raise ShapeError(f"searchsorted: wanted a sorted vector, got shape {within.shape}")
     for array in (within, wanted):
         refuse_dynamic("searchsorted", array, "a static array")
     if sorter is not None:
         within = lax.take(within, _sorter(sorter, within.shape), 0) if within.size else within
-    return places_in(within, wanted, right=side == "right")
+    return insertion_points(within, wanted, right=side == "right")
 
 
 def _sorter(sorter: ArrayLike, shape: tuple[int, ...]) -> Array:

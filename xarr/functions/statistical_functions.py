@@ -20,12 +20,12 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, canonical, default_floa
 from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, counted
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import (
-    converted,
-    filled,
+    apply_mask,
+    convert,
+    fill,
     initial_value,
-    laid,
     mask_for,
-    masked,
+    stretch,
     truth,
     with_size,
 )
@@ -70,11 +70,11 @@ def _total(
     mask = mask_for(name, array, where)
     element = total_type(array.dtype) if dtype is None else canonical(dtype)
     reduce, combine, neutral = _TOTALS[name, element in BOOL]
-    array = truth(array) if element in BOOL else converted(array, element)
-    found = reduce(masked(array, mask, filled((), neutral, element)), axes)
+    array = truth(array) if element in BOOL else convert(array, element)
+    found = reduce(apply_mask(array, mask, fill((), neutral, element)), axes)
     if initial is not None:
         start = initial_value(name, initial, element)
-        found = combine(laid(start, found.shape), found)
+        found = combine(stretch(start, found.shape), found)
     return _shaped(found, axes, keepdims)
 
 
@@ -140,7 +140,7 @@ _RUNNING: dict[tuple[str, bool], _Running] = {
 def _running(kind: str, array: Array, axis: int, dtype: DTypeLike | None) -> Array:
     (dim,) = _axes(array, integer(f"cum{kind}", "axis", axis))
     element = total_type(array.dtype) if dtype is None else canonical(dtype)
-    array = truth(array) if element in BOOL else converted(array, element)
+    array = truth(array) if element in BOOL else convert(array, element)
     return _RUNNING[kind, element in BOOL](array, dim)
 
 
@@ -195,7 +195,7 @@ def _cumulative(
         return found
     (dim,) = _axes(found, 0 if axis is None else axis)
     shape = with_size(found.shape, dim, 1)
-    start = laid(filled((), _TOTALS[kind, False][2], found.dtype, found._node.device), shape)
+    start = stretch(fill((), _TOTALS[kind, False][2], found.dtype, found._node.device), shape)
     return lax.concatenate([start, found], dim)
 
 
@@ -282,8 +282,8 @@ def _extreme(
         _refuse_nothing(name, array, axes, mask)
         return _shaped((lax.reduce_max if largest else lax.reduce_min)(array, axes), axes, keepdims)
     start = initial_value(name, initial, array.dtype)
-    found = (lax.reduce_max if largest else lax.reduce_min)(masked(array, mask, start), axes)
-    return _shaped((lax.max if largest else lax.min)(laid(start, found.shape), found), axes, keepdims)
+    found = (lax.reduce_max if largest else lax.reduce_min)(apply_mask(array, mask, start), axes)
+    return _shaped((lax.max if largest else lax.min)(stretch(start, found.shape), found), axes, keepdims)
 
 
 def _refuse_nothing(name: str, array: Array, axes: tuple[int, ...], mask: Array | None) -> None:
@@ -343,7 +343,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: Array | None = None, keepdims: boo
     if out is not None:
         target = target_of("ptp", out)
         # NumPy writes the largest element there, and then the difference.
-        wide = converted(array, promote(array.dtype, target.dtype))
+        wide = convert(array, promote(array.dtype, target.dtype))
         return show("ptp", target, ptp(wide, axis, None, keepdims), "same_kind", broadcasts=False)
     if array.dtype in BOOL:
         raise DTypeError("ptp: bools have no difference; wanted numbers, e.g. x.astype('int64')")
@@ -368,19 +368,19 @@ def _number_of(array: Array, axes: tuple[int, ...], mask: Array | None, dtype: D
     """How many elements take part, as `dtype`: a scalar, or with a mask one number for each result."""
     if mask is None:
         dynamic = array._node.tensor_type.dynamic_dimensions
-        number = filled((), _count(array, tuple(axis for axis in axes if axis not in dynamic)), dtype)
+        number = fill((), _count(array, tuple(axis for axis in axes if axis not in dynamic)), dtype)
         for axis in set(axes).intersection(dynamic):
-            number = lax.mul(number, converted(lax.get_dimension_size(array, axis), dtype))
+            number = lax.mul(number, convert(lax.get_dimension_size(array, axis), dtype))
         return number
-    return converted(lax.reduce_sum(converted(mask, INT64), axes), dtype)
+    return convert(lax.reduce_sum(convert(mask, INT64), axes), dtype)
 
 
 def _divided(total: Array, number: Array) -> Array:
     """total / number, in the type of `number`; an integer type divides as float and drops the fraction."""
     if number.dtype in FLOAT | COMPLEX:
-        return lax.div(converted(total, number.dtype), number)
-    quotient = lax.div(converted(total, default_float()), converted(number, default_float()))
-    return converted(quotient, number.dtype)
+        return lax.div(convert(total, number.dtype), number)
+    quotient = lax.div(convert(total, default_float()), convert(number, default_float()))
+    return convert(quotient, number.dtype)
 
 
 @takes_out("unsafe")
@@ -402,14 +402,14 @@ def mean(
     axes = _axes(array, axis)
     element = _mean_dtype(array, dtype)
     mask = mask_for("mean", array, where)
-    array = converted(array, _wide(element))
+    array = convert(array, _wide(element))
     total = _sum_of(array, axes, mask)
     found = _divided(total, _number_of(array, axes, mask, array.dtype))
-    return _shaped(converted(found, element), axes, keepdims)
+    return _shaped(convert(found, element), axes, keepdims)
 
 
 def _sum_of(array: Array, axes: tuple[int, ...], mask: Array | None) -> Array:
-    total: Array = lax.reduce_sum(masked(array, mask, filled((), 0, array.dtype)), axes)
+    total: Array = lax.reduce_sum(apply_mask(array, mask, fill((), 0, array.dtype)), axes)
     return total
 
 
@@ -424,15 +424,15 @@ def _variance(
 ) -> Array:
     """Mean squared distance from the mean, in a type wide enough to be summed in."""
     mask = mask_for(name, array, where)
-    array = converted(array, _wide(element))
+    array = convert(array, _wide(element))
     if given is None:
         total = _sum_of(array, axes, mask)
         centre = lax.expand_dims(lax.div(total, _number_of(array, axes, mask, array.dtype)), axes)
     else:
-        centre = converted(as_array(given), array.dtype)
+        centre = convert(as_array(given), array.dtype)
     squares = _squared(lax.sub(array, _spread(name, centre, array.shape)))
     number = _number_of(array, axes, mask, squares.dtype)
-    least = filled(number.shape, 0, squares.dtype)
+    least = fill(number.shape, 0, squares.dtype)
     left = lax.max(lax.sub(number, float(degrees)), least)
     return lax.div(_sum_of(squares, axes, mask), left)
 
@@ -480,7 +480,7 @@ def _deviation(
         raise DTypeError(f"{name}: wanted a float or complex dtype to compute in, got {element}")
     found = _variance(name, array, axes, element, degrees, where, given)
     result = np.dtype(f"f{element.itemsize // 2}") if element in COMPLEX else element
-    return _shaped(converted(lax.sqrt(found) if name == "std" else found, result), axes, keepdims)
+    return _shaped(convert(lax.sqrt(found) if name == "std" else found, result), axes, keepdims)
 
 
 @takes_out("unsafe")
@@ -562,16 +562,16 @@ def average(
     axes = _axes(array, axis)
     if weights is None:
         found = mean(array, axes, keepdims=keepdims)
-        number = filled(found.shape, _count(array, axes), found.dtype, found._node.device)
+        number = fill(found.shape, _count(array, axes), found.dtype, found._node.device)
         return (found, number) if returned else found
     given = as_array(weights)
     spread = _weights(given, array.shape, axes, axis is not None)
     element = promote(array.dtype, given.dtype)
     if array.dtype not in FLOAT | COMPLEX:
         element = promote(element, default_float())
-    spread = converted(spread, element)
+    spread = convert(spread, element)
     total = lax.reduce_sum(spread, axes)
-    found = lax.div(lax.reduce_sum(lax.mul(converted(array, element), spread), axes), total)
+    found = lax.div(lax.reduce_sum(lax.mul(convert(array, element), spread), axes), total)
     found, total = _shaped(found, axes, keepdims), _shaped(total, axes, keepdims)
     return (found, total) if returned else found
 

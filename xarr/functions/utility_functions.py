@@ -8,8 +8,8 @@ from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
-from xarr.functions._arguments import converted, filled, is_nan, with_size
-from xarr.functions._core import as_array, broadcasted, fresh, promoted
+from xarr.functions._arguments import convert, fill, is_nan, with_size
+from xarr.functions._core import as_array, broadcast_operands, fresh, promote_operands
 from xarr.functions.statistical_functions import all as all_of
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -37,10 +37,10 @@ def isclose(
     """
     tolerances = _tolerance("rtol", rtol), _tolerance("atol", atol)
     arrays = [each for each in tolerances if weak_kind(each) is None]
-    x, y, *spread = broadcasted("isclose", *promoted("isclose", a, b), *arrays)
+    x, y, *spread = broadcast_operands("isclose", *promote_operands("isclose", a, b), *arrays)
     share, least = (each if weak_kind(each) is not None else spread.pop(0) for each in tolerances)
     if x.dtype in INTEGER | BOOL:
-        x, y = (converted(one, promote_weak(one.dtype, float)) for one in (x, y))
+        x, y = (convert(one, promote_weak(one.dtype, float)) for one in (x, y))
     distance, size = lax.abs(lax.sub(x, y)), lax.abs(y)
     limit = elementwise.add(elementwise.multiply(size, share), least)
     is_same = lax.eq(x, y)
@@ -76,8 +76,8 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     for array in (first, second):
         refuse_dynamic("array_equal", array, "all(x == y) for arrays of one live size")
     if first.shape != second.shape:
-        return filled((), False, PREDICATE, first._node.device)
-    x, y = promoted("array_equal", first, second)
+        return fill((), False, PREDICATE, first._node.device)
+    x, y = promote_operands("array_equal", first, second)
     same = lax.eq(x, y)
     if flag("array_equal", "equal_nan", equal_nan) and x.dtype in FLOAT | COMPLEX:
         same = lax.bitwise_or(same, lax.bitwise_and(is_nan(x), is_nan(y)))
@@ -142,7 +142,7 @@ def _many_differences(array: Array, times: int, axis: int) -> Array:
 def _extended(array: Array, prepend: ArrayLike | None, append: ArrayLike | None, axis: int) -> Array:
     # As in NumPy, which makes arrays of them first, Python numbers have the type of arrays of them here.
     given = [part if part is None else as_array(part) for part in (prepend, array, append)]
-    parts = promoted("diff", *(part for part in given if part is not None))
+    parts = promote_operands("diff", *(part for part in given if part is not None))
     if len(parts) == 1:
         return array
     one = with_size(array.shape, axis, 1)

@@ -13,7 +13,7 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import info
 from xarr.errors import IndexingError, TracedValueError
 from xarr.functions import elementwise_functions as elementwise
-from xarr.functions._core import as_array, broadcasted
+from xarr.functions._core import as_array, broadcast_operands
 from xarr.indexing.bounds import Mode, settled, settled_host
 from xarr.indexing.items import Mask, Places
 from xarr.indexing.layout import Layout
@@ -97,7 +97,9 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     if not batch:
         return Vectors((), tuple(found))
     fillers = [broadcast_node(scalar_node(0, np.dtype(np.int64)), (count,), ()) for count in counts]
-    whole = iter(broadcasted("getitem", *[a for a in found if a.shape], *[wrap(node) for node in fillers]))
+    whole = iter(
+        broadcast_operands("getitem", *[a for a in found if a.shape], *[wrap(node) for node in fillers])
+    )
     return Vectors(batch, tuple([next(whole) if each.shape else _spread(each, batch) for each in found]))
 
 

@@ -16,7 +16,7 @@ from xarr.functions import (
     searching_functions as searching,
     sorting_functions as sorting,
 )
-from xarr.functions._memory import viewed
+from xarr.functions._memory import view_as
 from xarr.indexing import update
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import Flat, flattened, put
@@ -181,7 +181,7 @@ class IndexingMethods(Handle):
         size, DTypeError for types of less than a byte beside those of other sizes, ArgumentError for another class than
         Array.  Source: NumPy, `ndarray.view`.
         """
-        return viewed(self._array(), dtype, type)
+        return view_as(self._array(), dtype, type)
 
     def tobytes(self, order: str = "C") -> bytes:
         """The elements in row-major order, or with "F" column-major, as bytes.

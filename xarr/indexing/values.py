@@ -9,7 +9,7 @@ from xarr import lax
 from xarr.broadcasting import has_place, no_place
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import BroadcastError, DTypeError, InputError, RaggedError, ValueRangeError
-from xarr.functions._core import as_array, broadcasted_nodes, is_weak, nodes_of
+from xarr.functions._core import as_array, broadcast_nodes, is_weak, nodes_of
 from xarr.functions.creation_functions import asarray
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
@@ -51,7 +51,7 @@ def _read(array: Array, value: ArrayLike) -> Array:
 def fitted(array: Array, value: ArrayLike, shape: Ints) -> Array:
     """`value` in the element type of `array` and in `shape`, to which it broadcasts by NumPy's rule.
 
-    Leading dimensions of size 1 may be too many.  Raises as `converted`, and BroadcastError.
+    Leading dimensions of size 1 may be too many.  Raises as `convert`, and BroadcastError.
     """
     found = converted(array, value)
     given = found.shape
@@ -64,5 +64,5 @@ def fitted(array: Array, value: ArrayLike, shape: Ints) -> Array:
             f"{no_place(found.shape, shape, 'value')}"
         )
     like = broadcast_node(scalar_node(0, array.dtype), shape, ())
-    placed, _ = broadcasted_nodes("setitem", (found._node, like))
+    placed, _ = broadcast_nodes("setitem", (found._node, like))
     return wrap(placed)

@@ -10,7 +10,7 @@ import numpy as np
 from xarr import lax
 from xarr.absent import missing
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
-from xarr.functions._arguments import filled, is_listed
+from xarr.functions._arguments import fill, is_listed
 from xarr.functions._core import as_array, fresh
 from xarr.lax.core import ArrayLike, flag, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -113,7 +113,7 @@ def _slid(array: Array, sizes: dict[int, int]) -> Array:
     starts = tuple([array.shape[axis] - size + 1 for axis, size in sizes.items()])
     shape = [array.shape[axis] - sizes.get(axis, 1) + 1 for axis in range(len(array.shape))]
     if 0 in (*shape, *sizes.values()):
-        return filled((*shape, *sizes.values()), 0, array.dtype, array._node.device)
+        return fill((*shape, *sizes.values()), 0, array.dtype, array._node.device)
     if not sizes:
         return array
     count, rank = len(sizes), len(array.shape)

@@ -9,8 +9,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER, real_part_of
 from xarr.errors import DTypeError, MatrixShapeError
-from xarr.functions._arguments import converted, filled
-from xarr.functions._core import DType, aligned, as_array, common_dtype, promoted
+from xarr.functions._arguments import convert, fill
+from xarr.functions._core import DType, align_observed, as_array, common_dtype, promote_operands
 from xarr.ir.ops.systems import rows_of
 from xarr.ir.types import Ints
 from xarr.lax import linalg as lapack
@@ -41,7 +41,7 @@ def computed_type(name: str, dtype: DType) -> DType:
 def matrices(name: str, a: ArrayLike) -> Array:
     """`a` as matrices of floats or complex numbers.  Raises DTypeError, MatrixShapeError for rank 0 and 1."""
     array = as_array(a)
-    found = converted(array, computed_type(name, array.dtype))
+    found = convert(array, computed_type(name, array.dtype))
     if found.ndim < 2:
         raise MatrixShapeError(
             f"linalg.{name}: wanted matrices in the last two dimensions, got shape {found.shape}"
@@ -64,7 +64,7 @@ def square(name: str, array: Array) -> Array:
 
 def pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
     """Both in the one element type that they are computed in."""
-    first, second = promoted(name, a, b, dtype=computed_type(name, common_dtype(a, b)))
+    first, second = promote_operands(name, a, b, dtype=computed_type(name, common_dtype(a, b)))
     return first, second
 
 
@@ -78,7 +78,7 @@ def with_batch(name: str, arrays: tuple[Array, ...], cores: tuple[int, ...]) -> 
     batches = tuple(array.shape[: array.ndim - core] for array, core in zip(arrays, cores, strict=True))
     if all(batch == batches[0] for batch in batches):
         return arrays
-    found = aligned(f"linalg.{name}", batches, tuple(array.dtype for array in arrays))
+    found = align_observed(f"linalg.{name}", batches, tuple(array.dtype for array in arrays))
     return tuple(
         lax.broadcast_in_dim(
             array,
@@ -96,7 +96,7 @@ def transposed(array: Array) -> Array:
 
 def scalar(value: float, like: Array) -> Array:
     """A number of the element type of `like`."""
-    return filled((), value, like.dtype)
+    return fill((), value, like.dtype)
 
 
 def epsilon(array: Array) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import real_part_of
 from xarr.errors import ArgumentError, MatrixShapeError
-from xarr.functions._arguments import adjoint, converted, truth
-from xarr.functions._core import as_array, broadcasted, promoted
+from xarr.functions._arguments import adjoint, convert, truth
+from xarr.functions._core import as_array, broadcast_operands, promote_operands
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.statistical_functions import sum as total
 from xarr.lax.core import ArrayLike, flag, real_number
@@ -32,7 +32,7 @@ def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol:
         raise ArgumentError("linalg.matrix_rank: wanted tol or rtol, got both")
     array = as_array(A)
     if array.ndim < 2:
-        return converted(lax.reduce_or(truth(array), range(array.ndim)), np.dtype(np.int64))
+        return convert(lax.reduce_or(truth(array), range(array.ndim)), np.dtype(np.int64))
     array = matrices("matrix_rank", array)
     s = svd(array, compute_uv=False, hermitian=flag("linalg.matrix_rank", "hermitian", hermitian))
     if tol is None:
@@ -45,9 +45,9 @@ def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol:
 
 def _each(name: str, s: Array, value: Any) -> Array:
     """A number, or one for each matrix, for all of its singular values."""
-    (number,) = promoted(f"linalg.{name}", value, dtype=s.dtype)
+    (number,) = promote_operands(f"linalg.{name}", value, dtype=s.dtype)
     batch = lax.reduce_max(s, (s.ndim - 1,)) if s.shape[-1] else total(s, axis=-1)
-    number, _ = broadcasted(f"linalg.{name}", number, batch) if number.shape else (number, batch)
+    number, _ = broadcast_operands(f"linalg.{name}", number, batch) if number.shape else (number, batch)
     return spread(number, s.shape)
 
 
@@ -87,7 +87,7 @@ def _reciprocals(s: Array, bounds: Array) -> Array:
 
 def _scaled(factors: Array, rows: Array) -> Array:
     """Each row of each matrix times its factor."""
-    return lax.mul(converted(spread(factors, rows.shape), rows.dtype), rows)
+    return lax.mul(convert(spread(factors, rows.shape), rows.dtype), rows)
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
@@ -113,7 +113,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array
         rcond = real_number("linalg.lstsq", "rcond", rcond)
     factor = epsilon(left) * max(left.shape) if rcond is None else epsilon(left) if rcond < 0 else rcond
     bounds = _times_largest("lstsq", s, factor)
-    rank = converted(total(lax.gt(s, bounds)), np.dtype(np.int32))
+    rank = convert(total(lax.gt(s, bounds)), np.dtype(np.int32))
     x = matmul(adjoint(vh), _scaled(_reciprocals(s, bounds), matmul(adjoint(u), right)))
     residuals = _residuals(left, x, right, rank)
     return lax.squeeze(x, (1,)) if is_vector else x, residuals, rank, s

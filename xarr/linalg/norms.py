@@ -12,7 +12,7 @@ from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, INTEGER
 from xarr.errors import MatrixShapeError, ValueRangeError
 from xarr.functions import statistical_functions as statistics
-from xarr.functions._arguments import converted
+from xarr.functions._arguments import convert
 from xarr.functions._core import as_array
 from xarr.ir.types import Ints
 from xarr.lax import linalg as lapack
@@ -107,7 +107,7 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
 
 def _inexact(x: ArrayLike) -> Array:
     array = as_array(x)
-    return converted(array, np.dtype(np.float64)) if array.dtype in BOOL | INTEGER else array
+    return convert(array, np.dtype(np.float64)) if array.dtype in BOOL | INTEGER else array
 
 
 def _is(ord: Any, number: float) -> bool:
@@ -142,7 +142,7 @@ def _of_vectors(array: Array, ord: Any, axes: Ints) -> Array:
     if ord == -inf:
         return statistics.min(sizes, axis=axes)
     if ord == 0:
-        return statistics.sum(converted(lax.ne(sizes, scalar(0, sizes)), sizes.dtype), axis=axes)
+        return statistics.sum(convert(lax.ne(sizes, scalar(0, sizes)), sizes.dtype), axis=axes)
     if ord == 1:
         return statistics.sum(sizes, axis=axes)
     total = statistics.sum(lax.pow(sizes, scalar(float(ord), sizes)), axis=axes)

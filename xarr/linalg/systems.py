@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from xarr import lax
 from xarr.dtypes import COMPLEX
 from xarr.errors import MatrixShapeError
-from xarr.functions._arguments import converted
+from xarr.functions._arguments import convert
 from xarr.functions.matrices import diagonal_matrix
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, integer
@@ -87,7 +87,7 @@ def det(a: ArrayLike) -> Array:
     """
     sign, logarithm = lapack.slogdet(squares("det", a))
     size = lax.exp(logarithm)
-    return lax.mul(sign, converted(size, sign.dtype) if sign.dtype in COMPLEX else size)
+    return lax.mul(sign, convert(size, sign.dtype) if sign.dtype in COMPLEX else size)
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:

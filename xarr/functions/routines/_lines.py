@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
-from xarr.functions._arguments import is_nan, laid
+from xarr.functions._arguments import is_nan, stretch
 from xarr.functions._searches import sort_by_keys
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.records import record
@@ -76,4 +76,4 @@ class Lines:
 
 def along(vector: Array, shape: tuple[int, ...], dimension: int) -> Array:
     """A vector, or a scalar, repeated in `shape` along all dimensions but one."""
-    return laid(vector, shape) if not vector.shape else lax.broadcast_in_dim(vector, shape, (dimension,))
+    return stretch(vector, shape) if not vector.shape else lax.broadcast_in_dim(vector, shape, (dimension,))

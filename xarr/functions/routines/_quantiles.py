@@ -14,9 +14,9 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, promote, promote_weak
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, is_nan, laid
+from xarr.functions._arguments import convert, fill, is_nan, stretch
 from xarr.functions._core import DType, as_array
-from xarr.functions._searches import places_in_lines
+from xarr.functions._searches import insertion_points_in_lines
 from xarr.functions.elementwise_functions import ceil, floor, rint
 from xarr.functions.routines._lines import Axis, Lines, along
 from xarr.functions.routines._values import is_known, values_of
@@ -106,7 +106,7 @@ class Quantiles:
         if values is not None and not ((values >= 0) & (values <= most)).all():
             raise ValueRangeError(f"{name}: wanted q in [0, {most}], got {values}")
         whole = given.dtype in INTEGER | BOOL
-        part = converted(given, np.dtype(np.float64)) if whole else given
+        part = convert(given, np.dtype(np.float64)) if whole else given
         part = lax.div(part, 100.0) if percent else part
         weak = weak_kind(q) in (int, float)
         return cls(name, lax.reshape(part, (part.size,)), given.shape, method, weak, whole and not percent)
@@ -132,13 +132,13 @@ class Quantiles:
         """The quantiles of the first `count` elements of sorted lines, of shape (quantiles, lines)."""
         shape = (self.q.shape[0], lines.values.shape[0])
         q = along(self.q, shape, 0)
-        n: Any = count if isinstance(count, int) else converted(along(count, shape, 1), q.dtype)
+        n: Any = count if isinstance(count, int) else convert(along(count, shape, 1), q.dtype)
         index = (_CHOOSING | _MIXING)[self.method](n, q)
         last = _last(count, shape)
         if self._chooses:
             return lines.at(_clipped(index, last))
         # Before the first element and behind the last one that element counts alone.
-        inside = lax.bitwise_and(lax.ge(index, 0), lax.lt(index, converted(last, index.dtype)))
+        inside = lax.bitwise_and(lax.ge(index, 0), lax.lt(index, convert(last, index.dtype)))
         nearest = lax.select(lax.lt(index, 0), lax.full_like(last, 0), last)
         below, above = _clipped(floor(index), last), _clipped(lax.add(floor(index), 1), last)
         start, end = (lines.at(lax.select(inside, place, nearest)) for place in (below, above))
@@ -156,9 +156,9 @@ class Quantiles:
     def _mixed(self, start: Array, end: Array, share: Array) -> Array:
         """start + (end - start) * share, from the nearer end so that it never leaves the two."""
         dtype = self._result(start.dtype, share.dtype)
-        rest = converted(lax.sub(1.0, share), dtype)
+        rest = convert(lax.sub(1.0, share), dtype)
         near_end = lax.ge(share, 0.5)
-        start, end, share = (converted(each, dtype) for each in (start, end, share))
+        start, end, share = (convert(each, dtype) for each in (start, end, share))
         distance = lax.sub(end, start)
         from_start = lax.add(start, lax.mul(distance, share))
         return lax.select(near_end, lax.sub(end, lax.mul(distance, rest)), from_start)
@@ -170,12 +170,12 @@ class Quantiles:
 def _last(count: int | Array, shape: tuple[int, ...]) -> Array:
     """The place of the last element, 0 if there is none."""
     if isinstance(count, int):
-        return filled(shape, max(count - 1, 0), np.dtype(np.int64))
+        return fill(shape, max(count - 1, 0), np.dtype(np.int64))
     return along(lax.max(lax.sub(count, 1), lax.full_like(count, 0)), shape, 1)
 
 
 def _clipped(index: Array, last: Array) -> Array:
-    whole = converted(index, last.dtype)
+    whole = convert(index, last.dtype)
     return lax.min(lax.max(whole, lax.full_like(whole, 0)), last)
 
 
@@ -195,14 +195,14 @@ def weighted(
         raise ShapeError(
             f"{name}: no elements along axis {axis} of shape {array.shape}, so no {name} of them"
         )
-    shares = converted(its.values, np.dtype(np.float64))
+    shares = convert(its.values, np.dtype(np.float64))
     if ignore_nan:
         shares = lax.select(is_nan(lines.values), lax.full_like(shares, 0), shares)
     values, shares = lax.sort_key_val(lines.values, shares, 1)
     ordered = Lines(values, lines.kept, lines.with_ones)
     reached = _distribution(shares, asked.q.dtype)
     shape = (asked.q.shape[0], values.shape[0])
-    places = places_in_lines(reached, along(asked.q, shape, 0))
+    places = insertion_points_in_lines(reached, along(asked.q, shape, 0))
     count = ordered.numbers() if ignore_nan else lines.length
     found = ordered.at(lax.min(places, _last(count, shape)))
     if not ignore_nan and values.dtype in FLOAT:
@@ -214,8 +214,8 @@ def weighted(
 def _distribution(shares: Array, dtype: DType) -> Array:
     """The sums of the weights so far over their total; -1 where they are 0, so that 0 is reached later."""
     sums = lax.cumsum(shares, 1)
-    total = laid(lax.slice_in_dim(sums, sums.shape[1] - 1, sums.shape[1], axis=1), sums.shape)
-    reached = converted(lax.div(sums, total), dtype)
+    total = stretch(lax.slice_in_dim(sums, sums.shape[1] - 1, sums.shape[1], axis=1), sums.shape)
+    reached = convert(lax.div(sums, total), dtype)
     return lax.select(lax.eq(reached, 0), lax.full_like(reached, -1), reached)
 
 

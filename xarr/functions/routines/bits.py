@@ -10,7 +10,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER, SIGNED
 from xarr.errors import DTypeError, ValueRangeError
-from xarr.functions._arguments import converted, truth
+from xarr.functions._arguments import convert, truth
 from xarr.functions._core import as_array
 from xarr.functions._rows import integer_type
 from xarr.functions._ufuncs import ufunc
@@ -35,10 +35,10 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     Raises DTypeError for other than integers and bools.  Source: NumPy, `bitwise_count`.
     """
     array = as_array(x)
-    array = converted(array, integer_type("bitwise_count", array.dtype))
+    array = convert(array, integer_type("bitwise_count", array.dtype))
     if array.dtype in SIGNED:
         array = lax.bitcast_convert_type(lax.abs(array), np.dtype(f"u{array.dtype.itemsize}"))
-    return converted(lax.population_count(array), _BYTE)
+    return convert(lax.population_count(array), _BYTE)
 
 
 def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") -> Array:
@@ -53,12 +53,12 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") ->
     array, dim = _along(array, axis)
     factor = _FACTORS[_checked("packbits", bitorder)]
     if not array.shape[dim]:
-        return converted(array, _BYTE)
-    bits = _swapped(converted(truth(array), _BYTE), dim)
+        return convert(array, _BYTE)
+    bits = _swapped(convert(truth(array), _BYTE), dim)
     if missing := -bits.shape[-1] % 8:
         bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
     words = lax.bitcast_convert_type(lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)), _WORD)
-    return _swapped(converted(lax.shift_right_logical(lax.mul(words, factor), 56), _BYTE), dim)
+    return _swapped(convert(lax.shift_right_logical(lax.mul(words, factor), 56), _BYTE), dim)
 
 
 def unpackbits(

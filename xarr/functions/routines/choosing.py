@@ -10,8 +10,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL
 from xarr.errors import BroadcastError, DTypeError, InputError, ShapeError
-from xarr.functions._arguments import check_casting, filled, truth, where_mask
-from xarr.functions._core import DType, as_array, broadcasted, fresh, promoted
+from xarr.functions._arguments import check_casting, fill, truth, where_mask
+from xarr.functions._core import DType, as_array, broadcast_operands, fresh, promote_operands
 from xarr.functions._outputs import cast_for_writing
 from xarr.functions.manipulation_functions import unstack
 from xarr.host import is_weak
@@ -49,8 +49,8 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
             raise DTypeError(
                 f"select: wanted bools as conditions, got {condition.dtype} for number {number}; write x != 0"
             )
-    choices = promoted("select", *choicelist, default)
-    laid = broadcasted("select", *conditions, *choices)
+    choices = promote_operands("select", *choicelist, default)
+    laid = broadcast_operands("select", *conditions, *choices)
     count = len(conditions)
     *values, found = laid[count:]
     for condition, value in zip(reversed(laid[:count]), reversed(values), strict=True):
@@ -74,7 +74,7 @@ def piecewise(
     refuse_dynamic("piecewise", array, "xarr.where")
     conditions = [_fitted(condition, array.shape) for condition in _conditions(condlist, len(array.shape))]
     if len(funclist) == len(conditions) + 1:
-        covered = filled(array.shape, False, np.dtype(bool))
+        covered = fill(array.shape, False, np.dtype(bool))
         for condition in conditions:
             covered = lax.bitwise_or(covered, condition)
         conditions.append(lax.bitwise_not(covered))
@@ -83,7 +83,7 @@ def piecewise(
             f"piecewise: wanted {len(conditions)} functions, or one more for the rest, for {len(conditions)} "
             f"conditions, got {len(funclist)}"
         )
-    found = filled(array.shape, 0, array.dtype, array._node.device)
+    found = fill(array.shape, 0, array.dtype, array._node.device)
     for condition, function in zip(conditions, funclist, strict=True):
         value = function(array, *args, **kw) if callable(function) else function
         found = lax.select(condition, _fitted_value(value, array), found)
@@ -110,7 +110,7 @@ def _fitted(condition: Array, shape: tuple[int, ...]) -> Array:
 
 def _fitted_value(value: ArrayLike, array: Array) -> Array:
     if is_weak(value) and isinstance(value, int):
-        given = promoted("piecewise", value, dtype=array.dtype)[0]
+        given = promote_operands("piecewise", value, dtype=array.dtype)[0]
     else:
         given = cast_for_writing(as_array(value), array.dtype)
     if given.shape not in ((), array.shape):
@@ -136,13 +136,13 @@ def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLik
     refuse_dynamic("copyto", array, "lax.select")
     _check_casting(src, array.dtype, casting)
     (value,) = (
-        promoted("copyto", src, dtype=array.dtype)
+        promote_operands("copyto", src, dtype=array.dtype)
         if is_weak(src)
         else (cast_for_writing(as_array(src), array.dtype),)
     )
     mask = where_mask("copyto", where)
     value, mask = (_without_leading_ones(given, len(array.shape)) for given in (value, mask))
-    laid, spread, old = broadcasted("copyto", value, mask, array)
+    laid, spread, old = broadcast_operands("copyto", value, mask, array)
     if old.shape != array.shape:
         raise BroadcastError(
             f"copyto: src of shape {value.shape} and where of shape {mask.shape} do not broadcast to the shape "

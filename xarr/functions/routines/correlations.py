@@ -12,8 +12,8 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, default_float, promote
 from xarr.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import conjugated, converted, filled, truth
-from xarr.functions._core import DType, as_array, promoted
+from xarr.functions._arguments import conjugate_complex, convert, fill, truth
+from xarr.functions._core import DType, as_array, promote_operands
 from xarr.functions.elementwise_functions import clip, isfinite
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.matrices import diag
@@ -57,7 +57,7 @@ def cov(
         raise ValueRangeError(f"cov: wanted an int for ddof, got {ddof}")
     rows = _variables("cov", m, y, flag("cov", "rowvar", rowvar), dtype)
     if not rows.shape[0]:
-        return filled((0, 0), 0, default_float(), rows._node.device)
+        return fill((0, 0), 0, default_float(), rows._node.device)
     degrees = (0 if flag("cov", "bias", bias) else 1) if ddof is None else int(ddof)
     frequencies = _weights("fweights", fweights, rows.shape[1], whole=True)
     importances = _weights("aweights", aweights, rows.shape[1], whole=False)
@@ -69,15 +69,15 @@ def cov(
     else:
         total = lax.reduce_sum(weights, (0,))
         factor = _factor(weights, importances, total, degrees)
-        weighted = lax.mul(rows, along(converted(weights, rows.dtype), rows.shape, 1))
-    means = lax.div(lax.reduce_sum(weighted, (1,)), along(converted(total, rows.dtype), rows.shape[:1], 0))
+        weighted = lax.mul(rows, along(convert(weights, rows.dtype), rows.shape, 1))
+    means = lax.div(lax.reduce_sum(weighted, (1,)), along(convert(total, rows.dtype), rows.shape[:1], 0))
     centred = lax.sub(rows, along(means, rows.shape, 0))
     other = (
-        centred if weights is None else lax.mul(centred, along(converted(weights, rows.dtype), rows.shape, 1))
+        centred if weights is None else lax.mul(centred, along(convert(weights, rows.dtype), rows.shape, 1))
     )
-    other = conjugated(other)
+    other = conjugate_complex(other)
     found = matmul(centred, lax.transpose(other, (1, 0)))
-    found = lax.mul(found, along(converted(lax.div(1.0, factor), found.dtype), found.shape, 0))
+    found = lax.mul(found, along(convert(lax.div(1.0, factor), found.dtype), found.shape, 0))
     return lax.reshape(found, () if found.shape == (1, 1) else found.shape)
 
 
@@ -107,7 +107,7 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
         raise DTypeError(f"{name}: wanted a float or complex dtype, got {element}: means are no integers")
     for array in arrays if dtype is None else ():
         element = promote(element, array.dtype)
-    rows = [_rows(converted(array, element), rowvar, first=array is arrays[0]) for array in arrays]
+    rows = [_rows(convert(array, element), rowvar, first=array is arrays[0]) for array in arrays]
     if len(rows) == 2 and rows[0].shape[1] != rows[1].shape[1] and rows[0].shape[0]:
         raise ShapeError(
             f"{name}: wanted as many observations in y as in m, {rows[0].shape[1]}, got {rows[1].shape[1]}"
@@ -129,7 +129,7 @@ class _WeightsShapeError(ShapeError, RuntimeError):
 def _weights(name: str, weights: ArrayLike | None, count: int, *, whole: bool) -> Array | None:
     if weights is None:
         return None
-    given = converted(as_array(weights), np.dtype(np.float64))
+    given = convert(as_array(weights), np.dtype(np.float64))
     if given.shape != (count,):
         raise _WeightsShapeError(
             f"cov: wanted {name} for each of {count} observations, got shape {given.shape}"
@@ -162,7 +162,7 @@ def corrcoef(
     variances = diag(found)
     spread = lax.sqrt(lax.real(variances) if found.dtype in COMPLEX else variances)
     for dim in (0, 1):
-        found = lax.div(found, along(converted(spread, found.dtype), found.shape, dim))
+        found = lax.div(found, along(convert(spread, found.dtype), found.shape, dim))
     if found.dtype in COMPLEX:
         return lax.complex(clip(lax.real(found), -1, 1), clip(lax.imag(found), -1, 1))
     return clip(found, -1, 1)
@@ -209,7 +209,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str | int = "valid") -> Array:
     """
     chosen = _mode("correlate", mode)
     first, second = _sequences("correlate", a, v)
-    second = conjugated(second)
+    second = conjugate_complex(second)
     if second.size > first.size:
         return lax.rev(_slid(second, first, chosen), (0,))
     return _slid(first, second, chosen)
@@ -229,7 +229,7 @@ def _mode(name: str, mode: str | int) -> str:
 def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     if name == "correlate" and () in (as_array(a).shape, as_array(v).shape):
         raise ShapeError("correlate: wanted two vectors, got a scalar; [x] is a vector of one element")
-    first, second = promoted(name, a, v)
+    first, second = promote_operands(name, a, v)
     for array in (first, second):
         if len(array.shape) > 1 or not array.size:
             raise ShapeError(
@@ -242,10 +242,10 @@ def _slid(array: Array, kernel: Array, mode: str) -> Array:
     """The inner products of the kernel with the elements under it as it slides along."""
     dtype = array.dtype
     if dtype in BOOL:
-        counts = _slid(converted(array, np.dtype(np.int64)), converted(kernel, np.dtype(np.int64)), mode)
+        counts = _slid(convert(array, np.dtype(np.int64)), convert(kernel, np.dtype(np.int64)), mode)
         return truth(counts)
     wide = _accumulator(dtype)
-    signal, window = converted(array, wide), converted(kernel, wide)
+    signal, window = convert(array, wide), convert(kernel, wide)
     low, high = _PADDINGS[mode](kernel.size)
     block = _block(array.size + low + high, kernel.size, wide)
     if block is None:
@@ -260,7 +260,7 @@ def _slid(array: Array, kernel: Array, mode: str) -> Array:
             signal,
             window,
         )
-    return converted(found, dtype)
+    return convert(found, dtype)
 
 
 def _accumulator(dtype: DType) -> DType:

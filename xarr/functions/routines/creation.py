@@ -11,8 +11,8 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, canonical, promote, promote_weak, with_byte_order
 from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import DeviceLike, converted, filled
-from xarr.functions._core import as_array, broadcasted, fresh, promoted
+from xarr.functions._arguments import DeviceLike, convert, fill
+from xarr.functions._core import as_array, broadcast_operands, fresh, promote_operands
 from xarr.functions.creation_functions import asarray, linspace
 from xarr.functions.elementwise_functions import divide, log10, multiply, power, sign
 from xarr.functions.manipulation_functions import atleast_1d
@@ -127,12 +127,12 @@ def logspace(
         values = power(base, linspace(start, stop, num, endpoint, axis=axis, device=None))
     else:
         given = as_array(start), as_array(stop), as_array(base)
-        first, last, bases = broadcasted("logspace", *given)
+        first, last, bases = broadcast_operands("logspace", *given)
         exponents = linspace(first, last, num, endpoint, axis=axis, device=common_device(given))
         place = normalize_axis(axis, len(exponents.shape))
         kept = [dim for dim in range(len(exponents.shape)) if dim != place]
         values = power(lax.broadcast_in_dim(bases, exponents.shape, kept), exponents)
-    return values if dtype is None else converted(values, canonical(dtype))
+    return values if dtype is None else convert(values, canonical(dtype))
 
 
 def geomspace(
@@ -160,11 +160,11 @@ def geomspace(
         refuse_dynamic("geomspace", end, "xarr.logspace")
         if not end._node.traced and not bool(np.all(to_host(end))):
             raise ValueRangeError("geomspace: a geometric sequence cannot include 0; got it as an end")
-    low, high = promoted("geomspace", low, high)
+    low, high = promote_operands("geomspace", low, high)
     given = canonical(dtype)
     computed = promote(promote_weak(low.dtype, float), given)
     wanted = computed if dtype is None else given
-    low, high = broadcasted("geomspace", converted(low, computed), converted(high, computed))
+    low, high = broadcast_operands("geomspace", convert(low, computed), convert(high, computed))
     if not low._node.traced and not high._node.traced and computed not in EXTENDED_FLOAT:
         # Looked at already; rounded as NumPy does, so that powers come out as the same integers.
         ends = to_host(low), to_host(high)
@@ -181,7 +181,7 @@ def geomspace(
     values = multiply(values, lax.broadcast_in_dim(turn, values.shape, under))
     place = normalize_axis(axis, len(values.shape))
     order = [*range(1, place + 1), 0, *range(place + 1, len(values.shape))]
-    return converted(lax.transpose(values, order), wanted)
+    return convert(lax.transpose(values, order), wanted)
 
 
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
@@ -194,9 +194,9 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         raise ShapeError(f"vander: wanted a vector, got shape {vector.shape}")
     refuse_dynamic("vander", vector, "xarr.power")
     (columns,) = check_sizes(vector.shape[0] if N is None else integer("vander", "N", N), name="N")
-    vector = converted(vector, promote(vector.dtype, np.dtype(np.int64)))
+    vector = convert(vector, promote(vector.dtype, np.dtype(np.int64)))
     size = vector.shape[0]
-    ones = filled((size, min(columns, 1)), 1, vector.dtype, vector._node.device)
+    ones = fill((size, min(columns, 1)), 1, vector.dtype, vector._node.device)
     each = lax.broadcast_in_dim(vector, (size, max(columns - 1, 0)), (0,))
     powers = lax.concatenate([ones, lax.cumprod(each, 1) if each.size else each], 1)
     return powers if increasing else lax.rev(powers, (1,))
@@ -211,7 +211,7 @@ def fromfunction(
     """
     sizes, wanted = check_sizes(shape), canonical(dtype)
     grids = [
-        commit(converted(lax.broadcasted_iota(np.int64, sizes, dimension), wanted))
+        commit(convert(lax.broadcasted_iota(np.int64, sizes, dimension), wanted))
         for dimension in range(len(sizes))
     ]
     check_callable("fromfunction", "function", function)

@@ -12,9 +12,9 @@ from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, default_float
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise, statistical_functions as statistical
-from xarr.functions._arguments import converted, laid
-from xarr.functions._core import DType, as_array, broadcasted, common_dtype
-from xarr.functions._searches import places_in
+from xarr.functions._arguments import convert, stretch
+from xarr.functions._core import DType, as_array, broadcast_operands, common_dtype
+from xarr.functions._searches import insertion_points
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known
 from xarr.functions.sorting_functions import argsort
@@ -51,7 +51,7 @@ def interp(
     """
     values = as_array(fp)
     dtype = np.dtype(np.complex128) if values.dtype in COMPLEX else _FLOAT64
-    places, points, values = _real("x", x), _real("xp", xp), converted(values, dtype)
+    places, points, values = _real("x", x), _real("xp", xp), convert(values, dtype)
     if len(points.shape) != 1 or points.shape != values.shape or not points.size:
         raise ShapeError(
             f"interp: wanted vectors of one length, at least 1, for xp and fp, got {points.shape} and {values.shape}"
@@ -62,7 +62,7 @@ def interp(
         left = right = None
         places, points, values = _unrolled(places, points, values, math.fabs(period))
     ends = (values[0] if left is None else as_array(left), values[-1] if right is None else as_array(right))
-    before, behind = (laid(converted(end, dtype), places.shape) for end in ends)
+    before, behind = (stretch(convert(end, dtype), places.shape) for end in ends)
     return _interpolated(places, points, values, before, behind)
 
 
@@ -70,7 +70,7 @@ def _real(name: str, x: ArrayLike) -> Array:
     array = as_array(x)
     if array.dtype in COMPLEX:
         raise DTypeError(f"interp: wanted real numbers for {name}, got {array.dtype}")
-    return converted(array, _FLOAT64)
+    return convert(array, _FLOAT64)
 
 
 def _unrolled(x: Array, points: Array, values: Array, period: float) -> tuple[Array, Array, Array]:
@@ -85,7 +85,7 @@ def _unrolled(x: Array, points: Array, values: Array, period: float) -> tuple[Ar
 
 def _interpolated(x: Array, points: Array, values: Array, before: Array, behind: Array) -> Array:
     count = points.shape[0]
-    place = lax.sub(places_in(points, x, right=True), 1)
+    place = lax.sub(insertion_points(points, x, right=True), 1)
     start = lax.max(place, lax.full_like(place, 0))
     end = lax.min(lax.add(start, 1), lax.full_like(place, count - 1))
     x0, x1 = lax.take(points, start, 0), lax.take(points, end, 0)
@@ -95,7 +95,7 @@ def _interpolated(x: Array, points: Array, values: Array, before: Array, behind:
     found = lax.select(lax.lt(x, x0), before, found)
     found = lax.select(lax.gt(x, along(points[-1], x.shape, 0)), behind, found)
     # Of a single point NaN takes the value, as in NumPy.
-    return found if count == 1 else lax.select(lax.ne(x, x), converted(x, found.dtype), found)
+    return found if count == 1 else lax.select(lax.ne(x, x), convert(x, found.dtype), found)
 
 
 def _parts(z: Array) -> tuple[Array, ...]:
@@ -144,7 +144,7 @@ def _end(name: str, values: ArrayLike | None, dtype: DType) -> Array | None:
         raise DTypeError(
             f"ediff1d: {name} of {given.dtype} does not fit an array of {dtype}; convert one of them"
         )
-    return converted(lax.reshape(given, (given.size,)), dtype)
+    return convert(lax.reshape(given, (given.size,)), dtype)
 
 
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int = 1) -> Any:
@@ -165,7 +165,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: in
     if edge_order not in (1, 2):
         raise ValueRangeError(f"gradient: wanted an edge_order of 1 or 2, got {edge_order}")
     if array.dtype in INTEGER:
-        array = converted(array, default_float())
+        array = convert(array, default_float())
     for dim in axes:
         if array.shape[dim] < edge_order + 1:
             raise ShapeError(
@@ -173,7 +173,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: in
                 f"{array.shape[dim]}"
             )
     found = [
-        converted(_derivative(array, dim, steps, edge_order), array.dtype)
+        convert(_derivative(array, dim, steps, edge_order), array.dtype)
         for dim, steps in zip(axes, _spacings(varargs, array, axes), strict=True)
     ]
     return found[0] if len(found) == 1 else tuple(found)
@@ -200,7 +200,7 @@ def _distances(given: ArrayLike, size: int, dim: int) -> Any:
         raise ShapeError(
             f"gradient: wanted a number or {size} coordinates for axis {dim}, got shape {points.shape}"
         )
-    points = converted(points, _FLOAT64) if points.dtype in INTEGER else points
+    points = convert(points, _FLOAT64) if points.dtype in INTEGER else points
     steps = diff(points)
     if is_known(steps):
         values = to_host(steps)
@@ -221,7 +221,7 @@ def _derivative(f: Array, dim: int, steps: Any, edge_order: int) -> Array:
         end = _mixed(_end_shares(steps), [at(place, place + 1) for place in range(size - 3, size)])
     parts = [start, *([_inner(at, steps, dim)] if size > 2 else []), end]
     dtype = common_dtype(*parts)
-    return lax.concatenate([converted(part, dtype) for part in parts], dim)
+    return lax.concatenate([convert(part, dtype) for part in parts], dim)
 
 
 def _inner(at: Callable[[int, int | None], Array], steps: Any, dim: int) -> Array:
@@ -278,7 +278,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     after = lax.slice_in_dim(samples, min(1, samples.shape[dim]), None, axis=dim)
     heights = elementwise.add(after, before)
     if distances.shape:
-        distances, heights = broadcasted("trapezoid", distances, heights)
+        distances, heights = broadcast_operands("trapezoid", distances, heights)
     widths: ArrayLike = dx if x is None and not distances.shape else distances
     return statistical.sum(elementwise.divide(elementwise.multiply(widths, heights), 2.0), axis)
 
@@ -314,13 +314,13 @@ def unwrap(
         )
     high: float
     high, odd = divmod(period, 2) if dtype in INTEGER else (period / 2, 0)
-    steps = converted(steps, dtype)
+    steps = convert(steps, dtype)
     wrapped = elementwise.remainder(steps + high, period) - high
     if not odd:
         at_edge = lax.bitwise_and(lax.eq(wrapped, -high), lax.gt(steps, 0))
         wrapped = lax.select(at_edge, lax.full_like(wrapped, high), wrapped)
     small = elementwise.less(elementwise.abs(steps), period / 2 if discont is None else discont)
     added = lax.select(small, lax.full_like(steps, 0), lax.sub(wrapped, steps))
-    first = converted(lax.slice_in_dim(array, 0, min(1, array.shape[dim]), axis=dim), dtype)
-    rest = converted(lax.slice_in_dim(array, min(1, array.shape[dim]), None, axis=dim), dtype)
+    first = convert(lax.slice_in_dim(array, 0, min(1, array.shape[dim]), axis=dim), dtype)
+    rest = convert(lax.slice_in_dim(array, min(1, array.shape[dim]), None, axis=dim), dtype)
     return lax.concatenate([first, lax.add(rest, lax.cumsum(added, dim))], dim)

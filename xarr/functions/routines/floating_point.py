@@ -11,8 +11,8 @@ from xarr import lax
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import DTypeError
 from xarr.functions import elementwise_functions as elementwise
-from xarr.functions._arguments import converted
-from xarr.functions._core import DType, as_array, broadcasted
+from xarr.functions._arguments import convert
+from xarr.functions._core import DType, as_array, broadcast_operands
 from xarr.functions._rows import to_real_float
 from xarr.functions._ufuncs import pair_ufunc, ufunc
 from xarr.lax.core import ArrayLike
@@ -34,11 +34,11 @@ _FORMATS: Final[dict[DType, tuple[int, int, int]]] = {
 
 def _real(name: str, x: ArrayLike) -> Array:
     array = as_array(x)
-    return converted(array, to_real_float(name, array.dtype))
+    return convert(array, to_real_float(name, array.dtype))
 
 
 def _wide(x: Array) -> Array:
-    return x if x.dtype in _FORMATS else converted(x, np.dtype(np.float32))
+    return x if x.dtype in _FORMATS else convert(x, np.dtype(np.float32))
 
 
 @pair_ufunc
@@ -50,7 +50,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """
     array = _real("frexp", x)
     fraction, exponent = _taken_apart(_wide(array))
-    return converted(fraction, array.dtype), converted(exponent, _INT32)
+    return convert(fraction, array.dtype), convert(exponent, _INT32)
 
 
 def _taken_apart(x: Array) -> tuple[Array, Array]:
@@ -61,7 +61,7 @@ def _taken_apart(x: Array) -> tuple[Array, Array]:
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     pattern = lax.bitcast_convert_type(normal, unsigned)
     mask = (2 * bias + 1) << bits
-    field = converted(lax.shift_right_logical(lax.bitwise_and(pattern, mask), bits), _INT64)
+    field = convert(lax.shift_right_logical(lax.bitwise_and(pattern, mask), bits), _INT64)
     rest = lax.bitwise_or(
         lax.bitwise_and(pattern, (1 << 8 * unsigned.itemsize) - 1 - mask), (bias - 1) << bits
     )
@@ -84,7 +84,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         raise DTypeError(
             f"ldexp: wanted integers that int64 holds for x2, got {powers.dtype}; convert with astype"
         )
-    array, powers = broadcasted("ldexp", _real("ldexp", x1), converted(powers, _INT64))
+    array, powers = broadcast_operands("ldexp", _real("ldexp", x1), convert(powers, _INT64))
     wide = _wide(array)
     fraction, exponent = _taken_apart(wide)
     step = _FORMATS[wide.dtype][2]
@@ -93,7 +93,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     first = _between(exponent, step)
     found = lax.mul(fraction, _power_of_two(first, wide.dtype))
     found = lax.mul(found, _power_of_two(lax.sub(exponent, first), wide.dtype))
-    return converted(found, array.dtype)
+    return convert(found, array.dtype)
 
 
 def _between(x: Array, limit: int) -> Array:
@@ -103,7 +103,7 @@ def _between(x: Array, limit: int) -> Array:
 def _power_of_two(exponent: Array, dtype: DType) -> Array:
     """2**exponent of a normal number, from its bits."""
     bits, bias, _ = _FORMATS[dtype]
-    field = converted(lax.add(exponent, bias), np.dtype(f"u{dtype.itemsize}"))
+    field = convert(lax.add(exponent, bias), np.dtype(f"u{dtype.itemsize}"))
     return lax.bitcast_convert_type(lax.shift_left(field, lax.full_like(field, bits)), dtype)
 
 

@@ -23,8 +23,8 @@ from xarr.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError, TracedValueError, counted
 from xarr.explanation.late import broadcast_error
-from xarr.functions._arguments import converted
-from xarr.functions._core import aligned, as_array, broadcasted
+from xarr.functions._arguments import convert
+from xarr.functions._core import align_observed, as_array, broadcast_operands
 from xarr.functions.creation_functions import argument
 from xarr.functions.manipulation_functions import broadcast_to
 from xarr.functions.routines._recorded import each_slice, results_as_arrays, results_on
@@ -248,7 +248,7 @@ class vectorize:
             raise InputError(
                 f"vectorize: {self.__name__} returned {len(results)} results, otypes says {len(self.otypes)}"
             )
-        typed = tuple(converted(one, dtype) for one, dtype in zip(results, self.otypes, strict=True))
+        typed = tuple(convert(one, dtype) for one, dtype in zip(results, self.otypes, strict=True))
         return typed if isinstance(found, tuple) else typed[0]
 
     def _on_host(self, call: Function, given: list[Any]) -> Any:
@@ -268,7 +268,7 @@ class vectorize:
     def _of_scalars(self, call: Function, given: list[Any]) -> Any:
         if not given:
             return results_as_arrays(call())
-        arrays = broadcasted("vectorize", *map(as_array, given))
+        arrays = broadcast_operands("vectorize", *map(as_array, given))
         for array in arrays:
             refuse_dynamic("vectorize", array, "lax.map_elements")
         try:
@@ -294,7 +294,7 @@ class vectorize:
         loops = tuple(
             array.shape[: len(array.shape) - len(core)] for array, core in zip(arrays, inner, strict=True)
         )
-        alignment = aligned("vectorize", loops, tuple(array.dtype for array in arrays))
+        alignment = align_observed("vectorize", loops, tuple(array.dtype for array in arrays))
         loop = alignment.result
         flat = [
             _flat_loops(array, len(core), loop, dimensions)

@@ -16,9 +16,9 @@ from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, default_float, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions import statistical_functions as statistical
-from xarr.functions._arguments import converted, filled, truth
-from xarr.functions._core import as_array, common_dtype, promoted
-from xarr.functions._searches import places_in
+from xarr.functions._arguments import convert, fill, truth
+from xarr.functions._core import as_array, common_dtype, promote_operands
+from xarr.functions._searches import insertion_points
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax.core import ArrayLike, flag, integer, put
@@ -59,7 +59,7 @@ def bincount(
     untyped = not array.size and isinstance(x, list | tuple)
     if array.dtype not in INTEGER | BOOL and not untyped:
         raise DTypeError(f"bincount: wanted integers, got {array.dtype}; convert them with astype")
-    places = converted(array, _INT64)
+    places = convert(array, _INT64)
     least = integer("bincount", "minlength", minlength)
     if least < 0:
         raise ValueRangeError(f"bincount: wanted minlength >= 0, got {least}")
@@ -72,7 +72,7 @@ def bincount(
     else:
         count = integer("bincount", "length", length)
     given = _weights("bincount", weights, array)
-    return lax.segment_sum(given if array.size else converted(given, _INT64), places, count)
+    return lax.segment_sum(given if array.size else convert(given, _INT64), places, count)
 
 
 def _greatest(name: str, places: Array) -> int:
@@ -92,7 +92,7 @@ def _greatest(name: str, places: Array) -> int:
 def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:
     """float64 weights of a vector, or an int64 1 for each element."""
     if weights is None:
-        return filled(array.shape, 1, _INT64, array._node.device)
+        return fill(array.shape, 1, _INT64, array._node.device)
     given = as_array(weights)
     if given.dtype in COMPLEX:
         raise DTypeError(
@@ -102,7 +102,7 @@ def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:
         raise ShapeError(
             f"{name}: wanted weights of shape {array.shape}, that of the values, got {given.shape}"
         )
-    return converted(given, _FLOAT64)
+    return convert(given, _FLOAT64)
 
 
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
@@ -122,14 +122,14 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
         raise ValueRangeError(
             f"digitize: wanted bins in increasing or decreasing order, got {to_host(edges)}"
         )
-    values, edges = promoted("digitize", values, edges)
+    values, edges = promote_operands("digitize", values, edges)
     side = not flag("digitize", "right", right)
     count = edges.shape[0]
     if count < 2:
-        return places_in(edges, values, right=side)
+        return insertion_points(edges, values, right=side)
     falling = _falling(edges)
     rising = lax.select(along(falling, edges.shape, 0), lax.rev(edges, (0,)), edges)
-    found = places_in(rising, values, right=side)
+    found = insertion_points(rising, values, right=side)
     return lax.select(along(falling, found.shape, 0), lax.sub(lax.full_like(found, count), found), found)
 
 
@@ -182,9 +182,9 @@ def histogram(
         counts = _counts(_uniform_places(values, edges, reach), edges.shape[0] - 1, given)
     if not flag("histogram", "density", density):
         return counts, edges
-    widths = converted(_differences(edges), _FLOAT64)
-    counts = converted(counts, promote(counts.dtype, _FLOAT64))
-    return lax.div(lax.div(counts, converted(widths, counts.dtype)), statistical.sum(counts)), edges
+    widths = convert(_differences(edges), _FLOAT64)
+    counts = convert(counts, promote(counts.dtype, _FLOAT64))
+    return lax.div(lax.div(counts, convert(widths, counts.dtype)), statistical.sum(counts)), edges
 
 
 def histogram_bin_edges(
@@ -200,7 +200,7 @@ def _raveled(name: str, a: ArrayLike, weights: ArrayLike | None) -> tuple[Array,
     if array.dtype in COMPLEX:
         raise DTypeError(f"{name}: complex numbers have no order, got {array.dtype}; take abs or real")
     if array.dtype in BOOL:
-        array = converted(array, np.dtype(np.uint8))
+        array = convert(array, np.dtype(np.uint8))
     flat = lax.reshape(array, (array.size,))
     if weights is None:
         return flat, None
@@ -327,9 +327,9 @@ def _outer_edges(name: str, values: Array, range: Range) -> tuple[Any, Any]:
 
 def _traced_edges(values: Array, count: int, dtype: np.dtype[Any]) -> tuple[Array, _Reach]:
     if not values.size:
-        first, last = (filled((), end, dtype) for end in (0, 1))
+        first, last = (fill((), end, dtype) for end in (0, 1))
     else:
-        first, last = (converted(end, dtype) for end in (statistical.min(values), statistical.max(values)))
+        first, last = (convert(end, dtype) for end in (statistical.min(values), statistical.max(values)))
         single = lax.eq(first, last)
         first, last = (lax.select(single, lax.add(end, by), end) for end, by in ((first, -0.5), (last, 0.5)))
     distance = lax.sub(last, first)
@@ -343,54 +343,54 @@ def _traced_edges(values: Array, count: int, dtype: np.dtype[Any]) -> tuple[Arra
 def _uniform_places(values: Array, edges: Array, reach: _Reach) -> Array:
     """The bin of each element, and the number of bins for those in none."""
     count = edges.shape[0] - 1
-    values = converted(values, edges.dtype)
+    values = convert(values, edges.dtype)
     first, last, distance = (along(each, values.shape, 0) for each in reach)
     inside = lax.bitwise_and(lax.ge(values, first), lax.le(values, last))
     share = lax.mul(lax.div(lax.sub(values, first), distance), along(_number_of_bins(edges), values.shape, 0))
-    places = converted(lax.select(inside, share, lax.full_like(share, 0)), _INT64)
+    places = convert(lax.select(inside, share, lax.full_like(share, 0)), _INT64)
     places = lax.min(places, lax.full_like(places, count - 1))
     # The share may be rounded over an edge.
     below = lax.lt(values, lax.take(edges, places, 0))
-    places = lax.sub(places, converted(below, _INT64))
+    places = lax.sub(places, convert(below, _INT64))
     above = lax.ge(values, lax.take(edges, lax.add(places, 1), 0))
     above = lax.bitwise_and(above, lax.lt(places, count - 1))
-    places = lax.add(places, converted(above, _INT64))
+    places = lax.add(places, convert(above, _INT64))
     return lax.select(inside, places, lax.full_like(places, count))
 
 
 def _number_of_bins(edges: Array) -> Array:
-    return filled((), edges.shape[0] - 1, edges.dtype)
+    return fill((), edges.shape[0] - 1, edges.dtype)
 
 
 def _counts(places: Array, count: int, weights: Array | None) -> Array:
     """Sums of the weights at each place, in float64 or complex128, in the type of the weights."""
     if weights is None:
-        return lax.segment_sum(filled(places.shape, 1, _INT64, places._node.device), places, count)
+        return lax.segment_sum(fill(places.shape, 1, _INT64, places._node.device), places, count)
     wide = np.dtype(np.complex128) if weights.dtype in COMPLEX else _FLOAT64
-    sums = lax.segment_sum(converted(weights, wide), places, count)
-    return truth(sums) if weights.dtype in BOOL else converted(sums, weights.dtype)
+    sums = lax.segment_sum(convert(weights, wide), places, count)
+    return truth(sums) if weights.dtype in BOOL else convert(sums, weights.dtype)
 
 
 def _counts_between(values: Array, edges: Array, weights: Array | None) -> Array:
     """The same for any edges."""
-    values, edges = promoted("histogram", values, edges)
+    values, edges = promote_operands("histogram", values, edges)
     count = edges.shape[0] - 1
     if count < 1:
         return lax.full((0,), 0, _INT64 if weights is None else weights.dtype)
     if weights is None:
         # The last bin holds its right edge too.
-        up_to_last = converted(lax.le(values, along(edges[-1], values.shape, 0)), _INT64)
+        up_to_last = convert(lax.le(values, along(edges[-1], values.shape, 0)), _INT64)
         last = lax.reshape(lax.reduce_sum(up_to_last, (0,)), (1,))
-        reached = lax.concatenate([places_in(lax.sort(values, 0), edges[:-1]), last], 0)
+        reached = lax.concatenate([insertion_points(lax.sort(values, 0), edges[:-1]), last], 0)
         return _differences(reached)
     return _counts(_places_between(values, edges), count, weights)
 
 
 def _places_between(values: Array, edges: Array) -> Array:
     """The bin of each element; -1 before all of them, and behind them their number."""
-    found = lax.sub(places_in(edges, values, right=True), 1)
+    found = lax.sub(insertion_points(edges, values, right=True), 1)
     at_end = lax.eq(values, along(edges[-1], values.shape, 0))
-    return lax.sub(found, converted(at_end, _INT64))
+    return lax.sub(found, convert(at_end, _INT64))
 
 
 def _differences(x: Array) -> Array:
@@ -431,11 +431,11 @@ def histogramdd(
     size = int(np.prod(shape))
     ones = _weights("histogramdd", weights, columns[0])
     boxes = _boxes(columns, edges, shape, size)
-    counts = converted(lax.reshape(lax.segment_sum(ones, boxes, size), shape), _FLOAT64)
+    counts = convert(lax.reshape(lax.segment_sum(ones, boxes, size), shape), _FLOAT64)
     if flag("histogramdd", "density", density):
         total = statistical.sum(counts)
         for dim, edge in enumerate(edges):
-            counts = lax.div(counts, along(converted(_differences(edge), _FLOAT64), shape, dim))
+            counts = lax.div(counts, along(convert(_differences(edge), _FLOAT64), shape, dim))
         counts = lax.div(counts, total)
     return counts, edges
 
@@ -453,7 +453,7 @@ def _columns(sample: ArrayLike) -> list[Array]:
         if columns and not any(column.shape for column in columns):  # numbers are points in one dimension
             columns = [
                 lax.concatenate(
-                    [lax.reshape(column, (1,)) for column in promoted("histogramdd", *columns)], 0
+                    [lax.reshape(column, (1,)) for column in promote_operands("histogramdd", *columns)], 0
                 )
             ]
         if not columns or any(
@@ -472,7 +472,7 @@ def _columns(sample: ArrayLike) -> list[Array]:
         columns = [
             lax.index_in_dim(array, dim, 1, keepdims=False) for dim in np.arange(array.shape[1]).tolist()
         ]
-    return [_raveled("histogramdd", column, None)[0] for column in promoted("histogramdd", *columns)]
+    return [_raveled("histogramdd", column, None)[0] for column in promote_operands("histogramdd", *columns)]
 
 
 def _edges_of_column(values: Array, bins: Any, range: Range) -> Array:
@@ -491,7 +491,7 @@ def _boxes(columns: list[Array], edges: list[Array], shape: tuple[int, ...], siz
     found = lax.full_like(columns[0], 0, _INT64)
     inside = lax.full_like(found, True, np.dtype(bool))
     for column, edge, count in zip(columns, edges, shape, strict=True):
-        place = _places_between(*promoted("histogramdd", column, edge))
+        place = _places_between(*promote_operands("histogramdd", column, edge))
         inside = lax.bitwise_and(inside, lax.bitwise_and(lax.ge(place, 0), lax.lt(place, count)))
         found = lax.add(lax.mul(found, count), place)
     return lax.select(inside, found, lax.full_like(found, -1))

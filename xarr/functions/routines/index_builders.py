@@ -19,7 +19,7 @@ from xarr.errors import (
     ShapeError,
 )
 from xarr.functions._arguments import as_device, is_column_major, is_listed
-from xarr.functions._core import as_array, broadcasted
+from xarr.functions._core import as_array, broadcast_operands
 from xarr.functions._ranges import range_number
 from xarr.functions.creation_functions import (
     arange,
@@ -379,7 +379,7 @@ def ravel_multi_index(
         )
     rows = enumerate(zip(given, sizes, modes, strict=True))
     places = [_places("ravel_multi_index", each, k, size, Mode.of(one)) for k, (each, size, one) in rows]
-    spread = broadcasted("ravel_multi_index", *places)
+    spread = broadcast_operands("ravel_multi_index", *places)
     terms = [lax.mul(each, step) for each, step in zip(spread, steps, strict=True)]
     total = terms[0]
     for term in terms[1:]:

@@ -11,8 +11,8 @@ from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, UNSIGNED, default_complex, default_float, info
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.functions import elementwise_functions as elementwise
-from xarr.functions._arguments import converted, laid
-from xarr.functions._core import DType, as_array, broadcasted, common_dtype, fresh, promoted
+from xarr.functions._arguments import convert, stretch
+from xarr.functions._core import DType, as_array, broadcast_operands, common_dtype, fresh, prepare_operands
 from xarr.functions._rows import common_real_float
 from xarr.functions._ufuncs import ufunc
 from xarr.functions.routines._values import looked_at
@@ -39,7 +39,7 @@ _LOG2_E: Final = 1 / math.log(2)
 
 def _widened(x: Array) -> Array:
     """Floats of 16 bits or fewer as float32: what several ops compute is rounded once, at the end."""
-    return converted(x, np.dtype(np.float32)) if x.dtype in FLOAT and x.dtype.itemsize <= 2 else x
+    return convert(x, np.dtype(np.float32)) if x.dtype in FLOAT and x.dtype.itemsize <= 2 else x
 
 
 def i0(x: ArrayLike) -> Array:
@@ -51,8 +51,8 @@ def i0(x: ArrayLike) -> Array:
     if array.dtype in COMPLEX:
         raise DTypeError(f"i0: wanted real numbers, got {array.dtype}; complex numbers have no such function")
     dtype = array.dtype if array.dtype in FLOAT else default_float()
-    wide = lax.abs(_widened(converted(array, dtype)))
-    return converted(lax.mul(lax.exp(wide), lax.bessel_i0e(wide)), dtype)
+    wide = lax.abs(_widened(convert(array, dtype)))
+    return convert(lax.mul(lax.exp(wide), lax.bessel_i0e(wide)), dtype)
 
 
 def sinc(x: ArrayLike) -> Array:
@@ -62,14 +62,14 @@ def sinc(x: ArrayLike) -> Array:
     zero = lax.eq(wide, 0)
     one = lax.full_like(wide, 1)
     divisor = lax.select(zero, one, wide)
-    return converted(lax.select(zero, one, lax.div(lax.sin(wide), divisor)), scaled.dtype)
+    return convert(lax.select(zero, one, lax.div(lax.sin(wide), divisor)), scaled.dtype)
 
 
 @ufunc
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 for a negative x1, x2 for 0, 1 for a positive one, NaN for NaN.  Source: NumPy, `heaviside`."""
     dtype = common_real_float("heaviside", x1, x2)
-    x, at_zero = broadcasted("heaviside", *promoted("heaviside", x1, x2, dtype=dtype))
+    x, at_zero = prepare_operands("heaviside", x1, x2, dtype=dtype)
     zero, one = (lax.full_like(x, value) for value in (0, 1))
     found = lax.select(lax.eq(x, 0), at_zero, lax.select(lax.lt(x, 0), zero, one))
     return lax.select(lax.ne(x, x), x, found)
@@ -79,12 +79,12 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.  Source: NumPy, `logaddexp2`."""
     dtype = common_real_float("logaddexp2", x1, x2)
-    x, y = map(_widened, broadcasted("logaddexp2", *promoted("logaddexp2", x1, x2, dtype=dtype)))
+    x, y = map(_widened, prepare_operands("logaddexp2", x1, x2, dtype=dtype))
     top, gap = lax.max(x, y), lax.sub(x, y)
     small = lax.exp2(lax.neg(lax.abs(gap)))
     rest = lax.add(top, lax.mul(lax.log1p(small), _LOG2_E))
     # For two equal infinities the gap is NaN, and for a NaN operand so is everything.
-    return converted(lax.select(lax.ne(gap, gap), lax.add(x, y), rest), dtype)
+    return convert(lax.select(lax.ne(gap, gap), lax.add(x, y), rest), dtype)
 
 
 @ufunc
@@ -94,7 +94,7 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Source: NumPy, `float_power`.
     """
     dtype = default_complex() if common_dtype(x1, x2) in COMPLEX else default_float()
-    x, y = broadcasted("float_power", *promoted("float_power", x1, x2, dtype=dtype))
+    x, y = prepare_operands("float_power", x1, x2, dtype=dtype)
     return lax.pow(x, y)
 
 
@@ -105,8 +105,8 @@ def gcd(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Raises DTypeError for other than integers.  Source: NumPy, `gcd`.
     """
     dtype = _integer("gcd", x1, x2)
-    x, y = broadcasted("gcd", *promoted("gcd", x1, x2, dtype=dtype))
-    return converted(_divisor(_magnitude(x), _magnitude(y)), dtype)
+    x, y = prepare_operands("gcd", x1, x2, dtype=dtype)
+    return convert(_divisor(_magnitude(x), _magnitude(y)), dtype)
 
 
 @ufunc
@@ -116,9 +116,9 @@ def lcm(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Source: NumPy, `lcm`.
     """
     dtype = _integer("lcm", x1, x2)
-    x, y = map(_magnitude, broadcasted("lcm", *promoted("lcm", x1, x2, dtype=dtype)))
+    x, y = map(_magnitude, prepare_operands("lcm", x1, x2, dtype=dtype))
     divisor = lax.max(_divisor(x, y), lax.full_like(x, 1))
-    return converted(lax.mul(lax.div(x, divisor), y), dtype)
+    return convert(lax.mul(lax.div(x, divisor), y), dtype)
 
 
 def _integer(name: str, x1: ArrayLike, x2: ArrayLike) -> DType:
@@ -211,10 +211,10 @@ def nan_to_num(
 
 
 def _filling(value: ArrayLike, like: Array) -> Array:
-    given: Any = converted(as_array(value), like.dtype)
+    given: Any = convert(as_array(value), like.dtype)
     if not given.shape:
-        return laid(given, like.shape)
-    spread, _ = broadcasted("nan_to_num", given, like)
+        return stretch(given, like.shape)
+    spread, _ = broadcast_operands("nan_to_num", given, like)
     if spread.shape != like.shape:
         raise ShapeError(f"nan_to_num: wanted values that fit shape {like.shape}, got {given.shape}")
     return spread

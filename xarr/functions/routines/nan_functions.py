@@ -17,7 +17,7 @@ from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, canonical, highest, lowest
 from xarr.errors import DTypeError
 from xarr.functions import searching_functions as searching, statistical_functions as statistical
-from xarr.functions._arguments import converted, is_nan, mask_for
+from xarr.functions._arguments import convert, is_nan, mask_for
 from xarr.functions._core import DType, as_array
 from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions.routines._lines import Axis, Lines
@@ -285,7 +285,7 @@ def _deviation(
         )
         degrees = ddof if correction is None else correction
         count = statistical.sum(where, axis, keepdims=keepdims)
-        few = lax.le(converted(count, np.dtype(np.float64)), float(degrees))
+        few = lax.le(convert(count, np.dtype(np.float64)), float(degrees))
         return lax.select(few, lax.full_like(found, math.nan), found)
     return spread(array, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
 

@@ -13,7 +13,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT
 from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, is_listed, is_nan
+from xarr.functions._arguments import convert, fill, is_listed, is_nan
 from xarr.functions._core import as_array
 from xarr.functions._outputs import takes_out
 from xarr.functions._searches import sort_by_keys
@@ -115,7 +115,7 @@ def _quantile(
     found = asked.of_sorted(lines, lines.length)
     if lines.values.dtype in FLOAT:
         last = lax.broadcast_in_dim(lines.column(lines.length - 1), found.shape, (1,))
-        found = lax.select(is_nan(last), converted(last, found.dtype), found)
+        found = lax.select(is_nan(last), convert(last, found.dtype), found)
     return lines.shaped(found, asked.shape, keepdims=keepdims)
 
 
@@ -179,7 +179,7 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
         if column.shape != shape:
             raise ShapeError(f"lexsort: wanted keys of one shape, got {[each.shape for each in columns]}")
     if not shape:
-        return filled((), 0, np.dtype(np.int64), common_device(columns))
+        return fill((), 0, np.dtype(np.int64), common_device(columns))
     dim = normalize_axis(axis, len(shape))
     places = lax.broadcasted_iota(np.int64, shape, dim)
     _, (found,) = sort_by_keys(columns[::-1], (places,), dim)
@@ -211,6 +211,6 @@ def sort_complex(a: ArrayLike) -> Array:
     if found.dtype in COMPLEX:
         return found
     if found.dtype in BOOL:
-        return converted(found, np.dtype(np.complex128))
+        return convert(found, np.dtype(np.complex128))
     small = found.dtype not in FLOAT and found.dtype.itemsize <= 2
-    return converted(found, np.dtype(np.complex64 if small else np.complex128))
+    return convert(found, np.dtype(np.complex64 if small else np.complex128))

@@ -14,7 +14,7 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, check_fits
 from xarr.errors import ArgumentError, ShapeError, TracedValueError, ValueRangeError
-from xarr.functions._arguments import converted, truth, with_size
+from xarr.functions._arguments import convert, truth, with_size
 from xarr.functions._core import DType, as_array, fresh
 from xarr.functions.creation_functions import broadcast_array, linspace
 from xarr.functions.elementwise_functions import multiply, rint, subtract
@@ -195,7 +195,7 @@ def _by_constants(array: Array, widths: list[tuple[int, int]], given: Any) -> Ar
 def _filler(value: Any, dtype: DType) -> Any:
     """A padding value as a 0-d array; ValueRangeError for an integer that `dtype` cannot hold."""
     if isinstance(value, Handle):
-        return converted(as_array(value), dtype)
+        return convert(as_array(value), dtype)
     if dtype in INTEGER and value.dtype.kind in "iu":
         check_fits(int(value), dtype)
     if dtype in INTEGER and not np.isfinite(value):
@@ -217,7 +217,7 @@ def _stored(values: Array, dtype: DType) -> Array:
         return truth(values)
     if dtype in INTEGER and values.dtype in FLOAT:
         values = lax.floor(values)
-    return converted(lax.real(values) if values.dtype in COMPLEX and dtype not in COMPLEX else values, dtype)
+    return convert(lax.real(values) if values.dtype in COMPLEX and dtype not in COMPLEX else values, dtype)
 
 
 def _edges(array: Array, axis: int) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ import numpy as np
 from xarr import indexing, lax
 from xarr.errors import InputError, ShapeError
 from xarr.functions._arguments import truth, with_size
-from xarr.functions._core import as_array, broadcasted
+from xarr.functions._core import as_array, broadcast_operands
 from xarr.functions.indexing_functions import along, compress
 from xarr.functions.routines._values import refuse_traced
 from xarr.indexing.arrays import settled_places
@@ -76,7 +76,7 @@ def put_along_axis(
     item = item_of_integers("put_along_axis", indices)
     places = settled_places(item, dim, flat.shape[dim], wanted, array._node.device)
     like = lax.full(with_size(flat.shape, dim, 1), False, bool)
-    spread, _ = broadcasted("put_along_axis", places, like)
+    spread, _ = broadcast_operands("put_along_axis", places, like)
     if with_size(spread.shape, dim, 1) != like.shape:
         # Where the array has size 1 and the indices have not, its only place is written to for each.
         grid = np.ogrid[tuple([slice(size) for size in flat.shape])]

@@ -9,8 +9,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, default_float, info, promote, promote_weak
 from xarr.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import adjoint, converted, filled
-from xarr.functions._core import DType, as_array, promoted
+from xarr.functions._arguments import adjoint, convert, fill
+from xarr.functions._core import DType, as_array, promote_operands
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.matrices import diagonal_matrix
 from xarr.functions.routines._lines import along
@@ -39,9 +39,9 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         raise ShapeError(f"poly: wanted a vector of roots or a square matrix, got shape {given.shape}")
     zeros = lax.reshape(given, (given.size,))
     narrow = zeros.dtype not in FLOAT | COMPLEX or zeros.dtype.itemsize < 4
-    zeros = converted(zeros, promote(zeros.dtype, default_float())) if narrow else zeros
+    zeros = convert(zeros, promote(zeros.dtype, default_float())) if narrow else zeros
     if not zeros.size:
-        return filled((1,), 1, zeros.dtype, zeros._node.device)
+        return fill((1,), 1, zeros.dtype, zeros._node.device)
     nothing = lax.full((), 0, zeros.dtype)
     first = lax.pad(lax.full((1,), 1, zeros.dtype), nothing, [(0, zeros.size, 0)])
 
@@ -59,7 +59,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 def _eigenvalues(name: str, matrix: Array) -> Array:
     """Of a matrix: real ones as real numbers where values can be looked at."""
-    matrix = converted(matrix, _of_lapack(name, matrix.dtype))
+    matrix = convert(matrix, _of_lapack(name, matrix.dtype))
     values: Array = lax.linalg.eig(matrix, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[
         0
     ]
@@ -92,13 +92,13 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     if flag("roots", "strip_zeros", strip_zeros):
         places = np.flatnonzero(looked_at("roots", "the degree", array, "give strip_zeros=False"))
         if not places.size:
-            return filled((0,), 0, default_float(), array._node.device)
+            return fill((0,), 0, default_float(), array._node.device)
         at_zero = array.size - 1 - int(places[-1])
         array = array[int(places[0]) : int(places[-1]) + 1]
-    array = converted(array, promote_weak(array.dtype, float))
+    array = convert(array, promote_weak(array.dtype, float))
     count = array.size - 1
     if count < 1:
-        return filled((at_zero,), 0, default_float(), array._node.device)
+        return fill((at_zero,), 0, default_float(), array._node.device)
     row = lax.neg(lax.div(array[1:], along(array[0], (count,), 0)))
     companion = lax.concatenate(
         [lax.reshape(row, (1, count)), diagonal_matrix((count - 1, count), 0, row.dtype)], 0
@@ -137,20 +137,20 @@ def polyfit(
     if count < 1:
         raise ValueRangeError(f"polyfit: wanted deg >= 0, got {deg}")
     places = as_array(x)
-    places, values = converted(places, promote_weak(places.dtype, float)), _floating(y)
+    places, values = convert(places, promote_weak(places.dtype, float)), _floating(y)
     _check_points(places, values)
-    left = _powers(converted(places, _of_lapack("polyfit", promote(places.dtype, np.dtype(np.int64)))), count)
+    left = _powers(convert(places, _of_lapack("polyfit", promote(places.dtype, np.dtype(np.int64)))), count)
     right = values if len(values.shape) == 2 else lax.reshape(values, (values.size, 1))
     if w is not None:
         left, right = _weighted(left, w), _weighted(right, w)
     powers, dtype = left.dtype, promote(left.dtype, right.dtype)
-    left, right = converted(left, dtype), converted(right, dtype)
+    left, right = convert(left, dtype), convert(right, dtype)
     scale = lax.sqrt(lax.reduce_sum(lax.mul(left, left), (0,)))
     left = lax.div(left, along(scale, left.shape, 1))
     share = places.size * float(info(places.dtype).eps) if rcond is None else float(rcond)
     u, s, vh = lax.linalg.svd(left, full_matrices=False)
     chosen = lax.gt(s, lax.mul(lax.reduce_max(s, (0,)), share))
-    inverses = converted(lax.select(chosen, lax.div(1.0, s), lax.full_like(s, 0)), dtype)
+    inverses = convert(lax.select(chosen, lax.div(1.0, s), lax.full_like(s, 0)), dtype)
     spread = lax.mul(adjoint(vh), along(inverses, (count, inverses.size), 1))
     scaled = matmul(spread, matmul(adjoint(u), right))
     found = _shaped(lax.div(scaled, along(scale, scaled.shape, 0)), values)
@@ -158,19 +158,19 @@ def polyfit(
         return found
     rest = lax.abs(lax.sub(right, matmul(left, scaled)))
     squares = lax.reduce_sum(lax.mul(rest, rest), (0,))
-    rank = lax.reduce_sum(converted(chosen, np.dtype(np.int32)), (0,))
+    rank = lax.reduce_sum(convert(chosen, np.dtype(np.int32)), (0,))
     if full:
         low = places.size <= count or (is_known(rank) and int(rank) < count)
         return found, squares[:0] if low else squares, rank, s, share
     inner = matmul(spread, adjoint(spread))
     outer = lax.mul(along(scale, inner.shape, 0), along(scale, inner.shape, 1))
-    inner = converted(lax.real(lax.div(inner, outer)), powers) if powers in FLOAT else lax.div(inner, outer)
+    inner = convert(lax.real(lax.div(inner, outer)), powers) if powers in FLOAT else lax.div(inner, outer)
     return found, _covariances(inner, squares, values, places.size - count, cov)
 
 
 def _floating(x: ArrayLike) -> Array:
     array = as_array(x)
-    return converted(array, _of_lapack("polyfit", array.dtype))
+    return convert(array, _of_lapack("polyfit", array.dtype))
 
 
 def _check_points(x: Array, y: Array) -> None:
@@ -196,8 +196,8 @@ def _weighted(rows: Array, w: ArrayLike) -> Array:
             f"polyfit: wanted a weight for each of {rows.shape[0]} points, got shape {weights.shape}"
         )
     # NumPy multiplies in place: the products are rounded to the type of the rows.
-    left, right = promoted("polyfit", rows, along(weights, rows.shape, 0))
-    return converted(lax.mul(left, right), rows.dtype)
+    left, right = promote_operands("polyfit", rows, along(weights, rows.shape, 0))
+    return convert(lax.mul(left, right), rows.dtype)
 
 
 def _shaped(columns: Array, like: Array) -> Array:
@@ -215,6 +215,6 @@ def _covariances(inner: Array, squares: Array, values: Array, degrees: int, cov:
             'cov="unscaled" takes the weights as inverse standard deviations'
         )
     shape = (*inner.shape, squares.size)
-    variances = converted(lax.div(squares, float(degrees)), inner.dtype)
+    variances = convert(lax.div(squares, float(degrees)), inner.dtype)
     found = lax.mul(lax.broadcast_in_dim(inner, shape, (0, 1)), along(variances, shape, 2))
     return found if several else lax.reshape(found, inner.shape)

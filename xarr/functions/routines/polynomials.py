@@ -14,8 +14,8 @@ from xarr import lax
 from xarr.dtypes import default_float, promote_weak
 from xarr.errors import ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
-from xarr.functions._arguments import converted, filled, laid
-from xarr.functions._core import as_array, broadcasted, fresh, promoted
+from xarr.functions._arguments import convert, fill, stretch
+from xarr.functions._core import as_array, broadcast_operands, fresh, promote_operands
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.correlations import convolve
@@ -84,7 +84,7 @@ def _trimmed(name: str, p: Array) -> Array:
     places = np.flatnonzero(
         looked_at(name, "the number of leading zeros", p, "give trim_leading_zeros=False")
     )
-    return p[int(places[0]) :] if places.size else filled((1,), 0, p.dtype, p._node.device)
+    return p[int(places[0]) :] if places.size else fill((1,), 0, p.dtype, p._node.device)
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> tuple[Array, Array]:
@@ -96,12 +96,12 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> t
     first, second = (_floating(_coefficients("polydiv", p)) for p in (u, v))
     if not first.size or not second.size:
         raise ShapeError(f"polydiv: wanted at least one coefficient, got {first.size} and {second.size}")
-    dividend, divisor = promoted("polydiv", first, second)
+    dividend, divisor = promote_operands("polydiv", first, second)
     count, size = first.size - second.size + 1, second.size
     if count < 1:
-        quotient, rest = filled((1,), 0, dividend.dtype, dividend._node.device), dividend
+        quotient, rest = fill((1,), 0, dividend.dtype, dividend._node.device), dividend
     else:
-        scale = converted(lax.div(1.0, second[0]), divisor.dtype)  # rounded as NumPy does
+        scale = convert(lax.div(1.0, second[0]), divisor.dtype)  # rounded as NumPy does
 
         def step(rest: Array, place: Array) -> tuple[Array, Array]:
             window = lax.dynamic_slice(rest, (place,), (size,))
@@ -114,7 +114,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> t
 
 
 def _floating(p: Array) -> Array:
-    return converted(p, promote_weak(p.dtype, float))
+    return convert(p, promote_weak(p.dtype, float))
 
 
 def _without_small(rest: Array) -> Array:
@@ -159,21 +159,21 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     if times < 0:
         raise ValueRangeError(f"polyint: wanted m >= 0, got {times}; polyder derives")
     _refuse_many("polyint", times)
-    added = filled((max(times, 1),), 0, default_float()) if k is None else _coefficients("polyint", k)
+    added = fill((max(times, 1),), 0, default_float()) if k is None else _coefficients("polyint", k)
     if added.size == 1 and times > 1:
         added = along(added[0], (times,), 0)
     if added.size < times:
         raise ShapeError(f"polyint: wanted one constant, or {times} of them, for k, got {added.size}")
     for place in range(times):
         powers = lax.rev(lax.add(lax.iota(np.int64, found.size), 1), (0,))
-        parts = promoted("polyint", elementwise.divide(found, powers), added[place : place + 1])
+        parts = promote_operands("polyint", elementwise.divide(found, powers), added[place : place + 1])
         found = lax.concatenate(list(parts), 0)
     return fresh(found)
 
 
 def _several(coefficients: Array, places: Array) -> tuple[Array, Array]:
     """The coefficients of several polynomials, and x, in the shape that they broadcast to."""
-    first, spread = broadcasted("polyval", coefficients[0], places)
+    first, spread = broadcast_operands("polyval", coefficients[0], places)
     count, rank = coefficients.shape[0], len(first.shape)
     dimensions = (0, *range(1 + rank - len(coefficients.shape[1:]), 1 + rank))
     return lax.broadcast_in_dim(coefficients, (count, *first.shape), dimensions), spread
@@ -190,13 +190,13 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
         coefficients = _coefficients("polyval", coefficients)
     if not coefficients.shape[0]:
         return lax.full_like(places, 0)
-    coefficients, places = promoted("polyval", coefficients, places)
+    coefficients, places = promote_operands("polyval", coefficients, places)
     if len(coefficients.shape) > 1:
         coefficients, places = _several(coefficients, places)
 
     def step(found: Array, coefficient: Array) -> tuple[Array, tuple[()]]:
         product = elementwise.multiply(found, places)
-        return elementwise.add(product, laid(coefficient, places.shape)), ()
+        return elementwise.add(product, stretch(coefficient, places.shape)), ()
 
     # From zero on, as NumPy, so that an infinite x gives NaN.
     found = lax.full_like(places, 0)

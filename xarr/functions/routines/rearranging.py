@@ -12,8 +12,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
-from xarr.functions._arguments import converted, filled, truth, with_size
-from xarr.functions._core import as_array, broadcasted, fresh
+from xarr.functions._arguments import convert, fill, truth, with_size
+from xarr.functions._core import as_array, broadcast_operands, fresh
 from xarr.functions.manipulation_functions import concatenate, ravel, transposed
 from xarr.functions.routines._dependent_shapes import INT64, Host
 from xarr.functions.routines._values import looked_at, refuse_traced
@@ -52,7 +52,7 @@ def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array:
     refuse_dynamic("resize", array, "lax.pad")
     count = math.prod(sizes)
     if not count or not array.size:
-        return filled(sizes, 0, array.dtype, array._node.device)
+        return fill(sizes, 0, array.dtype, array._node.device)
     times = -(-count // array.size)
     flat = ravel(array)
     if times > 1:
@@ -140,7 +140,7 @@ def _as_dtype(values: ArrayLike, array: Array) -> Array:
     given = as_array(values)
     if array.dtype in BOOL:
         return truth(given)
-    return converted(given, array.dtype)
+    return convert(given, array.dtype)
 
 
 def _fitted(name: str, values: Array, shape: tuple[int, ...]) -> Array:
@@ -148,7 +148,7 @@ def _fitted(name: str, values: Array, shape: tuple[int, ...]) -> Array:
     extra = len(values.shape) - len(shape)
     if extra > 0 and values.shape[:extra] == (1,) * extra:
         values = lax.reshape(values, values.shape[extra:])
-    fitted, _ = broadcasted(name, values, filled(shape, 0, values.dtype))
+    fitted, _ = broadcast_operands(name, values, fill(shape, 0, values.dtype))
     if fitted.shape != shape:
         raise BroadcastError(f"{name}: wanted values that broadcast to shape {shape}, got {values.shape}")
     return fitted
@@ -183,7 +183,7 @@ def _inserted_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> 
         given = lax.transpose(given, [*range(1, axis + 1), 0, *range(axis + 1, len(given.shape))])
         count = given.shape[axis]
     block = _fitted("insert", given, with_size(array.shape, axis, count))
-    index = converted(lax.reshape(obj, (obj.size,)), INT64)
+    index = convert(lax.reshape(obj, (obj.size,)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     index = lax.broadcast_in_dim(index, (count,), (0,)) if obj.size == 1 else index
     keys = lax.concatenate([index, lax.iota(INT64, size)], 0)
@@ -253,10 +253,10 @@ def _deleted_by_value(array: Array, obj: Any, axis: int) -> Array:
     size, count = array.shape[axis], obj.size
     if count > size:
         raise IndexingError(f"delete: {count} different places are more than the {size} that there are")
-    index = converted(lax.reshape(obj, (count, 1)), INT64)
+    index = convert(lax.reshape(obj, (count, 1)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    gone = lax.scatter(filled((size,), 0, INT64), index, filled((count,), 1, INT64), numbers)
+    gone = lax.scatter(fill((size,), 0, INT64), index, fill((count,), 1, INT64), numbers)
     _, order = lax.sort((gone, lax.iota(INT64, size)), 0, is_stable=True, num_keys=1)
     return lax.take(array, lax.slice_in_dim(order, 0, size - count), axis)
 

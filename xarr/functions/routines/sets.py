@@ -15,8 +15,8 @@ import numpy as np
 from xarr import lax
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.errors import ShapeError
-from xarr.functions._arguments import converted, filled, is_nan
-from xarr.functions._core import as_array, promoted
+from xarr.functions._arguments import convert, fill, is_nan
+from xarr.functions._core import as_array, promote_operands
 from xarr.functions._searches import sort_by_keys
 from xarr.functions.manipulation_functions import concatenate, ravel
 from xarr.functions.routines._dependent_shapes import INT64, counted, places_where
@@ -161,12 +161,12 @@ def _taken(array: Array, places: Array, count: Array | None, fill_value: ArrayLi
     """Slices along the first dimension; behind the first `count` of them `fill_value`."""
     size = places.shape[0]
     if not array.shape[0]:
-        filler = filled((), 0, array.dtype) if fill_value is None else _filler(array, fill_value)
+        filler = fill((), 0, array.dtype) if fill_value is None else _filler(array, fill_value)
         return lax.broadcast_in_dim(filler, (size, *array.shape[1:]), ())
     found = lax.take(array, places, 0)
     if count is None or not size:
         return found
-    zero = filled((), 0, array.dtype)
+    zero = fill((), 0, array.dtype)
     filler = lax.broadcast_in_dim(zero if fill_value is None else _filler(array, fill_value), found.shape, ())
     is_there = counted(size, count)
     if fill_value is None:
@@ -178,7 +178,7 @@ def _filler(array: Array, fill_value: ArrayLike) -> Array:
     filler = as_array(fill_value)
     if filler.shape:
         raise ShapeError(f"wanted a scalar for fill_value, got shape {filler.shape}")
-    return converted(filler, array.dtype)
+    return convert(filler, array.dtype)
 
 
 def _counts(places: Array, count: Array | None, length: int) -> Array:
@@ -267,7 +267,7 @@ class _Both(NamedTuple):
 
 
 def _both(ar1: Array, ar2: Array) -> _Both:
-    one, other = promoted("setops", ar1, ar2)
+    one, other = promote_operands("setops", ar1, ar2)
     values, length = lax.concatenate([one, other], 0), one.shape[0] + other.shape[0]
     if values.dtype in COMPLEX:  # NaN in either part is one NaN
         values = lax.select(is_nan(values), lax.full_like(values, complex(math.nan, math.nan)), values)
@@ -325,7 +325,7 @@ def intersect1d(
         equal = lax.bitwise_not(_differ(ordered, equal_nan=False))
         return lax.take(ordered, places_where("intersect1d", _WHAT, equal, None)[0], 0)
     if not one.shape[0] + other.shape[0]:
-        return _nothing(promoted("intersect1d", one, other)[0], size, fill_value, with_indices)
+        return _nothing(promote_operands("intersect1d", one, other)[0], size, fill_value, with_indices)
     both = _both(one, other)
     before = lax.concatenate(
         [lax.full((1,), False, np.bool_), lax.bitwise_not(lax.slice_in_dim(both.of_second, 0, -1))], 0
@@ -421,7 +421,7 @@ def setxor1d(
     one, other = _vectors("setxor1d", ar1, ar2)
     is_unique = flag("setxor1d", "assume_unique", assume_unique)
     if not one.shape[0] + other.shape[0]:
-        found: Array = _nothing(promoted("setxor1d", one, other)[0], size, fill_value, False)
+        found: Array = _nothing(promote_operands("setxor1d", one, other)[0], size, fill_value, False)
         return found
     if size is None and is_known(one, other):
         values = sort(concatenate([one, other] if is_unique else [unique(one), unique(other)]))

@@ -23,8 +23,8 @@ from xarr.dtypes import (
     extended,
 )
 from xarr.errors import DTypeError
-from xarr.functions._arguments import filled
-from xarr.functions._core import DType, as_array, promoted
+from xarr.functions._arguments import fill
+from xarr.functions._core import DType, as_array, promote_operands
 from xarr.functions.manipulation_functions import broadcast_arrays
 from xarr.functions.statistical_functions import all as all_of
 from xarr.lax.core import ArrayLike
@@ -107,8 +107,8 @@ def common_type(*arrays: ArrayLike) -> type[Any]:
     found = np.dtype(np.float16)
     if dtypes:
         reals = [np.dtype(np.float64) if dtype in INTEGER else dtype for dtype in dtypes]
-        probes = [filled((), 0, dtype) for dtype in reals]
-        found = promoted("common_type", *probes)[0].dtype
+        probes = [fill((), 0, dtype) for dtype in reals]
+        found = promote_operands("common_type", *probes)[0].dtype
     return (complex_of(found) if found in COMPLEX else found).type
 
 
@@ -150,6 +150,6 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     for array in (first, second):
         refuse_dynamic("array_equiv", array, "all(x == y) for arrays of one live size")
     if isinstance(align_numpy(first.shape, second.shape), Misfit):
-        return filled((), False, PREDICATE, first._node.device)
-    x, y = broadcast_arrays(*promoted("array_equiv", first, second))
+        return fill((), False, PREDICATE, first._node.device)
+    x, y = broadcast_arrays(*promote_operands("array_equiv", first, second))
     return all_of(lax.eq(x, y))
