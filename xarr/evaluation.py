@@ -69,23 +69,42 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
         key, leaves, outputs = structure_of(order, roots, device)
         compiled = _programs.get(key) if bar is None else None
         if compiled is None:
-            graph, checks = _lowered(order, leaves, outputs, device)
             if bar is None:
-                compiled = Compiled(device.backend.compile(graph), graph, checks)
-                _programs.add(key, compiled, device.backend.program_nbytes(graph))
+                compiled = _kept(key, order, leaves, outputs, device)
             else:
+                graph, checks = _lowered(order, leaves, outputs, device)
                 compiled = Compiled(device.backend.compile_watched(graph, bar), graph, checks)
     _compute(compiled, order, leaves, outputs, device)
+
+
+def _kept(
+    key: tuple[Any, ...], order: list[Node], leaves: list[Node], outputs: list[Node], device: Device
+) -> Compiled:
+    """A new program for a pending graph, kept for the next one of this key.  The caller holds the lock."""
+    graph, checks = _lowered(order, leaves, outputs, device)
+    compiled = Compiled(device.backend.compile(graph), graph, checks)
+    _programs.add(key, compiled, device.backend.program_nbytes(graph))
+    return compiled
 
 
 def run_one(node: Node, device: Device) -> None:
     """Compute one node, as `run` does, but without its lock where a program is there for its `key_of_few`."""
     few = key_of_few(node, device)
-    compiled = None if few is None else _programs.get(few[0])
-    if few is None or compiled is None:
+    if few is None:
+        run([node], device)
+        return
+    key, leaves = few
+    compiled = _programs.get(key)
+    if compiled is None:
+        with _lock:
+            order = order_of([node])
+            # Another thread may have computed a part of it since the key was made.
+            if set(leaves).issubset(order):
+                compiled = _kept(key, order, leaves, [node], device)
+    if compiled is None:
         run([node], device)
     else:
-        _compute(compiled, None, few[1], [node], device)
+        _compute(compiled, None, leaves, [node], device)
 
 
 def _compute(

@@ -173,12 +173,12 @@ def copies_of(order: list[Node], leaves: list[Node]) -> dict[Node, Node]:
     Every other node is a copy, also one that depends on no leaf: settling must not touch what a program
     holds.
     """
-    new = {leaf: parameter(leaf.type) for leaf in leaves}
-    literals = {leaf.op: new[leaf] for leaf in reversed(leaves)}
+    new = {leaf: parameter(leaf.type, place=()) for leaf in leaves}
+    literals: dict[Op, Node] = {leaf.op: new[leaf] for leaf in reversed(leaves) if type(leaf.op) is Constant}
     for node in order:
         if node not in new:
-            same = literals.get(node.op) if is_scalar_constant(node) else None
-            new[node] = same or node.rebuilt(tuple([new[operand] for operand in node.operands]))
+            same = literals.get(node.op) if literals and is_scalar_constant(node) else None
+            new[node] = same or node.rebuilt(tuple(map(new.__getitem__, node.operands)))
     return new
 
 

@@ -20,7 +20,7 @@ from xarr.config import current as config
 from xarr.errors import InputError, TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops import Reduce, ReduceWindow
-from xarr.ir.types import TensorType
+from xarr.ir.types import TensorType, Type
 
 #: Operations that a program may run, calls counted as often as they are made: some hours of small ones.
 MOST_OPERATIONS: Final = 2**32
@@ -41,7 +41,7 @@ def _is_plain(attribute: Any) -> bool:
     if kind in _PLAIN:
         return True
     if isinstance(attribute, tuple | list):
-        return all(map(_is_plain, attribute))
+        return _PLAIN.issuperset(map(type, attribute)) or all(map(_is_plain, attribute))
     if is_dataclass(attribute):
         return all(_is_plain(getattr(attribute, field.name)) for field in fields(attribute))
     return not isinstance(attribute, int | float | complex | str | bytes)
@@ -58,19 +58,33 @@ def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
             f"again; that would take days, and at most 2**{MOST_OPERATIONS.bit_length() - 1} are run: call in a loop "
             "what repeats, which lax.fori_loop and stablehlo.while do"
         )
-    for node in (node for each in graph.walk() for node in each.nodes):
-        if not all(map(_is_plain, node.op.attributes().values())):
+    nodes = [node for each in graph.walk() for node in each.nodes]
+    for node in nodes:
+        attributes = vars(node.op).values()
+        if not _PLAIN.issuperset(map(type, attributes)) and not all(map(_is_plain, attributes)):
             raise InputError(
                 f"{node.op.lax_name}: wanted plain numbers and texts, got {node.op.attributes()}"
             )
-        if isinstance(node.type, TensorType):
-            _check_size(node, node.type, backend)
+    if not (
+        all([_is_moderate(type, backend) for type in graph.types]) and _LONG.isdisjoint(graph.op_classes)
+    ):
+        for node in nodes:
+            if isinstance(node.type, TensorType):
+                _check_size(node, node.type, backend)
     for node in graph.results:  # before anything is compiled for them
         if isinstance(node.type, TensorType) and node.type.nbytes > (backend.max_memory or node.type.nbytes):
             raise _too_large(
                 node, node.type, f"{node.type.nbytes >> 40} TiB, beyond the memory of any machine"
             )
     return graph
+
+
+def _is_moderate(type: Type, backend: AbstractBackend) -> bool:
+    """Whether an array is so far within the limits of a backend that nothing else need be asked."""
+    if not isinstance(type, TensorType):
+        return True
+    rank, nbytes = len(type.shape), type.nbytes
+    return rank <= (backend.max_rank or rank) and 0 < nbytes <= (backend.max_nbytes or nbytes)
 
 
 def _check_size(node: Node, type: TensorType, backend: AbstractBackend) -> None:
@@ -100,7 +114,11 @@ def _too_large(node: Node, type: TensorType, reason: str) -> TooLargeError:
 
 def _steps(node: Node) -> int:
     """How many elements an op goes through whose operands need never be in memory, and are not limited by it."""
-    return prod(node.operands[0].shape) if isinstance(node.op, Reduce | ReduceWindow) else 0
+    return prod(node.operands[0].shape) if type(node.op) in _LONG else 0
+
+
+#: Ops that go through more elements than they have in memory.
+_LONG: Final = frozenset({Reduce, ReduceWindow})
 
 
 #: The stages that give a graph, in order.

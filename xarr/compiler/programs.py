@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from xarr.backend import Program
 from xarr.compiler.passes.checks import Checks
-from xarr.compiler.plan.ownership import unshared
+from xarr.compiler.plan.ownership import MAKERS, unshared
 from xarr.ir.graph import Graph
 from xarr.records import record
 
@@ -28,8 +28,11 @@ class Compiled:
     @cached_property
     def exposed(self) -> tuple[bool, ...]:
         """For each result whether its memory may be that of an argument or of another result too."""
-        alone = unshared(self.graph)
-        return tuple([node not in alone for node in self.graph.results])
+        graph = self.graph
+        if MAKERS.isdisjoint(graph.op_classes):
+            return (True,) * len(graph.results)
+        alone = unshared(graph)
+        return tuple([node not in alone for node in graph.results])
 
 
 class Programs:
@@ -39,24 +42,31 @@ class Programs:
         self.count = count
         self.nbytes = nbytes
         self.nbytes_kept = 0
-        self._programs: OrderedDict[tuple[Any, ...], Compiled] = OrderedDict()
-        self._sizes: dict[tuple[Any, ...], int] = {}
+        #: Each with the bytes that it takes.
+        self._programs: OrderedDict[tuple[Any, ...], tuple[Compiled, int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._programs)
 
     def get(self, key: tuple[Any, ...]) -> Compiled | None:
-        found = self._programs.get(key)
+        entry = self._programs.get(key)
+        if entry is None:
+            return None
         # While nothing has to go soon, the order does not matter, and keeping it costs a hash.
-        if found is not None and (2 * len(self._programs) > self.count or 2 * self.nbytes_kept > self.nbytes):
+        if 2 * len(self._programs) > self.count or 2 * self.nbytes_kept > self.nbytes:
             self._programs.move_to_end(key)
-        return found
+        return entry[0]
 
     def add(self, key: tuple[Any, ...], compiled: Compiled, nbytes: int) -> None:
         """Keep a program that takes about so many bytes, as its backend counts them."""
-        self._programs[key] = compiled
-        self.nbytes_kept += nbytes - self._sizes.pop(key, 0)
-        self._sizes[key] = nbytes
-        while len(self) > 1 and (len(self) > self.count or self.nbytes_kept > self.nbytes):
-            oldest, _ = self._programs.popitem(last=False)
-            self.nbytes_kept -= self._sizes.pop(oldest)
+        entry = compiled, nbytes
+        kept = self._programs.setdefault(key, entry)
+        if kept is not entry:
+            self._programs[key] = entry
+            self.nbytes_kept -= kept[1]
+        self.nbytes_kept += nbytes
+        while len(self._programs) > 1 and (
+            len(self._programs) > self.count or self.nbytes_kept > self.nbytes
+        ):
+            _, (_, freed) = self._programs.popitem(last=False)
+            self.nbytes_kept -= freed

@@ -37,7 +37,5 @@ class Thresholds:
         """Whether there may be a group that is worth compiling."""
         if self.hot:
             return True
-        sizes = [
-            node.type.size for node in (*graph.nodes, *graph.parameters) if isinstance(node.type, TensorType)
-        ]
+        sizes = [prod(type.shape) for type in graph.types if isinstance(type, TensorType)]
         return max(sizes, default=0) * FUNCTION * max(1, len(graph.nodes)) >= self.min_work

@@ -115,9 +115,10 @@ class Node:
         op: Op,
         operands: tuple[Node, ...] = (),
         type: Type | None = None,
-        place: tuple[CodeType, int] | None = None,
+        place: tuple[CodeType, int] | tuple[()] | None = None,
         device: Device | None = None,
     ) -> None:
+        """place: the code and the offset in it where the node was built, () for an unknown one, None to look."""
         depth, traced = 0, False
         for operand in operands:
             operand.exposed = True
@@ -143,7 +144,7 @@ class Node:
         self.serial = next(_serials)
         self.value = None
         self.device = device
-        self._place = place or caller()
+        self._place = caller() if place is None else place
 
     @property
     def source(self) -> Source | None:
@@ -185,11 +186,15 @@ class Node:
 
     def rebuilt(self, operands: tuple[Node, ...], op: Op | None = None) -> Node:
         """The same op, or `op` in its place, at the same source line over other operands."""
-        keep_type = op is None and [new.type for new in operands] == [old.type for old in self.operands]
-        type = self.type if keep_type else None
-        node = Node(self.op if op is None else op, operands, type, self._place)
-        node._place = self._place  # None too
-        return node
+        type: Type | None = self.type
+        if op is None:
+            op = self.op
+            for new, old in zip(operands, self.operands, strict=True):
+                if new.type is not old.type:
+                    type = None
+        else:
+            type = None
+        return Node(op, operands, type, self._place or ())
 
     def __repr__(self) -> str:
         return f"<{self.op.name} : {self.type}>"
@@ -221,9 +226,9 @@ def _parameter_of(type: Type) -> Parameter:
     return Parameter(type)
 
 
-def parameter(type: Type, device: Device | None = None) -> Node:
-    """A new graph argument."""
-    node = Node(_parameter_of(type), (), type, device=device)
+def parameter(type: Type, device: Device | None = None, place: tuple[()] | None = None) -> Node:
+    """A new graph argument; `place` is () if nobody will ask where it was made."""
+    node = Node(_parameter_of(type), (), type, place, device)
     node.depth, node.traced = 0, True
     return node
 
@@ -329,8 +334,20 @@ class Graph:
         return all(node.op.is_pure and all(each.is_pure for each in node.op.graphs) for node in self.nodes)
 
     @cached_property
+    def op_classes(self) -> frozenset[type[Op]]:
+        """The classes of the ops in it and in the graphs that they carry: which passes have something to do."""
+        return frozenset({type(node.op) for each in self.walk() for node in each.nodes})
+
+    @cached_property
+    def types(self) -> frozenset[Type]:
+        """The types of the values in it and in the graphs that its ops carry, parameters included."""
+        return frozenset({node.type for each in self.walk() for node in (*each.parameters, *each.nodes)})
+
+    @cached_property
     def operation_count(self) -> int:
         """The number of operations that run, those of a computation as often as an op carries it, each loop once."""
+        if not self._inner:
+            return len(self.nodes)
         return sum(1 + sum(each.operation_count for each in node.op.graphs) for node in self.nodes)
 
     def walk(self, graphs_of: Callable[[Node], tuple[Graph, ...]] | None = None) -> list[Graph]:

@@ -37,11 +37,7 @@ def make_static(graph: Graph) -> Graph:
 
 
 def _has_sizes(graph: Graph) -> bool:
-    for each in graph.walk():
-        for node in (*each.parameters, *each.nodes):
-            if isinstance(node.op, _SIZES) or is_dynamic(node.type):
-                return True
-    return False
+    return any(map(is_dynamic, graph.types)) or not graph.op_classes.isdisjoint(_SIZES)
 
 
 # --- the boundary of a program ------------------------------------------------------------------------------

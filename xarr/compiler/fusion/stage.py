@@ -6,7 +6,7 @@ How much work is worth compiling is the backend's to say; nothing else here depe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from xarr.compiler.passes.ciphers import by_pairs, by_words
 from xarr.compiler.thresholds import Thresholds
@@ -23,9 +23,8 @@ def fuse(graph: Graph, thresholds: Thresholds, schedule: Callable[[], Schedule])
 
     `schedule` gives what runs the groups, once it is needed.
     """
-    inner = thresholds.in_loop()
     once: OncePerGraph[Graph] = OncePerGraph(
-        lambda graph, once: _fused(graph, inner, schedule, once), _called
+        lambda graph, once: _fused(graph, thresholds.in_loop(), schedule, once), _called
     )
     return _fused(graph, thresholds, schedule, once)
 
@@ -35,13 +34,18 @@ def _fused(
 ) -> Graph:
     """`graph` with groups; `inner` fuses the graphs that loops, branches and calls run."""
     graph = by_pairs(by_words(graph, thresholds.min_work))
-    graph = _with_bodies(graph, thresholds, schedule, inner)
+    if not _CARRIERS.isdisjoint(graph.op_classes):
+        graph = _with_bodies(graph, thresholds, schedule, inner)
     if not thresholds.may_pay(graph):
         return graph
     # It takes a while to load, and small programs do without.
     from xarr.compiler.fusion.form_groups import form_groups
 
     return form_groups(graph, schedule(), thresholds.pays_group)
+
+
+#: Ops with graphs that are fused by themselves.
+_CARRIERS: Final = frozenset({ops.While, ops.If, ops.Case, ops.Call})
 
 
 def _with_bodies(

@@ -51,7 +51,7 @@ def by_pairs(graph: Graph) -> Graph:
 
 def _has_calls(graph: Graph) -> bool:
     """Whether there may be a cipher, which is a call, so that most graphs are not looked through."""
-    return ops.Call in {type(node.op) for node in graph.nodes}
+    return ops.Call in graph.op_classes
 
 
 def _replaced(graph: Graph, replacement: Callable[[Node], tuple[Node, Op] | None]) -> Graph:

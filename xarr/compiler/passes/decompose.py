@@ -16,6 +16,8 @@ def decompose(graph: Graph, backend: AbstractBackend) -> Graph:
     Raises BackendError, naming op, backend and source line, for an op that the backend lacks and that is
     not defined in terms of others.
     """
+    if _is_ready(graph, backend):
+        return graph
     once: OncePerGraph[Graph] = OncePerGraph(partial(_whole, backend=backend))
     return once(graph)
 
@@ -46,7 +48,7 @@ def _decomposed(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
 
 
 def _is_ready(graph: Graph, backend: AbstractBackend) -> bool:
-    return all(backend.supports(type(node.op)) for each in graph.walk() for node in each.nodes)
+    return all(map(backend.supports, graph.op_classes))
 
 
 def _supported(node: Node, inner: Inner, backend: AbstractBackend) -> Node:

@@ -8,7 +8,7 @@ from xarr.ir.ops import GetTupleElement, Transpose, Tuple
 
 
 def simplify(graph: Graph) -> Graph:
-    """An equal graph without duplicate nodes and without nodes that return their operand unchanged.
+    """An equal graph without duplicate nodes and without nodes that return their operand unchanged; itself without any.
 
     Optimization barriers are kept apart: two of them never merge, and nothing moves across one.
     Computations that ops carry are simplified too.
@@ -19,17 +19,19 @@ def simplify(graph: Graph) -> Graph:
 def _simplified(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
     new: dict[Node, Node] = {node: node for node in graph.parameters}
     known: dict[object, Node] = {}
+    is_changed, has_graphs = False, len(graph.walk()) > 1
     for node in graph.nodes:
-        operands = tuple([new[operand] for operand in node.operands])
-        kept = _forwarded(node, operands)
+        operands = tuple(map(new.__getitem__, node.operands)) if is_changed else node.operands
+        kept = _forwarded(node, operands) if operands else None
         if kept is None:
-            op = map_graphs(node.op, inner)
-            key = (op, operands)
-            kept = known.get(key) if _is_pure(op) else None
-            if kept is None:
-                kept = known[key] = _with_parts(node, op, operands)
+            op = map_graphs(node.op, inner) if has_graphs else node.op
+            own = _with_parts(node, op, operands)
+            kept = known.setdefault((op, operands), own)
+            if kept is not own and not _is_pure(op):
+                kept = own
+        is_changed = is_changed or kept is not node
         new[node] = kept
-    return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
+    return Graph(graph.parameters, [new[node] for node in graph.results], graph.name) if is_changed else graph
 
 
 def _is_pure(op: Op) -> bool:
@@ -40,7 +42,7 @@ def _with_parts(node: Node, op: Op, operands: tuple[Node, ...]) -> Node:
     """`node` itself if these are its op and operands, else a new one."""
     if op is not node.op:
         return node.rebuilt(operands, op)
-    return node if operands == node.operands else node.rebuilt(operands)
+    return node if operands is node.operands or operands == node.operands else node.rebuilt(operands)
 
 
 def _forwarded(node: Node, operands: tuple[Node, ...]) -> Node | None:

@@ -20,13 +20,7 @@ def widen(graph: Graph) -> Graph:
 
     Results become integers modulo 2 ** bits again, and floats the nearest ones, as XLA does it.
     """
-    if not any(map(_has_narrow, graph.walk())):
-        return graph
-    return OncePerGraph(_widened)(graph)
-
-
-def _has_narrow(graph: Graph) -> bool:
-    return any(map(_is_narrow, {node.type for node in (*graph.parameters, *graph.nodes)}))
+    return OncePerGraph(_widened)(graph) if any(map(_is_narrow, graph.types)) else graph
 
 
 def _is_narrow(type: Type) -> bool:

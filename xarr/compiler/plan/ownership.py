@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from xarr.compiler.plan.overwriting import is_carried_through, is_update
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
+
+#: The classes of the ops whose results may be arrays that nothing else shares.
+MAKERS: Final = frozenset({ops.DynamicUpdateSlice, ops.Fusion, ops.NativeWhile})
 
 
 def unshared(graph: Graph) -> frozenset[Node]:
