@@ -25,7 +25,7 @@ from cpu_rows import ROWS
 from cpu_rows.contenders import Row, by_xarr, numba_kernels
 from cpu_rows.elementwise import compiling
 
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 
 Statistic = Callable[[list[float]], float]
 

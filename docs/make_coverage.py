@@ -1,7 +1,7 @@
 """Write `docs/coverage.md`, NumPy's names and what xarr has for each: `python docs/make_coverage.py`.
 
 What is the same follows from the library and from the records of `tests/numpy_records`; why a name is
-absent, or how one without a record differs, stands in `xarr/numpy_names.tsv`.
+absent, or how one without a record differs, stands in `xarr/base/numpy_names.tsv`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
 import xarr  # noqa: E402
 from tests.support.numpy_records import attribute, records  # noqa: E402
-from xarr.absent import remarks  # noqa: E402
+from xarr.base.absent import remarks  # noqa: E402
 
 _HEAD: Final = """\
 # NumPy's names in xarr
 
-<!-- Written by docs/make_coverage.py from tests/numpy_records and xarr/numpy_names.tsv: change those and run it. -->
+<!-- Written by docs/make_coverage.py from tests/numpy_records and xarr/base/numpy_names.tsv: change these, run it. -->
 
 Each public name of NumPy {version} and what xarr has for it. *Same* means: the same parameters, and the same results
 for the dtypes, shapes and arguments of its record in `tests/numpy_records`, to the bit or within the tolerance given
@@ -114,12 +114,12 @@ def row(name: str) -> Row | None:
 
 
 def undecided() -> list[str]:
-    """Names of NumPy that have neither a record nor a line that tells the truth in `xarr/numpy_names.tsv`."""
+    """Names of NumPy that have neither a record nor a line that tells the truth in `xarr/base/numpy_names.tsv`."""
     return [name for names in numpy_names().values() for name in names if row(name) is None]
 
 
 def stale() -> list[str]:
-    """Lines of `xarr/numpy_names.tsv` about names that NumPy has not."""
+    """Lines of `xarr/base/numpy_names.tsv` about names that NumPy has not."""
     known = {name for names in numpy_names().values() for name in names}
     return sorted({name for name, (state, _) in remarks().items() if state != "removed"} - known)
 

@@ -54,7 +54,7 @@ def _register(name: str) -> Any:
 def opaque() -> Iterator[Any]:
     """The backend of new arrays is one whose buffers nobody else can read, and which counts transfers."""
     found = _register("opaque")
-    with importlib.import_module("xarr.config").current(backend="opaque"):
+    with importlib.import_module("xarr.base.configuration").current(backend="opaque"):
         yield found
 
 
@@ -62,21 +62,21 @@ def opaque() -> Iterator[Any]:
 def toy_c() -> Iterator[Any]:
     """The backend of new arrays is the toy engine, which prints C."""
     found = _register("toy_c")
-    with importlib.import_module("xarr.config").current(backend="toy_c"):
+    with importlib.import_module("xarr.base.configuration").current(backend="toy_c"):
         yield found
 
 
 @pytest.fixture
 def on_numpy() -> Iterator[None]:
     """For tests of the name, the text or the memory of the NumPy backend, whichever backend the run is about."""
-    with importlib.import_module("xarr.config").current(backend="numpy"):
+    with importlib.import_module("xarr.base.configuration").current(backend="numpy"):
         yield
 
 
 @pytest.fixture
 def unfused() -> Iterator[None]:
     """For tests of single operations or of their text: no fused loops, whichever engine the run is about."""
-    with importlib.import_module("xarr.config").current(fusion="off"):
+    with importlib.import_module("xarr.base.configuration").current(fusion="off"):
         yield
 
 
@@ -100,7 +100,7 @@ def same_random_numbers(request: pytest.FixtureRequest) -> None:
 def xarr_config_reset() -> Iterator[None]:
     """Puts the configuration back after each test, so that no test leans on another's."""
     # Not at the top: an error in xarr should show as failing tests, not as a conftest that fails.
-    config = importlib.import_module("xarr.config").current
+    config = importlib.import_module("xarr.base.configuration").current
     before = config.snapshot()
     config.verify_graphs = True
     # Lines of tests that read single elements are counted from 0 in each test.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from xarr.broadcasting import (
+from xarr.base.broadcasting import (
     Alignment,
     Clash,
     Fix,

@@ -13,7 +13,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.errors import EvaluationError, InputError, TracedValueError
 
 Program = Callable[[ModuleType, Any], Any]

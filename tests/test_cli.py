@@ -15,8 +15,8 @@ import pytest
 import xarr
 from tests.support.checkout import CHECKOUT
 from tests.test_strictness import run
-from xarr import interpreter, progress
 from xarr.__main__ import main
+from xarr.base import interpreter, progress
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ import xarr
 from tests.compare import assert_same
 from tests.lax_values import COMPLEXES
 from xarr import lax
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.ir.ops import Fusion, NativeWhile
 
 pytest.importorskip("llvmlite")

@@ -15,7 +15,7 @@ from tests.compare import assert_same
 from tests.support.threads import threads
 from tests.test_lax_indexing_fuzz import Case, gather_case, scatter_case
 from xarr import lax
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.lazy import to_host

@@ -16,7 +16,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 

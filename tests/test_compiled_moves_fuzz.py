@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.lazy import to_host
 
 pytest.importorskip("llvmlite")

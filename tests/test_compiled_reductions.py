@@ -14,8 +14,8 @@ from tests.compare import assert_same
 from tests.support.graphs import constant, graph as graph_of, node, part, scalars, tensor
 from xarr import lax
 from xarr.backend import get
+from xarr.base.configuration import current as config
 from xarr.compiler.pipeline import compile_graph
-from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.computations import arg_direction, arg_extremum
 from xarr.ir.graph import Graph, Node

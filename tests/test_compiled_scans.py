@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.lazy import to_host

@@ -14,7 +14,7 @@ import pytest
 
 import xarr
 from tests.support.scripts import docs_script
-from xarr import absent
+from xarr.base import absent
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_other_names_are_only_absent(path: str) -> None:
 
 def test_the_words_are_read_when_a_name_is_missing() -> None:
     code = (
-        "import xarr, xarr.absent as absent; assert not absent.remarks.cache_info().currsize;"
+        "import xarr, xarr.base.absent as absent; assert not absent.remarks.cache_info().currsize;"
         "assert not hasattr(xarr, 'ma') and absent.remarks.cache_info().currsize"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

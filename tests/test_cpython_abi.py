@@ -13,8 +13,8 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr import interpreter
-from xarr.config import current as config
+from xarr.base import interpreter
+from xarr.base.configuration import current as config
 from xarr.errors import ConfigError
 
 pytest.importorskip("llvmlite")

@@ -20,7 +20,7 @@ from hypothesis import given, strategies as st
 import xarr
 from tests.compare import assert_same
 from tests.elementwise_ops import REGULAR, has_formula
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.errors import DTypeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
 

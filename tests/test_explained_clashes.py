@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from xarr.broadcasting import Shape
+from xarr.base.broadcasting import Shape
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 
 SVG = "{http://www.w3.org/2000/svg}"

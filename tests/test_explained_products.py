@@ -14,7 +14,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.broadcasting import Shape
+from xarr.base.broadcasting import Shape
 from xarr.errors import BroadcastError, InputError, ParseError, ShapeError
 from xarr.explanation.broadcast import BroadcastExplanation
 from xarr.explanation.chain import ChainExplanation, explain_text

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from xarr.broadcasting import Shape, align_numpy, align_xla, refusal, stretching_refusal
+from xarr.base.broadcasting import Shape, align_numpy, align_xla, refusal, stretching_refusal
 from xarr.errors import BroadcastError, InputError, ShapeError
 from xarr.explanation.broadcast import (
     BroadcastExplanation,

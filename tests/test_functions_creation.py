@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 
 import xarr
 from tests.support.functions import DTYPES, SHAPES, XP, against_numpy, expression, same, sample
+from xarr.base.host import only_numbers
 from xarr.errors import BackendError, BroadcastError, DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.host import only_numbers
 from xarr.ir.graph import Data, postorder
 
 RANGES = [

@@ -14,11 +14,11 @@ from tests.support.graphs import add, graph, node, tensor
 from tests.support.kernel_texts import CASES
 from tests.xla import parse
 from xarr import stablehlo
+from xarr.base.configuration import current as config
 from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.planner import peak, plan
 from xarr.compiler.traffic import traffic
-from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import shown_bytes

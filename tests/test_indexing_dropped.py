@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import xarr
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.errors import DroppedUpdateWarning
 from xarr.indexing import dropped
 

@@ -16,7 +16,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.support.checkout import CHECKOUT
-from xarr import absent
+from xarr.base import absent
 from xarr.errors import DTypeError, InputError
 
 jax.config.update("jax_enable_x64", True)

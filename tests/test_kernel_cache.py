@@ -18,10 +18,10 @@ import xarr
 from tests.support.checkout import CHECKOUT
 from tests.support.graphs import graph, node, tensor
 from xarr import doctor, lax
+from xarr.base.configuration import current as config
 from xarr.compiler import object_cache
 from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.object_cache import ObjectCache, directory, key_of
-from xarr.config import current as config
 from xarr.ir import ops
 from xarr_numpy.compiled import kernel
 from xarr_numpy.compiled.codegen import llvm_jit

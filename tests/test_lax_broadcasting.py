@@ -17,7 +17,7 @@ from tests.compare import assert_same
 from tests.lax_values import HostArray, dtype_of, filled
 from tests.support.operations import own_operations
 from xarr import lax
-from xarr.broadcasting import align_xla
+from xarr.base.broadcasting import align_xla
 from xarr.errors import BroadcastError, BroadcastWarning, DTypeError
 from xarr.explanation.broadcast import explain_shapes
 from xarr.explanation.spelling import one_op

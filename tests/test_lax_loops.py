@@ -181,8 +181,8 @@ def test_scan_refuses_other_arguments(arguments: Any, message: str) -> None:
 
 
 def _shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compute: Any) -> str:
-    monkeypatch.setattr("xarr.progress._PATIENCE", 0.0)
-    monkeypatch.setattr("xarr.progress._LOG", 0.0)
+    monkeypatch.setattr("xarr.base.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("xarr.base.progress._LOG", 0.0)
     np.asarray(compute())
     return capsys.readouterr().err
 

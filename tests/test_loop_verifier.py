@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.kernel_texts import CASES, groups
+from xarr.base.configuration import current as config
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
     Affine,
@@ -30,7 +31,6 @@ from xarr.compiler.loop_ir.loops import (
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedule import Kind, Schedule
-from xarr.config import current as config
 from xarr_numpy.compiled.codegen import emitter
 from xarr_numpy.compiled.schedule import PROCESSOR, SCHEDULE
 

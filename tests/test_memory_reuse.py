@@ -16,8 +16,9 @@ from hypothesis import given, settings, strategies as st
 import xarr
 from tests.compare import assert_same
 from tests.support.random_graphs import check, sample
-from xarr import interpreter, lax
+from xarr import lax
 from xarr.backend import get
+from xarr.base import interpreter
 from xarr.compiler.pipeline import compile_graph, lower
 from xarr.compiler.plan.planner import peak, plan
 from xarr.errors import DonationError

@@ -392,7 +392,7 @@ def test_chunks_of_steps_join(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_bar_counts_the_steps(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from xarr import progress
+    from xarr.base import progress
 
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr(progress, "_LOG", 0.0)

@@ -11,9 +11,9 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
+from xarr.base.configuration import current as config
 from xarr.compiler.loop_ir.loops import Buffer
 from xarr.compiler.schedules.cpu.packing import _Copy
-from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr_numpy.compiled.schedule import PROCESSOR

@@ -15,9 +15,9 @@ from tests.programs import graph, type_of
 from tests.support.opaque_backend import Backend, Buffer, OpaqueMemoryError
 from xarr import Array, evaluation, flags, lax
 from xarr.backend import get
+from xarr.base.layouts import Layout
 from xarr.compiler.programs import Programs
 from xarr.errors import BackendError
-from xarr.layouts import Layout
 
 VALUES = np.arange(12.0).reshape(3, 4)
 

@@ -8,9 +8,10 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr import lax, progress
+from xarr import lax
+from xarr.base import progress
+from xarr.base.progress import ProgressBar
 from xarr.errors import InputError
-from xarr.progress import ProgressBar
 
 
 class Terminal(io.StringIO):

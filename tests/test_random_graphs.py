@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.support.random_graphs import Bound, Sample, check, sample
 from xarr.backend import get
+from xarr.base.configuration import current as config
 from xarr.compiler.pipeline import compile_graph
-from xarr.config import current as config
 
 Array = np.ndarray[Any, Any]
 SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]

@@ -12,7 +12,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import random
-from xarr.config import PRNG_IMPLS
+from xarr.base.configuration import PRNG_IMPLS
 from xarr.errors import ArgumentError, ConfigError, InputError
 from xarr.random.prng import PRNGS
 

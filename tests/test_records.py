@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import xarr
+from xarr.base.records import record
 from xarr.ir import ops
 from xarr.ir.op import Op, operation
-from xarr.records import record
 
 
 @record

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.graphs import node
 from xarr import backend as backends, stablehlo
+from xarr.base.configuration import current as config
 from xarr.compiler import pipeline
 from xarr.compiler.passes.simplify import simplify
-from xarr.config import current as config
 from xarr.errors import TooLargeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, OncePerGraph, parameter

@@ -174,7 +174,7 @@ def test_a_loop_that_ends_by_its_arrays_goes_on_step_by_step() -> None:
 
 
 def test_a_bar_counts_the_steps(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from xarr import progress
+    from xarr.base import progress
 
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr(progress, "_LOG", 0.0)

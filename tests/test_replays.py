@@ -19,7 +19,7 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.array import Array
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.ir.graph import Leaf
 from xarr.transforms.python_replay import MISSED
 

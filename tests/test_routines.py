@@ -5,7 +5,8 @@ import pytest
 
 import xarr
 from tests.support.functions import expression, same
-from xarr import config, errors
+from xarr import errors
+from xarr.base import configuration
 
 #: Expressions of `x`, a float64 matrix with NaN, `y`, one without, and `z`, a vector of small integers.
 TRACED = (
@@ -77,7 +78,7 @@ def _inputs():
 @pytest.mark.parametrize("text", TRACED)
 def test_traced_functions_give_what_numpys_give_with_explicit_broadcasting(text):
     call, (x, y, z) = expression(text), _inputs()
-    with config(broadcasting="explicit"):
+    with configuration(broadcasting="explicit"):
         found = xarr.jit(lambda *inputs: call(xarr, *inputs))(x, y, z)
         eager = call(xarr, *map(xarr.asarray, (x, y, z)))
     wanted = call(np, x, y, z)
@@ -96,7 +97,7 @@ def test_the_reference_gives_what_numpy_gives(text):
 def test_ldexp_broadcasts():
     _, y, z = _inputs()
     same(xarr.jit(xarr.ldexp)(y, z), np.ldexp(y, z))
-    with config(broadcasting="explicit"), pytest.raises(errors.BroadcastError, match="ldexp"):
+    with configuration(broadcasting="explicit"), pytest.raises(errors.BroadcastError, match="ldexp"):
         xarr.ldexp(y, z)
 
 

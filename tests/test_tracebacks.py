@@ -17,8 +17,8 @@ import pytest
 
 import xarr
 from xarr import lax
+from xarr.base.tracebacks import shorten, without_own_frames
 from xarr.errors import BroadcastError, DTypeError, InputError, TracedValueError, XarrError
-from xarr.tracebacks import shorten, without_own_frames
 
 HERE = __file__
 

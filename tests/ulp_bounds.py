@@ -22,7 +22,7 @@ import numpy as np
 
 from tests.elementwise_ops import RECORDS
 from tests.lax_values import COMPLEXES, FLOATS
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 
 HostArray = np.ndarray[Any, Any]
 

@@ -5,7 +5,6 @@ import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 from xarr import (
-    absent as _absent,
     import_hooks as _import_hooks,
     lax as lax,
 )
@@ -17,8 +16,14 @@ from xarr.backend import (
     set_backend as set_backend,
     use_backend as use_backend,
 )
-from xarr.config import (
+from xarr.base import (
+    absent as _absent,
+)
+from xarr.base.configuration import (
     current as _config,
+)
+from xarr.base.names import (
+    public_names as _public_names,
 )
 from xarr.dtypes import (
     bfloat16 as bfloat16,
@@ -286,9 +291,6 @@ from xarr.lowering import (
 )
 from xarr.make_explicit import (
     make_explicit as make_explicit,
-)
-from xarr.names import (
-    public_names as _public_names,
 )
 from xarr.shapes import (
     Layout as Layout,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import backend as backends, display, indexing, lazy, numpy_protocols, parts
-from xarr.absent import ABSENT, AbsentAttributes
+from xarr.base.absent import ABSENT, AbsentAttributes
+from xarr.base.tracebacks import shorten
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
 from xarr.functions import (
@@ -40,7 +41,6 @@ from xarr.live_values import live_leaf
 from xarr.operators import arithmetic, equality, in_place, is_operand, operator, reflected, repeating
 from xarr.reductions import ReductionMethods
 from xarr.shapes import Layout
-from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -15,20 +15,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
-from xarr.config import current as config
+from xarr.base.configuration import current as config
+from xarr.base.layouts import Layout
+from xarr.base.names import did_you_mean
 from xarr.errors import BackendError, UnknownBackendError
 from xarr.ir.device import Device
 from xarr.ir.ops import Constant
-from xarr.layouts import Layout
-from xarr.names import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from xarr.base.progress import ProgressBar
     from xarr.compiler.schedule import Schedule
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
-    from xarr.progress import ProgressBar
 
 ENTRY_POINTS = "xarr.backends"
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.errors import NotANumberError, NumberOverflowError
 from xarr.ir.device import Device

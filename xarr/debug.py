@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from xarr.base.names import public_names
 from xarr.errors import InputError
-from xarr.names import public_names
 from xarr.transforms.callbacks import side_effect
 
 __all__ = ["callback", "print"]

@@ -8,9 +8,10 @@ from ctypes.util import find_library
 from importlib import metadata
 from importlib.util import find_spec
 
-from xarr import backend as backends, interpreter
+from xarr import backend as backends
+from xarr.base import interpreter
+from xarr.base.configuration import current as config
 from xarr.compiler import object_cache
-from xarr.config import current as config
 from xarr.errors import BackendError, InputError
 
 _PACKAGES = ("xarr", "numpy", "ml_dtypes", "typing_extensions")

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import ml_dtypes
 import numpy as np
 
-from xarr.config import current as config
+from xarr.base.configuration import current as config
+from xarr.base.names import did_you_mean
+from xarr.base.records import record
 from xarr.errors import DTypeError, ValueRangeError
-from xarr.names import did_you_mean
-from xarr.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from xarr.base.host import scalar
 from xarr.dtypes import canonical
 from xarr.errors import InputError
-from xarr.host import scalar
 from xarr.ir.graph import Node, parameter
 from xarr.ir.ops import Constant
 from xarr.ir.types import TensorType

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.absent import missing
+from xarr.base.absent import missing
+from xarr.base.names import public_names
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import convert
 from xarr.functions.creation_functions import argument
 from xarr.functions.routines._values import looked_at
 from xarr.lax.core import ArrayLike
-from xarr.names import public_names
 
 if TYPE_CHECKING:
     from xarr.array import Array

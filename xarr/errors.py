@@ -65,7 +65,7 @@ def _called() -> tuple[str, str]:
 class XarrError(Exception):
     """Base of all xarr errors; the text names the function that was called."""
 
-    #: How IPython shows the error; `xarr.tracebacks` says it.
+    #: How IPython shows the error; `xarr.base.tracebacks` says it.
     _render_traceback_: ClassVar[Any]
 
     def __init__(self, *args: object) -> None:

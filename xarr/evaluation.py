@@ -11,11 +11,12 @@ from functools import lru_cache
 from typing import Any, Final
 
 from xarr.backend import failed_node
+from xarr.base.configuration import current as config
+from xarr.base.progress import ProgressBar
 from xarr.checked import run_checked
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
-from xarr.config import current as config
 from xarr.flags import attach_results, inherit, unread
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node
@@ -32,7 +33,6 @@ from xarr.pending import (
     parts_of,
     structure_of,
 )
-from xarr.progress import ProgressBar
 
 _programs: Final = Programs()
 #: Held while the graph is read or nodes are settled, not while a program runs.

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.absent import missing
+from xarr.base.absent import missing
+from xarr.base.names import public_names as _public_names
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
 from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import DeviceLike, as_device, conjugate_complex, convert, fill
@@ -25,7 +26,6 @@ from xarr.functions.manipulation_functions import roll
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, integer, integers, real_number
 from xarr.lazy import commit
-from xarr.names import public_names as _public_names
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:

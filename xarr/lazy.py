@@ -16,7 +16,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from xarr import backend as backends, parts, tree
-from xarr.config import current as config
+from xarr.base.configuration import current as config
+from xarr.base.host import is_weak, scalar_kind
+from xarr.base.records import record
+from xarr.base.tracebacks import shorten
 from xarr.errors import (
     InputError,
     TracedValueError,
@@ -25,15 +28,12 @@ from xarr.errors import (
 )
 from xarr.evaluation import run, run_one
 from xarr.flags import read, unread
-from xarr.host import is_weak, scalar_kind
 from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
 from xarr.live_values import live_part, moved_value
 from xarr.pending import ended
-from xarr.records import record
-from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     import numpy as np

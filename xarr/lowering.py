@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
+from xarr.base.records import record
 from xarr.compiler import pipeline, programs
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.plan.planner import plan_for
@@ -23,7 +24,6 @@ from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity
 from xarr.lazy import Handle, common_device, evaluate, trace, wrap
-from xarr.records import record
 from xarr.shapes import Shape, Sizes, check_sizes
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import backend as backends, lax
-from xarr.config import current as config
+from xarr.base.configuration import current as config
+from xarr.base.host import is_weak
+from xarr.base.records import record
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError, counted
-from xarr.host import is_weak
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -29,7 +30,6 @@ from xarr.ir.types import TensorType, TupleType
 from xarr.lax.core import ArrayLike
 from xarr.lazy import Handle, wrap
 from xarr.lowering import lower
-from xarr.records import record
 
 
 @record

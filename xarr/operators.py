@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.base.tracebacks import shorten
 from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
 from xarr.lazy import Handle
 from xarr.parts import ALL
-from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from xarr.array import Array

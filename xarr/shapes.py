@@ -12,7 +12,7 @@ from the most minor to the most major.  A `TupleShape` is a tuple of shapes, `(f
 
 `padding` is ours: XLA's text has no form for padded dimensions.  The functions here convert between
 multi-indices and linear indices, as XLA's `index_util.h` does, and `pack` an array into linear memory
-and `unpack` it again.  `xarr.layouts` says what a layout is.
+and `unpack` it again.  `xarr.base.layouts` says what a layout is.
 """
 
 from __future__ import annotations
@@ -25,17 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from xarr.dtypes import canonical, from_xla_name, xla_name
-from xarr.errors import (
-    DTypeError,
-    IndexingError,
-    InputError,
-    ParseError,
-    ShapeError,
-    ValueRangeError,
-    counted,
-)
-from xarr.layouts import (
+from xarr.base.layouts import (
     DIMENSION_LETTERS,
     MAX_SIZE,
     Layout,
@@ -50,6 +40,16 @@ from xarr.layouts import (
     normalize_axes,
     normalize_axis,
     parse_layout,
+)
+from xarr.dtypes import canonical, from_xla_name, xla_name
+from xarr.errors import (
+    DTypeError,
+    IndexingError,
+    InputError,
+    ParseError,
+    ShapeError,
+    ValueRangeError,
+    counted,
 )
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ import numpy as np
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend
+from xarr.base.host import host_array
+from xarr.base.names import public_names as _public_names
 from xarr.compiler.pipeline import make_program
 from xarr.errors import BackendError, InputError, ParseError, ShapeError
 from xarr.evaluation import execute
-from xarr.host import host_array
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, GetTupleElement
@@ -31,7 +32,6 @@ from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
 from xarr.lazy import Handle, common_device, wrap
 from xarr.live_values import live_leaf
-from xarr.names import public_names as _public_names
 from xarr.shapes import Shape
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xarr.errors import InputError
-from xarr.names import public_names
-from xarr.pytrees import (
+from xarr.base.names import public_names
+from xarr.base.pytrees import (
     LEAF as LEAF,
     IsLeaf,
     Structure as Structure,
@@ -30,6 +29,7 @@ from xarr.pytrees import (
     static as static,
     unflatten as unflatten,
 )
+from xarr.errors import InputError
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:

@@ -1,6 +1,6 @@
 """Pytrees by the older names of jax.tree_util."""
 
-from xarr.pytrees import (
+from xarr.base.pytrees import (
     DictKey as DictKey,
     FlattenedIndexKey as FlattenedIndexKey,
     GetAttrKey as GetAttrKey,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from xarr.backend import AbstractBackend, DirectCall, Program, read_only
+from xarr.base.configuration import current as config
+from xarr.base.progress import ProgressBar
 from xarr.compiler.plan.planner import PLANNED, plan_for
-from xarr.config import current as config
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr.progress import ProgressBar
 from xarr_numpy import engine, memory
 from xarr_numpy.ops.table import TABLE
 from xarr_numpy.program import NumpyProgram, compile_program

@@ -12,10 +12,10 @@ from importlib import metadata
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
 from xarr.compiler.passes.ciphers import by_pairs
 from xarr.compiler.thresholds import Thresholds
-from xarr.config import current as config
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph

@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from xarr.backend import DirectCall, failed_at
+from xarr.base.progress import ProgressBar
 from xarr.compiler.plan.planner import plan
 from xarr.compiler.plan.records import Launch, Plan, Step
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops import Fusion
 from xarr.ir.types import TensorType, TupleType, Type
-from xarr.progress import ProgressBar
 from xarr_numpy import engine
 from xarr_numpy.errstate import loud, quiet
 from xarr_numpy.ops.control import STEPS, assigned

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xarr.backend import AbstractBackend, Program, read_only
+from xarr.base.progress import ProgressBar
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr.progress import ProgressBar
 from xarr_reference.interpreter import TABLE, run, steps
 from xarr_reference.values import Array, Value
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Final
 
-from xarr.custom_calls import run_custom_call
+from xarr.base.custom_calls import run_custom_call
+from xarr.base.progress import ProgressBar
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
-from xarr.progress import ProgressBar
 from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, packed
 
 

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Final
 
 from xarr.backend import failed_at
+from xarr.base.progress import ProgressBar
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph
 from xarr.ir.op import Op
-from xarr.progress import ProgressBar
 from xarr_reference import (
     control,
     convolution,

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from xarr.base.process_rng import draw
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.process_rng import draw
 from xarr_reference.elementwise import pointwise
 from xarr_reference.scalars import Scalar, rounded, wide
 from xarr_reference.values import Array, Rule

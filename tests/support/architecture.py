@@ -20,26 +20,27 @@ FRONTEND = "xarr"
 # row below.  A longer pattern wins over a shorter one.
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
+        "base",
         "errors",
-        "config",
+        "base.configuration",
         "dtypes",
-        "host",
+        "base.host",
         "shapes",
-        "layouts",
-        "pytrees",
+        "base.layouts",
+        "base.pytrees",
         "tree",
         "tree_util",
-        "progress",
-        "custom_calls",
-        "host_lapack",
-        "interpreter",
-        "process_rng",
-        "records",
-        "names",
-        "tracebacks",
-        "absent",
+        "base.progress",
+        "base.custom_calls",
+        "base.host_lapack",
+        "base.interpreter",
+        "base.process_rng",
+        "base.records",
+        "base.names",
+        "base.tracebacks",
+        "base.absent",
     ),
-    ("broadcasting",),
+    ("base.broadcasting",),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend",),
@@ -65,7 +66,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("compiler.fusion", "compiler.fusion.*"),
     ("compiler.pipeline", "compiler.programs", "compiler.object_cache"),
     (
-        "absent",
         "checked",
         "display",
         "effects",
@@ -111,8 +111,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 # What a backend may know of the frontend.
 OPEN_TO_BACKENDS = (
-    *("ir", "ir.*", "dtypes", "shapes", "layouts", "backend", "errors", "config"),
-    *("progress", "custom_calls", "interpreter", "process_rng", "records"),
+    *("ir", "ir.*", "dtypes", "shapes", "base.layouts", "backend", "errors", "base.configuration"),
+    *("base.progress", "base.custom_calls", "base.interpreter", "base.process_rng", "base.records"),
     # What turns groups of ops into loops, which each backend spells in its own language.
     "compiler.*",
 )

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from xarr.backend import AbstractBackend, Program, get
+from xarr.base.progress import ProgressBar
 from xarr.compiler.schedule import Schedule
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr.progress import ProgressBar
 
 
 class OpaqueMemoryError(TypeError):

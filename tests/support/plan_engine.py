@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from xarr.backend import get
+from xarr.base.custom_calls import run_custom_call
 from xarr.compiler.plan import records
 from xarr.compiler.plan.layout import Slice
 from xarr.compiler.plan.records import Buffer, Plan, Step
-from xarr.custom_calls import run_custom_call
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import Type

@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 
 #: Changes with the layout of the files.
 VERSION: Final = 1

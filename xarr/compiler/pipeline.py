@@ -11,12 +11,12 @@ from math import prod
 from typing import Any, Final
 
 from xarr.backend import AbstractBackend, Program
+from xarr.base.configuration import current as config
 from xarr.compiler.dynamic.make_static import make_static
 from xarr.compiler.passes.decompose import decompose
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.sub_byte import widen
 from xarr.compiler.programs import Compiled
-from xarr.config import current as config
 from xarr.errors import InputError, TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops import Reduce, ReduceWindow

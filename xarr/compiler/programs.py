@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any, Final
 
 from xarr.backend import Program
+from xarr.base.records import record
 from xarr.compiler.passes.checks import Checks
 from xarr.compiler.plan.ownership import MAKERS, unshared
 from xarr.ir.graph import Graph
-from xarr.records import record
 
 #: How many programs are kept, and how much memory they may take together.
 _PROGRAMS_KEPT: Final = 4096

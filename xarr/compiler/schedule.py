@@ -8,12 +8,12 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from xarr.base.configuration import current as config
 from xarr.compiler.fusion.running_totals import computes
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.target import Target
 from xarr.compiler.traffic import traffic
-from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op

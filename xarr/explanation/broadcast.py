@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from xarr.broadcasting import (
+from xarr.base.broadcasting import (
     Alignment,
     Dimensions,
     Misfit,

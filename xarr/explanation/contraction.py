@@ -9,7 +9,7 @@ from html import escape
 from math import prod
 from typing import Any, Final, SupportsIndex
 
-from xarr.broadcasting import Shape, as_dimensions
+from xarr.base.broadcasting import Shape, as_dimensions
 from xarr.errors import BroadcastError, InputError, counted
 from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
 from xarr.explanation.facts import Operand

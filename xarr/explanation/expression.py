@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from xarr.broadcasting import Shape
+from xarr.base.broadcasting import Shape
 from xarr.errors import ParseError
 from xarr.explanation.operators import BY_SYMBOL, element_bytes
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from xarr.broadcasting import Alignment, Dimensions, Misfit, Shape
+from xarr.base.broadcasting import Alignment, Dimensions, Misfit, Shape
 from xarr.explanation.operators import Operator, element_bytes, operator_named, term
 
 Kind: TypeAlias = Literal["match", "new", "stretched", "clash"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count, islice
 from math import prod
 
-from xarr.broadcasting import (
+from xarr.base.broadcasting import (
     LISTED,
     Alignment,
     alignments,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xarr.broadcasting import Dimensions, Shape
+from xarr.base.broadcasting import Dimensions, Shape
 from xarr.explanation.canvas import CHARACTER, Canvas
 from xarr.explanation.facts import BroadcastFacts, Operand
 from xarr.explanation.spelling import (

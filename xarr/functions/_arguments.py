@@ -10,16 +10,16 @@ import numpy as np
 
 from xarr import backend as backends, lax, lazy
 from xarr.backend import AbstractBackend
+from xarr.base.host import scalar
+from xarr.base.tracebacks import shorten
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
 from xarr.functions._core import DType, as_array, broadcast_operands, common_dtype, promote_operands
-from xarr.host import scalar
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
 from xarr.lax.core import ArrayLike, broadcast_node, integer
 from xarr.lazy import Handle, commit, weak_kind, wrap
-from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from xarr.array import Array

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
-from xarr.config import current as config
+from xarr.base.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
+from xarr.base.configuration import current as config
+from xarr.base.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
+from xarr.base.records import record
+from xarr.base.tracebacks import shorten
 from xarr.dtypes import default_of, promote_all, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning, XarrError
 from xarr.explanation.late import broadcast_error, explain_shapes
-from xarr.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.lazy import Handle, common_device, unowned, weak_kind, wrap
-from xarr.records import record
-from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from xarr.array import Array

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.broadcasting import Alignment
-from xarr.config import current as config
+from xarr.base.broadcasting import Alignment
+from xarr.base.configuration import current as config
+from xarr.base.host import host_array, scalar_kind
 from xarr.dtypes import (
     ANY,
     BOOL,
@@ -39,7 +40,6 @@ from xarr.functions._core import (
     promoted_type,
 )
 from xarr.functions._ufuncs import Binary, Unary, attach, with_options
-from xarr.host import host_array, scalar_kind
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op, infer_type

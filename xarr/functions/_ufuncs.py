@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypedDict, TypeVar, Unpa
 import numpy as np
 from numpy.typing import DTypeLike
 
+from xarr.base.tracebacks import shorten
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
-from xarr.tracebacks import shorten
 
 if TYPE_CHECKING:
     from xarr.array import Array

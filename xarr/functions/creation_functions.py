@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.broadcasting import has_place, no_place
+from xarr.base.broadcasting import has_place, no_place
+from xarr.base.host import SCALARS, host_array, only_numbers, scalar_kind
 from xarr.dtypes import (
     COMPLEX,
     FLOAT,
@@ -59,7 +60,6 @@ from xarr.functions._ranges import (
     space_evenly,
     unusual_range,
 )
-from xarr.host import SCALARS, host_array, only_numbers, scalar_kind
 from xarr.ir.device import Device
 from xarr.lax.core import ArrayLike, host_node, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic, with_sizes_of

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.host import scalar_kind
 from xarr.dtypes import (
     BOOL,
     COMPLEX,
@@ -31,7 +32,6 @@ from xarr.errors import ArgumentError, DTypeError, InputError, ValueRangeError
 from xarr.explanation.late import broadcast_error
 from xarr.functions._arguments import DeviceLike, check_casting, convert, fill, move_to_device
 from xarr.functions._core import DType, as_array, common_dtype, fresh, is_weak
-from xarr.host import scalar_kind
 from xarr.lax.core import ArrayLike
 from xarr.shapes import check_sizes
 

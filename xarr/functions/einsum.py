@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.records import record
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, counted
 from xarr.functions._arguments import check_casting, check_order, convert, is_listed
@@ -20,7 +21,6 @@ from xarr.functions.linear_algebra_functions import product
 from xarr.functions.routines._values import looked_at
 from xarr.lazy import Handle
 from xarr.parts import EINSUM, TRANSPOSE, mark
-from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.array import Array

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import lax
-from xarr.broadcasting import Misfit, align_numpy, refusal
-from xarr.config import current as config
+from xarr.base.broadcasting import Misfit, align_numpy, refusal
+from xarr.base.configuration import current as config
 from xarr.dtypes import BOOL, FLOAT, PREDICATE, xla_name
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import product_error

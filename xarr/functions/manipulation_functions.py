@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.layouts import items_of
 from xarr.dtypes import BOOL, canonical
 from xarr.errors import DivisionByZeroError, DTypeError, InputError, ShapeError, counted
 from xarr.explanation.late import broadcast_error
@@ -34,7 +35,6 @@ from xarr.functions._rolling import roll_axes, shifts_of
 from xarr.functions.creation_functions import argument, broadcast_array
 from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.layouts import items_of
 from xarr.lazy import Handle
 from xarr.parts import BROADCAST, FLIP, INDEX, RESHAPE, TRANSPOSE, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis

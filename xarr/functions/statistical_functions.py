@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, canonical, default_float, promote, total_type
 from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, counted
 from xarr.explanation.late import broadcast_error

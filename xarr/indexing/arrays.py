@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.records import record
 from xarr.dtypes import info
 from xarr.errors import IndexingError, TracedValueError
 from xarr.functions import elementwise_functions as elementwise
@@ -27,7 +28,6 @@ from xarr.ir.types import Ints, TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_node, put, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
 from xarr.lazy import to_host, wrap
-from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.array import Array

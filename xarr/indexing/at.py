@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xarr import indexing
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.functions import elementwise_functions as elementwise
 from xarr.indexing.bounds import Mode
 from xarr.indexing.dropped import warn_if_dropped

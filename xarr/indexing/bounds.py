@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.custom_calls import register_custom_call
+from xarr.base.custom_calls import register_custom_call
 from xarr.dtypes import SIGNED, info
 from xarr.errors import IndexingError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from xarr.base.host import host_array
+from xarr.base.records import record
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import IndexingError, IndexTypeError, InputError, TracedValueError
 from xarr.functions._core import as_array
-from xarr.host import host_array
 from xarr.ir.source import here
 from xarr.ir.types import Ints
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle
 from xarr.live_values import values_at_hand
-from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.array import Array

@@ -13,12 +13,12 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
+from xarr.base.records import record
 from xarr.errors import IndexingError, IndexTypeError, TracedValueError, counted
 from xarr.indexing.bounds import Mode, out_of_bounds
 from xarr.indexing.items import Item, Mask, Places, consumed
 from xarr.indexing.region import Region
 from xarr.ir.types import Ints
-from xarr.records import record
 
 
 class Token(Enum):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.records import record
 from xarr.dtypes import PREDICATE
 from xarr.errors import IndexTypeError, SliceStepError, TracedValueError
 from xarr.indexing.bounds import out_of_bounds
@@ -25,7 +26,6 @@ from xarr.ir.types import Ints
 from xarr.ir.windows import dilated
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.lazy import wrap
-from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.array import Array

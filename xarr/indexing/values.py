@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from xarr import lax
-from xarr.broadcasting import has_place, no_place
+from xarr.base.broadcasting import has_place, no_place
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import BroadcastError, DTypeError, InputError, RaggedError, ValueRangeError
 from xarr.functions._core import as_array, broadcast_nodes, is_weak, nodes_of

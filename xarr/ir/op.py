@@ -12,9 +12,9 @@ from dataclasses import Field, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
 
+from xarr.base.records import made, record
 from xarr.errors import DTypeError, ShapeError, counted
 from xarr.ir.types import TensorType, TupleType, Type
-from xarr.records import made, record
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Graph, Node

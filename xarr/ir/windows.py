@@ -17,10 +17,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from xarr.base.records import record
 from xarr.errors import InputError, ShapeError
 from xarr.ir.op import Op
 from xarr.ir.types import Ints
-from xarr.records import record
 
 Pairs = tuple[tuple[int, int], ...]
 

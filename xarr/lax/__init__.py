@@ -5,11 +5,13 @@ Binary functions also take XLA's `broadcast_dimensions=`.
 
 import typing as _typing
 
-from xarr.absent import missing as _missing
-from xarr.custom_calls import (
+from xarr.base.absent import missing as _missing
+from xarr.base.custom_calls import (
     register_custom_call as register_custom_call,
     unregister_custom_call as unregister_custom_call,
 )
+from xarr.base.names import public_names as _public_names
+from xarr.base.process_rng import seed_rng as seed_rng
 from xarr.lax import linalg as linalg
 from xarr.lax.arrangement import (
     broadcast_shapes as broadcast_shapes,
@@ -161,8 +163,6 @@ from xarr.lax.windows import (
     select_and_scatter as select_and_scatter,
     select_and_scatter_add as select_and_scatter_add,
 )
-from xarr.names import public_names as _public_names
-from xarr.process_rng import seed_rng as seed_rng
 
 if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
 from xarr.ir.graph import Node

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from xarr import backend as backends
+from xarr.base.host import SCALARS, host_array, scalar, scalar_kind
 from xarr.dtypes import PREDICATE, default_of, promote_weak
 from xarr.errors import ArgumentError, DTypeError, InputError, TracedValueError
-from xarr.host import SCALARS, host_array, scalar, scalar_kind
 from xarr.ir.device import Device
 from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, infer_type

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
+from xarr.base.host import is_weak, scalar, scalar_kind
 from xarr.dtypes import canonical, default_of
-from xarr.host import is_weak, scalar, scalar_kind
 from xarr.ir import ops
 from xarr.ir.device import Device
 from xarr.ir.graph import Node

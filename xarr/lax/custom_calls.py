@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xarr import tree
-from xarr.custom_calls import registered
+from xarr.base.custom_calls import registered
 from xarr.dtypes import canonical
 from xarr.errors import InputError
 from xarr.ir import ops

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr.broadcasting import Alignment, align_xla, stretching_refusal
-from xarr.config import current as config
+from xarr.base.broadcasting import Alignment, align_xla, stretching_refusal
+from xarr.base.configuration import current as config
+from xarr.base.host import SCALARS
 from xarr.dtypes import (
     COMPLEX,
     FLOAT,
@@ -32,7 +33,6 @@ from xarr.dtypes import (
 )
 from xarr.errors import BroadcastError, BroadcastWarning, DTypeError, InputError
 from xarr.explanation.late import broadcast_error
-from xarr.host import SCALARS
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op

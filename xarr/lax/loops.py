@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import tree
+from xarr.base.host import is_weak, scalar
 from xarr.dtypes import INTEGER, PREDICATE
 from xarr.effects import add_effect, last_effect
 from xarr.errors import DTypeError, InputError, ShapeError
-from xarr.host import is_weak, scalar
 from xarr.ir import ops
 from xarr.ir.device import join_devices
 from xarr.ir.graph import Graph, Node

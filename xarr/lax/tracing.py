@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr import records, tree
+from xarr import tree
+from xarr.base import records
+from xarr.base.host import host_array, is_weak, scalar, scalar_kind
+from xarr.base.tracebacks import shorten
 from xarr.dtypes import default_of
 from xarr.effects import add_effect, last_effect
 from xarr.errors import InputError, ShapeError, XarrError, counted
-from xarr.host import host_array, is_weak, scalar, scalar_kind
 from xarr.ir.computations import combiner
 from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Graph, Node, parameter
@@ -23,7 +25,6 @@ from xarr.ir.ops import Constant, GetTupleElement
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import BINARY, gives_way, host_node, operands
 from xarr.lazy import Handle, trace, wrap
-from xarr.tracebacks import shorten
 from xarr.tree import LEAF, Structure
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from xarr.absent import missing
+from xarr.base.absent import missing
+from xarr.base.names import public_names
 from xarr.lib import scimath as scimath, stride_tricks as stride_tricks
-from xarr.names import public_names
 
 __all__ = ["scimath", "stride_tricks"]
 

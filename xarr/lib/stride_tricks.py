@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
-from xarr.absent import missing
+from xarr.base.absent import missing
+from xarr.base.names import public_names
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
 from xarr.functions._arguments import fill, is_listed
 from xarr.functions._core import as_array, fresh
 from xarr.lax.core import ArrayLike, flag, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import device_of, from_host
-from xarr.names import public_names
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ so compute at once, in a traced function when that one runs.
 
 from typing import TYPE_CHECKING
 
-from xarr.absent import missing
+from xarr.base.absent import missing
+from xarr.base.names import public_names as _public_names
 from xarr.errors import LinAlgError as LinAlgError
 from xarr.functions.linear_algebra_functions import matmul as matmul, vecdot as vecdot
 from xarr.functions.manipulation_functions import matrix_transpose as matrix_transpose
@@ -45,7 +46,6 @@ from xarr.linalg.systems import (
     tensorinv as tensorinv,
     tensorsolve as tensorsolve,
 )
-from xarr.names import public_names as _public_names
 
 __all__ = [
     "LinAlgError",

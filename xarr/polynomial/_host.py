@@ -26,7 +26,7 @@ from numpy.polynomial.laguerre import lagval
 from numpy.polynomial.legendre import legval
 from numpy.polynomial.polynomial import polyval
 
-from xarr.absent import missing
+from xarr.base.absent import missing
 from xarr.functions.creation_functions import asarray
 from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.polynomials import polyval as evaluated

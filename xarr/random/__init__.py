@@ -17,8 +17,8 @@ Without a key it is NumPy's function of that name, which draws on the host from 
 
 import typing as _typing
 
-from xarr.absent import missing as _missing
-from xarr.names import public_names as _public_names
+from xarr.base.absent import missing as _missing
+from xarr.base.names import public_names as _public_names
 from xarr.random.dispatch import (
     beta as beta,
     binomial as binomial,

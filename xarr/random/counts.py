@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.host import is_weak
 from xarr.dtypes import FLOAT, INTEGER, canonical, default_float, default_of
 from xarr.errors import DTypeError, ShapeError
 from xarr.functions.creation_functions import argument
-from xarr.host import is_weak
 from xarr.lax.core import ArrayLike
 from xarr.random.draws import (
     DType,

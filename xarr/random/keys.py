@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax, tree
-from xarr.config import current as config
+from xarr.base.configuration import current as config
+from xarr.base.host import is_weak
+from xarr.base.names import did_you_mean
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, KeyType, canonical
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise, manipulation_functions as manipulation
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
-from xarr.host import is_weak
 from xarr.ir.ops.ciphers import U32, U64, Pair, words
 from xarr.ir.ops.formula import Term, filled, spread
 from xarr.ir.ops.random import places
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lazy import Handle, wrap
-from xarr.names import did_you_mean
 from xarr.random.prng import PRNG, PRNGS, Words
 
 if TYPE_CHECKING:

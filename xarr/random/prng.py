@@ -15,10 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from xarr.base.records import record
 from xarr.ir.ops.ciphers import U32, Pair, joined, philox2x32, philox4x32, threefry2x32, threefry4x32, words
 from xarr.ir.ops.formula import Term, filled
 from xarr.ir.ops.random import philox_words
-from xarr.records import record
 
 Words = tuple[Term, ...]
 

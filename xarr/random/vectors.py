@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
 from xarr.functions.creation_functions import argument

@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lazy, tree
+from xarr.base.host import is_weak, scalar
 from xarr.dtypes import canonical
 from xarr.effects import TOKEN, add_effect, last_effect
 from xarr.errors import EvaluationError, InputError
 from xarr.functions._core import as_array
-from xarr.host import is_weak, scalar
 from xarr.ir import ops
 from xarr.ir.types import TensorType
 from xarr.lax.core import integers

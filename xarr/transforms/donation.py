@@ -7,7 +7,7 @@ that read it just now, and `exposed` is set by whatever else gets at its value.
 
 from __future__ import annotations
 
-from xarr import interpreter
+from xarr.base import interpreter
 from xarr.ir.device import Device
 from xarr.ir.graph import Donated, Node
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from xarr import lazy, tree
-from xarr.config import current as config
+from xarr.base.configuration import current as config
+from xarr.base.tracebacks import shorten
 from xarr.errors import InputError, RecompilationWarning, XarrError
 from xarr.functions._core import observers
 from xarr.ir.graph import parameter
 from xarr.ir.source import warn_here
 from xarr.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.shapes import Shape
-from xarr.tracebacks import shorten
 from xarr.transforms.object_state import attributes_of, is_seen, mark
 from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
 from xarr.transforms.recording import inlined, record

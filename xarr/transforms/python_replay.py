@@ -26,12 +26,12 @@ import numpy as np
 from xarr import lazy
 from xarr.array import Array
 from xarr.backend import AbstractBackend
-from xarr.config import current as config
+from xarr.base.configuration import current as config
+from xarr.base.host import scalar
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
 from xarr.evaluation import explain
 from xarr.flags import flags_of, unread
 from xarr.functions._core import observers
-from xarr.host import scalar
 from xarr.ir.graph import Leaf, data_of
 from xarr.ir.types import TensorType
 from xarr.transforms.donation import claim

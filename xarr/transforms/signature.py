@@ -10,9 +10,9 @@ import numpy as np
 
 from xarr import backend as backends, tree
 from xarr.array import Array
-from xarr.config import current as config
+from xarr.base.configuration import current as config
+from xarr.base.host import SCALARS, host_array
 from xarr.errors import DTypeError, InputError
-from xarr.host import SCALARS, host_array
 from xarr.ir.device import Device
 from xarr.ir.types import TensorType, Type
 from xarr.lazy import Handle, common_device, weak_kind

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from xarr import tree
+from xarr.base.records import record
 from xarr.errors import InputError
 from xarr.ir.graph import Graph
 from xarr.lowering import Compiled, Lowered, ShapeDtypeStruct
-from xarr.records import record
 from xarr.transforms.signature import Call, Signature
 from xarr.transforms.traced import Traced
 

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from xarr import lazy, tree
+from xarr.base.host import scalar
+from xarr.base.records import record
 from xarr.compiler import programs
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
 from xarr.compiler.plan.ownership import unshared
 from xarr.evaluation import buffer_of, execute
 from xarr.flags import attach, attach_results, flags_of, unread
-from xarr.host import scalar
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType
 from xarr.lazy import Handle
-from xarr.records import record
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Signature
 from xarr.transforms.weak import Definitions, computed, defined

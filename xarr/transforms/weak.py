@@ -17,10 +17,10 @@ import numpy as np
 
 from xarr import lazy
 from xarr.array import Array
+from xarr.base.host import scalar_kind
 from xarr.dtypes import INTEGER, default_of
 from xarr.errors import TracedValueError
 from xarr.functions import elementwise_functions as elementwise
-from xarr.host import scalar_kind
 from xarr.ir.graph import Node, parameter
 from xarr.ir.types import TensorType
 

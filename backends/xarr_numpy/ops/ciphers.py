@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.base.process_rng import draw
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.ciphers import (
@@ -24,7 +25,6 @@ from xarr.ir.ops.ciphers import (
     ThreefryBits,
 )
 from xarr.ir.types import Ints
-from xarr.process_rng import draw
 from xarr_numpy import workers
 from xarr_numpy.memory import pool
 from xarr_numpy.ops.rows import Rows

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.base.custom_calls import run_custom_call
+from xarr.base.progress import ProgressBar
 from xarr.compiler.plan import records
 from xarr.compiler.plan.records import Step
-from xarr.custom_calls import run_custom_call
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.ciphers import cipher_of
 from xarr.ir.types import TensorType
-from xarr.progress import ProgressBar
 from xarr_numpy import engine
 from xarr_numpy.ops.rows import Rows
 

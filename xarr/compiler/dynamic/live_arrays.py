@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.records import record
 from xarr.dtypes import UNSIGNED, info
 from xarr.ir.constants import constant
 from xarr.ir.graph import Node
@@ -40,7 +41,6 @@ from xarr.ir.ops import (
 )
 from xarr.ir.types import Ints, TensorType
 from xarr.ir.windows import WindowDimension
-from xarr.records import record
 
 DType = np.dtype[Any]
 INT32: Final = np.dtype(np.int32)

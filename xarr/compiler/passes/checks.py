@@ -14,7 +14,8 @@ from typing import Final, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from xarr.backend import AbstractBackend
-from xarr.custom_calls import run_custom_call
+from xarr.base.custom_calls import run_custom_call
+from xarr.base.records import record
 from xarr.dtypes import UNSIGNED, info
 from xarr.ir import ops
 from xarr.ir.constants import full
@@ -23,7 +24,6 @@ from xarr.ir.op import Op
 from xarr.ir.ops.custom import CHECKED_INDICES
 from xarr.ir.ops.formula import Term, filled, where
 from xarr.ir.types import TensorType, TupleType
-from xarr.records import record
 
 _INT64: Final = np.dtype(np.int64)
 _SCALAR: Final = TensorType((), _INT64)

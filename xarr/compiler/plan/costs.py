@@ -8,11 +8,11 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
+from xarr.base.records import record
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.memory_use import nbytes
 from xarr.ir.types import TensorType
-from xarr.records import record
 
 
 @record

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from xarr.base.records import record
 from xarr.compiler.plan.arena import Arena, aligned
 from xarr.ir import ops
-from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.compiler.plan.records import Plan, Step

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.backend import AbstractBackend
+from xarr.base.configuration import current as config
 from xarr.compiler.plan import records
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
 from xarr.compiler.plan.records import Buffer, Plan, Step
 from xarr.compiler.plan.verifier import verify
-from xarr.config import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op

@@ -29,11 +29,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from xarr.base.records import record
 from xarr.compiler.plan.arena import aligned
 from xarr.compiler.plan.costs import NOTHING, Cost, cost_of
 from xarr.compiler.plan.layout import Layout, lay_out, spare_sizes
 from xarr.compiler.plan.printer import print_plan
-from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.compiler.loop_ir.loops import Kernel

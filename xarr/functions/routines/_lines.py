@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
+from xarr.base.records import record
 from xarr.functions._arguments import is_nan, stretch
 from xarr.functions._searches import sort_by_keys
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.records import record
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:

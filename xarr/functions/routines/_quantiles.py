@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.records import record
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, promote, promote_weak
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
 from xarr.functions._arguments import convert, fill, is_nan, stretch
@@ -22,7 +23,6 @@ from xarr.functions.routines._lines import Axis, Lines, along
 from xarr.functions.routines._values import is_known, values_of
 from xarr.lax.core import ArrayLike
 from xarr.lazy import to_host, weak_kind
-from xarr.records import record
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xarr import lax
+from xarr.base.host import host_array
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import argument
-from xarr.host import host_array
 from xarr.ir.device import Device
 from xarr.lax.core import put
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import lax
+from xarr.base.host import is_weak
 from xarr.dtypes import BOOL
 from xarr.errors import BroadcastError, DTypeError, InputError, ShapeError
 from xarr.functions._arguments import check_casting, fill, truth, where_mask
 from xarr.functions._core import DType, as_array, broadcast_operands, fresh, promote_operands
 from xarr.functions._outputs import cast_for_writing
 from xarr.functions.manipulation_functions import unstack
-from xarr.host import is_weak
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, weak_kind

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError, TracedValueError, counted
 from xarr.explanation.late import broadcast_error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.layouts import MAX_SIZE
 from xarr.dtypes import BOOL, INTEGER, canonical
 from xarr.errors import (
     DTypeError,
@@ -37,7 +38,6 @@ from xarr.ir.device import Device
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, check_callable, integer, integers, items, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.layouts import MAX_SIZE
 from xarr.lazy import Handle, commit, from_host
 from xarr.shapes import check_sizes
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.host import host_array
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, check_fits
 from xarr.errors import ArgumentError, ShapeError, TracedValueError, ValueRangeError
 from xarr.functions._arguments import convert, truth, with_size
@@ -20,7 +21,6 @@ from xarr.functions.creation_functions import broadcast_array, linspace
 from xarr.functions.elementwise_functions import multiply, rint, subtract
 from xarr.functions.routines.order_statistics import median
 from xarr.functions.statistical_functions import max as max_of, mean, min as min_of
-from xarr.host import host_array
 from xarr.lax.core import ArrayLike, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lazy import Handle, to_host

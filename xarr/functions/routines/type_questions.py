@@ -10,7 +10,7 @@ import numpy as np
 from numpy import isscalar, mintypecode
 
 from xarr import lax
-from xarr.broadcasting import Misfit, align_numpy
+from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.dtypes import (
     BOOL,
     COMPLEX,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xarr.base.records import record
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.op import FREE, Op, operation
 from xarr.ir.ops.composite import Clamp
@@ -17,7 +18,6 @@ from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints, quoted
 from xarr.ir.stablehlo.printer import joined
 from xarr.ir.types import TensorType, TupleType, Type, packed
-from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -198,7 +198,7 @@ class Progress:
     def attributes(self) -> str:
         """As MLIR attributes, whose values must be texts."""
         counter = "" if self.counter is None else 'xarr.counter = "{} {}", '.format(*self.counter)
-        return f"{counter}xarr.progress = {quoted(self.label)}"
+        return f"{counter}xarr.base.progress = {quoted(self.label)}"
 
     def total(self, carried: Sequence[Any]) -> int | None:
         """The number of steps, from the carried values before the first."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
+from xarr.base.records import record
 from xarr.ir.op import DYNAMIC_RULES, Op
 from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.control import Map, OptimizationBarrier
@@ -34,7 +35,6 @@ from xarr.ir.ops.movement import BroadcastInDim, Concatenate, Pad, Reshape, Reve
 from xarr.ir.ops.reduction import DotGeneral, Reduce, Sort
 from xarr.ir.ops.windows import ReduceWindow, SelectAndScatter
 from xarr.ir.types import Ints, TensorType, TupleType, Type, packed
-from xarr.records import record
 
 Types = tuple[TensorType, ...]
 

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from xarr.base.records import record
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.binary import (
@@ -39,7 +40,6 @@ from xarr.ir.ops.unary import (
     Sine,
     Sqrt,
 )
-from xarr.records import record
 
 #: A term, or a number that takes the other operand's element type.
 Operand: TypeAlias = Any

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from xarr.base.records import record
 from xarr.dtypes import INTEGER
 from xarr.ir.graph import Graph, element_types
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints
 from xarr.ir.types import Ints, TensorType, Type, packed
-from xarr.records import record
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import host_lapack
+from xarr.base import host_lapack
 from xarr.dtypes import COMPLEX, real_part_of
 from xarr.ir import ops
 from xarr.ir.computations import combiner

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import interpreter
+from xarr.base import interpreter
 from xarr.errors import ConfigError
 
 #: Bytes from the start of an array object to its class, to the address of its data, and to its flags.

@@ -20,6 +20,7 @@ from typing import Any, Final, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 
+from xarr.base.tracebacks import shorten
 from xarr.errors import (
     AxisError,
     HugeSizeError,
@@ -31,7 +32,6 @@ from xarr.errors import (
     XarrError,
     counted,
 )
-from xarr.tracebacks import shorten
 
 Sizes: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 PaddingValue: TypeAlias = int | float | complex

@@ -34,9 +34,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
+from xarr.base.names import did_you_mean
+from xarr.base.records import record
 from xarr.errors import ConfigError, UnknownVariableWarning
-from xarr.names import did_you_mean
-from xarr.records import record
 
 #: How much implicit broadcasting is allowed.
 Mode: TypeAlias = Literal["numpy", "warn", "rank", "explicit"]

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.custom_calls import register_custom_call
+from xarr.base.custom_calls import register_custom_call
 
 Array = np.ndarray[Any, Any]
 

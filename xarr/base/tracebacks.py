@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any, Final
 
-from xarr.config import current as config
+from xarr.base.configuration import current as config
 from xarr.errors import XarrError
 
 #: Modules of the standard library that call back what they were given.

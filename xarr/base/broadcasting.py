@@ -22,9 +22,9 @@ from itertools import islice, pairwise
 from math import prod
 from typing import SupportsIndex, TypeAlias
 
-from xarr.config import MODES, Mode
+from xarr.base.configuration import MODES, Mode
+from xarr.base.records import record
 from xarr.errors import BroadcastError, ConfigError, InputError, counted
-from xarr.records import record
 
 Shape: TypeAlias = tuple[int, ...]
 Dimensions: TypeAlias = tuple[int, ...]

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, fields, is_dataclass
 from typing import Any, Final, TypeVar
 
+from xarr.base.records import record
 from xarr.errors import InputError
-from xarr.records import record
 
 IsLeaf = Callable[[Any], bool] | None
 Class = TypeVar("Class", bound=type[Any])

@@ -1,0 +1,1 @@
+"""The floor that all else stands on: settings, records, host values, broadcasting of bare shapes."""
