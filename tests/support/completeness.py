@@ -52,11 +52,14 @@ def is_composite(op: type[Op]) -> bool:
 @cache
 def _tables(package: str) -> Mapping[str, Mapping[type[Op], Any]]:
     """The tables of a backend's package by module; none if there is no such package."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.submodule_search_locations is None:
+    if importlib.util.find_spec(package) is None:
         return {}
-    names = [each.name for each in pkgutil.iter_modules(spec.submodule_search_locations)]
-    modules = {name: importlib.import_module(f"{package}.{name}") for name in names}
+    modules = {
+        each.name: importlib.import_module(f"{folder}.{each.name}")
+        for folder in (package, f"{package}.ops", f"{package}.sorts")
+        if (spec := importlib.util.find_spec(folder)) is not None
+        for each in pkgutil.iter_modules(spec.submodule_search_locations)
+    }
     return {
         name: table
         for name, module in modules.items()
