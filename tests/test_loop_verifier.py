@@ -29,7 +29,7 @@ from xarr.compiler.loop_ir.loops import (
     load,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
-from xarr.compiler.loop_ir.verifier import verify
+from xarr.compiler.loop_ir.verifier import check_local_bytes, verify
 from xarr.compiler.schedule import Kind, Schedule
 from xarr_numpy.compiled.codegen import emitter
 from xarr_numpy.compiled.schedule import PROCESSOR, SCHEDULE
@@ -523,16 +523,16 @@ def test_l9_a_search_that_stores(program: Program) -> None:
 
 def test_l11_too_much_local_memory(program: Program) -> None:
     program.add("local", 1000)
-    verify(program.kernel, local_bytes=4000)
-    with pytest.raises(LoopError, match=r"^L11: local buffers take 4000 bytes, more than 3999"):
-        verify(program.kernel, local_bytes=3999)
+    assert check_local_bytes(program.kernel, 4000) is program.kernel
+    with pytest.raises(LoopError, match=r"^L11: local buffers take 4000 bytes, more than the 3999"):
+        check_local_bytes(program.kernel, 3999)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_typical_programs_keep_to_the_rules(name: str) -> None:
     with config(verify_graphs=False):
         (fusion,) = groups(name)
-        verify(SCHEDULE.build(fusion), local_bytes=2 * PROCESSOR.local_bytes)
+        verify(SCHEDULE.build(fusion))
 
 
 def test_programs_are_checked_where_they_are_built() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion.running_totals import computes
 from xarr.compiler.loop_ir.loops import Kernel
-from xarr.compiler.loop_ir.verifier import verify
+from xarr.compiler.loop_ir.verifier import check_local_bytes, verify
 from xarr.compiler.target import Target
 from xarr.compiler.traffic import traffic
 from xarr.ir import ops
@@ -72,7 +72,11 @@ class Schedule:
         return kind in self.builders
 
     def build(self, fusion: ops.Fusion) -> Kernel:
-        """The loop program of a group, one object for equal groups; with `config.verify_graphs` it is checked."""
+        """The loop program of a group, one object for equal groups; with `config.verify_graphs` it is checked.
+
+        Raises LoopError where a rule of `loop_ir.verifier` is broken, and always where local buffers take more than the
+        target's `local_bytes`: a builder that keeps to its target makes no such program.
+        """
         return _built(self, fusion)
 
     def describe(self, fusion: ops.Fusion) -> str:
@@ -82,5 +86,6 @@ class Schedule:
 
 @lru_cache(_KEPT)
 def _built(schedule: Schedule, fusion: ops.Fusion) -> Kernel:
-    kernel = schedule.builders[kind_of(fusion)](fusion, schedule.target)
+    target = schedule.target
+    kernel = check_local_bytes(schedule.builders[kind_of(fusion)](fusion, target), target.local_bytes)
     return verify(kernel) if config.verify_graphs else kernel

@@ -18,7 +18,8 @@ L9  A loop in lanes carries nothing and is in no other one; loops inside it run 
     a loop has running totals or looks for a turn, and the latter does nothing else.
 L10 Threads and a grid run an outermost loop alone; a block runs one inside a grid, a warp one inside a block.  Only
     what a block runs shares buffers.
-L11 Local buffers take no more memory than a thread has for them, if that is said.
+L11 Local buffers take no more memory than a thread of the target has for them (`Target.local_bytes`): `Schedule.build`
+    sees to it for each program.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, in_order
 from xarr.compiler.loop_ir.value_rules import LEAVES, problem
 
 
-def verify(kernel: Kernel, local_bytes: float = inf) -> Kernel:
-    """Check a loop program, whose local buffers may take so many bytes; the program itself.
+def verify(kernel: Kernel) -> Kernel:
+    """Check a loop program by all rules but L11, which needs a machine; the program itself.
 
     Raises LoopError, which names the rule, where one is broken.
     """
-    _check_buffers(kernel, local_bytes)
+    _check_buffers(kernel)
     checker = _Checker(kernel)
     for phase in kernel.phases:
         checker.phase(phase)
@@ -68,7 +69,14 @@ def _demand(rule: str, holds: bool, message: str) -> None:
         raise LoopError(f"{rule}: {message}")
 
 
-def _check_buffers(kernel: Kernel, local_bytes: float) -> None:
+def check_local_bytes(kernel: Kernel, most: int) -> Kernel:
+    """Check by rule L11 that local buffers take no more bytes than a thread has for them; the program itself."""
+    held = sum(buffer.nbytes for buffer in kernel.locals)
+    _demand("L11", held <= most, f"local buffers take {held} bytes, more than the {most} of the target")
+    return kernel
+
+
+def _check_buffers(kernel: Kernel) -> None:
     roles = (
         ("in", kernel.inputs),
         ("out", kernel.outputs),
@@ -83,8 +91,6 @@ def _check_buffers(kernel: Kernel, local_bytes: float) -> None:
     names = [buffer.name for _, buffers in roles for buffer in buffers]
     for before, after in pairwise(sorted(names)):
         _demand("L5", before != after, f"two buffers are called {before}")
-    held = sum(buffer.nbytes for buffer in kernel.locals)
-    _demand("L11", held <= local_bytes, f"local buffers take {held} bytes, more than {local_bytes}")
 
 
 class _Checker:

@@ -172,7 +172,9 @@ class _Whole(Loops):
             inner.append(self.loop(run, panel_extent(tiles, run.extent, side)))
             axis = run.axes[-1]
             self.index[axis] = self.index[axis] + Affine(((tiles.index, side),))
-        self.tiles = Tiles(self.values, side, self.nest.locals, columns, inner[0], inner[1])
+        self.tiles = Tiles(
+            self.values, side, self.target.local_bytes, self.nest.locals, columns, inner[0], inner[1]
+        )
         many = bool(outer) and prod(run.extent for run in others[:1]) >= self.target.min_busy_iterations
         return [*outer, rows, columns, *inner] if many else [rows, *outer, columns, *inner]
 

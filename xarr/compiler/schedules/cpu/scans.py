@@ -276,6 +276,9 @@ class _Scans:
         row, along = loops.pop(), self._loop([self.axis])
         width = row.most_turns
         least, longest = self.target.min_scan_row, self.target.max_scan_row
+        # What the axis carries lies in local buffers.
+        carried = sum(register_dtype(node.dtype).itemsize for node in self.scans)
+        longest = max(1, min(longest, self.target.local_bytes // carried))
         most = min(longest, -(-width // (self.target.min_busy_iterations * least)) * least, width)
         block = Loop(index_value(self.values, "block"), -(-width // most))
         start = Affine(((block.index, most),))

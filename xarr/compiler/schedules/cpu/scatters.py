@@ -185,7 +185,7 @@ class _Walk:
         (every,), own = outer, self.divided
         assert own is not None
         total = every.most_turns
-        at_once = self.target.listed_updates
+        at_once = min(self.target.listed_updates, self.target.local_bytes // INT64.itemsize)
         most = min(at_once, total)
         listed = Buffer("own", INT64, most, "local")
         self.scatter.locals.append(listed)

@@ -17,11 +17,12 @@ from xarr.compiler.loop_ir.scalars import Value, Values
 class Tiles:
     """Where elements are read from a tile: `inside` is the loop over tiles, `row` and `column` those in one.
 
-    side: the rows and columns of a tile, those at the ends apart.
+    side: the rows and columns of a tile, those at the ends apart; max_bytes: of all local buffers.
     """
 
     values: Values
     side: int
+    max_bytes: int
     locals: list[Buffer]
     inside: Loop
     row: Loop
@@ -36,6 +37,8 @@ class Tiles:
         key = (buffer, place)
         if key not in self.known:
             tile = Buffer(f"tile{len(self.locals)}", buffer.dtype, self.side * self.side, "local")
+            if tile.nbytes + sum(each.nbytes for each in self.locals) > self.max_bytes:
+                return None
             self.locals.append(tile)
             self.inside.body.insert(len(self.known), self._filled(tile, buffer, place))
             own = Affine(((self.column.index, self.side), (self.row.index, 1)))
