@@ -16,7 +16,8 @@ from xarr.compiler.schedules.cpu.accesses import Accesses
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
-from xarr_numpy.compiled.schedule import PROCESSOR, SCHEDULE
+from xarr_numpy.compiled.schedule import SCHEDULE
+from xarr_numpy.processor import PROCESSOR
 
 F32, I32 = np.dtype("float32"), np.dtype("int32")
 

@@ -23,6 +23,7 @@ from xarr.compiler.pipeline import compile_graph, lower
 from xarr.compiler.plan.planner import peak, plan
 from xarr.errors import DonationError
 from xarr.ir.graph import Graph
+from xarr_numpy.processor import PROCESSOR
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
@@ -329,7 +330,7 @@ def test_the_peak_is_that_of_the_process() -> None:
 def test_random_programs_need_no_more_than_numpy(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from xarr_numpy.compiled import schedule
 
-    forgetful = replace(schedule.SCHEDULE, target=replace(schedule.PROCESSOR, spare_bytes=0))
+    forgetful = replace(schedule.SCHEDULE, target=PROCESSOR.replace(spare_bytes=0))
     monkeypatch.setattr(schedule, "SCHEDULE", forgetful)
     for seed in range(first, first + 10):
         found, backend = sample(Random(seed), most=4096), get("numpy")

@@ -22,6 +22,7 @@ pytest.importorskip("llvmlite")
 
 from xarr.compiler.while_loops.fully_written import overwritten
 from xarr.compiler.while_loops.lowering import native_form
+from xarr_numpy.processor import PROCESSOR
 
 pytestmark = pytest.mark.implicit
 
@@ -282,7 +283,7 @@ def test_a_loop_too_short_to_compile_for_stays() -> None:
 def test_a_loop_that_turns_out_long_goes_on_in_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     from xarr_numpy.ops import control
 
-    monkeypatch.setattr(control, "MANY", 10)
+    monkeypatch.setattr(control, "PROCESSOR", PROCESSOR.replace(max_python_iterations=10))
     for steps in (9, 10, 11, 50):
         with xarr.config(fusion="auto"):
             found = lax.fori_loop(0, steps, lambda i, s: s * 3 + i, np.int64(1))
@@ -381,7 +382,7 @@ def test_random_bodies_against_the_reference(body: tuple[Callable[..., Any], lis
 def test_chunks_of_steps_join(monkeypatch: pytest.MonkeyPatch) -> None:
     from xarr_numpy.compiled.loops import loop_kernel
 
-    monkeypatch.setattr(loop_kernel, "FIRST_CHUNK", 1)
+    monkeypatch.setattr(loop_kernel, "PROCESSOR", PROCESSOR.replace(first_chunk_operations=1))
     monkeypatch.setattr(loop_kernel, "_adapted", lambda most, seconds: most % 3 + 1)
     real, imaginary = (RNG.uniform(-2, 2, 300) for _ in range(2))
     agree(escape(41), real, imaginary)
@@ -434,7 +435,7 @@ def test_a_loop_without_end_is_interrupted() -> None:
 def rows_written(function: Callable[..., Any], *arguments: Any) -> list[int]:
     """How many rows of each table need not be there when the loop begins."""
     loops = [node.op for node in fused(function, *arguments).nodes if isinstance(node.op, ops.NativeWhile)]
-    found = [overwritten(loop) for op in loops if (loop := native_form(op)) is not None]
+    found = [overwritten(loop) for op in loops if (loop := native_form(op, PROCESSOR)) is not None]
     return [each.rows for tables in found for each in tables.values()]
 
 

@@ -16,7 +16,7 @@ from xarr.compiler.loop_ir.loops import Buffer
 from xarr.compiler.schedules.cpu.packing import _Copy
 from xarr.ir import ops
 from xarr.ir.graph import Graph
-from xarr_numpy.compiled.schedule import PROCESSOR
+from xarr_numpy.processor import PROCESSOR
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit

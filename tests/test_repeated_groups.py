@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from xarr import lax, tree
 from xarr.compiler.plan.planner import peak
 from xarr.ir import ops
 from xarr.ir.graph import Graph
+from xarr_numpy.processor import PROCESSOR
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
 
 RNG = np.random.default_rng(8)
+NEVER_SERIAL = PROCESSOR.replace(max_serial_bytes=0)
 
 
 def smooth(u: Any) -> Any:
@@ -56,10 +59,11 @@ def agree(function: Callable[..., Any], *arrays: Any, same_sums: bool = True) ->
 @pytest.fixture
 def in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows at a time, few steps a pass, and more threads than there are processors."""
-    from xarr_numpy import engine
+    from xarr_numpy.compiled import schedule
+    from xarr_numpy.compiled.loops import iterated_kernel
 
-    monkeypatch.setattr(engine, "MAX_SERIAL_BYTES", 0)
-    monkeypatch.setattr(repeated, "CACHE", 2**14)
+    monkeypatch.setattr(schedule, "SCHEDULE", replace(schedule.SCHEDULE, target=NEVER_SERIAL))
+    monkeypatch.setattr(iterated_kernel, "PROCESSOR", PROCESSOR.replace(wavefront_bytes=2**14))
     with threads(4):
         yield
 
@@ -213,12 +217,12 @@ def stencils(draw: st.DrawFn) -> tuple[Callable[..., Any], list[Any]]:
 @given(stencils())
 @settings(max_examples=40, deadline=None)
 def test_random_stencils(stencil: tuple[Callable[..., Any], list[Any]]) -> None:
-    from xarr_numpy import engine
+    from xarr_numpy.compiled import schedule
     from xarr_numpy.compiled.loops import iterated_kernel
 
     with pytest.MonkeyPatch.context() as patch, threads(3):
-        patch.setattr(engine, "MAX_SERIAL_BYTES", 0)
-        patch.setattr(iterated_kernel, "CACHE", 2**12)
+        patch.setattr(schedule, "SCHEDULE", replace(schedule.SCHEDULE, target=NEVER_SERIAL))
+        patch.setattr(iterated_kernel, "PROCESSOR", PROCESSOR.replace(wavefront_bytes=2**12))
         agree(stencil[0], *stencil[1])
 
 

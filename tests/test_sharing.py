@@ -125,7 +125,7 @@ def test_every_turn_runs_once(count: int, extent: int) -> None:
 
 def test_little_work_stays_with_the_caller() -> None:
     turns = Turns(1000)
-    with threads(3, WORTH_SHARING=1000 * 1000 + 1):
+    with threads(3, min_shared_nanoseconds=1000 * 1000 + 1):
         phase(1000).run(turns.address)
     assert turns.ran(1) and turns.all[RANGES] == 1
 
@@ -145,7 +145,7 @@ def test_all_threads_come(count: int, sleeps: bool) -> None:
 
 def test_only_as_many_as_the_work_is_worth() -> None:
     turns = Turns(1000, A_WHILE // 10)
-    with threads(5, WORTH_WAKING=2_000_000):
+    with threads(5, min_waking_nanoseconds=2_000_000):
         wait_for_sleep()
         phase(1000).run(turns.address)
         assert turns.ran(1) and turns.all[MOST] == 1
@@ -179,7 +179,7 @@ def test_one_processor_stops_for_python_too() -> None:
     with threads(1):
         phase(1000).run(turns.address)
         assert turns.ran(1) and turns.all[RANGES] == 1
-    with threads(1, MOST_NANOSECONDS=1):
+    with threads(1, max_uninterrupted_nanoseconds=1):
         phase(1000).run(turns.address)
     assert turns.ran(2) and turns.all[RANGES] > 2
 
@@ -215,7 +215,7 @@ def test_an_interrupt_comes_between_ranges_and_leaves_nobody_at_work() -> None:
 
     turns = Turns(10**6, 1000)
     before = signal.signal(signal.SIGALRM, interrupt)
-    with threads(2, MOST_NANOSECONDS=10**6):
+    with threads(2, max_uninterrupted_nanoseconds=10**6):
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator
+from functools import reduce
 from pathlib import Path
 
 import pytest
 
+import xarr
 from tests.support.checkout import CHECKOUT
 from tests.support.graphs import graph, node, tensor
+from tests.support.kernel_texts import CASES, groups
 from xarr.compiler.fusion.form_groups import form_groups
-from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.loop_ir.loops import Kernel, LoopError
 from xarr.compiler.schedule import Kind, Schedule
 from xarr.compiler.schedules.cpu.builders import BUILDERS
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr_numpy.compiled.schedule import PROCESSOR, SCHEDULE
+from xarr_numpy.compiled.schedule import SCHEDULE
+from xarr_numpy.processor import PROCESSOR, Processor
 
 COMPILER = CHECKOUT / "xarr" / "compiler"
-NAMES = [field.name for field in fields(Target)]
 
 
 def undocumented(source: str) -> list[str]:
@@ -32,56 +34,156 @@ def undocumented(source: str) -> list[str]:
         text = line.strip()
         if text.startswith("#:"):
             explained = True
-        elif field := re.match(r"(\w+): \w+$", text):
+        elif field := re.match(r"(\w+): (int|float)\b", text):
             found += [] if explained else [field.group(1)]
         else:
             explained = False
     return found
 
 
-def unused(names: list[str], sources: list[str]) -> list[str]:
+def unused(names: Iterable[str], sources: Iterable[str]) -> list[str]:
+    """The names that no source asks a target for."""
     text = "\n".join(sources)
-    return [name for name in names if not re.search(rf"target\.{name}\b", text)]
+    return [name for name in names if not re.search(rf"(target|PROCESSOR)\.{name}\b", text)]
 
 
 def numbers(source: str) -> Iterator[str]:
-    """The constants of a module that are numbers, or tuples of numbers."""
+    """The names of a module's constants that are numbers, or tuples of numbers."""
     for statement in ast.parse(source).body:
-        value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
+            continue
+        value = statement.value
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
-        if value is not None and all(_is_number(part) for part in parts):
-            yield ast.unparse(statement)
+        if all(map(_is_number, parts)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            yield ast.unparse(targets[0])
 
 
-def _is_number(tree: ast.AST | None) -> bool:
+def _is_number(tree: ast.AST) -> bool:
     if isinstance(tree, ast.BinOp):
         return _is_number(tree.left) and _is_number(tree.right)
+    if isinstance(tree, ast.UnaryOp):
+        return _is_number(tree.operand)
     return isinstance(tree, ast.Constant) and type(tree.value) in (int, float)
 
 
+def sources(*folders: Path) -> list[str]:
+    return [path.read_text(encoding="utf-8") for folder in folders for path in sorted(folder.rglob("*.py"))]
+
+
 def test_every_number_is_explained_and_used() -> None:
+    backend = CHECKOUT / "backends" / "xarr_numpy"
     assert undocumented((COMPILER / "target.py").read_text(encoding="utf-8")) == []
-    assert unused(NAMES, [path.read_text(encoding="utf-8") for path in COMPILER.rglob("*.py")]) == []
+    assert undocumented((backend / "processor.py").read_text(encoding="utf-8")) == []
+    assert unused(vars(Target)["__annotations__"], sources(COMPILER)) == []
+    assert unused(vars(Processor)["__annotations__"], sources(backend)) == []
 
 
 def test_checks_of_numbers_can_fail() -> None:
-    assert undocumented("#: One.\na: int\nb: int\n\nc: int") == ["c"]
+    assert undocumented("#: One.\na: int = 1\nb: float = 1\n\nc: int = 1") == ["c"]
     assert unused(["a", "b"], ["self.target.a + target.bc"]) == ["b"]
-    assert list(numbers("A: Final = 2**4\nB = 1, 2\nC = 'x'\nD = (1, 'x')")) == [
-        "A: Final = 2 ** 4",
-        "B = (1, 2)",
+    assert list(numbers("A: Final = 2**4\nB = 1, 2\nC = 'x'\nD = (1, 'x')\nE = -1\nF = G * 2")) == [
+        "A",
+        "B",
+        "E",
     ]
 
 
-#: What no machine decides: axes of inner reductions are counted from here on; places that int32 counts.
-_OTHERS = {"INNER: Final = 1000", "_MOST_PLACES: Final = 2 ** 31"}
+#: Numbers of modules that describe no machine, by module and name, and why.
+OTHERS = {
+    "compiler/fusion/groups.py": {
+        "ONE": "a mark",
+        "INNER": "axes of inner reductions are counted from here on",
+    },
+    "compiler/fusion/window_work.py": {"_MOST_PLACES": "what int32 counts"},
+    "compiler/loop_ir/indexed.py": {"_LARGEST": "what int64 counts"},
+    "compiler/loop_ir/index_ranges.py": {"_EITHER": "both truth values"},
+    "compiler/object_cache.py": {
+        "VERSION": "of a file format",
+        **dict.fromkeys(("MOST", "MOST_OF_ONE", "SELDOM"), "how much of a disk a user lends"),
+    },
+    "compiler/pipeline.py": {"MOST_OPERATIONS": "days on any machine: a mistake of the program"},
+    "compiler/plan/arena.py": {"ALIGNMENT": "the form of a plan, which engines rely on"},
+    "compiler/programs.py": dict.fromkeys(("_PROGRAMS_KEPT", "_BYTES_KEPT"), "memory that a user lends"),
+    "compiler/schedule.py": {"_KEPT": "loop programs that are kept"},
+    "compiler/schedules/cpu/chosen_windows.py": {"NOTHING": "a mark"},
+    "compiler/while_loops/lowering.py": {"KEPT": "forms that are kept"},
+    "compiled/codegen/llvm_jit.py": {"CODEGEN_LEVEL": "an option of LLVM"},
+    "compiled/threads/costs.py": dict.fromkeys(("TOTALS", "_BY_A_CONSTANT"), "operations for operations"),
+    "compiled/loops/loop_kernel.py": {
+        **dict.fromkeys(("SHORT_SECONDS", "LONG_SECONDS"), "how long people wait for Ctrl-C"),
+        "MOST_STEPS": "what int64 counts",
+    },
+    "compiled/loops/sequential.py": {"_KEPT": "programs that are kept"},
+    "compiled/threads/phases.py": {"ELEMENTS": "nanoseconds as `workers` counts them"},
+    "compiled/threads/work_sharing.py": {
+        **dict.fromkeys(("_OPEN", "_CALLER_SLEEPS"), "bits of a word"),
+        **dict.fromkeys(("(SLEEPS, LOCK, POOL)",), "offsets in a record"),
+        **dict.fromkeys(("GRAIN", "LOOKS"), "multiples: whole registers of any machine, looks at a clock"),
+    },
+}
+#: Coefficients of formulas, and the layout of CPython's and NumPy's objects.
+FORMULAS = "compiler/functions/", "compiled/cpython_abi/"
 
 
-@pytest.mark.parametrize("folder", ["schedules", "fusion", "passes"])
-def test_schedules_and_groups_have_no_numbers_of_their_own(folder: str) -> None:
-    paths: list[Path] = sorted((COMPILER / folder).rglob("*.py"))
-    found = {line for path in paths for line in numbers(path.read_text(encoding="utf-8"))}
-    assert found <= _OTHERS
+def test_no_other_module_has_numbers_of_a_machine() -> None:
+    found: dict[str, set[str]] = {}
+    for folder in (COMPILER, CHECKOUT / "backends" / "xarr_numpy" / "compiled"):
+        for path in sorted(folder.rglob("*.py")):
+            name = path.relative_to(folder.parent).as_posix()
+            own = set(numbers(path.read_text(encoding="utf-8")))
+            if own and not name.startswith(FORMULAS):
+                found[name] = own
+    assert found == {name: set(reasons) for name, reasons in OTHERS.items()}
+
+
+def test_a_backend_gives_what_differs() -> None:
+    class Small(Target):
+        __slots__ = ()
+        tile_side = 8
+
+    small = Small()
+    assert (small.tile_side, small.line_bytes) == (8, Target().line_bytes)
+    assert (small.replace(line_bytes=128).line_bytes, small.replace(line_bytes=128).tile_side) == (128, 8)
+    assert isinstance(PROCESSOR.replace(tile_side=1), Processor)
+    with pytest.raises(AttributeError, match="tile_sid"):
+        small.replace(tile_sid=9)
+    with pytest.raises(AttributeError):
+        small.tile_side = 9  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("local_bytes", [2**10, 2**13])
+def test_programs_keep_to_little_local_memory(name: str, local_bytes: int) -> None:
+    (fusion,) = groups(name)
+    kernel = Schedule(PROCESSOR.replace(local_bytes=local_bytes), BUILDERS).build(fusion)
+    assert sum(buffer.nbytes for buffer in kernel.locals) <= local_bytes
+
+
+def test_operands_beyond_the_local_memory_are_read_without_tiles() -> None:
+    def sums(*arrays: Node) -> Node:
+        return reduce(lambda x, y: node(ops.Add(), x, y), [node(ops.Transpose((1, 0)), x) for x in arrays])
+
+    fused = form_groups(graph(sums, *[tensor("float64", 200, 300)] * 20), SCHEDULE, lambda domain, cost: True)
+    (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
+    tiles = SCHEDULE.build(fusion).locals
+    assert len(tiles) == PROCESSOR.local_bytes // (PROCESSOR.tile_side**2 * 8) == 16
+
+
+def test_programs_that_want_too_much_local_memory_are_refused() -> None:
+    """By `Schedule.build` itself, whatever `config.verify_graphs` says; here by a builder that heeds no target."""
+    tile = PROCESSOR.tile_side**2 * 4
+
+    def heedless(fusion: ops.Fusion, target: Target) -> Kernel:
+        return BUILDERS[Kind.NEST](fusion, PROCESSOR)
+
+    for verifies in (False, True):
+        with xarr.config(verify_graphs=verifies):
+            built(Schedule(PROCESSOR.replace(local_bytes=tile), {Kind.NEST: heedless}), 300, 200)
+            with pytest.raises(
+                LoopError, match=f"L11: local buffers take {tile} bytes, more than the {tile - 1}"
+            ):
+                built(Schedule(PROCESSOR.replace(local_bytes=tile - 1), {Kind.NEST: heedless}), 300, 200)
 
 
 def built(schedule: Schedule, rows: int, columns: int) -> Kernel:
@@ -99,9 +201,9 @@ def _twice(x: Node) -> Node:
 def test_another_target_gives_other_loops() -> None:
     (tile,) = built(SCHEDULE, 300, 200).locals
     assert tile.size == PROCESSOR.tile_side**2
-    (small,) = built(Schedule(replace(PROCESSOR, tile_side=8), BUILDERS), 300, 200).locals
+    (small,) = built(Schedule(PROCESSOR.replace(tile_side=8), BUILDERS), 300, 200).locals
     assert small.size == 64
-    assert built(Schedule(replace(PROCESSOR, min_tiled_elements=10**6), BUILDERS), 300, 200).locals == ()
+    assert built(Schedule(PROCESSOR.replace(min_tiled_elements=10**6), BUILDERS), 300, 200).locals == ()
 
 
 def test_every_kind_of_group_has_a_builder() -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from xarr.base.configuration import current as config
 from xarr.base.layouts import Layout
 from xarr.base.names import did_you_mean
+from xarr.compiler.target import Target
 from xarr.errors import BackendError, UnknownBackendError
 from xarr.ir.device import Device
 from xarr.ir.ops import Constant
@@ -89,6 +90,8 @@ class AbstractBackend(ABC):
     #: The most elements that one reduction goes through; None where it may take for ever.
     max_steps: ClassVar[int | None] = None
 
+    #: The numbers of its machine, by which groups are formed, loops laid out and plans made.
+    target: ClassVar[Target] = Target()
     #: The settings of `xarr.config` that its programs depend on, besides their graph: "fusion" or none.
     options: ClassVar[tuple[str, ...]] = ()
     #: Whether buffers lie in the memory of the host.  Then `from_host` may lend memory, `to_host` copies nothing, and

@@ -11,10 +11,12 @@ from xarr.backend import AbstractBackend, DirectCall, Program, read_only
 from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressBar
 from xarr.compiler.plan.planner import PLANNED, plan_for
+from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr_numpy import engine, memory
 from xarr_numpy.ops.table import TABLE
+from xarr_numpy.processor import PROCESSOR
 from xarr_numpy.program import NumpyProgram, compile_program
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ class NumpyBackend(AbstractBackend):
     # Some twenty minutes of one core.
     max_steps: ClassVar[int | None] = 2**40
 
+    target: ClassVar[Target] = PROCESSOR
     options: ClassVar[tuple[str, ...]] = ("fusion",)
 
     def settings(self) -> tuple[Any, ...]:

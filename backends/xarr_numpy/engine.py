@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
 from xarr.compiler.passes.ciphers import by_pairs
-from xarr.compiler.thresholds import Thresholds
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph
+from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
     from xarr.compiler.schedule import Schedule
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
     from xarr_numpy.compiled.loops.iterated_kernel import RepeatedKernel
     from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
 
-#: Element operations that take NumPy longer than the compiler takes to make a loop of them.
-WORTH_COMPILING: Final = 2**22
-#: The same for the body of a loop, which runs several times.
-WORTH_COMPILING_IN_LOOP: Final = 2**16
-#: Updates or comparisons, one after the other, that take NumPy longer than the compiler takes.
-WORTH_COMPILING_STEPS: Final = 2**9
-#: Bytes of all arrays up to which the steps of a repeated group run one after the other, in one thread.
-MAX_SERIAL_BYTES: Final = 2**17
 #: Kernels that are kept.
 KEPT: Final = 1024
 
@@ -85,8 +77,7 @@ def fuse(graph: Graph, hot: bool) -> Graph:
     if chosen() == "off":
         return graph if config.fusion == "off" else by_pairs(graph)
     # Under jit a call of a kernel costs no more than one of NumPy's functions.
-    min_work = 1 if hot or config.fusion != "auto" else WORTH_COMPILING
-    return stage.fuse(graph, Thresholds(min_work, WORTH_COMPILING_IN_LOOP, MAX_SERIAL_BYTES, hot), schedule)
+    return stage.fuse(graph, PROCESSOR, schedule, hot or config.fusion != "auto")
 
 
 # What compiles is loaded when there is something to compile, since that takes a while.
@@ -109,7 +100,7 @@ def kernel(fusion: ops.Fusion) -> CompiledKernel:
 
 def sequential(computation: Graph, steps: int) -> bool:
     """Whether a computation of scalars that must run so often in order is compiled."""
-    if chosen() != "compiled" or (config.fusion == "auto" and steps < WORTH_COMPILING_STEPS):
+    if chosen() != "compiled" or (config.fusion == "auto" and steps < PROCESSOR.min_sequential_steps):
         return False
     found: bool = sequential_module().computes(computation)
     return found
@@ -126,10 +117,10 @@ def loop_kernel(loop: ops.NativeWhile) -> LoopKernel | RepeatedKernel:
     """A native loop as a function of arrays."""
     from xarr.compiler.while_loops.lowering import iterated_form, native_form
 
-    form = native_form(loop)
+    form = native_form(loop, PROCESSOR)
     if form is not None:
         return _native_kernel(form)
-    group = iterated_form(loop, MAX_SERIAL_BYTES, schedule())
+    group = iterated_form(loop, schedule())
     assert group is not None, "the stage fused makes native loops of those only that have a form"
     return _repeated_kernel(group)
 
@@ -141,7 +132,7 @@ def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel, CheckedLoop | None]
     """
     from xarr.compiler.while_loops.lowering import checked_form
 
-    found = checked_form(loop)
+    found = checked_form(loop, PROCESSOR)
     return found and (_native_kernel(found[0]), found[1])
 
 

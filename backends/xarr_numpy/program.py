@@ -35,6 +35,7 @@ from xarr_numpy import engine
 from xarr_numpy.errstate import loud, quiet
 from xarr_numpy.ops.control import STEPS, assigned
 from xarr_numpy.ops.table import SCOPE, TABLE, literal
+from xarr_numpy.processor import PROCESSOR
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,9 @@ class Emitter:
             return name
         prefix = "f" if self.name == "program" else f"{self.name}_"
         name = self.constant(None, prefix)
-        emitter = Emitter(plan(graph) if isinstance(graph, Graph) else graph, lanes, name, bar)
+        emitter = Emitter(
+            plan(graph, target=PROCESSOR) if isinstance(graph, Graph) else graph, lanes, name, bar
+        )
         emitter._functions = self._functions
         inner = emitter.run()
         self.scope[name] = inner.function

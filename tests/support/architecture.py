@@ -43,18 +43,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("base.broadcasting",),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
-    ("backend",),
+    ("backend", "compiler.target"),
     # Loop programs, graphs rewritten before they are grouped, and plans, for no machine in particular.
-    (
-        *("compiler", "compiler.loop_ir", "compiler.loop_ir.*", "compiler.functions", "compiler.functions.*"),
-        "compiler.target",
-    ),
+    (*("compiler", "compiler.loop_ir", "compiler.loop_ir.*", "compiler.functions", "compiler.functions.*"),),
     (
         *("compiler.passes", "compiler.passes.*", "compiler.dynamic", "compiler.dynamic.*"),
         *("compiler.plan", "compiler.plan.*"),
         *(
             "compiler.sort_keys",
-            "compiler.thresholds",
             "compiler.fusion.groups",
             "compiler.fusion.window_work",
         ),

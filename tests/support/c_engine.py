@@ -36,7 +36,6 @@ from xarr.compiler.plan.layout import Slice
 from xarr.compiler.plan.planner import plan as plan_of
 from xarr.compiler.plan.records import Plan, Step
 from xarr.compiler.schedule import Schedule
-from xarr.compiler.thresholds import Thresholds
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
@@ -277,12 +276,13 @@ class Backend(AbstractBackend):
     """`xarr.use_backend("toy_c")`, in tests: arrays of NumPy in row-major order."""
 
     name: ClassVar[str] = "toy_c"
+    target = SCHEDULE.target
 
     def supports(self, op: type[Op]) -> bool:
         return get("reference").supports(op)
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
-        return stage.fuse(graph, Thresholds(0, 0, max_serial_bytes=0, hot=True), lambda: SCHEDULE)
+        return stage.fuse(graph, self.target, lambda: SCHEDULE, hot=True)
 
     def schedule(self) -> Schedule:
         return SCHEDULE

@@ -7,7 +7,6 @@ the initial values.  Each result is a phase of its own, and what is between is c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from math import prod
 
 from xarr.compiler.fusion.partial_updates import starts_of
@@ -20,8 +19,8 @@ from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 
-#: Nothing pays but what always does.
-TARGET = Target(**{**dict.fromkeys([each.name for each in fields(Target)], 0), "max_group_members": 40})
+#: A C compiler takes longer for large functions, and for large local arrays, of which serial loops have none.
+TARGET = Target().replace(max_group_members=40, max_serial_bytes=0, local_bytes=0)
 
 
 class Nest:

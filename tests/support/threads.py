@@ -10,6 +10,7 @@ import pytest
 
 from xarr_numpy import workers
 from xarr_numpy.compiled.threads import phases
+from xarr_numpy.processor import PROCESSOR
 
 
 @cache
@@ -25,7 +26,7 @@ def threads(count: int, **limits: int) -> Iterator[None]:
         patch.setattr(workers, "WORTH_A_THREAD", 1)
         patch.setattr(workers, "count", lambda: count)
         patch.setattr(workers, "_pool", None)
-        for name, limit in {"WORTH_SHARING": 1, "WORTH_WAKING": 1, "LEAST_RANGE": 1, **limits}.items():
-            patch.setattr(phases, name, limit)
+        low = {"min_shared_nanoseconds": 1, "min_waking_nanoseconds": 1, "min_range_nanoseconds": 1}
+        patch.setattr(phases, "PROCESSOR", PROCESSOR.replace(**{**low, **limits}))
         patch.setattr(phases, "_pool", _pool(count))
         yield

@@ -1,131 +1,163 @@
-"""The numbers of a machine that decide which operations run as one, and how their loops are laid out."""
+"""The numbers of a machine: what is worth compiling, which operations run as one, and how their loops are laid out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Self
 
 
-@dataclass(frozen=True)
 class Target:
-    """What schedules and the forming of groups ask about a machine; a backend owns one.
+    """A record of what groups, schedules and plans ask about a machine; a backend owns one.
+
+    The defaults are those of a processor with vector registers and two threads, measured on the machine that
+    docs/performance.md names; sizes of caches and lines are what nearly every processor has at least.  A backend
+    subclasses it to give what differs, and what only its own code generator asks.
 
     Names begin with `min` or `max` where a number is a limit that still counts, and say what is counted: bytes,
-    elements, iterations of a loop.  None changes what a program computes but for the order of float sums.
+    elements, iterations of a loop, instructions.  None changes what a program computes but for the order of float
+    sums.  Numbers are never assigned: `replace` gives another record.
     """
+
+    __slots__ = ()
+
+    # --- what is worth compiling -------------------------------------------------------------------------
+    #: Instructions that all elements of a group take together, from which compiling it pays; for graphs that a
+    #: loop, a branch or a call runs; and 1 for programs that run often, as under `jit`.
+    min_work: int = 2**22
+    min_loop_work: int = 2**16
+    #: Values of the body of a loop that becomes one native loop: it bounds the time to compile one.
+    max_native_values: int = 600
+    #: Bytes of all arrays of a group that a loop repeats, up to which its iterations run one after the other, each
+    #: over all elements; from there on only rows that stay in a cache go through several iterations.
+    max_serial_bytes: int = 2**17
+    #: Elements of an array that a loop reads in part, from which it is computed before the loop, not in each
+    #: iteration.
+    min_hoisted_elements: int = 64
 
     # --- memory ------------------------------------------------------------------------------------------
     #: Bytes of a cache that one processor has for itself: loops over less read it from there the second time.
-    cache_bytes: int
-    #: Bytes of intermediate values that one iteration of a parallel loop may keep in memory of its own.
-    local_bytes: int
-    #: Bytes of a line of a cache, and bytes apart after which addresses fall on the same lines.
-    line_bytes: int
-    alias_bytes: int
+    cache_bytes: int = 2**18
+    #: Bytes of local buffers that a thread has, which is what one iteration of a parallel loop may keep of
+    #: intermediate values; loop programs that want more are refused (rule L11 of `loop_ir.verifier`).
+    local_bytes: int = 2**17
+    #: Bytes of a line of a cache, and bytes apart after which addresses fall on the same lines: strides that are a
+    #: multiple of the latter are avoided in copies.
+    line_bytes: int = 64
+    alias_bytes: int = 4096
     #: Bytes that groups may take at once, whatever the operations one by one do.
-    spare_bytes: int
+    spare_bytes: int = 2**20
+    #: Bytes of a result from which it is written over an operand that nothing else needs: less lies in a cache, and
+    #: its memory is soon used again.
+    min_overwritten_bytes: int = 2**15
     #: Elements of an array up to which reading it in steps does no harm.
-    max_strided_elements: int
+    max_strided_elements: int = 2**15
 
     # --- threads -----------------------------------------------------------------------------------------
     #: Iterations of a parallel loop, or rows to reduce, that keep all processors busy.
-    min_busy_iterations: int
+    min_busy_iterations: int = 16
     #: Elements from which loops with fewer iterations are laid out anew, so that processors share them.
-    min_shared_elements: int
+    min_shared_elements: int = 2**18
     #: Elements of the last dimension that a processor then goes through at once.
-    part_elements: int
+    part_elements: int = 2**13
     #: Elements of a result around an update from which threads share the loops that copy them.
-    min_copied_elements: int
+    min_copied_elements: int = 2**14
 
     # --- lanes and registers -----------------------------------------------------------------------------
     #: Neighbouring results from which lanes of their own pay while something else is reduced.
-    min_vector_columns: int
+    min_vector_columns: int = 128
     #: Neighbouring elements of a window of a scatter from which a loop in lanes pays.
-    min_vector_row: int
+    min_vector_row: int = 4
     #: Neighbouring windows that stick out at an end from which a loop in lanes pays.
-    min_edge_windows: int
+    min_edge_windows: int = 4
     #: Features or columns of a result from which a loop in lanes along them pays.
-    min_vector_features: int
+    min_vector_features: int = 8
     #: Results that are summed up in registers at once.
-    max_register_sums: int
+    max_register_sums: int = 6
 
     # --- groups ------------------------------------------------------------------------------------------
     #: Operations of a group, and groups of one domain among which siblings are looked for: they bound the time
     #: to compile one.
-    max_group_members: int
-    max_siblings: int
+    max_group_members: int = 120
+    max_siblings: int = 32
     #: Elements of a reduction along the last dimension that fill no register, and results from which reducing
     #: them side by side pays.
-    max_short_reduction: int
-    min_results_side_by_side: int
+    max_short_reduction: int = 16
+    min_results_side_by_side: int = 64
     #: Elements of a row that is gone through several times whose inner results can be kept meanwhile.
-    max_kept_row: int
+    max_kept_row: int = 2**14
     #: Cheap operations that are computed again for each window.
-    max_repeated_operations: int
+    max_repeated_operations: int = 4
 
     # --- reductions --------------------------------------------------------------------------------------
     #: Elements of the reduced dimensions that make a block of their own where there are few results, and rows of
     #: a block of columns.
-    block_elements: int
-    min_block_rows: int
+    block_elements: int = 2**15
+    min_block_rows: int = 64
     #: Elements above each of neighbouring results from which columns are cut into such blocks.
-    min_cut_column: int
+    min_cut_column: int = 256
     #: Terms of an inner reduction that are written out, without a loop, and values that this may take.
-    max_unrolled_terms: int
-    max_unrolled_values: int
+    max_unrolled_terms: int = 16
+    max_unrolled_values: int = 256
     #: Terms after which a partial sum of an inner reduction joins others, for accuracy.
-    chain_terms: int
+    chain_terms: int = 128
     #: Operations of an element that may be computed twice rather than kept.
-    max_light_operations: int
+    max_light_operations: int = 8
 
     # --- copies in the order in which loops read ---------------------------------------------------------
-    #: Iterations of a loop in lanes inside a loop over panels.
-    panel_elements: int
+    #: Iterations of a loop in lanes inside a loop over packed panels.
+    panel_elements: int = 64
     #: How often each element must be read, and how many reads there must be, to be worth a copy.
-    min_reads_per_copy: int
-    min_copied_reads: int
-    #: Steps between elements up to which all those in between are copied along.
-    max_copied_step: int
+    min_reads_per_copy: int = 4
+    min_copied_reads: int = 2**14
+    #: Elements from one that is read to the next, up to which all those in between are copied along.
+    max_copied_step: int = 16
     #: Rows and columns of a tile through which a transposed operand is read, those that a domain must have, and
     #: the elements from which tiles pay.
-    tile_side: int
-    min_tiled_side: int
-    min_tiled_elements: int
+    tile_side: int = 32
+    min_tiled_side: int = 8
+    min_tiled_elements: int = 2**15
 
-    # --- running totals ----------------------------------------------------------------------------------
-    #: Elements of a row of running totals that go through the axis together.
-    min_scan_row: int
-    max_scan_row: int
+    # --- cumulative reductions ---------------------------------------------------------------------------
+    #: Elements of a row of cumulative results that go through the axis together.
+    min_scan_row: int = 64
+    max_scan_row: int = 1024
 
     # --- scatters ----------------------------------------------------------------------------------------
-    #: Indices that a dimension should have to be cut into ranges.
-    min_range_extent: int
+    #: Indices that a dimension should have to be cut into ranges, one for each thread.
+    min_range_extent: int = 64
     #: Updates that are looked through before those among them that belong to a thread are applied.
-    listed_updates: int
+    listed_updates: int = 1024
     #: Elements of a window from which two threads are faster than one although both look through all updates.
-    min_shared_window: int
+    min_shared_window: int = 64
 
     # --- windows, convolutions, products -----------------------------------------------------------------
-    #: Windows that are as wide in some dimension have better ways than to look at each element.
-    min_wide_window: int
+    #: Elements of a window in some dimension from which there are better ways than to look at each.
+    min_wide_window: int = 16
     #: Elements of a window at most, and of one that is reduced: a library does that along one dimension at a time.
-    max_window: int
-    max_reduced_window: int
+    max_window: int = 256
+    max_reduced_window: int = 64
     #: Bytes of a kernel of a convolution that stay in a processor's cache.
-    max_kernel_bytes: int
+    max_kernel_bytes: int = 3 * 2**17
     #: Products of a convolution, and bytes of a right matrix, that a BLAS takes longer to get ready for than to do.
-    max_loop_products: int
-    max_matrix_bytes: int
+    max_loop_products: int = 2**22
+    max_matrix_bytes: int = 2**15
     #: Matrices from which threads share products of small ones, and rows that share what is read of the right one.
-    min_matrices: int
-    min_matrix_rows: int
+    min_matrices: int = 4
+    min_matrix_rows: int = 4
     #: Terms of products that need not be stored when they are reduced, elements of the product from which that
     #: pays, and how many of them a reduction combines.
-    max_inner_terms: int
-    min_unstored_elements: int
-    min_reduced_products: int
+    max_inner_terms: int = 64
+    min_unstored_elements: int = 2**16
+    min_reduced_products: int = 64
     #: Classes between which a product with a one-hot matrix is a scatter: with fewer the product is as fast, with
     #: more the tables are many.  Rows from which it is, and those of a table, a power of two.
-    min_classes: int
-    max_classes: int
-    min_one_hot_rows: int
-    min_table_rows: int
+    min_classes: int = 8
+    max_classes: int = 1024
+    min_one_hot_rows: int = 2**10
+    min_table_rows: int = 2**9
+
+    def replace(self, **numbers: float) -> Self:
+        """A target with other numbers; AttributeError for a name that it does not have."""
+        for name in numbers:
+            getattr(self, name)
+        made: Self = type(type(self).__name__, (type(self),), {"__slots__": (), **numbers})()
+        return made

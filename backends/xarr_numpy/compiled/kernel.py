@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,9 @@ from xarr_numpy.compiled.cpython_abi import addresses, builtin, layout
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.memory import pool
+from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
-
-#: Nanoseconds of work from which on Python's lock is let go of meanwhile.
-SOON: Final = 5_000
 
 
 class CompiledKernel:
@@ -77,7 +75,9 @@ class CompiledKernel:
     def _is_small(self) -> bool:
         """Whether the work is too little to be shared, and soon done: it may hold Python's lock meanwhile."""
         phases = self.program.phases
-        return len(phases) == 1 and not self._scratch and _work(phases[0]) < SOON
+        return (
+            len(phases) == 1 and not self._scratch and _work(phases[0]) < PROCESSOR.min_unlocked_nanoseconds
+        )
 
     def _direct(self, entry: Callable[..., bool]) -> Callable[..., Any]:
         """A function that allocates the results and calls the entry."""

@@ -22,6 +22,7 @@ from xarr.ir.ops.ciphers import cipher_of
 from xarr.ir.types import TensorType
 from xarr_numpy import engine
 from xarr_numpy.ops.rows import Rows
+from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -30,9 +31,6 @@ Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
 #: Numbers of carried values.
 Numbers = tuple[int, ...]
-
-#: Iterations of a loop in Python that take about as long as compiling it.
-MANY: Final = 4096
 
 
 # --- kernels -----------------------------------------------------------------------------------------
@@ -47,7 +45,7 @@ def while_loop(cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
 
 def while_loop_then(loop: ops.While, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
     """`while_loop` of which nobody knows how long it is: after many iterations it goes on in machine code."""
-    for _ in range(MANY):
+    for _ in range(PROCESSOR.max_python_iterations):
         if not cond(*state)[0]:
             return state
         state = body(*state)

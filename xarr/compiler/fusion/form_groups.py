@@ -39,7 +39,7 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
     The groups need no more memory than the operations one by one, but for a little.
     """
     target, describe = schedule.target, schedule.describe
-    allowed = max(peak(graph, overwrites=False).total, target.spare_bytes)
+    allowed = max(peak(graph, overwrites=False, target=target).total, target.spare_bytes)
     scattered = graph
     if schedule.builds(Kind.SCATTER):
         scattered = one_hot_sums(graph, target, lambda shape: worth(shape, INSTRUCTION))
@@ -60,6 +60,6 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
                 worth,
                 describe,
             )
-            if peak(found).total <= allowed:
+            if peak(found, target=target).total <= allowed:
                 return found
     return graph

@@ -6,42 +6,56 @@ How much work is worth compiling is the backend's to say; nothing else here depe
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from xarr.compiler.passes.ciphers import by_pairs, by_words
-from xarr.compiler.thresholds import Thresholds
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.op import FUNCTION
 from xarr.ir.ops.ciphers import cipher_of
+from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
     from xarr.compiler.schedule import Schedule
 
 
-def fuse(graph: Graph, thresholds: Thresholds, schedule: Callable[[], Schedule]) -> Graph:
+def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bool = False) -> Graph:
     """`graph` with groups and native loops, in the graphs that loops, branches and calls run too.
 
-    `schedule` gives what runs the groups, once it is needed.
+    * `schedule` - gives what runs the groups, with the same target, once it is needed,
+    * `hot` - that the program runs often, as under `jit`, so that whatever can be compiled pays.
     """
+    min_work = 1 if hot else target.min_work
+    inner = min(min_work, target.min_loop_work)
     once: OncePerGraph[Graph] = OncePerGraph(
-        lambda graph, once: _fused(graph, thresholds.in_loop(), schedule, once), _called
+        lambda graph, once: _fused(graph, inner, schedule, once), _called
     )
-    return _fused(graph, thresholds, schedule, once)
+    return _fused(graph, min_work, schedule, once)
 
 
 def _fused(
-    graph: Graph, thresholds: Thresholds, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]
+    graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]
 ) -> Graph:
-    """`graph` with groups; `inner` fuses the graphs that loops, branches and calls run."""
-    graph = by_pairs(by_words(graph, thresholds.min_work))
+    """`graph` with groups of so many instructions; `inner` fuses the graphs that loops, branches and calls run."""
+    graph = by_pairs(by_words(graph, min_work))
     if not _CARRIERS.isdisjoint(graph.op_classes):
-        graph = _with_bodies(graph, thresholds, schedule, inner)
-    if not thresholds.may_pay(graph):
+        graph = _with_bodies(graph, min_work, schedule, inner)
+    if not _may_pay(graph, min_work):
         return graph
     # It takes a while to load, and small programs do without.
     from xarr.compiler.fusion.form_groups import form_groups
 
-    return form_groups(graph, schedule(), thresholds.pays_group)
+    return form_groups(graph, schedule(), lambda domain, cost: prod(domain) * cost >= min_work)
+
+
+def _may_pay(graph: Graph, min_work: int) -> bool:
+    """Whether there may be a group of so many instructions."""
+    if min_work <= 1:
+        return True
+    sizes = [prod(type.shape) for type in graph.types if isinstance(type, TensorType)]
+    return max(sizes, default=0) * FUNCTION * max(1, len(graph.nodes)) >= min_work
 
 
 #: Ops with graphs that are fused by themselves.
@@ -49,7 +63,7 @@ _CARRIERS: Final = frozenset({ops.While, ops.If, ops.Case, ops.Call})
 
 
 def _with_bodies(
-    graph: Graph, thresholds: Thresholds, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]
+    graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]
 ) -> Graph:
     """`graph` with loops, branches and calls of fused graphs."""
 
@@ -57,7 +71,7 @@ def _with_bodies(
         if isinstance(node.op, ops.While):
             from xarr.compiler.while_loops.lowering import lower_loop
 
-            return lower_loop(node, operands, thresholds, schedule(), inner)
+            return lower_loop(node, operands, min_work, schedule(), inner)
         if not isinstance(node.op, ops.If | ops.Case | ops.Call) or cipher_of(node) is not None:
             return None
         op = map_graphs(node.op, inner)

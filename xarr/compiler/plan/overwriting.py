@@ -14,26 +14,24 @@ from xarr.ir.types import TensorType
 
 #: What computes an element from those at the same index, and of what no element is read elsewhere.
 _AT_SAME_INDEX: Final = (BitcastConvert, ops.Clamp, Convert, Elementwise, ReducePrecision, Select)
-#: Arrays below are not worth the trouble: they lie in a cache, and their memory is soon used again.
-LEAST_NBYTES: Final = 2**15
 
 
-def overwrites(node: Node, free: set[int]) -> Iterator[tuple[int, int]]:
+def overwrites(node: Node, free: set[int], min_bytes: int) -> Iterator[tuple[int, int]]:
     """Pairs of a result and the operand that it is written over, one of `free`, which nothing else needs.
 
-    Each operand is in one pair at most.
+    Each operand is in one pair at most, and takes at least `min_bytes`.
     """
     op = node.op
     if isinstance(op, ops.NativeWhile):
         for k, each in enumerate(node.operands):
-            if k in free and each.tensor_type.nbytes >= LEAST_NBYTES and not is_carried_through(op, k):
+            if k in free and each.tensor_type.nbytes >= min_bytes and not is_carried_through(op, k):
                 yield k, k
     elif is_update(node):
-        if 0 in free and node.tensor_type.nbytes >= LEAST_NBYTES:
+        if 0 in free and node.tensor_type.nbytes >= min_bytes:
             yield 0, 0
     elif isinstance(op, ops.Fusion):
         left = set(free)
-        for number, operands in enumerate(_overwritable(op)):
+        for number, operands in enumerate(_overwritable(op, min_bytes)):
             fitting = left.intersection(operands)
             if fitting:
                 left.remove(min(fitting))
@@ -50,7 +48,7 @@ def is_carried_through(loop: ops.While, number: int) -> bool:
     return loop.body.results[number] is loop.body.parameters[number]
 
 
-def updated_values(body: Graph) -> tuple[int, ...]:
+def updated_values(body: Graph, min_bytes: int) -> tuple[int, ...]:
     """The carried values of which a loop's body only makes the next ones, in their memory.
 
     Nothing else uses the old value, or the new one before the next iteration, so that no copy is missed.
@@ -61,19 +59,20 @@ def updated_values(body: Graph) -> tuple[int, ...]:
         return ()
     uses = Counter(operand for node in body.nodes for operand in node.operands)
     uses.update(body.results)
-    return tuple([k for k in candidates if all(uses[each] == 1 for each in pairs[k]) and _is_over(*pairs[k])])
+    used_once = (k for k in candidates if all(uses[each] == 1 for each in pairs[k]))
+    return tuple([k for k in used_once if _is_over(*pairs[k], min_bytes)])
 
 
-def _is_over(old: Node, new: Node) -> bool:
+def _is_over(old: Node, new: Node, min_bytes: int) -> bool:
     if is_update(new):
         return new.operands[0] is old
     if old not in new.operands or not isinstance(new.type, TensorType):
         return False
-    return any(overwrites(new, {new.operands.index(old)}))
+    return any(overwrites(new, {new.operands.index(old)}, min_bytes))
 
 
 @lru_cache(1024)
-def _overwritable(fusion: ops.Fusion) -> tuple[frozenset[int], ...]:
+def _overwritable(fusion: ops.Fusion, min_bytes: int) -> tuple[frozenset[int], ...]:
     """For each result of a group the operands over which it may be written.
 
     These are of its size and read nowhere but at the element that is written, and before it is.
@@ -96,7 +95,7 @@ def _overwritable(fusion: ops.Fusion) -> tuple[frozenset[int], ...]:
             for k, each in enumerate(graph.parameters)
             if each.shape == node.shape == domain
             and each.dtype.itemsize == node.dtype.itemsize
-            and node.tensor_type.nbytes >= LEAST_NBYTES
+            and node.tensor_type.nbytes >= min_bytes
         ]
         allowed.append(reads[node].intersection(fits) - elsewhere if not fusion.reduced else frozenset())
     return tuple(allowed)

@@ -13,6 +13,7 @@ from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
 from xarr.compiler.plan.records import Buffer, Plan, Step
 from xarr.compiler.plan.verifier import verify
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 #: The numbers of the buffers of a value: one for an array, those of its elements for a tuple.
 Numbers = int | tuple["Numbers", ...]
+_DEFAULT: Final = Target()
 
 
 def plan(
@@ -33,6 +35,7 @@ def plan(
     donated: Sequence[int] = (),
     views: bool = True,
     schedule: Callable[[], Schedule | None] | None = None,
+    target: Target = _DEFAULT,
 ) -> Plan:
     """The plan of a graph for `device`, whose name its buffers get.
 
@@ -40,30 +43,34 @@ def plan(
     * `views` - whether ops whose result can be a view of their operand make one; not for an engine whose arrays have
       no strides,
     * `schedule` - asked at the first group for what builds loop programs; without it, launches have none, and no
-      scratch buffers.
+      scratch buffers,
+    * `target` - the machine's numbers: from how many bytes on results are written over operands.
     """
-    return _Maker(device, views, schedule).plan(graph, tuple(donated))
+    return _Maker(device, views, schedule, target).plan(graph, tuple(donated))
 
 
 def plan_for(graph: Graph, backend: AbstractBackend, donated: Sequence[int] = ()) -> Plan:
     """The plan of a graph that a backend has fused; verified with `config.verify_graphs`."""
-    made = plan(graph, backend.name, donated, schedule=backend.schedule)
+    made = plan(graph, backend.name, donated, schedule=backend.schedule, target=backend.target)
     return verify(made) if config.verify_graphs else made
 
 
-def peak(graph: Graph, overwrites: bool = True) -> Peak:
-    """The memory that a graph's arrays take while it runs, each freed after its last use.
+def peak(graph: Graph, overwrites: bool = True, target: Target = _DEFAULT) -> Peak:
+    """The memory that a graph's arrays take while it runs on a machine, each freed after its last use.
 
     Without `overwrites` each result has memory of its own, except in the computations that ops carry.
     """
-    maker = _Maker("", True, None)
+    maker = _Maker("", True, None, target)
     return _Planner(maker, graph, (), False, overwrites).run().layout.peak
 
 
 class _Maker:
     """Plans of a graph and of those inside, each made once."""
 
-    def __init__(self, device: str, views: bool, schedule: Callable[[], Schedule | None] | None) -> None:
+    def __init__(
+        self, device: str, views: bool, schedule: Callable[[], Schedule | None] | None, target: Target
+    ) -> None:
+        self.min_overwritten_bytes = target.min_overwritten_bytes
         self.device = device
         self.views = views
         self._schedule = schedule
@@ -234,7 +241,10 @@ class _Planner:
         assert isinstance(node.op, ops.While)
         cond, body = node.op.cond, node.op.body
         state, _, outputs = self._carry(node)
-        plans = self.maker.plan(cond), self.maker.plan(body, updated_values(body), is_body=True)
+        plans = (
+            self.maker.plan(cond),
+            self.maker.plan(body, updated_values(body, self.maker.min_overwritten_bytes), is_body=True),
+        )
         self._add(records.Loop(node, self._inputs(node.operands), outputs, *plans, tuple(state)))
 
     def _branch(self, node: Node) -> None:
@@ -284,7 +294,7 @@ class _Planner:
             self._count_again()
 
     def _overwrite(self, step: Step, dead: set[int]) -> None:
-        pairs = list(overwrites(step.node, dead))
+        pairs = list(overwrites(step.node, dead, self.maker.min_overwritten_bytes))
         if self.is_body and is_update(step.node) and step.inputs[0] < len(self.graph.parameters):
             pairs = [(0, 0)] if 0 in dead else []
         for result, operand in pairs:

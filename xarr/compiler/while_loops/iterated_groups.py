@@ -37,11 +37,11 @@ class IteratedGroup:
         return f"native loop: repeats one group, several steps a pass; they reach {self.radius} rows"
 
 
-def iterated_group(loop: ops.While, max_serial_bytes: int, schedule: Schedule) -> IteratedGroup | None:
+def iterated_group(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
     """The one group that a loop repeats; its body is fused, but for its scalars.
 
-    None if there is more in the loop, or if its arrays take more than `max_serial_bytes` and steps reach rows at
-    any distance.
+    None if there is more in the loop, or if its arrays take more than the target's `max_serial_bytes` and
+    steps reach rows at any distance.
     """
     body = loop.body
     changing = [k for k, new in enumerate(body.results) if new is not body.parameters[k]]
@@ -59,14 +59,14 @@ def iterated_group(loop: ops.While, max_serial_bytes: int, schedule: Schedule) -
     if not isinstance(group.op, ops.Fusion) or None in results or not set(group.operands) <= set(known):
         return None
     counted = _scalar_loop(loop, scalars, fixed)
-    if counted is None or native_loop(counted[0]) is None:
+    if counted is None or native_loop(counted[0], schedule.target.max_native_values) is None:
         return None
     operands = tuple(known[operand] for operand in group.operands)
     places = tuple(place for place in results if place is not None)
     found = IteratedGroup(*counted, group.op, operands, places, None)
     kernel = schedule.build(group.op)
     arrays_in_use = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
-    if sum(buffer.nbytes for buffer in arrays_in_use) <= max_serial_bytes:
+    if sum(buffer.nbytes for buffer in arrays_in_use) <= schedule.target.max_serial_bytes:
         return found
     radius = _radius(found, kernel)
     return None if radius is None else IteratedGroup(*counted, group.op, operands, places, radius)

@@ -19,14 +19,12 @@ class Loosened(NamedTuple):
 
 #: What reads a part of its first operand.
 _PARTS: Final = (ops.DynamicSlice, ops.Gather)
-#: Elements from which an array is not made anew in each step of a loop that reads a part of it.
-LARGE: Final = 64
 
 
-def without_invariants(loop: ops.While, read_in_part: bool = False) -> Loosened | None:
+def without_invariants(loop: ops.While, min_read_in_part: int | None = None) -> Loosened | None:
     """The loop with such computations of arrays in front of it; None if there are none.
 
-    read_in_part: only those large ones of which a step reads a part, but makes all of it.
+    min_read_in_part: only those of so many elements of which a step reads a part, but makes all of it.
     """
     body = loop.body
     found = _invariants(body)
@@ -37,10 +35,12 @@ def without_invariants(loop: ops.While, read_in_part: bool = False) -> Loosened 
             used.remove(node)
             used.update(node.operands)
     moved = [node for node in body.nodes if node in used and found.get(node)]
-    if read_in_part:
+    if min_read_in_part is not None:
         parts = {node.operands[0] for node in body.nodes if isinstance(node.op, _PARTS)}
         # A view costs the same for each size.
-        is_made = (node for node in moved if not node.op.is_view and node.tensor_type.size >= LARGE)
+        is_made = (
+            node for node in moved if not node.op.is_view and node.tensor_type.size >= min_read_in_part
+        )
         moved = [node for node in is_made if node in parts]
     if not moved:
         return None

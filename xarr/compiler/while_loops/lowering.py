@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from xarr.compiler.schedule import Schedule
-from xarr.compiler.thresholds import Thresholds
+from xarr.compiler.target import Target
 from xarr.compiler.while_loops.checked_loops import CheckedLoop, without_checks
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
 from xarr.compiler.while_loops.loop_invariants import without_invariants
@@ -28,48 +28,51 @@ KEPT: Final = 1024
 def lower_loop(
     node: Node,
     operands: tuple[Node, ...],
-    thresholds: Thresholds,
+    min_work: int,
     schedule: Schedule,
     fused: Callable[[Graph], Graph],
 ) -> Node:
-    """A While over `operands`, as a native loop if it can be one, else with the `fused` body and condition."""
+    """A While over `operands`, as a native loop if it can be one, else with the `fused` body and condition.
+
+    It can be one if that saves `min_work` instructions.
+    """
     assert isinstance(node.op, ops.While)
-    if _pays(node, thresholds):
+    if _pays(node, min_work, schedule.target):
         for wider in _wider(node.op):
-            form = native_form(wider.loop)
+            form = native_form(wider.loop, schedule.target)
             if form is not None:
                 return wider.replacement(node, operands, wider.native(wider.loop, form.describe()))
-    return _loop_of_groups(node.op, node, operands, thresholds.max_serial_bytes, schedule, fused)
+    return _loop_of_groups(node.op, node, operands, schedule, fused)
 
 
-def native_form(loop: ops.While) -> NativeLoop | None:
+def native_form(loop: ops.While, target: Target) -> NativeLoop | None:
     """The expressions of a step of one point; None if the points are not independent."""
-    return _native_form(_bare(loop))
+    return _native_form(_bare(loop), target.max_native_values)
 
 
-def iterated_form(loop: ops.While, max_serial_bytes: int, schedule: Schedule) -> IteratedGroup | None:
+def iterated_form(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
     """The one group that a loop whose body is fused repeats; None if there is more in it."""
-    return _iterated_form(_bare(loop), max_serial_bytes, schedule)
+    return _iterated_form(_bare(loop), schedule)
 
 
-def checked_form(loop: ops.While) -> tuple[NativeLoop, CheckedLoop | None] | None:
+def checked_form(loop: ops.While, target: Target) -> tuple[NativeLoop, CheckedLoop | None] | None:
     """The native form of a loop, without its checks if it has one only then; None if it has none."""
-    form = native_form(loop)
+    form = native_form(loop, target)
     if form is not None:
         return form, None
     checked = without_checks(loop)
-    form = None if checked is None else native_form(checked.loop)
+    form = None if checked is None else native_form(checked.loop, target)
     return None if form is None else (form, checked)
 
 
 @lru_cache(KEPT)
-def _native_form(loop: ops.While) -> NativeLoop | None:
-    return native_loop(loop)
+def _native_form(loop: ops.While, max_values: int) -> NativeLoop | None:
+    return native_loop(loop, max_values)
 
 
 @lru_cache(KEPT)
-def _iterated_form(loop: ops.While, max_serial_bytes: int, schedule: Schedule) -> IteratedGroup | None:
-    return iterated_group(loop, max_serial_bytes, schedule)
+def _iterated_form(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
+    return iterated_group(loop, schedule)
 
 
 def _bare(loop: ops.While) -> ops.While:
@@ -77,7 +80,7 @@ def _bare(loop: ops.While) -> ops.While:
     return ops.While(loop.cond, loop.body)
 
 
-def _pays(node: Node, thresholds: Thresholds) -> bool:
+def _pays(node: Node, min_work: int, target: Target) -> bool:
     """Whether a loop is worth to be one native loop."""
     assert isinstance(node.op, ops.While)
     body = node.op.body
@@ -85,9 +88,9 @@ def _pays(node: Node, thresholds: Thresholds) -> bool:
     work = size * len(body.nodes)
     steps = known_steps(node)
     return (
-        thresholds.hot
-        or work >= thresholds.in_loop().min_work
-        or (steps is not None and steps * work >= thresholds.min_work)
+        min_work <= 1
+        or work >= min(min_work, target.min_loop_work)
+        or (steps is not None and steps * work >= min_work)
     )
 
 
@@ -138,12 +141,11 @@ def _loop_of_groups(
     loop: ops.While,
     node: Node,
     operands: tuple[Node, ...],
-    max_serial_bytes: int,
     schedule: Schedule,
     fused: Callable[[Graph], Graph],
 ) -> Node:
     """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
-    loosened = without_invariants(loop, read_in_part=True)
+    loosened = without_invariants(loop, schedule.target.min_hoisted_elements)
     wider = _WiderLoop(loop) if loosened is None else _WiderLoop(*loosened)
     op = map_graphs(wider.loop, fused)
     assert isinstance(op, ops.While)
@@ -152,7 +154,7 @@ def _loop_of_groups(
         grouped = op if each is wider else map_graphs(each.loop, fused)
         assert isinstance(grouped, ops.While)
         repeating = _with_fused_arrays(each.loop, grouped)
-        form = repeating and iterated_form(repeating, max_serial_bytes, schedule)
+        form = repeating and iterated_form(repeating, schedule)
         if repeating and form:
             return each.replacement(node, operands, each.native(repeating, form.describe()))
     return wider.replacement(node, operands, op)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -37,9 +37,6 @@ from xarr.ir.types import TensorType
 
 #: What a carried value is: one number; n of them; more, of which only parts are read or written.
 Kind = Literal["scalar", "points", "table"]
-
-#: Expressions of a body at most: it bounds the time to compile one.
-MOST_VALUES: Final = 600
 
 
 @dataclass(frozen=True)
@@ -160,13 +157,13 @@ class NativeLoop:
         return "\n".join([*lines, f"    while {' and '.join(going + alive)}"])
 
 
-def native_loop(loop: ops.While) -> NativeLoop | None:
+def native_loop(loop: ops.While, max_values: int) -> NativeLoop | None:
     """The loop turned inside out; None if it is not of that kind."""
     try:
         found = _Reader(loop).read()
     except _Unfit:
         return None
-    return found if found.cost() <= MOST_VALUES else None
+    return found if found.cost() <= max_values else None
 
 
 def known_steps(node: Node) -> int | None:

@@ -7,8 +7,6 @@ is masked, so that no element is computed by other code than its neighbours.
 
 from __future__ import annotations
 
-from typing import Final
-
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
     Carry,
@@ -23,10 +21,8 @@ from xarr.compiler.loop_ir.loops import (
 )
 from xarr.compiler.loop_ir.scalars import BOOL, Value, in_order
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES, Block, register_type
-from xarr_numpy.compiled.codegen.registers import REGISTER, SHORT, UNROLL, Registers, order_of, roots_of
-
-#: Turns of a vector loop after which its accumulators join those of the loop around, for accuracy.
-CHUNK: Final = 64
+from xarr_numpy.compiled.codegen.registers import Registers, order_of, roots_of
+from xarr_numpy.processor import PROCESSOR
 
 
 def emit(kernel: Kernel) -> tuple[str, list[str]]:
@@ -279,7 +275,9 @@ class _Function(Registers):
             for accumulator in loop.accumulators
             for value in accumulator.combined
         )
-        chunked = rounded and not (isinstance(loop.extent, int) and loop.extent <= 2 * CHUNK * step)
+        chunked = rounded and not (
+            isinstance(loop.extent, int) and loop.extent <= 2 * PROCESSOR.chunk_iterations * step
+        )
         if chunked:
             held = self._chunks(loop, begin, middle, held, step)
         else:
@@ -302,10 +300,10 @@ class _Function(Registers):
     def _search_loop(self, loop: Loop, search: Search, begin: str, end: str) -> None:
         """Several registers a turn until one has a lane that is wanted; then one a turn, which says which lane."""
         self.vectors.add(loop.index)
-        step = UNROLL * self.width
+        step = PROCESSOR.unrolled_registers * self.width
         count = self.line(f"sub nsw i64 {end}, {begin}")
         middle = self.line(f"add nsw i64 {begin}, {self.line(f'and i64 {count}, {-step}')}")
-        first, _ = self._search_turns(loop, search, begin, middle, UNROLL, masked=False)
+        first, _ = self._search_turns(loop, search, begin, middle, PROCESSOR.unrolled_registers, masked=False)
         last, lanes = self._search_turns(loop, search, first, end, 1, masked=True)
         kind = f"i{self.width}"
         bits = self.line(f"bitcast <{self.width} x i1> {lanes} to {kind}")
@@ -450,10 +448,10 @@ class _Function(Registers):
         if len(loop.body) and any(isinstance(part, Loop) for part in loop.body):
             return 1
         gathered = sum(len(accumulator.results) for accumulator in loop.accumulators)
-        wanted = UNROLL if gathered == 1 else 2
+        wanted = PROCESSOR.unrolled_registers if gathered == 1 else 2
         if isinstance(loop.extent, int):
             wanted = min(wanted, max(1, loop.extent // self.width))
-        copies = wanted if size <= SHORT else 1
+        copies = wanted if size <= PROCESSOR.max_unrolled_body else 1
         return 1 << (copies.bit_length() - 1)
 
     def _turns(
@@ -518,7 +516,7 @@ class _Function(Registers):
         most = self.line(f"icmp slt i64 {left}, {self.width}")
         left = self.line(f"select i1 {most}, i64 {left}, i64 {self.width}")
         # Numbers as wide as the elements are compared in as many registers as these fill.
-        number = f"i{max(8, min(64, 8 * REGISTER // self.width))}"
+        number = f"i{max(8, min(64, 8 * PROCESSOR.register_bytes // self.width))}"
         if number != "i64":
             left = self.line(f"trunc i64 {left} to {number}")
         kind = f"<{self.width} x {number}>"
@@ -547,7 +545,7 @@ class _Function(Registers):
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
         outside = self.inner()
         self.begin(body)
-        following_base = self.line(f"add nsw i64 {base}, {step * CHUNK}")
+        following_base = self.line(f"add nsw i64 {base}, {step * PROCESSOR.chunk_iterations}")
         short = self.line(f"icmp slt i64 {following_base}, {end}")
         limit = self.line(f"select i1 {short}, i64 {following_base}, i64 {end}")
         gathered = self._turns(loop, base, limit, held, step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
@@ -20,16 +19,7 @@ from xarr_numpy.compiled.codegen.instructions import (
     numbers_of,
     register_type,
 )
-
-#: Bytes of a vector register.
-REGISTER: Final = 64
-#: Elements apart up to which neighbouring lanes are loaded as whole registers, and the rest thrown away.
-NEAR: Final = 4
-#: Values up to which the body of a vector loop is repeated, and how often.
-SHORT: Final = 40
-#: Values up to which several registers of neighbours share the turns of a loop.
-LONG: Final = 100
-UNROLL: Final = 4
+from xarr_numpy.processor import PROCESSOR
 
 
 def width_of(phase: Loop) -> int:
@@ -44,14 +34,16 @@ def width_of(phase: Loop) -> int:
             continue
         if value.dtype != INT64 or value.op == "load":
             sizes.append(alignment(value.dtype))
-    width = REGISTER // max(sizes)
+    width = PROCESSOR.register_bytes // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
     found = list(_with_loops_of_lanes(phase))
     # A long body reads more than it gathers, and what all lanes read is read once for all registers.
-    is_long = len(sizes) > SHORT // 2
-    most = UNROLL // 2 if not is_long and max(map(_gathered, found), default=0) > 1 else UNROLL
+    is_long = len(sizes) > PROCESSOR.max_unrolled_body // 2
+    most = PROCESSOR.unrolled_registers
+    if not is_long and max(map(_gathered, found), default=0) > 1:
+        most //= 2
     carried = max(len(loop.carries) for loop in phase.walk())
-    shared = max(1, most // max(1, carried)) if len(sizes) <= LONG else 1
+    shared = max(1, most // max(1, carried)) if len(sizes) <= PROCESSOR.max_shared_body else 1
     return width * min(shared, max((_registers(loop, width) for loop in found), default=1))
 
 
@@ -69,7 +61,7 @@ def _gathered(loop: Loop) -> int:
 
 def _registers(loop: Loop, width: int) -> int:
     """How many registers, a power of two, a vector loop fills in a turn."""
-    full = loop.extent // width if isinstance(loop.extent, int) else UNROLL
+    full = loop.extent // width if isinstance(loop.extent, int) else PROCESSOR.unrolled_registers
     return 1 << max(1, full).bit_length() - 1
 
 
@@ -124,13 +116,12 @@ class Registers(Lines):
         for number, buffer in enumerate((*kernel.inputs, *kernel.outputs, *kernel.scratch)):
             slot = self.line(f"getelementptr inbounds ptr, ptr %buffers, i64 {number}")
             self.pointers[buffer] = self.line(f"load ptr, ptr {slot}, align 8")
+        whole = PROCESSOR.register_bytes
         for buffer in kernel.locals:
-            size = f"[{buffer.size + REGISTER} x {memory_type(buffer.dtype)}]"
-            self.pointers[buffer] = self.line(f"alloca {size}, align {REGISTER}")
-        self.pointers_of_nothing = self.line(f"alloca [{REGISTER} x i8], align {REGISTER}")
-        self.write(
-            f"store <{REGISTER} x i8> zeroinitializer, ptr {self.pointers_of_nothing}, align {REGISTER}"
-        )
+            size = f"[{buffer.size + whole} x {memory_type(buffer.dtype)}]"
+            self.pointers[buffer] = self.line(f"alloca {size}, align {whole}")
+        self.pointers_of_nothing = self.line(f"alloca [{whole} x i8], align {whole}")
+        self.write(f"store <{whole} x i8> zeroinitializer, ptr {self.pointers_of_nothing}, align {whole}")
 
     # --- lines and blocks --------------------------------------------------------------------------------
 
@@ -252,7 +243,9 @@ class Registers(Lines):
             return self._load_one(buffer, Affine(terms, access.constant), predicate)
         self.compute(v for v, _ in terms if v not in self.base)
         mask = self._lanes(predicate)
-        farthest = NEAR if mask is None and self.width >= NEAR else 1
+        farthest = (
+            PROCESSOR.max_lane_stride if mask is None and self.width >= PROCESSOR.max_lane_stride else 1
+        )
         address, stride = self._address(buffer, Affine(terms, access.constant), farthest)
         width, kind = self.width, memory_type(buffer.dtype, self.width)
         if stride == 0:

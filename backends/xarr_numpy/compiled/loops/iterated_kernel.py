@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +27,9 @@ from xarr_numpy.compiled.loops.loop_kernel import LoopKernel, Report
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.memory import pool
+from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
-
-#: Bytes of rows that may be in use at once, so that they stay in a cache.
-CACHE: Final = 2**20
-#: Steps of a small group between looks at interrupts: elements that they compute.
-MANY_ELEMENTS: Final = 2**26
 
 
 class RepeatedKernel:
@@ -42,7 +38,7 @@ class RepeatedKernel:
     def __init__(self, found: IteratedGroup, program: Kernel) -> None:
         self.found = found
         self.program = program
-        scalars = native_loop(found.scalars)
+        scalars = native_loop(found.scalars, PROCESSOR.max_native_values)
         assert scalars is not None, "the scalars were found to be a native loop"
         self._scalars = LoopKernel(scalars)
         text, names = emitter.emit(self.program)
@@ -116,14 +112,14 @@ class RepeatedKernel:
         program, radius = self.program, self.found.radius
         if radius is None:
             elements = sum(buffer.size for buffer in (*program.inputs, *program.outputs))
-            return max(1, MANY_ELEMENTS // elements), 1
+            return max(1, PROCESSOR.uninterrupted_elements // elements), 1
         phase = program.phases[-1]
         assert isinstance(phase.extent, int), "rows were counted"
         buffers = [
             b for k, b in zip(self.found.operands, program.inputs, strict=True) if k in self.found.results
         ]
         row = sum(buffer.nbytes for buffer in (*buffers, *program.outputs)) // max(1, phase.extent)
-        rows = CACHE // max(1, row)
+        rows = PROCESSOR.wavefront_bytes // max(1, row)
         steps = max(1, min((rows // 2 - radius) // max(1, radius), phase.extent // 8))
         return steps, max(1, rows - (steps + 2) * radius)
 

@@ -10,7 +10,6 @@ then the steps in memory from one point to the next (0 for what all points share
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, in_order
 from xarr.compiler.while_loops.native_loops import NativeLoop, Write
@@ -26,26 +25,21 @@ from xarr_numpy.compiled.codegen.instructions import (
     numbers_of,
     register_type,
 )
-from xarr_numpy.compiled.codegen.registers import REGISTER
+from xarr_numpy.processor import PROCESSOR
 
 #: Indices in the control array: the steps to take, whether more will follow, the steps of the longest point;
 #: after them for each carried value whether it is wanted.
 STEPS, MORE, LONGEST, WANTED = range(4)
-#: Registers that hold what one tile carries, at most; there are 32 in all, or 16.
-MOST_REGISTERS: Final = 20
-#: Registers of one value in a tile.  Where points are left early, more of them would wait for one another.
-MOST_UNROLLED: Final = 4
-MOST_UNROLLED_IF_LEFT_EARLY: Final = 2
 
 
 def width_of(loop: NativeLoop) -> int:
     """Points of a tile: as many registers of the widest elements as can be held at once."""
     roots = loop.roots()
     used = [value for value in in_order(*roots) if value.dtype != INT64 or value in loop.arguments]
-    width = REGISTER // max([4, *(alignment(value.dtype) for value in used)])
+    width = PROCESSOR.register_bytes // max([4, *(alignment(value.dtype) for value in used)])
     held = sum(numbers_of(each.dtype) for each in loop.carried if each.kind == "points")
-    most = MOST_UNROLLED_IF_LEFT_EARLY if loop.settled else MOST_UNROLLED
-    unrolled = max(1, min(most, MOST_REGISTERS // max(1, held)))
+    most = PROCESSOR.max_early_exit_registers if loop.settled else PROCESSOR.max_value_registers
+    unrolled = max(1, min(most, PROCESSOR.max_tile_registers // max(1, held)))
     return width * (1 << (unrolled.bit_length() - 1))
 
 

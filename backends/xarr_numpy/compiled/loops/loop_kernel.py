@@ -22,13 +22,13 @@ from xarr_numpy.compiled.loops.loop_code import LONGEST, MORE, STEPS, WANTED
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.memory import pool
+from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
 #: Told after each chunk how many steps it had.
 Report = Callable[[int], object]
 
-#: Operations of a first chunk, about; the chunks that follow are made longer or shorter.
-FIRST_CHUNK: Final = 2**28
+#: A chunk that takes less is followed by a longer one, and one that takes more by a shorter one.
 SHORT_SECONDS: Final = 0.05
 LONG_SECONDS: Final = 0.2
 MOST_STEPS: Final = 2**40
@@ -71,7 +71,11 @@ class LoopKernel:
         chunk; then the first chunks are short.
         """
         run = _Run(self, frozenset(wanted), frozenset(free), operands)
-        most = 1 if report else max(1, FIRST_CHUNK // (self._cost * max(1, self.loop.count // 16)))
+        most = (
+            1
+            if report
+            else max(1, PROCESSOR.first_chunk_operations // (self._cost * max(1, self.loop.count // 16)))
+        )
         while True:
             started = time.perf_counter()
             steps = self._chunk(run, most)

@@ -22,14 +22,13 @@ from xarr.ir.graph import Graph
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.codegen.instructions import Block, element_type
 from xarr_numpy.compiled.threads.phases import Phase
+from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
 
 #: Kernels that are kept.
 _KEPT: Final = 256
-#: Nanoseconds of a comparison and what it moves.
-_COMPARISON: Final = 3.0
 
 
 def computes(graph: Graph) -> bool:
@@ -72,7 +71,7 @@ def merge_sort(comparator: Graph, rows: Arrays) -> None:
     size = np.array(count, np.int64)
     scratch = [np.empty_like(row) for row in rows]
     buffers = _pointers((size, *rows, *scratch))
-    cost = _COMPARISON * count * count.bit_length()
+    cost = PROCESSOR.comparison_time * count * count.bit_length()
     code = _sort_phase(comparator)
     phase = Phase(code.address, rows[0].size // count, cost)
     phase.run(ctypes.addressof(buffers), held=(code, buffers, size, rows, scratch))

@@ -10,15 +10,8 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import Access, Loop
 from xarr.compiler.loop_ir.scalars import Value, in_order
+from xarr_numpy.processor import PROCESSOR
 
-#: Of one operation on a byte of a whole register, and of an operation that has no neighbours in a register.
-OPERATION: Final = 0.0065
-SCALAR: Final = 0.25
-#: Of a byte that is read or written in order, and of an element that lies anywhere.
-BYTE: Final = 0.02
-ANYWHERE: Final = 1.0
-#: Of the turn of a loop beside what is in it.
-TURN: Final = 0.25
 #: Operations in place of one running total in a register.
 TOTALS: Final = 8
 #: What is part of another instruction, or computed before the loop.
@@ -38,7 +31,7 @@ def turn(phase: Loop) -> float:
 
 
 def _loop(loop: Loop, in_lanes: bool) -> float:
-    own = _turn(loop, in_lanes) + (0.0 if loop.vector else TURN)
+    own = _turn(loop, in_lanes) + (0.0 if loop.vector else PROCESSOR.iteration_time)
     inner = sum(_loop(part, in_lanes or part.vector) for part in loop.body if isinstance(part, Loop))
     return loop.most_turns * (own + inner)
 
@@ -51,7 +44,7 @@ def _turn(loop: Loop, in_lanes: bool) -> float:
     found = operations(values, in_lanes) + operations(gathered, in_lanes)
     found += TOTALS * operations(totals, in_lanes)
     found += sum(_moved(value, loop.index) for value in values if value.op == "load")
-    return found + BYTE * sum(part.value.dtype.itemsize for part in loop.stores())
+    return found + PROCESSOR.byte_time * sum(part.value.dtype.itemsize for part in loop.stores())
 
 
 def operations(values: Iterable[Value], in_lanes: bool) -> float:
@@ -60,7 +53,7 @@ def operations(values: Iterable[Value], in_lanes: bool) -> float:
     for value in values:
         if value.op not in _FREE:
             size = max(each.dtype.itemsize for each in (value, *value.operands))
-            found += _weight(value) * (OPERATION * size if in_lanes else SCALAR)
+            found += _weight(value) * (PROCESSOR.lane_byte_time * size if in_lanes else PROCESSOR.scalar_time)
     return found
 
 
@@ -74,4 +67,4 @@ def _moved(load: Value, index: Value) -> float:
     access = load.attribute
     places = load.operands[: len(access.factors)] if isinstance(access, Access) else load.operands
     is_next = index in places or all(place.op == "index" for place in places)
-    return load.dtype.itemsize * BYTE if is_next else ANYWHERE
+    return load.dtype.itemsize * PROCESSOR.byte_time if is_next else PROCESSOR.random_access_time

@@ -21,17 +21,8 @@ from typing import Any, Final
 from xarr_numpy import workers
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.threads import work_sharing as code
+from xarr_numpy.processor import PROCESSOR
 
-#: Work below which threads are not asked, and below which those that sleep are let sleep.
-WORTH_SHARING: Final = 20_000
-WORTH_WAKING: Final = 100_000
-#: What a range takes at least, and at most.
-LEAST_RANGE: Final = 5_000
-LONGEST_RANGE: Final = 10_000_000
-#: Ranges for each thread of what is left: large ones first.
-PARTS_EACH: Final = 3
-#: After so long Python looks for Ctrl-C.
-MOST_NANOSECONDS: Final = 100_000_000
 #: Elements, as xarr_numpy.workers counts them, in a nanosecond.
 ELEMENTS: Final = 5
 
@@ -57,7 +48,7 @@ class Phase:
 
     def run(self, buffers: int, held: object = None) -> None:
         """Run all turns.  held: what owns the memory and the code."""
-        if self.work < WORTH_SHARING or self.extent < 2:
+        if self.work < PROCESSOR.min_shared_nanoseconds or self.extent < 2:
             self.function(buffers, 0, self.extent)
         elif works():
             self._share(_present(), buffers)
@@ -73,19 +64,33 @@ class Phase:
             return
         share, begin = _share(), 0
         while begin < self.extent:
-            begin = share(pool.address, self.address, buffers, begin, self.extent, *plan, MOST_NANOSECONDS)
+            begin = share(
+                pool.address,
+                self.address,
+                buffers,
+                begin,
+                self.extent,
+                *plan,
+                PROCESSOR.max_uninterrupted_nanoseconds,
+            )
 
     def _plan(self, number: int) -> tuple[int, int, int] | None:
         """What `share` is told: the least range, in how many parts what is left is cut, and whom to wake.
 
         None if one thread of `number` runs all turns.
         """
-        is_soon_done = self.whole or self.work < MOST_NANOSECONDS
+        is_soon_done = self.whole or self.work < PROCESSOR.max_uninterrupted_nanoseconds
         if number < self.threads and (number > 1 or is_soon_done):
             return None
-        least = -(-self.extent // number) if self.whole else int(LEAST_RANGE / self.cost) + 1
-        parts = max(PARTS_EACH * number, int(self.work / LONGEST_RANGE))
-        wake = min(number - 1, int(self.work / WORTH_WAKING * 2)) if self.work >= WORTH_WAKING else 0
+        least = (
+            -(-self.extent // number) if self.whole else int(PROCESSOR.min_range_nanoseconds / self.cost) + 1
+        )
+        parts = max(PROCESSOR.ranges_per_thread * number, int(self.work / PROCESSOR.max_range_nanoseconds))
+        wake = (
+            min(number - 1, int(self.work / PROCESSOR.min_waking_nanoseconds * 2))
+            if self.work >= PROCESSOR.min_waking_nanoseconds
+            else 0
+        )
         return least, parts, wake
 
 

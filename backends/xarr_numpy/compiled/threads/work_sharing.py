@@ -21,8 +21,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from xarr_numpy.processor import PROCESSOR
+
 #: Bytes between numbers that different threads write, two cache lines.
-APART: Final = 128
+APART: Final = 2 * PROCESSOR.line_bytes
 #: Bytes from the start of a pool to its numbers.
 USER, GATE, NEXT, JOB, WORKERS = (APART * k for k in range(5))
 #: In `JOB`: the phase, its buffers, the end of its turns, the least range, the parts, until when to take ranges.
@@ -39,8 +41,6 @@ _INSIDE: Final = _OPEN - 1
 
 #: Turns that are handed out together are a multiple of this: whole registers.
 GRAIN: Final = 256
-#: For how long a thread looks out for more before it sleeps, and a caller for the end of the last ranges.
-AWAKE_NANOSECONDS: Final = 100_000
 #: How often it looks between two looks at the clock, at which it also lets others have the processor.
 LOOKS: Final = 64
 
@@ -86,7 +86,7 @@ def _wait(pause: str) -> str:
 define internal i64 @look(ptr %gate, i64 %bits, i1 %set) nounwind {{
 entry:
   %begun = call i64 @now()
-  %until = add i64 %begun, {AWAKE_NANOSECONDS}
+  %until = add i64 %begun, {PROCESSOR.awake_nanoseconds}
   br label %look
 look:
   %n = phi i64 [ 0, %entry ], [ %n1, %again ], [ 0, %clock ]

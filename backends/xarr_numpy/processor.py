@@ -1,0 +1,78 @@
+"""The processor that compiled groups run on: its numbers, and those that only the generator of machine code asks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xarr.compiler.target import Target
+
+
+class Processor(Target):
+    """The numbers of a processor, measured on an AMD EPYC with AVX-512, two virtual cores (docs/performance.md)."""
+
+    __slots__ = ()
+
+    # --- what is worth compiling -------------------------------------------------------------------------
+    #: Scalar updates or comparisons, one after the other, that take NumPy longer than the compiler takes.
+    min_sequential_steps: int = 2**9
+    #: Iterations of a loop in Python that take about as long as compiling it.
+    max_python_iterations: int = 2**12
+
+    # --- registers ---------------------------------------------------------------------------------------
+    #: Bytes of a vector register.
+    register_bytes: int = 64
+    #: Elements apart up to which neighbouring lanes are loaded as whole registers, and the rest thrown away.
+    max_lane_stride: int = 4
+    #: Registers of neighbours in one iteration of a loop in lanes, and values of its body up to which there are as
+    #: many: a longer body has work for all units of the processor anyway.
+    unrolled_registers: int = 4
+    max_unrolled_body: int = 40
+    #: Values up to which several registers of neighbours share the iterations of a loop.
+    max_shared_body: int = 100
+    #: Iterations in lanes after which a float sum begins anew, and joins the sum of these: for accuracy.
+    chunk_iterations: int = 64
+    #: Registers that hold what one tile of a native loop carries, at most (there are 32 in all, or 16), and those of
+    #: one value.  Where points are left early, more of them would wait for one another.
+    max_tile_registers: int = 20
+    max_value_registers: int = 4
+    max_early_exit_registers: int = 2
+
+    # --- loops of groups ---------------------------------------------------------------------------------
+    #: Bytes of rows that go through several iterations together, so that they stay in a cache.
+    wavefront_bytes: int = 2**20
+    #: Elements that a small group computes, iteration after iteration, before Python looks for Ctrl-C.
+    uninterrupted_elements: int = 2**26
+    #: Operations of the first chunk of a native loop, about; the chunks that follow are made longer or shorter.
+    first_chunk_operations: int = 2**28
+
+    # --- threads -----------------------------------------------------------------------------------------
+    #: Nanoseconds of work from which Python's lock is let go of meanwhile.
+    min_unlocked_nanoseconds: int = 5_000
+    #: Nanoseconds of work below which threads are not asked, and below which those that sleep are let sleep.
+    min_shared_nanoseconds: int = 20_000
+    min_waking_nanoseconds: int = 100_000
+    #: Nanoseconds that a range takes at least, and at most.
+    min_range_nanoseconds: int = 5_000
+    max_range_nanoseconds: int = 10_000_000
+    #: Ranges for each thread of what is left: large ones first.
+    ranges_per_thread: int = 3
+    #: Nanoseconds after which Python looks for Ctrl-C.
+    max_uninterrupted_nanoseconds: int = 100_000_000
+    #: Nanoseconds for which a thread looks out for more work before it sleeps, and a caller for the end of the last
+    #: ranges.
+    awake_nanoseconds: int = 100_000
+
+    # --- nanoseconds of compiled loops, good to a factor of two -------------------------------------------
+    #: Of one operation on a byte of a whole register, and of an operation that has no neighbours in a register.
+    lane_byte_time: float = 0.0065
+    scalar_time: float = 0.25
+    #: Of a byte that is read or written in order, and of an element that lies anywhere.
+    byte_time: float = 0.02
+    random_access_time: float = 1.0
+    #: Of an iteration of a loop beside what is in it.
+    iteration_time: float = 0.25
+    #: Of a comparison of a sort, and what it moves.
+    comparison_time: float = 3.0
+
+
+PROCESSOR: Final = Processor()
