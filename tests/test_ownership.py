@@ -20,8 +20,12 @@ from tests.support.random_graphs import sample
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import lower
-from xarr.compiler.plan.ownership import unshared
+from xarr.compiler.plan.ownership import exposure
+from xarr.compiler.plan.planner import plan
 from xarr.errors import DonationError
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.types import TensorType
 from xarr.lowering import ShapeDtypeStruct
 
 pytest.importorskip("llvmlite")
@@ -201,18 +205,18 @@ def test_memory_that_counts_as_unshared_is(first: int, fusion: str) -> None:
         sampled = sample(Random(seed), most=4096)
         with xarr.config(fusion=fusion):
             graph = lower(sampled.graph, backend)
-            results = backend.compile(graph)(*map(backend.from_host, sampled.inputs))
-        arrays = [
-            *zip(graph.parameters, sampled.inputs, strict=True),
-            *zip(graph.results, results, strict=True),
-        ]
-        alone = unshared(graph)
-        for place, (node, array) in enumerate(arrays):
-            others = [other for k, (_, other) in enumerate(arrays) if k != place]
-            if node in alone and place >= len(graph.parameters):
+            program = backend.compile(graph)
+            results = program(*map(backend.from_host, sampled.inputs))
+        found = exposure(graph, backend.plan_of(program))
+        arrays = [*sampled.inputs, *results]
+        for index, (is_exposed, array) in enumerate(
+            zip((*found.parameters, *found.results), arrays, strict=True)
+        ):
+            others = [other for k, other in enumerate(arrays) if k != index]
+            if not is_exposed and index >= len(graph.parameters):
                 seen += 1
                 assert not any(np.may_share_memory(array, other) for other in others)
-            elif node in alone:
+            elif not is_exposed:
                 assert not any(np.may_share_memory(array, other) for other in results)
     assert seen or fusion == "off"
 
@@ -350,3 +354,23 @@ def test_a_thread_reads_all_or_finds_it_donated(read: Callable[[xarr.Array], Any
     finally:
         sys.setswitchinterval(interval)
     assert wrong == []
+
+
+def test_all_memory_counts_as_shared_where_no_plan_says_otherwise() -> None:
+    graph = xarr.lower(lambda x, y: (x * 2, y @ y), "f64[3]", "f64[2,2]").graph
+    found = exposure(graph, None)
+    assert (found.parameters, found.results) == ((True, True), (True, True))
+    found = exposure(graph, plan(lower(graph, get("numpy"))))
+    assert (found.parameters, found.results) == ((False, False), (False, True))
+
+
+def test_a_tuple_is_exposed_if_one_of_its_arrays_is() -> None:
+    x, y = (parameter(TensorType((3,), np.dtype(np.float64))) for _ in range(2))
+    computed = Node(ops.Fusion(Graph([x], [Node(ops.Negate(), (x,))]), (3,)), (x,))
+    graph = Graph(
+        [x, y], [Node(ops.Tuple(), (computed, y)), Node(ops.Tuple(), (Node(ops.Negate(), (computed,)),))]
+    )
+    found = exposure(graph, plan(graph))
+    assert (found.parameters, found.results) == ((False, True), (True, True))
+    graph = Graph([x, y], [Node(ops.Tuple(), (computed,)), y])
+    assert exposure(graph, plan(graph)).results == (False, True)

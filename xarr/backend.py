@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from xarr.base.progress import ProgressBar
+    from xarr.compiler.plan.records import Plan
     from xarr.compiler.schedule import Schedule
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
@@ -148,6 +149,13 @@ class AbstractBackend(ABC):
     def compile_owning(self, graph: Graph, donated: Sequence[int]) -> Program:
         """As `compile`, but the program may write over the buffers of these parameters if it has claimed them."""
         return self.compile(graph)
+
+    def plan_of(self, program: Program) -> Plan | None:
+        """The plan that one of its programs follows; None where it follows none.
+
+        A plan says which results have memory of their own, so that an Array can be donated.
+        """
+        return None
 
     def direct_call(self, program: Program) -> DirectCall | None:
         """One of its programs as a single call; None if it is more than that."""

@@ -73,7 +73,7 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
                 compiled = _kept(key, order, leaves, outputs, device)
             else:
                 graph, checks = _lowered(order, leaves, outputs, device)
-                compiled = Compiled(device.backend.compile_watched(graph, bar), graph, checks)
+                compiled = Compiled(device.backend.compile_watched(graph, bar), graph, device.backend, checks)
     _compute(compiled, order, leaves, outputs, device)
 
 
@@ -82,7 +82,7 @@ def _kept(
 ) -> Compiled:
     """A new program for a pending graph, kept for the next one of this key.  The caller holds the lock."""
     graph, checks = _lowered(order, leaves, outputs, device)
-    compiled = Compiled(device.backend.compile(graph), graph, checks)
+    compiled = Compiled(device.backend.compile(graph), graph, device.backend, checks)
     _programs.add(key, compiled, device.backend.program_nbytes(graph))
     return compiled
 
@@ -120,7 +120,7 @@ def _compute(
     with _lock:
         if compiled.checks is not None or unread:
             _keep_flags(compiled, order_of(outputs) if order is None else order, outputs, values, device)
-        exposed = compiled.exposed
+        exposed = compiled.exposure.results
         for number, node in enumerate(outputs):
             if node.value is None:  # another thread may have been faster
                 node.settle(values[number], device, exposed[number])

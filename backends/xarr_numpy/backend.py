@@ -20,6 +20,7 @@ from xarr_numpy.processor import PROCESSOR
 from xarr_numpy.program import NumpyProgram, compile_program
 
 if TYPE_CHECKING:
+    from xarr.compiler.plan.records import Plan
     from xarr.compiler.schedule import Schedule
 
 
@@ -62,6 +63,9 @@ class NumpyBackend(AbstractBackend):
 
     def compile_owning(self, graph: Graph, donated: Sequence[int]) -> Program:
         return compile_program(plan_for(graph, self, donated))
+
+    def plan_of(self, program: Program) -> Plan | None:
+        return program.plan if isinstance(program, NumpyProgram) else None
 
     def direct_call(self, program: Program) -> DirectCall | None:
         return program.direct if isinstance(program, NumpyProgram) else None

@@ -40,11 +40,15 @@ from xarr_numpy.processor import PROCESSOR
 
 @dataclass(frozen=True)
 class NumpyProgram:
-    """The compiled function, its source, which node each line computes, and where its machine code comes from.
+    """A plan as a function.
 
-    direct: the one short kernel that it is, if it is that.
+    * `text` - its source,
+    * `lines` - the node that each line computes,
+    * `origins` - where its machine code comes from, and how long that took,
+    * `direct` - the one short kernel that it is, if it is that.
     """
 
+    plan: Plan
     text: str
     function: Callable[..., tuple[Any, ...]]
     code: CodeType
@@ -316,7 +320,7 @@ class Emitter:
         # Kernels never make NumPy warn.
         kind = SilentProgram if all(isinstance(step, Launch) for step in self.plan.steps) else NumpyProgram
         text, origins = "\n".join([text, *self.nested]), tuple(self.origins)
-        return kind(text, function, function.__code__, lines, origins, self._direct())
+        return kind(self.plan, text, function, function.__code__, lines, origins, self._direct())
 
     def _direct(self) -> DirectCall | None:
         """The kernel that takes the arguments as they come, if it is all there is."""

@@ -290,6 +290,9 @@ class Backend(AbstractBackend):
     def compile(self, graph: Graph) -> Program:
         return Program(plan_of(graph, self.name, views=False, schedule=self.schedule))
 
+    def plan_of(self, program: Any) -> Plan:
+        return program.plan
+
     def from_host(self, array: Array) -> Array:
         return read_only(np.asarray(array, order="C"))
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from xarr.backend import AbstractBackend, Program, get
 from xarr.base.progress import ProgressBar
+from xarr.compiler.plan.records import Plan
 from xarr.compiler.schedule import Schedule
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
@@ -143,6 +144,10 @@ class Backend(AbstractBackend):
 
     def schedule(self) -> Schedule | None:
         return self._inner.schedule()
+
+    def plan_of(self, program: Program) -> Plan | None:
+        assert isinstance(program, OpaqueProgram)
+        return self._inner.plan_of(program.program)
 
     def compile(self, graph: Graph) -> Program:
         return OpaqueProgram(self._inner.compile(graph), self.ordinal)

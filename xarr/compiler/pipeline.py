@@ -157,7 +157,7 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
 def make_program(graph: Graph, backend: AbstractBackend, hot: bool = False) -> Compiled:
     """What `backend` runs for `graph`, and the graph after the last stage."""
     lowered = lower(graph, backend, hot=hot)
-    return Compiled(backend.compile(lowered), lowered)
+    return Compiled(backend.compile(lowered), lowered, backend)
 
 
 def compile_graph(graph: Graph, backend: AbstractBackend, hot: bool = False) -> Program:

@@ -6,10 +6,11 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import Any, Final
 
-from xarr.backend import Program
+from xarr.backend import AbstractBackend, Program
 from xarr.base.records import record
 from xarr.compiler.passes.checks import Checks
-from xarr.compiler.plan.ownership import MAKERS, unshared
+from xarr.compiler.plan.ownership import Exposure, exposure
+from xarr.compiler.plan.records import Plan
 from xarr.ir.graph import Graph
 
 #: How many programs are kept, and how much memory they may take together.
@@ -19,20 +20,22 @@ _BYTES_KEPT: Final = 128 * 2**20
 
 @record
 class Compiled:
-    """A program, the graph that the backend compiled it from, and the checks in it that became flags."""
+    """A program, the graph that a backend compiled it from, and the checks in it that became flags."""
 
     program: Program
     graph: Graph
+    backend: AbstractBackend
     checks: Checks | None = None
 
     @cached_property
-    def exposed(self) -> tuple[bool, ...]:
-        """For each result whether its memory may be that of an argument or of another result too."""
-        graph = self.graph
-        if MAKERS.isdisjoint(graph.op_classes):
-            return (True,) * len(graph.results)
-        alone = unshared(graph)
-        return tuple([node not in alone for node in graph.results])
+    def plan(self) -> Plan | None:
+        """The plan that the program follows; None for a backend that follows none."""
+        return self.backend.plan_of(self.program)
+
+    @cached_property
+    def exposure(self) -> Exposure:
+        """Which values may share memory with others once the program has run."""
+        return exposure(self.graph, self.plan)
 
 
 class Programs:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from xarr.base.records import record
 from xarr.compiler import programs
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
-from xarr.compiler.plan.ownership import unshared
 from xarr.evaluation import buffer_of, execute
 from xarr.flags import attach, attach_results, flags_of, unread
 from xarr.ir.device import Device
@@ -61,11 +59,6 @@ class Compiled(programs.Compiled):
         assert self.checks is not None
         sources = [check.outermost.source for check in self.checks.checks]
         attach_results(nodes, self.checks, sources, buffers, device)
-
-    @cached_property
-    def unshared(self) -> frozenset[Node]:
-        """The parameters and results of the graph that share no memory once the program has run."""
-        return unshared(self.graph)
 
 
 @dataclass(eq=False)
@@ -129,7 +122,7 @@ class Traced:
         hidden = tuple([buffer_of(node, owner) for node in self.captured])
         donated = [self.arrays.index(leaf) for leaf in self.donation.leaves if leaf in self.arrays]
         program = owner.backend.compile_owning(graph, donated) if donated else owner.backend.compile(graph)
-        return Compiled(program, graph, checks, hidden, outer)
+        return Compiled(program, graph, owner.backend, checks, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
@@ -182,10 +175,8 @@ class Traced:
 
     def exposes(self, number: int) -> bool:
         """Whether results of the program may share the memory of this one among the arrays of the arguments."""
-        compiled = self.compiled()
-        return compiled.graph.parameters[number] not in compiled.unshared
+        return self.compiled().exposure.parameters[number]
 
     def is_exposed(self, place: int) -> bool:
         """Whether others may see the memory of a result of the graph."""
-        compiled = self.compiled()
-        return compiled.graph.results[place] not in compiled.unshared or self.places.count(place) > 1
+        return self.compiled().exposure.results[place] or self.places.count(place) > 1

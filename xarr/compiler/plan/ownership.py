@@ -1,78 +1,79 @@
-"""Which arrays of a program share memory with no other one, once it has run."""
+"""Which steps make memory of their own, and which buffers of a plan share theirs with no other one."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from collections.abc import Collection, Iterator
 
-from xarr.compiler.plan.overwriting import is_carried_through, is_update
+from xarr.base.records import record
+from xarr.compiler.plan import records
+from xarr.compiler.plan.overwriting import is_update
+from xarr.compiler.plan.records import Plan, Step
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
-
-#: The classes of the ops whose results may be arrays that nothing else shares.
-MAKERS: Final = frozenset({ops.DynamicUpdateSlice, ops.Fusion, ops.NativeWhile})
+from xarr.ir.graph import Graph
+from xarr.ir.types import TupleType, Type
 
 
-def unshared(graph: Graph) -> frozenset[Node]:
-    """The parameters and results whose memory no other of them has once a program of `graph` has run.
-
-    A result among them is made by a group, a native loop or an update, in new memory or over an operand that nothing
-    else needs; and there is no view of any, nor has code outside seen it.
-    """
-    # No product is a view of an operand.
-    elsewhere = _seen_elsewhere(graph, ops.Fusion | ops.NativeWhile | ops.DotGeneral)
-    count = Counter(map(_array, graph.results))
-    seen = {*map(_array, elsewhere), *(array for array, times in count.items() if times > 1)}
-    held = elsewhere.union(graph.results)  # who holds a tuple holds its arrays
-    made = {
-        node
-        for node in graph.results
-        if _is_made_here(node)
-        and _array(node) not in seen
-        and not (isinstance(node.op, ops.GetTupleElement) and node.operands[0] in held)
-    }
-    return frozenset(made.union(set(graph.parameters) - held))
+def is_new(step: Step) -> bool:
+    """Whether the outputs of a step are arrays of their own, whatever library the engine uses, or an input's."""
+    return isinstance(step, records.Launch | records.LaunchLoop) or is_update(step.node)
 
 
-def _array(node: Node) -> tuple[Node, object]:
-    """What equal nodes show the same array by: of a loop the value that its body gives, else a part or all."""
-    if not isinstance(node.op, ops.GetTupleElement):
-        return node, None
-    source, index = node.operands[0], node.op.index
-    return source, source.op.body.results[index] if isinstance(source.op, ops.NativeWhile) else index
-
-
-def _seen_elsewhere(graph: Graph, makes_new: Any) -> set[Node]:
-    """Nodes that others read than updates and ops of the classes `makes_new`, or that one of these shows.
-
-    makes_new: ops no result of which is a view of an operand, but for what a loop carries through.
-    """
-    shared: set[Node] = set()
-    for node in graph.nodes:
-        if not (isinstance(node.op, makes_new | ops.GetTupleElement) or is_update(node)):
-            shared.update(node.operands)
-        elif len(set(node.operands)) < len(node.operands):
-            shared.update(each for each in node.operands if node.operands.count(each) > 1)
-        elif (shown := _carried_through(node)) is not None:
-            shared.add(shown)
-    return shared
-
-
-def _carried_through(node: Node) -> Node | None:
-    """The operand of a native loop that a node shows, since no step changes it; None if it shows another array."""
-    if not isinstance(node.op, ops.GetTupleElement) or not isinstance(
-        loop := node.operands[0].op, ops.NativeWhile
+def shared_inputs(step: Step) -> Collection[int]:
+    """The inputs of a step of which it may make a view or show them to others, or that it reads as several operands."""
+    inputs = step.inputs
+    if isinstance(step, records.Loop):
+        own = {inputs[k] for k in step.body.donated}
+        return [each for each in inputs if each not in own or inputs.count(each) > 1]
+    if (
+        is_new(step)
+        or isinstance(step, records.Copy)
+        or (isinstance(step, records.Check) and not step.outputs)
     ):
-        return None
-    index = node.op.index
-    return node.operands[0].operands[index] if is_carried_through(loop, index) else None
+        return [each for each in inputs if inputs.count(each) > 1]
+    return inputs
 
 
-def _is_made_here(node: Node) -> bool:
-    """Whether a node is a new array that a group, a native loop or an update makes."""
-    if isinstance(node.op, ops.GetTupleElement):
-        made = node.operands[0].op
-        if isinstance(made, ops.NativeWhile):
-            return _carried_through(node) is None
-        return isinstance(made, ops.Fusion) and made.describe is not None
-    return is_update(node) or (isinstance(node.op, ops.Fusion) and node.op.describe is not None)
+def unshared(plan: Plan) -> frozenset[int]:
+    """The parameters and results whose memory no other of them has, nor anybody else, once the plan has run.
+
+    A result among them is made by a step that makes memory of its own, or lies over an input that nothing else needs;
+    and there is no view of any, nor has code outside seen it.
+    """
+    shared = {number for number, count in Counter(plan.results).items() if count > 1}
+    new: set[int] = set()
+    for step in plan.steps:
+        # No product is a view of an operand.
+        if not isinstance(step.node.op, ops.DotGeneral):
+            shared.update(shared_inputs(step))
+        if is_new(step):
+            new.update(step.outputs)
+    alone = new.intersection(plan.results).union(set(plan.parameters).difference(plan.results))
+    return frozenset(alone - shared)
+
+
+@record
+class Exposure:
+    """For each parameter and for each result of a graph whether its memory may be that of another value too."""
+
+    parameters: tuple[bool, ...]
+    results: tuple[bool, ...]
+
+
+def exposure(graph: Graph, plan: Plan | None) -> Exposure:
+    """The exposure of a graph's values when `plan` runs it; everything is exposed where no plan says otherwise."""
+    if plan is None:
+        return Exposure((True,) * len(graph.parameters), (True,) * len(graph.results))
+    alone = unshared(plan)
+    parameters, results = iter(plan.parameters), iter(plan.results)
+    return Exposure(
+        tuple([not _holds(alone, type, parameters) for type in graph.parameter_types]),
+        tuple([not _holds(alone, type, results) for type in graph.result_types]),
+    )
+
+
+def _holds(alone: frozenset[int], type: Type, numbers: Iterator[int]) -> bool:
+    """Whether all buffers of a value, the next of `numbers`, are among `alone`."""
+    if isinstance(type, TupleType):
+        return all([_holds(alone, element, numbers) for element in type.elements])
+    return next(numbers) in alone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +11,7 @@ from xarr.base.configuration import current as config
 from xarr.compiler.plan import records
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
+from xarr.compiler.plan.ownership import is_new, shared_inputs
 from xarr.compiler.plan.records import Buffer, Plan, Step
 from xarr.compiler.plan.verifier import verify
 from xarr.compiler.target import Target
@@ -277,8 +278,8 @@ class _Planner:
         free = set(donated)
         shared = set(results)
         for step in self.steps:
-            shared.update(_shared_by(step))
-            if _is_new(step):
+            shared.update(shared_inputs(step))
+            if is_new(step):
                 free.update(step.outputs)
         free -= shared
         steps, self.steps = self.steps, []
@@ -287,7 +288,7 @@ class _Planner:
             if isinstance(step, records.Loop):
                 self.steps.append(self._with_own_state(step, dead))
             else:
-                if dead and _is_new(step):
+                if dead and is_new(step):
                     self._overwrite(step, dead)
                 self.steps.append(step)
         if len(steps) < len(self.steps):
@@ -325,22 +326,6 @@ class _Planner:
                 self.start[number] = self.end[number] = index
             for number in step.inputs:
                 self.end[number] = index
-
-
-def _is_new(step: Step) -> bool:
-    """Whether the outputs of a step are arrays of their own, whatever library the engine uses, or an input's."""
-    return isinstance(step, records.Launch | records.LaunchLoop) or is_update(step.node)
-
-
-def _shared_by(step: Step) -> Collection[int]:
-    """The inputs of a step that it may make a view of, or that it reads as more than one operand."""
-    inputs = step.inputs
-    if isinstance(step, records.Loop):
-        own = {inputs[k] for k in step.body.donated}
-        return [each for each in inputs if each not in own or inputs.count(each) > 1]
-    if _is_new(step) or (isinstance(step, records.Check) and not step.outputs):
-        return [each for each in inputs if inputs.count(each) > 1]
-    return inputs
 
 
 _ROWS: Final[dict[type[Op], Callable[[_Planner, Node], None]]] = {
