@@ -134,8 +134,8 @@ class AbstractBackend(ABC):
         """
         nodes = [node for each in graph.walk() for node in each.nodes]
         return (
-            4000
-            + 600 * len(nodes)
+            7000
+            + 750 * len(nodes)
             + sum([len(node.op.raw) for node in nodes if isinstance(node.op, Constant)])
         )
 
