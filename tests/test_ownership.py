@@ -20,7 +20,7 @@ from tests.support.random_graphs import sample
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import lower
-from xarr.compiler.plan.ownership import exposure
+from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.compiler.plan.planner import plan
 from xarr.errors import DonationError
 from xarr.ir import ops
@@ -207,11 +207,10 @@ def test_memory_that_counts_as_unshared_is(first: int, fusion: str) -> None:
             graph = lower(sampled.graph, backend)
             program = backend.compile(graph)
             results = program(*map(backend.from_host, sampled.inputs))
-        found = exposure(graph, backend.plan_of(program))
+        made = backend.plan_of(program)
+        exposed = (*exposed_parameters(graph, made), *exposed_results(graph, made))
         arrays = [*sampled.inputs, *results]
-        for index, (is_exposed, array) in enumerate(
-            zip((*found.parameters, *found.results), arrays, strict=True)
-        ):
+        for index, (is_exposed, array) in enumerate(zip(exposed, arrays, strict=True)):
             others = [other for k, other in enumerate(arrays) if k != index]
             if not is_exposed and index >= len(graph.parameters):
                 seen += 1
@@ -358,19 +357,20 @@ def test_a_thread_reads_all_or_finds_it_donated(read: Callable[[xarr.Array], Any
 
 def test_all_memory_counts_as_shared_where_no_plan_says_otherwise() -> None:
     graph = xarr.lower(lambda x, y: (x * 2, y @ y), "f64[3]", "f64[2,2]").graph
-    found = exposure(graph, None)
-    assert (found.parameters, found.results) == ((True, True), (True, True))
-    found = exposure(graph, plan(lower(graph, get("numpy"))))
-    assert (found.parameters, found.results) == ((False, False), (False, True))
+    assert exposed_parameters(graph, None) == exposed_results(graph, None) == (True, True)
+    made = plan(lower(graph, get("numpy")))
+    assert exposed_parameters(graph, made) == (False, False)
+    assert exposed_results(graph, made) == (False, True)
 
 
 def test_a_tuple_is_exposed_if_one_of_its_arrays_is() -> None:
     x, y = (parameter(TensorType((3,), np.dtype(np.float64))) for _ in range(2))
     computed = Node(ops.Fusion(Graph([x], [Node(ops.Negate(), (x,))]), (3,)), (x,))
-    graph = Graph(
-        [x, y], [Node(ops.Tuple(), (computed, y)), Node(ops.Tuple(), (Node(ops.Negate(), (computed,)),))]
+    both, alone, seen = (
+        Node(ops.Tuple(), each) for each in ((computed, y), (computed,), (Node(ops.Sine(), (y,)),))
     )
-    found = exposure(graph, plan(graph))
-    assert (found.parameters, found.results) == ((False, True), (True, True))
-    graph = Graph([x, y], [Node(ops.Tuple(), (computed,)), y])
-    assert exposure(graph, plan(graph)).results == (False, True)
+    graph = Graph([x, y], [both, seen])
+    assert exposed_parameters(graph, plan(graph)) == (False, True)
+    assert exposed_results(graph, plan(graph)) == (True, True)
+    graph = Graph([x, y], [alone, y])
+    assert exposed_results(graph, plan(graph)) == (False, True)

@@ -120,7 +120,7 @@ def _compute(
     with _lock:
         if compiled.checks is not None or unread:
             _keep_flags(compiled, order_of(outputs) if order is None else order, outputs, values, device)
-        exposed = compiled.exposure.results
+        exposed = compiled.exposed_results
         for number, node in enumerate(outputs):
             if node.value is None:  # another thread may have been faster
                 node.settle(values[number], device, exposed[number])

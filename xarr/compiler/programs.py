@@ -9,7 +9,7 @@ from typing import Any, Final
 from xarr.backend import AbstractBackend, Program
 from xarr.base.records import record
 from xarr.compiler.passes.checks import Checks
-from xarr.compiler.plan.ownership import Exposure, exposure
+from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.compiler.plan.records import Plan
 from xarr.ir.graph import Graph
 
@@ -33,9 +33,14 @@ class Compiled:
         return self.backend.plan_of(self.program)
 
     @cached_property
-    def exposure(self) -> Exposure:
-        """Which values may share memory with others once the program has run."""
-        return exposure(self.graph, self.plan)
+    def exposed_parameters(self) -> tuple[bool, ...]:
+        """For each parameter whether its memory may be that of a result too once the program has run."""
+        return exposed_parameters(self.graph, self.plan)
+
+    @cached_property
+    def exposed_results(self) -> tuple[bool, ...]:
+        """For each result whether its memory may be that of a parameter or of another result too."""
+        return exposed_results(self.graph, self.plan)
 
 
 class Programs:

@@ -149,6 +149,11 @@ def packed(types: tuple[Type, ...]) -> Type:
     return types[0] if len(types) == 1 else TupleType(types)
 
 
+def array_count(type: Type) -> int:
+    """How many arrays a value of this type is or holds."""
+    return 1 if isinstance(type, TensorType) else sum(map(array_count, type.elements))
+
+
 def is_dynamic(type: Type) -> bool:
     """Whether an array with dynamic dimensions is, or is in, a value of this type."""
     if isinstance(type, TensorType):

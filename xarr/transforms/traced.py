@@ -175,8 +175,8 @@ class Traced:
 
     def exposes(self, number: int) -> bool:
         """Whether results of the program may share the memory of this one among the arrays of the arguments."""
-        return self.compiled().exposure.parameters[number]
+        return self.compiled().exposed_parameters[number]
 
     def is_exposed(self, place: int) -> bool:
         """Whether others may see the memory of a result of the graph."""
-        return self.compiled().exposure.results[place] or self.places.count(place) > 1
+        return self.compiled().exposed_results[place] or self.places.count(place) > 1

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable
+from itertools import islice
 
-from xarr.base.records import record
 from xarr.compiler.plan import records
-from xarr.compiler.plan.overwriting import is_update
 from xarr.compiler.plan.records import Plan, Step
 from xarr.ir import ops
 from xarr.ir.graph import Graph
-from xarr.ir.types import TupleType, Type
-
-
-def is_new(step: Step) -> bool:
-    """Whether the outputs of a step are arrays of their own, whatever library the engine uses, or an input's."""
-    return isinstance(step, records.Launch | records.LaunchLoop) or is_update(step.node)
+from xarr.ir.types import Type, array_count
 
 
 def shared_inputs(step: Step) -> Collection[int]:
@@ -26,7 +20,7 @@ def shared_inputs(step: Step) -> Collection[int]:
         own = {inputs[k] for k in step.body.donated}
         return [each for each in inputs if each not in own or inputs.count(each) > 1]
     if (
-        is_new(step)
+        step.makes_new
         or isinstance(step, records.Copy)
         or (isinstance(step, records.Check) and not step.outputs)
     ):
@@ -46,34 +40,30 @@ def unshared(plan: Plan) -> frozenset[int]:
         # No product is a view of an operand.
         if not isinstance(step.node.op, ops.DotGeneral):
             shared.update(shared_inputs(step))
-        if is_new(step):
+        if step.makes_new:
             new.update(step.outputs)
     alone = new.intersection(plan.results).union(set(plan.parameters).difference(plan.results))
     return frozenset(alone - shared)
 
 
-@record
-class Exposure:
-    """For each parameter and for each result of a graph whether its memory may be that of another value too."""
+def exposed_parameters(graph: Graph, plan: Plan | None) -> tuple[bool, ...]:
+    """For each parameter of a graph that `plan` runs whether its memory may be that of another value too.
 
-    parameters: tuple[bool, ...]
-    results: tuple[bool, ...]
-
-
-def exposure(graph: Graph, plan: Plan | None) -> Exposure:
-    """The exposure of a graph's values when `plan` runs it; everything is exposed where no plan says otherwise."""
+    So it may for all where no plan says otherwise.
+    """
     if plan is None:
-        return Exposure((True,) * len(graph.parameters), (True,) * len(graph.results))
-    alone = unshared(plan)
-    parameters, results = iter(plan.parameters), iter(plan.results)
-    return Exposure(
-        tuple([not _holds(alone, type, parameters) for type in graph.parameter_types]),
-        tuple([not _holds(alone, type, results) for type in graph.result_types]),
-    )
+        return (True,) * len(graph.parameters)
+    return _exposed(plan, graph.parameter_types, plan.parameters)
 
 
-def _holds(alone: frozenset[int], type: Type, numbers: Iterator[int]) -> bool:
-    """Whether all buffers of a value, the next of `numbers`, are among `alone`."""
-    if isinstance(type, TupleType):
-        return all([_holds(alone, element, numbers) for element in type.elements])
-    return next(numbers) in alone
+def exposed_results(graph: Graph, plan: Plan | None) -> tuple[bool, ...]:
+    """For each result what `exposed_parameters` says for parameters."""
+    if plan is None or not any([step.makes_new for step in plan.steps]):
+        return (True,) * len(graph.results)
+    return _exposed(plan, graph.result_types, plan.results)
+
+
+def _exposed(plan: Plan, types: Iterable[Type], numbers: Iterable[int]) -> tuple[bool, ...]:
+    """For each value of these types, whose buffers have these numbers in order, whether one of them is exposed."""
+    alone, left = unshared(plan), iter(numbers)
+    return tuple([not all([number in alone for number in islice(left, array_count(type))]) for type in types])

@@ -11,7 +11,7 @@ from xarr.base.configuration import current as config
 from xarr.compiler.plan import records
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
-from xarr.compiler.plan.ownership import is_new, shared_inputs
+from xarr.compiler.plan.ownership import shared_inputs
 from xarr.compiler.plan.records import Buffer, Plan, Step
 from xarr.compiler.plan.verifier import verify
 from xarr.compiler.target import Target
@@ -187,8 +187,11 @@ class _Planner:
             self._call(records.LibraryCall, node)
 
     def _update(self, node: Node) -> None:
-        self.may_overwrite = True
-        self._compute(node)
+        if is_update(node):
+            self.may_overwrite = True
+            self._call(records.Update, node)
+        else:
+            self._compute(node)
 
     def _call(self, kind: Callable[..., Step], node: Node, *fields: Any) -> None:
         """Add a step of some kind, whose outputs are new buffers."""
@@ -279,7 +282,7 @@ class _Planner:
         shared = set(results)
         for step in self.steps:
             shared.update(shared_inputs(step))
-            if is_new(step):
+            if step.makes_new:
                 free.update(step.outputs)
         free -= shared
         steps, self.steps = self.steps, []
@@ -288,7 +291,7 @@ class _Planner:
             if isinstance(step, records.Loop):
                 self.steps.append(self._with_own_state(step, dead))
             else:
-                if dead and is_new(step):
+                if dead and step.makes_new:
                     self._overwrite(step, dead)
                 self.steps.append(step)
         if len(steps) < len(self.steps):
@@ -296,7 +299,7 @@ class _Planner:
 
     def _overwrite(self, step: Step, dead: set[int]) -> None:
         pairs = list(overwrites(step.node, dead, self.maker.min_overwritten_bytes))
-        if self.is_body and is_update(step.node) and step.inputs[0] < len(self.graph.parameters):
+        if self.is_body and isinstance(step, records.Update) and step.inputs[0] < len(self.graph.parameters):
             pairs = [(0, 0)] if 0 in dead else []
         for result, operand in pairs:
             index = step.carried.index(result) if isinstance(step, records.LaunchLoop) else result

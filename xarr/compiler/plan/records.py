@@ -69,10 +69,13 @@ class Step:
 
     * `node` - the node of the fused graph that it computes: its op, its types, its line in the user's program,
     * `inputs`, `outputs` - the numbers of the buffers that it reads and fills, in the order of the op,
-    * `word` - what the text of a plan calls such a step.
+    * `word` - what the text of a plan calls such a step,
+    * `makes_new` - whether each output has memory of its own, or is written over an input, whatever library the engine
+      uses.
     """
 
     word: ClassVar[str]
+    makes_new: ClassVar[bool] = False
     node: Node
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -97,6 +100,7 @@ class Launch(Step):
     """
 
     word = "launch"
+    makes_new = True
     program: Kernel | None
 
 
@@ -110,6 +114,7 @@ class LaunchLoop(Step):
     """
 
     word = "launch loop"
+    makes_new = True
     carried: tuple[int, ...]
 
 
@@ -118,6 +123,14 @@ class LibraryCall(Step):
     """Compute an op by the engine's own table: a product, an FFT, a factorisation, a sort, what is in no group."""
 
     word = "library"
+
+
+@record(eq=False)
+class Update(Step):
+    """Write the second input over a part of a copy of the first, or of the first itself (`ops.DynamicUpdateSlice`)."""
+
+    word = "update"
+    makes_new = True
 
 
 @record(eq=False)
