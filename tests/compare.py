@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xarr.dtypes import COMPLEX, FLOAT, float8_e8m0fnu, real_part_of
-from xarr.lazy import Handle, to_host
+from xarr.runtime.handles import Handle, to_host
 
 HostArray = np.ndarray[Any, Any]
 

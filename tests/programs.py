@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import lazy
 from xarr.backend import get
 from xarr.compiler.pipeline import compile_graph
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, Type
+from xarr.runtime import handles
 
 #: Backends whose results are compared: those that are always there, and the one that the run is about.
 BACKENDS: Final = tuple(dict.fromkeys(("numpy", "reference", os.environ.get("XARR_BACKEND", "numpy"))))
@@ -37,6 +37,6 @@ def run(op: Op, *arrays: Any, backend: str = "reference") -> Any:
 
 def graph(function: Callable[..., Sequence[Any]], *types: Type) -> Graph:
     """The graph of a function that maps arrays to a sequence of arrays by way of lax."""
-    found, captured = lazy.trace(function, types)
+    found, captured = handles.trace(function, types)
     assert not captured, "the function uses values from outside"
     return found

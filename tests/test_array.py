@@ -554,6 +554,10 @@ OPERATORS = [
 )
 def test_an_operator_has_its_name_in_help_and_tracebacks(name: str) -> None:
     method = getattr(xarr.Array, name)
-    assert (method.__name__, method.__qualname__, method.__module__) == (name, f"Array.{name}", "xarr.array")
+    assert (method.__name__, method.__qualname__, method.__module__) == (
+        name,
+        f"Array.{name}",
+        "xarr.arrays.array",
+    )
     assert method.__code__.co_name == name
     assert method.__doc__ and "self" in method.__doc__

@@ -15,7 +15,7 @@ from xarr.backend import get
 from xarr.dtypes import TABLE
 from xarr.ir.graph import data
 from xarr.ir.types import TensorType
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 #: All but the powers of two, which have no neighbours on both sides of zero.
 FLOATS = [

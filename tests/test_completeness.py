@@ -109,7 +109,7 @@ def test_every_gap_is_named() -> None:
         "Unfinished lacks Op.assembly, its StableHLO form",
         "Unfinished lacks the function xarr.lax.unfinished",
     ]
-    assert "Unspelled lacks a row of _SPELLINGS in xarr/make_explicit.py" in gaps(Unspelled)
+    assert "Unspelled lacks a row of _SPELLINGS in xarr/explainers/explicit_program.py" in gaps(Unspelled)
     (gap,) = gaps(Composed)
     assert gap.startswith("Composed lacks a graph in CASES of tests/support/graphs.py that reads back")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import xarr
-from xarr import display
 from xarr.errors import counted
+from xarr.runtime import display
 
 #: About names, texts and the memory of the NumPy backend.
 pytestmark = pytest.mark.usefixtures("on_numpy")

@@ -70,8 +70,8 @@ def test_paths_in_the_guide_for_contributors_exist() -> None:
 
 def test_missing_path_is_found(tmp_path: Path) -> None:
     (tmp_path / "xarr").mkdir()
-    (tmp_path / "xarr" / "array.py").touch()
-    text = "`xarr/array.py`, `xarr/gone.py`, `text/html` and `python -m xarr/other`"
+    (tmp_path / "xarr" / "shapes.py").touch()
+    text = "`xarr/shapes.py`, `xarr/gone.py`, `text/html` and `python -m xarr/other`"
     assert missing_paths(text, tmp_path) == ["xarr/gone.py"]
 
 

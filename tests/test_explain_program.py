@@ -10,8 +10,8 @@ import pytest
 
 import xarr
 from xarr.errors import InputError, ParseError, TracedValueError
+from xarr.explainers.program import ProgramExplanation
 from xarr.explanation.broadcast import BroadcastExplanation
-from xarr.explanation.program import ProgramExplanation
 
 pytestmark = pytest.mark.implicit
 

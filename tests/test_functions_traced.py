@@ -7,8 +7,8 @@ from tests.support.functions import XP, expression, same, sample
 from tests.test_functions_manipulation import MOVES
 from tests.test_functions_searching import COMPARED, PLACES
 from tests.test_functions_statistical import EXACT, SUMS
-from xarr import lazy
 from xarr.ir.types import TensorType
+from xarr.runtime import handles
 
 OTHERS = [
     "xp.asarray([x, x])",
@@ -31,12 +31,12 @@ OTHERS = [
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_recording_needs_no_value(text):
     call, x = expression(text), sample((3, 4), "float64", special=False)
-    graph, captured = lazy.trace(lambda array: _flat(call(XP, array)), [TensorType(x.shape, x.dtype)])
+    graph, captured = handles.trace(lambda array: _flat(call(XP, array)), [TensorType(x.shape, x.dtype)])
     assert not captured
     graph.verify()
     results = graph.inline(XP.asarray(x)._node)
     for node, wanted in zip(results, _flat(call(XP, x)), strict=True):
-        same(lazy.wrap(node), np.asarray(wanted))
+        same(handles.wrap(node), np.asarray(wanted))
 
 
 def _flat(result):

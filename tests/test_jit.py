@@ -20,13 +20,14 @@ from hypothesis import given, strategies as st
 import xarr
 from tests.compare import assert_same
 from tests.support.jitting import assert_same_tree, twice
-from xarr import lax, lazy, tree
+from xarr import lax, tree
 from xarr.errors import (
     InputError,
     TracedValueError,
 )
 from xarr.ir import ops
 from xarr.ir.graph import Leaf, data
+from xarr.runtime import handles
 from xarr.transforms.jit import Jitted
 
 
@@ -235,9 +236,9 @@ def test_data_of_an_outer_array_does_not_count_as_dead() -> None:
     jitted = xarr.jit(lambda x: x + held[0])
     jitted(1.0)
     gc.collect()
-    before = lazy._orphans.nbytes
+    before = handles._orphans.nbytes
     held.clear()
-    assert lazy._orphans.nbytes == before
+    assert handles._orphans.nbytes == before
     assert_same(jitted(1.0)[:2], np.array([1.0, 2.0]))
 
 

@@ -14,7 +14,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.support.jitting import twice
-from xarr import backend as backends, lax, lazy
+from xarr import backend as backends, lax
 from xarr.backend import Program
 from xarr.errors import (
     BackendError,
@@ -29,6 +29,7 @@ from xarr.errors import (
 from xarr.ir.graph import data
 from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops import Fusion
+from xarr.runtime import handles
 from xarr.transforms.signature import exact
 
 # --- signatures ------------------------------------------------------------------------------------------
@@ -373,7 +374,7 @@ def test_donating_lets_the_value_go() -> None:
     numpy = xarr.get_backend("numpy")
     step = xarr.jit(lambda state: state["w"] + 1, donate_argnames=["state"])
     step({"w": xarr.zeros(10)})
-    x = lazy.wrap(data(xarr.zeros(10)._node.type, buffer, numpy.device()))
+    x = handles.wrap(data(xarr.zeros(10)._node.type, buffer, numpy.device()))
     del buffer
     step({"w": x})
     assert gone() is None

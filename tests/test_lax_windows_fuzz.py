@@ -27,7 +27,7 @@ from tests.xla import run_stablehlo
 from xarr import lax
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window
-from xarr.lazy import Handle
+from xarr.runtime.handles import Handle
 
 HostArray = np.ndarray[Any, Any]
 

@@ -16,11 +16,12 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.test_strictness import run
-from xarr import backend as backends, evaluation, lazy, pending
+from xarr import backend as backends
 from xarr.compiler.programs import Programs
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, Constant
 from xarr.ir.types import TensorType
+from xarr.runtime import evaluation, handles, pending
 from xarr_numpy.backend import NumpyBackend
 
 HostArray = np.ndarray[Any, Any]
@@ -154,7 +155,7 @@ def call_with_literal(size: int, inner: bool) -> xarr.Array:
     """A call of a computation that holds 8 * `size` bytes, itself or in one that it calls."""
     literal = Node(Constant.of(np.full(size, float(size))))
     graph = Graph((), [literal])
-    return lazy.wrap(Node(Call(Graph((), [Node(Call(graph))]) if inner else graph)))
+    return handles.wrap(Node(Call(Graph((), [Node(Call(graph))]) if inner else graph)))
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["in the graph", "in a computation of one"])
@@ -277,7 +278,7 @@ def test_dead_data_past_the_bound_is_consumed() -> None:
         total = xarr.asarray(np.zeros(2**15))
         for _ in range(40):
             total += xarr.asarray(np.ones(2**15))
-        assert lazy._orphans.nbytes < 2**21
+        assert handles._orphans.nbytes < 2**21
     assert_same(total, np.full(2**15, 40.0))
 
 
@@ -399,31 +400,31 @@ def test_four_threads_evaluate_one_graph() -> None:
 
 
 def test_a_dead_value_counts_once_and_only_while_it_is_needed() -> None:
-    before = lazy._orphans.nbytes
+    before = handles._orphans.nbytes
     x = xarr.asarray(np.ones(1000)).evaluate()
     y = x + 1
     node = x._node
-    again = lazy.wrap(node)
+    again = handles.wrap(node)
     del x, again
-    assert lazy._orphans.nbytes == before + 8000
-    lazy._orphans.add(node)
-    lazy.unowned(node)
-    assert lazy._orphans.nbytes == before + 8000, "a node is counted once"
+    assert handles._orphans.nbytes == before + 8000
+    handles._orphans.add(node)
+    handles.unowned(node)
+    assert handles._orphans.nbytes == before + 8000, "a node is counted once"
     del node, y
-    assert lazy._orphans.nbytes == before
+    assert handles._orphans.nbytes == before
 
 
 def test_a_value_that_an_array_shows_again_is_not_dead() -> None:
-    before = lazy._orphans.nbytes
+    before = handles._orphans.nbytes
     leaf = data(TensorType((1000,), np.dtype(np.float64)), np.zeros(1000), backends.get("numpy").device())
-    lazy.unowned(leaf)
-    assert lazy._orphans.nbytes == before + 8000
-    x = lazy.wrap(leaf)
-    assert lazy._orphans.nbytes == before
+    handles.unowned(leaf)
+    assert handles._orphans.nbytes == before + 8000
+    x = handles.wrap(leaf)
+    assert handles._orphans.nbytes == before
     del x
-    assert lazy._orphans.nbytes == before + 8000
+    assert handles._orphans.nbytes == before + 8000
     del leaf
-    assert lazy._orphans.nbytes == before
+    assert handles._orphans.nbytes == before
 
 
 def together(count: int, work: Callable[[], None]) -> None:
@@ -448,30 +449,30 @@ def together(count: int, work: Callable[[], None]) -> None:
 
 def show_and_count(node: Node) -> None:
     for _ in range(3000):
-        lazy.wrap(node)
-        lazy.unowned(node)
+        handles.wrap(node)
+        handles.unowned(node)
 
 
 def test_threads_count_exactly() -> None:
-    before = lazy._orphans.nbytes
+    before = handles._orphans.nbytes
     x = xarr.asarray(np.ones(1000)).evaluate()
     y = x + 1
     together(4, partial(show_and_count, x._node))
     assert x._node.handles == 1
     del x, y
-    assert lazy._orphans.nbytes == before
+    assert handles._orphans.nbytes == before
 
 
 def test_showing_another_value_counts_the_old_one_while_it_is_needed() -> None:
-    before = lazy._orphans.nbytes
+    before = handles._orphans.nbytes
     x = xarr.asarray(np.ones(1000)).evaluate()
     y = x * 2
     x += 1
-    assert lazy._orphans.nbytes == before + 8000
+    assert handles._orphans.nbytes == before + 8000
     y.evaluate()
-    assert lazy._orphans.nbytes == before + 8000, "x + 1 still needs it"
+    assert handles._orphans.nbytes == before + 8000, "x + 1 still needs it"
     x.evaluate()
-    assert lazy._orphans.nbytes == before
+    assert handles._orphans.nbytes == before
     assert_same(y, np.full(1000, 2.0))
     assert_same(x, np.full(1000, 2.0))
 

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 import xarr
 from tests.compare import assert_same
 from xarr.errors import InputError, TracedValueError
-from xarr.make_explicit import ExplicitProgram
+from xarr.explainers.explicit_program import ExplicitProgram
 
 pytestmark = pytest.mark.implicit
 

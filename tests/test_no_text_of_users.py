@@ -12,10 +12,11 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr import lax, lazy
+from xarr import lax
 from xarr.errors import InputError
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.runtime import handles
 from xarr.transforms.weak import _literal
 
 RAN: list[str] = []
@@ -175,4 +176,4 @@ def test_an_operation_made_by_hand_with_other_texts_is_refused(message):
     x = xarr.ones(2)
     node = Node(ops.Check(message), (x._node, (x == x)._node))
     with pytest.raises(InputError, match="plain numbers and texts"):
-        lazy.wrap(node).evaluate()
+        handles.wrap(node).evaluate()

@@ -13,11 +13,12 @@ import xarr
 from tests.compare import assert_same
 from tests.programs import graph, type_of
 from tests.support.opaque_backend import Backend, Buffer, OpaqueMemoryError
-from xarr import Array, evaluation, flags, lax
+from xarr import Array, lax
 from xarr.backend import get
 from xarr.base.layouts import Layout
 from xarr.compiler.programs import Programs
 from xarr.errors import BackendError
+from xarr.runtime import check_flags, evaluation
 
 VALUES = np.arange(12.0).reshape(3, 4)
 
@@ -337,7 +338,7 @@ def test_a_flag_is_read_once(opaque: Backend) -> None:
     assert transfers(opaque, lambda: np.asarray(found)) == (0, 2)
     assert transfers(opaque, lambda: np.asarray(found)) == (0, 1)
     assert transfers(opaque, lambda: np.asarray(x + 1)) == (0, 1)
-    assert not flags.flags_of([found._node])
+    assert not check_flags.flags_of([found._node])
 
 
 def test_a_singular_system_is_told_at_once(opaque: Backend) -> None:

@@ -26,7 +26,7 @@ from xarr.errors import DonationError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.types import TensorType
-from xarr.lowering import ShapeDtypeStruct
+from xarr.transforms.lowering import ShapeDtypeStruct
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.implicit, pytest.mark.usefixtures("on_numpy")]

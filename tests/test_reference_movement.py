@@ -10,12 +10,13 @@ import pytest
 
 from tests.compare import assert_same
 from tests.programs import run
-from xarr import lax, lazy
+from xarr import lax
 from xarr.backend import get
 from xarr.dtypes import INTEGER, TABLE
 from xarr.errors import ShapeError
 from xarr.ir import ops
 from xarr.ir.types import TensorType
+from xarr.runtime import handles
 
 Shape = tuple[int, ...]
 
@@ -116,7 +117,7 @@ V = np.float32(
 
 
 def reshaped(dimensions: Sequence[int], sizes: Shape) -> Any:
-    with_reference = lazy.from_host(V, get("reference").device())
+    with_reference = handles.from_host(V, get("reference").device())
     return lax.reshape(with_reference, sizes, dimensions)
 
 
@@ -142,7 +143,7 @@ def test_reshape_examples() -> None:
 
 def test_collapse_examples() -> None:
     # The page swaps the dimensions of its last two examples: joining 0 and 1 of 4x2x3 gives 8x3.
-    v = lazy.from_host(V, get("reference").device())
+    v = handles.from_host(V, get("reference").device())
     assert_same(lax.collapse(v, 0, 3), V.ravel())
     rows = [[10, 11, 12, 15, 16, 17], [20, 21, 22, 25, 26, 27]]
     rows += [[30, 31, 32, 35, 36, 37], [40, 41, 42, 45, 46, 47]]

@@ -18,7 +18,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.array import Array
+from xarr.arrays.array import Array
 from xarr.base.configuration import current as config
 from xarr.ir.graph import Leaf
 from xarr.transforms.python_replay import MISSED

@@ -20,7 +20,7 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import operation
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 SOURCE = Path(__file__).with_name("toy_backend.py")
 PAGE = Path(__file__).parents[1] / "docs" / "backend_in_an_afternoon.md"

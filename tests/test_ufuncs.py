@@ -207,7 +207,7 @@ def test_arrays_of_others_are_asked_first(x: xarr.Array) -> None:
 
 
 def test_a_function_that_only_looks_like_numpys_is_not_taken_for_it() -> None:
-    from xarr import numpy_protocols
+    from xarr.arrays import numpy_protocols
 
     def sum(x: Any) -> Any:
         return x

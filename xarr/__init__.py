@@ -5,10 +5,12 @@ import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 from xarr import (
-    import_hooks as _import_hooks,
     lax as lax,
 )
-from xarr.array import (
+from xarr.arrays import (
+    import_hooks as _import_hooks,
+)
+from xarr.arrays.array import (
     Array as Array,
 )
 from xarr.backend import (
@@ -281,20 +283,17 @@ from xarr.functions.utility_functions import (
     diff as diff,
     isclose as isclose,
 )
-from xarr.lazy import (
+from xarr.runtime.handles import (
     block_until_ready as block_until_ready,
     evaluate as evaluate,
-)
-from xarr.lowering import (
-    ShapeDtypeStruct as ShapeDtypeStruct,
-    lower as lower,
-)
-from xarr.make_explicit import (
-    make_explicit as make_explicit,
 )
 from xarr.shapes import (
     Layout as Layout,
     Shape as Shape,
+)
+from xarr.transforms.lowering import (
+    ShapeDtypeStruct as ShapeDtypeStruct,
+    lower as lower,
 )
 
 if _typing.TYPE_CHECKING:
@@ -312,9 +311,10 @@ if _typing.TYPE_CHECKING:
         tree_util as tree_util,
     )
     from xarr.doctor import show_config as show_config, show_runtime as show_runtime
-    from xarr.explanation.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
-    from xarr.explanation.index import explain_index as explain_index
-    from xarr.explanation.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.explainers.explicit_program import make_explicit as make_explicit
+    from xarr.explainers.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
+    from xarr.explainers.index import explain_index as explain_index
+    from xarr.explainers.program import explain as explain, explain_broadcast as explain_broadcast
     from xarr.functions.diagonals import diagflat as diagflat, diagonal as diagonal, trace as trace
     from xarr.functions.einsum import einsum as einsum, einsum_path as einsum_path
     from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
@@ -368,9 +368,10 @@ __version__ = "0.1.0"
 #: What is imported when it is first asked for, so that `import xarr` stays short: from a module below
 #: `xarr` to the names it gives, "" if the module itself is the name.
 _LATE_MODULES: _typing.Final = {
-    "explanation.gather": "explain_gather explain_scatter",
-    "explanation.index": "explain_index",
-    "explanation.program": "explain explain_broadcast",
+    "explainers.explicit_program": "make_explicit",
+    "explainers.gather": "explain_gather explain_scatter",
+    "explainers.index": "explain_index",
+    "explainers.program": "explain explain_broadcast",
     "debug": "",
     "doctor": "show_config show_runtime",
     "fft": "",

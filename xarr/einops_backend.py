@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from einops._backends import AbstractBackend
 
-from xarr.array import Array
+from xarr.arrays.array import Array
 from xarr.dtypes import FLOAT
-from xarr.lazy import namespace
+from xarr.runtime.handles import namespace
 
 
 class XarrBackend(AbstractBackend):

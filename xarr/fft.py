@@ -25,11 +25,11 @@ from xarr.functions._outputs import takes_out
 from xarr.functions.manipulation_functions import roll
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, integer, integers, real_number
-from xarr.lazy import commit
+from xarr.runtime.handles import commit
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = [
     "fft",

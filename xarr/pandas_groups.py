@@ -11,8 +11,8 @@ from typing import Any
 
 from pandas.core.groupby import grouper
 
-from xarr.array import Array
-from xarr.lazy import to_host
+from xarr.arrays.array import Array
+from xarr.runtime.handles import to_host
 
 
 def _taking_arrays(convert: Any) -> Any:

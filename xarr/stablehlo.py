@@ -22,7 +22,6 @@ from xarr.base.host import host_array
 from xarr.base.names import public_names as _public_names
 from xarr.compiler.pipeline import make_program
 from xarr.errors import BackendError, InputError, ParseError, ShapeError
-from xarr.evaluation import execute
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, GetTupleElement
@@ -30,12 +29,13 @@ from xarr.ir.stablehlo.builder import Builder, unpacked
 from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
-from xarr.lazy import Handle, common_device, wrap
-from xarr.live_values import live_leaf
+from xarr.runtime.evaluation import execute
+from xarr.runtime.handles import Handle, common_device, wrap
+from xarr.runtime.live_values import live_leaf
 from xarr.shapes import Shape
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class Module:

@@ -16,7 +16,7 @@ from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 
 # `xarr.make_explicit` is the function.
-_make_explicit: Any = importlib.import_module("xarr.make_explicit")
+_make_explicit: Any = importlib.import_module("xarr.explainers.explicit_program")
 
 #: What stands in no case because XLA cannot run it like the others: the file that tries it.
 TRIED_ELSEWHERE = {
@@ -123,7 +123,7 @@ def gaps(op: type[Op]) -> list[str]:
             "xarr/ir/stablehlo/builders.py reads it"
         )
     if not _make_explicit.is_spelled(op):
-        missing.append("a row of _SPELLINGS in xarr/make_explicit.py")
+        missing.append("a row of _SPELLINGS in xarr/explainers/explicit_program.py")
     if op.__name__ not in WITHOUT_FUNCTION:
         missing += [f"the function xarr.lax.{name}" for name in lax_names(op) if not has_function(name)]
     return [f"{op.__name__} lacks {part}" for part in missing]

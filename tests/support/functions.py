@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xarr.array import Array
+from xarr.arrays.array import Array
 from xarr.errors import XarrError
 from xarr.functions import (
     creation_functions,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from xarr import backend as backends, lax, lazy
+from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
 from xarr.base.host import scalar
 from xarr.base.tracebacks import shorten
@@ -19,10 +19,11 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
 from xarr.lax.core import ArrayLike, broadcast_node, integer
-from xarr.lazy import Handle, commit, weak_kind, wrap
+from xarr.runtime import handles
+from xarr.runtime.handles import Handle, commit, weak_kind, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -130,7 +131,7 @@ def move_to_device(array: Array, device: DeviceLike) -> Array:
     wanted, own = as_device(device), array._node.device
     if own is None or not own.is_committed:
         return commit(array, wanted)
-    return array if own is wanted else lazy.moved(array, wanted)
+    return array if own is wanted else handles.moved(array, wanted)
 
 
 def fill(shape: tuple[int, ...], value: complex, dtype: DType, device: Device | None = None) -> Array:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xarr import lax
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def complex_expm1(result: Array, x: Array) -> Array:

@@ -27,10 +27,10 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
-from xarr.lazy import Handle, common_device, unowned, weak_kind, wrap
+from xarr.runtime.handles import Handle, common_device, unowned, weak_kind, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 DType = np.dtype[Any]
 

@@ -14,10 +14,10 @@ import ml_dtypes
 import numpy as np
 
 from xarr.errors import InputError
-from xarr.lazy import device_of, read_checks, to_host
+from xarr.runtime.handles import device_of, read_checks, to_host
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: `kDLCPU` and the number of the device.
 CPU: Final = (1, 0)

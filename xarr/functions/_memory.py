@@ -15,11 +15,11 @@ from xarr.functions._arguments import convert, fill, truth
 from xarr.functions._core import DType, fresh
 from xarr.functions.creation_functions import asarray, empty
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, device_of, to_host
-from xarr.parts import INDEX, VIEW, mark
+from xarr.runtime.handles import Handle, device_of, to_host
+from xarr.runtime.parts import INDEX, VIEW, mark
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 _BYTE = np.dtype(np.uint8)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from xarr import lax, parts
+from xarr import lax
 from xarr.base.broadcasting import has_place
 from xarr.base.tracebacks import shorten
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, promote
@@ -21,10 +21,11 @@ from xarr.errors import DTypeError, InputError, ShapeError, XarrError
 from xarr.functions._arguments import check_casting, convert, truth, where_mask
 from xarr.functions._core import DType, as_array, broadcast_operands
 from xarr.lax.core import ArrayLike
-from xarr.lazy import Handle
+from xarr.runtime import parts
+from xarr.runtime.handles import Handle
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")

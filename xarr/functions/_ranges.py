@@ -16,11 +16,11 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
-from xarr.lazy import Handle, wrap
+from xarr.runtime.handles import Handle, wrap
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 INT64 = np.dtype(np.int64)
 

@@ -12,11 +12,11 @@ from xarr.errors import DTypeError, ShapeError, TracedValueError
 from xarr.functions._core import fresh
 from xarr.lax.core import put
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import to_host
+from xarr.runtime.handles import to_host
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def repeat_uniformly(array: Array, count: int, axis: int) -> Array:

@@ -13,10 +13,10 @@ from xarr.errors import ShapeError
 from xarr.functions._arguments import is_listed, traced_integer
 from xarr.lax.core import integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, to_host
+from xarr.runtime.handles import Handle, to_host
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: An int, or without a value an int64 scalar.
 Shift = Any

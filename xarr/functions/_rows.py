@@ -47,10 +47,10 @@ from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, Steps, broadcast_step, convert_step, follow, scalar_node
-from xarr.lazy import Handle, common_device, recording, wrap
+from xarr.runtime.handles import Handle, common_device, recording, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Rule = Callable[[str, DType], DType]
 UnaryFunction = Unary["Array"]

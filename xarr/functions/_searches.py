@@ -16,7 +16,7 @@ from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def sort_by_keys(

@@ -15,7 +15,7 @@ from xarr.functions._core import as_array
 from xarr.indexing.bounds import Mode
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def leading(x: Array, axes: tuple[int, ...]) -> Array:

@@ -30,11 +30,11 @@ from xarr.functions._outputs import show, target_of
 from xarr.functions._ufuncs import NOT_GIVEN, Axes, Options, OptionsOfProducts, UFunc
 from xarr.functions.manipulation_functions import moveaxis
 from xarr.lax.core import ArrayLike, flag
-from xarr.lazy import Handle, weak_kind
+from xarr.runtime.handles import Handle, weak_kind
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: Commutative functions: the reduction of numbers, and that of bools.
 _NATIVE: Final[dict[str, tuple[Callable[..., Array], Callable[..., Array]]]] = {

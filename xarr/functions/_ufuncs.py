@@ -20,7 +20,7 @@ from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Axes = int | tuple[int, ...] | None
 R = TypeVar("R", covariant=True)
@@ -65,7 +65,7 @@ class NotGiven:
 NOT_GIVEN: Final[Any] = NotGiven()
 
 
-# An injection point, since methods need indices, and those the functions: `xarr.array` calls bind(…).
+# An injection point, since methods need indices, and those the functions: `xarr.arrays.array` calls bind(…).
 _methods: Any = None
 
 

@@ -63,11 +63,11 @@ from xarr.functions._ranges import (
 from xarr.ir.device import Device
 from xarr.lax.core import ArrayLike, host_node, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic, with_sizes_of
-from xarr.lazy import Handle, commit, from_host, wrap
+from xarr.runtime.handles import Handle, commit, from_host, wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Shape = int | Sequence[int]
 INT64 = np.dtype(np.int64)

@@ -36,7 +36,7 @@ from xarr.lax.core import ArrayLike
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike = None) -> Array:

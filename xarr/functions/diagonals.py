@@ -13,11 +13,11 @@ from xarr.functions._outputs import takes_out
 from xarr.functions.matrices import diag
 from xarr.functions.statistical_functions import sum as total
 from xarr.lax.core import ArrayLike, integer
-from xarr.parts import DIAGONAL, mark
+from xarr.runtime.parts import DIAGONAL, mark
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

@@ -19,11 +19,11 @@ from xarr.functions._outputs import show, target_of
 from xarr.functions.diagonals import diagonal
 from xarr.functions.linear_algebra_functions import product
 from xarr.functions.routines._values import looked_at
-from xarr.lazy import Handle
-from xarr.parts import EINSUM, TRANSPOSE, mark
+from xarr.runtime.handles import Handle
+from xarr.runtime.parts import EINSUM, TRANSPOSE, mark
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["einsum", "einsum_path"]
 

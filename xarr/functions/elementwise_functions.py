@@ -48,10 +48,10 @@ from xarr.functions._rows import (
 from xarr.functions._ufuncs import pair_ufunc, ufunc
 from xarr.ir import ops
 from xarr.lax.core import ArrayLike, integer
-from xarr.parts import IMAG, REAL, mark
+from xarr.runtime.parts import IMAG, REAL, mark
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 # --- the regular rows ------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ from xarr.lax.indexing import GatherDimensionNumbers, default_fill
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 @takes_out(THERE_AND_BACK)

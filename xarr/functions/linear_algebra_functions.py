@@ -27,7 +27,7 @@ from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Axes = int | Sequence[int]
 Contraction = tuple[tuple[int, ...], tuple[int, ...]]

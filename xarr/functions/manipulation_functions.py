@@ -35,12 +35,12 @@ from xarr.functions._rolling import roll_axes, shifts_of
 from xarr.functions.creation_functions import argument, broadcast_array
 from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle
-from xarr.parts import BROADCAST, FLIP, INDEX, RESHAPE, TRANSPOSE, mark
+from xarr.runtime.handles import Handle
+from xarr.runtime.parts import BROADCAST, FLIP, INDEX, RESHAPE, TRANSPOSE, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Shape = int | Sequence[int]
 Axes = int | Sequence[int]

@@ -25,12 +25,12 @@ from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import commit, wrap
-from xarr.parts import DIAGONAL, mark
+from xarr.runtime.handles import commit, wrap
+from xarr.runtime.parts import DIAGONAL, mark
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: The number of a diagonal, which in a traced function may be an argument of it.
 Diagonal: TypeAlias = "int | Array"

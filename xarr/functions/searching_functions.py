@@ -16,11 +16,11 @@ from xarr.functions._searches import insertion_points
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike, flag, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import to_host
+from xarr.runtime.handles import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 @overload

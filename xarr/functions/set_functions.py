@@ -25,7 +25,7 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class UniqueAll(NamedTuple):

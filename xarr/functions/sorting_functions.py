@@ -14,7 +14,7 @@ from xarr.lax.core import ArrayLike, flag
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 _KINDS: Final = ("quicksort", "mergesort", "heapsort", "stable")
 

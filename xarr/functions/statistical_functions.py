@@ -35,7 +35,7 @@ from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Axis = int | Sequence[int] | None
 INT64 = np.dtype(np.int64)

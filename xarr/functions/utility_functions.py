@@ -13,11 +13,11 @@ from xarr.functions._core import as_array, broadcast_operands, fresh, promote_op
 from xarr.functions.statistical_functions import all as all_of
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import weak_kind
+from xarr.runtime.handles import weak_kind
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def _is_finite(x: Array) -> Array:

@@ -23,11 +23,11 @@ from xarr.indexing.region import Region, written
 from xarr.indexing.values import fitted
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle
-from xarr.parts import INDEX, mark
+from xarr.runtime.handles import Handle
+from xarr.runtime.parts import INDEX, mark
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: What reads and writes arrays of dynamic sizes.
 _READS: Final = "lax.slice, lax.dynamic_slice or lax.gather"
@@ -61,7 +61,7 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
 
 
 def read_part(array: Array, index: Any) -> Array:
-    """array[index], which where NumPy would make a view is a part of `array`; see `xarr.parts`.  Raises as `read`."""
+    """array[index], which where NumPy would make a view a part of `array` (`xarr.runtime.parts`).  Raises as `read`."""
     shape = _sizes(array)
     region = Region.cached(index, shape)
     if region is not None:

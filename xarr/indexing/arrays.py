@@ -27,10 +27,10 @@ from xarr.ir.source import here
 from xarr.ir.types import Ints, TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_node, put, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
-from xarr.lazy import to_host, wrap
+from xarr.runtime.handles import to_host, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
     from xarr.ir.device import Device
 
 Combine = Callable[[Any, Any], Any]

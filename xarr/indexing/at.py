@@ -14,7 +14,7 @@ from xarr.indexing.dropped import warn_if_dropped
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class At:

@@ -21,10 +21,10 @@ from xarr.ir.ops import CustomCall
 from xarr.ir.ops.custom import CHECKED_INDICES, AttributeValue
 from xarr.lax.core import put
 from xarr.lax.ranges import range_of
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
     from xarr.ir.device import Device
 
 HostArray = np.ndarray[Any, Any]

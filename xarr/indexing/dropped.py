@@ -19,7 +19,7 @@ from xarr.errors import DroppedUpdateWarning
 from xarr.ir.source import Source, warn_at
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 _POP_TOP: Final = opmap["POP_TOP"]
 _CACHE: Final = opmap.get("CACHE", 0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from xarr.errors import ElementLoopWarning
 from xarr.ir.source import PACKAGE, Source, warn_at
-from xarr.lazy import Handle
+from xarr.runtime.handles import Handle
 
 #: Elements after which a line is warned of.
 LIMIT: Final = 10_000

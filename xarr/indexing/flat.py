@@ -16,7 +16,7 @@ from xarr.indexing.values import converted
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def flattened(array: Array) -> Array:

@@ -17,11 +17,11 @@ from xarr.functions._core import as_array
 from xarr.ir.source import here
 from xarr.ir.types import Ints
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle
-from xarr.live_values import values_at_hand
+from xarr.runtime.handles import Handle
+from xarr.runtime.live_values import values_at_hand
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 HostArray = np.ndarray[Any, Any]
 

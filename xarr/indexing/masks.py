@@ -14,7 +14,7 @@ from xarr.indexing.values import fitted
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def only_mask(layout: Layout) -> Mask | None:

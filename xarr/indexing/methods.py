@@ -22,14 +22,14 @@ from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import Flat, flattened, put
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, namespace, to_host
-from xarr.parts import ALL, refusal
+from xarr.runtime.handles import Handle, namespace, to_host
+from xarr.runtime.parts import ALL, refusal
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class IndexingMethods(Handle):

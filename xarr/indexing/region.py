@@ -25,10 +25,10 @@ from xarr.ir.ops import Reshape, Reverse, Slice
 from xarr.ir.types import Ints
 from xarr.ir.windows import dilated
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 @record

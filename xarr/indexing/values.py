@@ -13,10 +13,10 @@ from xarr.functions._core import as_array, broadcast_nodes, is_weak, nodes_of
 from xarr.functions.creation_functions import asarray
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
-from xarr.lazy import Handle, common_device, wrap
+from xarr.runtime.handles import Handle, common_device, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def converted(array: Array, value: ArrayLike) -> Array:

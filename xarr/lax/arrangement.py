@@ -24,11 +24,11 @@ from xarr.lax.movement import (
     index_in_dim,
     reshape,
 )
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:

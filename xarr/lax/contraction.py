@@ -12,10 +12,10 @@ from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.lax.core import ArrayLike, integers, operands
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
 DotDimensionNumbers: TypeAlias = tuple[

@@ -30,11 +30,11 @@ from xarr.lax.tracing import (
     results_of,
     tuple_of,
 )
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 from xarr.tree import LEAF
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Function = Callable[..., Any]
 

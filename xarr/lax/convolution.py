@@ -15,10 +15,10 @@ from xarr.ir.types import Ints
 from xarr.ir.windows import PADDINGS, dilated, named_padding
 from xarr.lax.contraction import precisions
 from xarr.lax.core import ArrayLike, integer, integers, operands
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Pairs = tuple[tuple[int, int], ...]
 

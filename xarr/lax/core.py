@@ -20,10 +20,10 @@ from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops import BroadcastInDim, Constant, Convert
 from xarr.ir.types import TensorType
-from xarr.lazy import Handle, common_device, recording, unowned, weak_kind, wrap
+from xarr.runtime.handles import Handle, common_device, recording, unowned, weak_kind, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: What can stand for an array: an Array, a NumPy array, a number, or nested sequences of numbers.
 ArrayLike: TypeAlias = Any

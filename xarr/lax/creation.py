@@ -17,11 +17,11 @@ from xarr.lax.core import ArrayLike, broadcast_node, integer, operands
 from xarr.lax.dynamic_sizes import with_sizes_of
 from xarr.lax.elementwise import convert_element_type
 from xarr.lax.movement import broadcast_in_dim
-from xarr.lazy import commit, wrap
+from xarr.runtime.handles import commit, wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:

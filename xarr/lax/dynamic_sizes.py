@@ -15,10 +15,10 @@ from xarr.ir.graph import Node
 from xarr.ir.ops.dynamic_sizes import SIZE
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, integer, operands
-from xarr.lazy import Handle, wrap
+from xarr.runtime.handles import Handle, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def get_dimension_size(operand: ArrayLike, dimension: int) -> Array:

@@ -16,11 +16,11 @@ from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.dynamic_sizes import get_dimension_size
 from xarr.lax.elementwise import add, convert_element_type, lt, select
 from xarr.lax.movement import expand_dims, index_in_dim, squeeze
-from xarr.lazy import Handle, wrap
+from xarr.runtime.handles import Handle, wrap
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def dynamic_slice(

@@ -47,10 +47,10 @@ from xarr.lax.core import (
     operands,
     scalar_node,
 )
-from xarr.lazy import Handle, weak_kind, wrap
+from xarr.runtime.handles import Handle, weak_kind, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = [
     "RoundingMethod",

@@ -14,10 +14,10 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.fourier import FFT_TYPES
 from xarr.lax.core import ArrayLike, integers, operands, text
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class FftType(Enum):

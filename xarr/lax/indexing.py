@@ -34,12 +34,12 @@ from xarr.lax.elementwise import bitwise_and, clamp, ge, le, select
 from xarr.lax.movement import broadcast_in_dim
 from xarr.lax.reduction import reduce_and
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 from xarr.shapes import check_sizes
 from xarr.tree import Structure
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class GatherDimensionNumbers(NamedTuple):

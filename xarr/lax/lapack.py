@@ -12,10 +12,10 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.lax.core import ArrayLike, apply, flag, operands, text
 from xarr.lax.tracing import results_of
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def _called(op: Op, *values: ArrayLike) -> tuple[Array, ...]:

@@ -28,10 +28,10 @@ from xarr.lax.lapack import (
     syevd as syevd,
 )
 from xarr.lax.movement import expand_dims, pad, slice, squeeze, transpose
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:

@@ -15,7 +15,6 @@ import numpy as np
 from xarr import tree
 from xarr.base.host import is_weak, scalar
 from xarr.dtypes import INTEGER, PREDICATE
-from xarr.effects import add_effect, last_effect
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.device import join_devices
@@ -37,11 +36,12 @@ from xarr.lax.tracing import (
     results_and_effects,
     tuple_of,
 )
-from xarr.lazy import weak_kind, wrap
+from xarr.runtime.effects import add_effect, last_effect
+from xarr.runtime.handles import weak_kind, wrap
 from xarr.tree import LEAF, Structure
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Function = Callable[..., Any]
 #: `progress=`: a bar that is called so, or by the loop's name if True.

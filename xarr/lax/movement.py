@@ -17,7 +17,7 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def _shape(name: str, operand: ArrayLike) -> tuple[int, ...]:

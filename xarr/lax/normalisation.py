@@ -11,10 +11,10 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.lax.core import ArrayLike, integer, operands
 from xarr.lax.tracing import results_of
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def batch_norm_training(

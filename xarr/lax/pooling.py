@@ -24,10 +24,10 @@ from xarr.lax.core import ArrayLike, broadcast_node, host_node, integers, operan
 from xarr.lax.dynamic_sizes import refuse_dynamic, refuse_named_padding
 from xarr.lax.reduction import initial_value
 from xarr.lax.windows import Padding, padtype_to_pads
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def max_pool(

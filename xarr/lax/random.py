@@ -17,10 +17,10 @@ from xarr.ir.ops.random import STATES
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, integers, operands, text
 from xarr.lax.tracing import results_of
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class RandomAlgorithm(Enum):

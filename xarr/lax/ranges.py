@@ -17,7 +17,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
-from xarr.live_values import values_at_hand
+from xarr.runtime.live_values import values_at_hand
 
 #: The least and the greatest value.
 Range = tuple[int, int]

@@ -27,12 +27,12 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 from xarr.shapes import normalize_axis
 from xarr.tree import Structure
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 DType = np.dtype[Any]
 

@@ -22,11 +22,11 @@ from xarr.lax.indexing import (
     scatter_min,
     scatter_mul,
 )
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def take(

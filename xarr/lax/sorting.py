@@ -21,7 +21,7 @@ from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 _INT32: Final = np.dtype(np.int32)
 

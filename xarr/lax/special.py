@@ -12,10 +12,10 @@ from xarr.ir.ops.formula import Term
 from xarr.ir.ops.special import ACCEPTED, bessel_i0e as formula_of_bessel_i0e
 from xarr.lax.core import ArrayLike, operands
 from xarr.lax.elementwise import unary
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 bessel_i1e = unary(ops.BesselI1e())
 digamma = unary(ops.Digamma())

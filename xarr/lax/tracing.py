@@ -15,7 +15,6 @@ from xarr.base import records
 from xarr.base.host import host_array, is_weak, scalar, scalar_kind
 from xarr.base.tracebacks import shorten
 from xarr.dtypes import default_of
-from xarr.effects import add_effect, last_effect
 from xarr.errors import InputError, ShapeError, XarrError, counted
 from xarr.ir.computations import combiner
 from xarr.ir.device import Device, join_devices
@@ -24,11 +23,12 @@ from xarr.ir.op import Op
 from xarr.ir.ops import Constant, GetTupleElement
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import BINARY, gives_way, host_node, operands
-from xarr.lazy import Handle, trace, wrap
+from xarr.runtime.effects import add_effect, last_effect
+from xarr.runtime.handles import Handle, trace, wrap
 from xarr.tree import LEAF, Structure
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 @records.record

@@ -13,10 +13,10 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import GetTupleElement, Tuple
 from xarr.ir.types import TensorType, TupleType
 from xarr.lax.core import ArrayLike, integer, operands
-from xarr.lazy import Handle, wrap
+from xarr.runtime.handles import Handle, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class TupleValue(Handle):

@@ -24,11 +24,11 @@ from xarr.lax.core import ArrayLike, flag, integer, integers, operands
 from xarr.lax.dynamic_sizes import refuse_named_padding
 from xarr.lax.reduction import combiner_graph, initial_value, with_initial
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
-from xarr.lazy import wrap
+from xarr.runtime.handles import wrap
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 DType = np.dtype[Any]
 

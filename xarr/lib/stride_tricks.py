@@ -15,11 +15,11 @@ from xarr.functions._arguments import fill, is_listed
 from xarr.functions._core import as_array, fresh
 from xarr.lax.core import ArrayLike, flag, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import device_of, from_host
+from xarr.runtime.handles import device_of, from_host
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["as_strided", "sliding_window_view"]
 

@@ -15,11 +15,11 @@ from xarr.ir.ops.systems import rows_of
 from xarr.ir.types import Ints
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike
-from xarr.lazy import is_tracing, read_checks, wrap
+from xarr.runtime.handles import is_tracing, read_checks, wrap
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: What NumPy has where an argument was not given.
 NO_VALUE: Final = np._NoValue

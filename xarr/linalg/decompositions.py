@@ -14,7 +14,7 @@ from xarr.lax.core import ArrayLike, flag
 from xarr.linalg._arguments import checked, free_of_nan, in_order, matrices, spread, squares, transposed
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class EigResult(NamedTuple):

@@ -18,7 +18,7 @@ from xarr.linalg._arguments import NO_VALUE, epsilon, matrices, pair, scalar, sp
 from xarr.linalg.decompositions import svd
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:

@@ -17,13 +17,13 @@ from xarr.functions._core import as_array
 from xarr.ir.types import Ints
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, flag
-from xarr.lazy import Handle
 from xarr.linalg._arguments import axes_of, matrices, refuse_empty, scalar, square
 from xarr.linalg.decompositions import svdvals
 from xarr.linalg.systems import identities
+from xarr.runtime.handles import Handle
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:

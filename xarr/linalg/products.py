@@ -20,7 +20,7 @@ from xarr.linalg.systems import identities, inv
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["cross", "diagonal", "matrix_power", "multi_dot", "outer", "tensordot", "trace"]
 

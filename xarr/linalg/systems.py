@@ -16,7 +16,7 @@ from xarr.lax.core import ArrayLike, integer
 from xarr.linalg._arguments import axes_of, checked, pair, square, squares, with_batch
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 class SlogdetResult(NamedTuple):

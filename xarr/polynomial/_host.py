@@ -31,7 +31,7 @@ from xarr.functions.creation_functions import asarray
 from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.polynomials import polyval as evaluated
 from xarr.ir.device import Device
-from xarr.lazy import Handle, common_device
+from xarr.runtime.handles import Handle, common_device
 
 
 def _on_host(name: str, value: Any) -> Any:

@@ -27,7 +27,7 @@ from xarr.random.draws import (
 from xarr.random.keys import Key, KeyLike, Shape, check_fits, one_key, sizes_of, split
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 _F32: Final = np.dtype(np.float32)
 

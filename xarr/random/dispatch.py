@@ -10,9 +10,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 import numpy as np
 
 from xarr.errors import TracedValueError
-from xarr.lazy import Handle
 from xarr.random import counts, gammas, host_calls, samplers, vectors
 from xarr.random.keys import Key, words_per_key
+from xarr.runtime.handles import Handle
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

@@ -18,11 +18,11 @@ from xarr.functions.creation_functions import argument
 from xarr.ir.ops.formula import Term, xla_log1p
 from xarr.ir.ops.special import Erf, xla_erf_inv
 from xarr.lax.core import ArrayLike
-from xarr.lazy import wrap
 from xarr.random.keys import Key, Shape, check_fits, random_bits, sizes_of, split
+from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 DType = np.dtype[Any]
 Sizes = tuple[int, ...]

@@ -34,7 +34,7 @@ from xarr.random.keys import (
 from xarr.random.samplers import exponential, rademacher
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: Words of keys, and arrays with an element for each.
 State = tuple["Array", ...]

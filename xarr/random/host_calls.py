@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import backend as backends, lazy, parts
+from xarr import backend as backends
+from xarr.arrays.numpy_protocols import array_of, host_value
 from xarr.errors import InputError, TracedValueError
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle
-from xarr.numpy_protocols import array_of, host_value
 from xarr.random.keys import Key
+from xarr.runtime import handles, parts
+from xarr.runtime.handles import Handle
 
 #: How to draw the same distribution in a traced function, from a key that is an argument of it, in terms of the
 #: parameters of numpy.random's function.  Distributions that are not here have no function of keys.
@@ -126,7 +127,7 @@ def call(
     _refuse_trace(label)
     arguments = [*args, *kwargs.values()]
     _refuse_key(label, *arguments)
-    device = (lazy.common_device(arguments) or backends.default_device()).committed
+    device = (handles.common_device(arguments) or backends.default_device()).committed
     out = args[position] if position < len(args) else kwargs.get("out")
     if isinstance(out, Handle):
         refuse_dynamic(f"random.{label}(out=)", out, "y = without out=")
@@ -142,7 +143,7 @@ def call(
     drawn = draw(*map(host_value, args), **{key: host_value(value) for key, value in kwargs.items()})
     if not isinstance(out, Handle):
         return array_of(drawn, device)
-    out._show(lazy.from_host(buffer, device))
+    out._show(handles.from_host(buffer, device))
     return out
 
 
@@ -154,13 +155,13 @@ def shuffle(label: str, draw: Callable[..., Any], x: Any, *axis: int) -> None:
         draw(x, *axis)
         return
     refuse_dynamic(f"random.{label}", x, "random.permutation(key, x)")
-    values = np.array(lazy.to_host(x))
+    values = np.array(handles.to_host(x))
     draw(values, *axis)
-    x._show(lazy.from_host(values, lazy.device_of(x._node)))
+    x._show(handles.from_host(values, handles.device_of(x._node)))
 
 
 def _refuse_trace(label: str) -> None:
-    if lazy.is_tracing():
+    if handles.is_tracing():
         keyed = KEYED.get(label.rpartition(".")[2])
         instead = (
             f"give the function a key as argument, which random.key(0) makes, and write {keyed}"

@@ -24,11 +24,11 @@ from xarr.ir.ops.ciphers import U32, U64, Pair, words
 from xarr.ir.ops.formula import Term, filled, spread
 from xarr.ir.ops.random import places
 from xarr.lax.core import ArrayLike, integer, integers
-from xarr.lazy import Handle, wrap
 from xarr.random.prng import PRNG, PRNGS, Words
+from xarr.runtime.handles import Handle, wrap
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Shape = int | Sequence[int]
 #: The name of a generator, or the element type of its keys.

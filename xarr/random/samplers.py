@@ -34,7 +34,7 @@ from xarr.random.keys import Key, KeyLike, Shape, check_fits, one_key, random_bi
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 _INT64: Final = np.dtype(np.int64)
 

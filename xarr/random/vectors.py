@@ -28,7 +28,7 @@ from xarr.random.keys import KeyLike, Shape, check_fits, one_key, sizes_of
 from xarr.random.samplers import normal, rademacher
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def multivariate_normal(

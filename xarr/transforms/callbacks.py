@@ -7,17 +7,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import lazy, tree
+from xarr import tree
 from xarr.base.host import is_weak, scalar
 from xarr.dtypes import canonical
-from xarr.effects import TOKEN, add_effect, last_effect
 from xarr.errors import EvaluationError, InputError
 from xarr.functions._core import as_array
 from xarr.ir import ops
 from xarr.ir.types import TensorType
 from xarr.lax.core import integers
 from xarr.lax.tracing import argument_nodes, results_of
-from xarr.lazy import Handle
+from xarr.runtime import handles
+from xarr.runtime.effects import TOKEN, add_effect, last_effect
+from xarr.runtime.handles import Handle
 from xarr.tree import Structure
 
 Function = Callable[..., Any]
@@ -33,7 +34,7 @@ def side_effect(function: Function, args: Sequence[Any], kwargs: Mapping[str, An
     is of no concern.
     """
     call, arrays = _on_host(function, args, kwargs)
-    if not lazy.is_tracing():
+    if not handles.is_tracing():
         call(*[np.asarray(array) for array in arrays])
         return
 

@@ -12,15 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from xarr import lazy, tree
+from xarr import tree
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import shorten
 from xarr.errors import InputError, RecompilationWarning, XarrError
 from xarr.functions._core import observers
 from xarr.ir.graph import parameter
 from xarr.ir.source import warn_here
-from xarr.lowering import Lowered, ShapeDtypeStruct, argument_type
+from xarr.runtime import handles
 from xarr.shapes import Shape
+from xarr.transforms.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.transforms.object_state import attributes_of, is_seen, mark
 from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
 from xarr.transforms.recording import inlined, record
@@ -282,7 +283,7 @@ class Jitted(Generic[P, R]):
             return self._function(*args, **kwargs)
         call = self._call(args, kwargs)
         traced = self._traced(call)
-        if lazy.is_tracing():
+        if handles.is_tracing():
             return inlined(traced, call)
         result = traced.run(call.leaves)
         if has_fast_path(call):
@@ -497,7 +498,7 @@ def _without_self(places: Places, rest: Sequence[inspect.Parameter]) -> tuple[An
 def _stand_in(leaf: Any) -> Any:
     """An Array without a value for a shape."""
     is_shape = isinstance(leaf, str | Shape | ShapeDtypeStruct)
-    return lazy.wrap(parameter(argument_type(leaf))) if is_shape else leaf
+    return handles.wrap(parameter(argument_type(leaf))) if is_shape else leaf
 
 
 class _Held:

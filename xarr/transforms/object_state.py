@@ -6,7 +6,7 @@ import weakref
 from typing import Any, Final
 
 from xarr import tree
-from xarr.array import Array
+from xarr.arrays.array import Array
 from xarr.errors import InputError
 from xarr.transforms.signature import exact
 from xarr.tree import Structure

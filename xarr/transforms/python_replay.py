@@ -23,17 +23,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import lazy
-from xarr.array import Array
+from xarr.arrays.array import Array
 from xarr.backend import AbstractBackend
 from xarr.base.configuration import current as config
 from xarr.base.host import scalar
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
-from xarr.evaluation import explain
-from xarr.flags import flags_of, unread
 from xarr.functions._core import observers
 from xarr.ir.graph import Leaf, data_of
 from xarr.ir.types import TensorType
+from xarr.runtime import handles
+from xarr.runtime.check_flags import flags_of, unread
+from xarr.runtime.evaluation import explain
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Argument, Call, Static, exact
 from xarr.transforms.traced import Converted, Traced
@@ -102,7 +102,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "Array": Array,
     "Leaf": Leaf,
     "new": object.__new__,
-    "recording": lazy.recording,
+    "recording": handles.recording,
     "observers": observers,
     "unread": unread,
     "flags_of": flags_of,
@@ -112,7 +112,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "MISSED": MISSED,
     "apart": apart,
     "claim": claim,
-    "release": lazy.release,
+    "release": handles.release,
     "exact": exact,
     "scalar": scalar,
     "array": np.array,

@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, Final
 
-from xarr import lazy, tree
-from xarr.array import Array
-from xarr.effects import START, add_effect, last_effect
+from xarr import tree
+from xarr.arrays.array import Array
 from xarr.errors import DTypeError, EndlessCallError, InputError, TracedValueError
 from xarr.functions._core import as_array
 from xarr.ir import ops
@@ -18,7 +17,9 @@ from xarr.ir.source import here
 from xarr.ir.types import TensorType
 from xarr.lax.core import host_node, scalar_node
 from xarr.lax.tracing import results_of
-from xarr.lazy import Handle
+from xarr.runtime import handles as lazy
+from xarr.runtime.effects import START, add_effect, last_effect
+from xarr.runtime.handles import Handle
 from xarr.transforms.signature import Argument, Call, Signature, Static
 from xarr.transforms.traced import Converted, Donation, Traced
 from xarr.transforms.weak import Number, Numbers, computed, defined

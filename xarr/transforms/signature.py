@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import backend as backends, tree
-from xarr.array import Array
+from xarr.arrays.array import Array
 from xarr.base.configuration import current as config
 from xarr.base.host import SCALARS, host_array
 from xarr.errors import DTypeError, InputError
 from xarr.ir.device import Device
 from xarr.ir.types import TensorType, Type
-from xarr.lazy import Handle, common_device, weak_kind
+from xarr.runtime.handles import Handle, common_device, weak_kind
 from xarr.tree import Structure
 
 #: A Type for an array; bool, int, float or complex for a Python number.

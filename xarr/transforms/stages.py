@@ -9,7 +9,7 @@ from xarr import tree
 from xarr.base.records import record
 from xarr.errors import InputError
 from xarr.ir.graph import Graph
-from xarr.lowering import Compiled, Lowered, ShapeDtypeStruct
+from xarr.transforms.lowering import Compiled, Lowered, ShapeDtypeStruct
 from xarr.transforms.signature import Call, Signature
 from xarr.transforms.traced import Traced
 

@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from xarr import lazy, tree
+from xarr import tree
 from xarr.base.host import scalar
 from xarr.base.records import record
 from xarr.compiler import programs
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
-from xarr.evaluation import buffer_of, execute
-from xarr.flags import attach, attach_results, flags_of, unread
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType
-from xarr.lazy import Handle
+from xarr.runtime import handles
+from xarr.runtime.check_flags import attach, attach_results, flags_of, unread
+from xarr.runtime.evaluation import buffer_of, execute
+from xarr.runtime.handles import Handle
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Signature
 from xarr.transforms.weak import Definitions, computed, defined
@@ -113,8 +114,8 @@ class Traced:
 
     def _compile(self) -> Compiled:
         owner = self.owner
-        outer = tuple([lazy.wrap(node) for node in self.captured])
-        lazy.evaluate(*outer)
+        outer = tuple([handles.wrap(node) for node in self.captured])
+        handles.evaluate(*outer)
         graph, checks = without_checks(self.graph, owner.backend)
         if checks is not None:
             checks = Checks(checks.checks, tuple([checks.flags[place] for place in self.places]))
@@ -135,7 +136,7 @@ class Traced:
         for node in read.values():
             node.handles += 1  # so that no call in another thread writes over what this one reads
         try:
-            lazy.evaluate(*[leaves[place] for place in read])
+            handles.evaluate(*[leaves[place] for place in read])
             flags = flags_of([*read.values(), *self.captured]) if unread else ()
             buffers = self._buffers(leaves, read)
             # All claims first: of an Array that is given twice the count falls as the first argument is given away.
@@ -146,7 +147,7 @@ class Traced:
             values = execute(compiled, (*buffers, *numbers, *compiled.hidden))
         finally:
             for node in read.values():
-                lazy.release(node)
+                handles.release(node)
         nodes = [
             data(self.graph.result_types[place], values[place], owner, self.is_exposed(place))
             for place in self.places
@@ -154,7 +155,7 @@ class Traced:
         attach(nodes, flags)
         if compiled.checks is not None:
             compiled.keep_flags(nodes, values[len(self.graph.results) :], owner)
-        return tree.unflatten(self.structure, [lazy.wrap(node) for node in nodes])
+        return tree.unflatten(self.structure, [handles.wrap(node) for node in nodes])
 
     def _buffers(self, leaves: Sequence[Any], read: Mapping[int, Node]) -> list[Any]:
         return [

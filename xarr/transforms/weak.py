@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import lazy
-from xarr.array import Array
+from xarr.arrays.array import Array
 from xarr.base.host import scalar_kind
 from xarr.dtypes import INTEGER, default_of
 from xarr.errors import TracedValueError
 from xarr.functions import elementwise_functions as elementwise
 from xarr.ir.graph import Node, parameter
 from xarr.ir.types import TensorType
+from xarr.runtime import handles
 
 DType = np.dtype[Any]
 Kind = type[Any]
@@ -98,7 +98,7 @@ def _is_number(value: Any, numbers: Numbers) -> bool:
     """Whether Python's arithmetic applies: for a Python number, and for a Number of the same function."""
     if isinstance(value, Number):
         return value._numbers is numbers
-    return lazy.weak_kind(value) is not None
+    return handles.weak_kind(value) is not None
 
 
 def _binary(name: str, symbol: str, reflected: bool = False) -> Any:
@@ -118,7 +118,7 @@ def _binary(name: str, symbol: str, reflected: bool = False) -> Any:
 
 
 def _refuse_power(base: Any, exponent: Any) -> None:
-    kinds = {lazy.weak_kind(base), lazy.weak_kind(exponent)}
+    kinds = {handles.weak_kind(base), handles.weak_kind(exponent)}
     if isinstance(exponent, Number) and kinds <= {bool, int}:
         raise TracedValueError(
             "whether an int to the power of an int is an int or a float depends on the sign of the exponent, "
@@ -136,8 +136,12 @@ def _comparison(name: str, symbol: str, function: Operator) -> Any:
 
     def method(self: Number, other: Any) -> Any:
         # An int beside integers is compared exactly, also where their type cannot hold it.
-        if self._weak is int and lazy.weak_kind(other) is None and getattr(other, "dtype", None) in INTEGER:
-            return function(lazy.wrap(self._to(_INT64)), other)
+        if (
+            self._weak is int
+            and handles.weak_kind(other) is None
+            and getattr(other, "dtype", None) in INTEGER
+        ):
+            return function(handles.wrap(self._to(_INT64)), other)
         return between_numbers(self, other)
 
     return method

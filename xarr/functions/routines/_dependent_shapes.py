@@ -12,7 +12,7 @@ from xarr.lax.core import put
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Host = np.ndarray[Any, Any]
 INT64 = np.dtype(np.int64)

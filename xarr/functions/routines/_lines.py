@@ -16,7 +16,7 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Axis = int | Sequence[int] | None
 

@@ -22,11 +22,11 @@ from xarr.functions.elementwise_functions import ceil, floor, rint
 from xarr.functions.routines._lines import Axis, Lines, along
 from xarr.functions.routines._values import is_known, values_of
 from xarr.lax.core import ArrayLike
-from xarr.lazy import to_host, weak_kind
+from xarr.runtime.handles import to_host, weak_kind
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: (n, q) -> virtual index.
 Rule = Callable[[Any, Any], Any]

@@ -13,7 +13,7 @@ from xarr.ir.device import Device
 from xarr.lax.core import put
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def results_as_arrays(result: Any) -> Any:

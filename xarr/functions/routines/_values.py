@@ -9,11 +9,11 @@ import numpy as np
 from xarr.errors import TracedValueError
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike
-from xarr.lazy import Handle, to_host
-from xarr.live_values import values_at_hand
+from xarr.runtime.handles import Handle, to_host
+from xarr.runtime.live_values import values_at_hand
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 
 def is_known(*arrays: Array) -> bool:

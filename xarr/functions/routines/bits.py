@@ -18,7 +18,7 @@ from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["bitwise_count", "packbits", "unpackbits"]
 

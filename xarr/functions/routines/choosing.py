@@ -17,11 +17,11 @@ from xarr.functions._outputs import cast_for_writing
 from xarr.functions.manipulation_functions import unstack
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, weak_kind
-from xarr.parts import ALL
+from xarr.runtime.handles import Handle, weak_kind
+from xarr.runtime.parts import ALL
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["copyto", "piecewise", "select"]
 

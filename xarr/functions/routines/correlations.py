@@ -21,10 +21,10 @@ from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import to_host
+from xarr.runtime.handles import to_host
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["convolve", "corrcoef", "correlate", "cov"]
 

@@ -20,11 +20,11 @@ from xarr.functions.routines._through_numpy import guarded, read
 from xarr.functions.statistical_functions import any as any_of
 from xarr.lax.core import ArrayLike, check_callable, integer, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, commit, common_device, to_host
+from xarr.runtime.handles import Handle, commit, common_device, to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = [
     "asanyarray",

@@ -20,11 +20,11 @@ from xarr.functions.routines._values import is_known
 from xarr.functions.sorting_functions import argsort
 from xarr.functions.utility_functions import diff
 from xarr.lax.core import ArrayLike, integer
-from xarr.lazy import to_host
+from xarr.runtime.handles import to_host
 from xarr.shapes import normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 

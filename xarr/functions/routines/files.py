@@ -19,10 +19,10 @@ from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
 from xarr.functions.routines._through_numpy import guarded, read
 from xarr.lax.core import ArrayLike
-from xarr.lazy import to_host
+from xarr.runtime.handles import to_host
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["genfromtxt", "load", "loadtxt", "save", "savetxt", "savez", "savez_compressed"]
 

@@ -18,7 +18,7 @@ from xarr.functions._ufuncs import pair_ufunc, ufunc
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["frexp", "ldexp", "modf", "spacing"]
 

@@ -37,12 +37,12 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, check_callable, integers, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.tracing import Computation, record, tuple_of
-from xarr.lazy import Handle, common_device, evaluate, to_host, wrap
+from xarr.runtime.handles import Handle, common_device, evaluate, to_host, wrap
 from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["apply_along_axis", "apply_over_axes", "broadcast", "vectorize"]
 

@@ -22,10 +22,10 @@ from xarr.functions._searches import insertion_points
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax.core import ArrayLike, flag, integer, put
-from xarr.lazy import Handle, evaluate, to_host
+from xarr.runtime.handles import Handle, evaluate, to_host
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 

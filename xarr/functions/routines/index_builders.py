@@ -38,13 +38,13 @@ from xarr.ir.device import Device
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, check_callable, integer, integers, items, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, commit, from_host
+from xarr.runtime.handles import Handle, commit, from_host
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = [
     "c_",

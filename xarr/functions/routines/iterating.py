@@ -21,10 +21,10 @@ from xarr.functions.routines.functional import common_shape
 from xarr.indexing.element_loops import count
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, common_device, evaluate, to_host
+from xarr.runtime.handles import Handle, common_device, evaluate, to_host
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["ndenumerate", "ndindex", "nditer"]
 

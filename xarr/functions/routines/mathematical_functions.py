@@ -19,7 +19,7 @@ from xarr.functions.routines._values import looked_at
 from xarr.lax.core import ArrayLike, flag
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = [
     "angle",

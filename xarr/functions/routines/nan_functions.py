@@ -25,7 +25,7 @@ from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.lax.core import ArrayLike, flag
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = [
     "nanargmax",

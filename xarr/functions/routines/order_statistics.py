@@ -22,11 +22,11 @@ from xarr.functions.routines._quantiles import Quantiles, weighted
 from xarr.functions.sorting_functions import argsort, sort
 from xarr.functions.statistical_functions import mean
 from xarr.lax.core import ArrayLike, flag, integer
-from xarr.lazy import Handle, common_device
+from xarr.runtime.handles import Handle, common_device
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["argpartition", "lexsort", "median", "partition", "percentile", "quantile", "sort_complex"]
 

@@ -23,11 +23,11 @@ from xarr.functions.routines.order_statistics import median
 from xarr.functions.statistical_functions import max as max_of, mean, min as min_of
 from xarr.lax.core import ArrayLike, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, to_host
+from xarr.runtime.handles import Handle, to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["pad"]
 

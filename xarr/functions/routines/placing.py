@@ -22,10 +22,10 @@ from xarr.indexing.flat import flattened, put as put_flat, repeated
 from xarr.indexing.items import item_of_integers
 from xarr.indexing.values import converted, fitted
 from xarr.lax.core import ArrayLike, flag
-from xarr.lazy import Handle, to_host
+from xarr.runtime.handles import Handle, to_host
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["extract", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 

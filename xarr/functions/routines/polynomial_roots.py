@@ -16,10 +16,10 @@ from xarr.functions.matrices import diagonal_matrix
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax.core import ArrayLike, flag, whole
-from xarr.lazy import to_host
+from xarr.runtime.handles import to_host
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["poly", "polyfit", "roots"]
 

@@ -23,7 +23,7 @@ from xarr.lax.core import ArrayLike, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval"]
 

@@ -18,10 +18,10 @@ from numpy import (
     set_printoptions,
 )
 
-from xarr.display import elements, shown_elements
 from xarr.errors import ValueRangeError
 from xarr.functions._core import as_array
 from xarr.lax.core import ArrayLike, integer, whole
+from xarr.runtime.display import elements, shown_elements
 
 __all__ = [
     "array2string",

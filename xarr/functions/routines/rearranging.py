@@ -20,12 +20,12 @@ from xarr.functions.routines._values import looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, to_host
-from xarr.parts import INDEX, mark
+from xarr.runtime.handles import Handle, to_host
+from xarr.runtime.parts import INDEX, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["append", "block", "delete", "insert", "resize", "rollaxis", "trim_zeros"]
 

@@ -24,11 +24,11 @@ from xarr.functions.routines._values import is_known, refuse_traced
 from xarr.functions.sorting_functions import sort
 from xarr.lax.core import ArrayLike, flag, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import to_host
+from xarr.runtime.handles import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
 

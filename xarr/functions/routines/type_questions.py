@@ -29,11 +29,11 @@ from xarr.functions.manipulation_functions import broadcast_arrays
 from xarr.functions.statistical_functions import all as all_of
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lazy import Handle, to_host
+from xarr.runtime.handles import Handle, to_host
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = [
     "array_equiv",

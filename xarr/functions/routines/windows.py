@@ -17,10 +17,10 @@ from xarr.functions.elementwise_functions import cos, sqrt
 from xarr.functions.routines.mathematical_functions import i0
 from xarr.functions.searching_functions import where
 from xarr.lax.core import ArrayLike, whole
-from xarr.lazy import commit
+from xarr.runtime.handles import commit
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 

@@ -15,15 +15,15 @@ from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.plan.records import Plan
 from xarr.dtypes import canonical
-from xarr.effects import START
 from xarr.errors import InputError
-from xarr.evaluation import buffer_of, execute
-from xarr.flags import attach, attach_results, flags_of, unread
 from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity
-from xarr.lazy import Handle, common_device, evaluate, trace, wrap
+from xarr.runtime.check_flags import attach, attach_results, flags_of, unread
+from xarr.runtime.effects import START
+from xarr.runtime.evaluation import buffer_of, execute
+from xarr.runtime.handles import Handle, common_device, evaluate, trace, wrap
 from xarr.shapes import Shape, Sizes, check_sizes
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
-from xarr.lazy import Handle
-from xarr.parts import ALL
+from xarr.runtime.handles import Handle
+from xarr.runtime.parts import ALL
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Function = Callable[[Any, Any], "Array"]
 Method = Callable[["Array", Any], "Array"]
@@ -47,7 +47,7 @@ def is_operand(other: object) -> bool:
 
 def _named(method: Method, name: str, summary: str) -> Method:
     """`method` as help and tracebacks show it, the method `name` of Array."""
-    method.__name__, method.__qualname__, method.__module__ = name, f"Array.{name}", "xarr.array"
+    method.__name__, method.__qualname__, method.__module__ = name, f"Array.{name}", "xarr.arrays.array"
     method.__code__ = method.__code__.replace(co_name=name, co_qualname=f"Array.{name}")
     method.__doc__ = summary
     return method

@@ -28,8 +28,8 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, TupleType
 from xarr.lax.core import ArrayLike
-from xarr.lazy import Handle, wrap
-from xarr.lowering import lower
+from xarr.runtime.handles import Handle, wrap
+from xarr.transforms.lowering import lower
 
 
 @record

@@ -16,7 +16,7 @@ from xarr.errors import InputError
 from xarr.ir.graph import Node, parameter
 from xarr.ir.ops import Constant
 from xarr.ir.types import TensorType
-from xarr.lazy import Handle, evaluate, innermost
+from xarr.runtime.handles import Handle, evaluate, innermost
 
 #: The type of a token.
 TOKEN: Final = TensorType((), canonical("int32"))

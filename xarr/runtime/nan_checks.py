@@ -20,7 +20,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import BitcastConvert, Constant
 from xarr.ir.types import TensorType
-from xarr.pending import order_of
+from xarr.runtime.pending import order_of
 
 Numbers: TypeAlias = np.ndarray[Any, Any] | None
 Run: TypeAlias = Callable[[list[Node], list[Node], Device], None]

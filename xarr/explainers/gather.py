@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 
 from xarr import tree
 from xarr.errors import InputError, ShapeError
-from xarr.explanation.gather_svg import render_windows
-from xarr.explanation.placements import block_of, placements, slice_of
+from xarr.explainers.gather_svg import render_windows
+from xarr.explainers.placements import block_of, placements, slice_of
 from xarr.ir.computations import scalars
 from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.ops import Gather, Scatter
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints, TensorType
-from xarr.lazy import Handle, to_host, wrap
+from xarr.runtime.handles import Handle, to_host, wrap
 
 _ELEMENT, _INDEX = np.dtype(np.float32), np.dtype(np.int64)
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr import lazy
 from xarr.errors import counted
 from xarr.ir.graph import Node
 from xarr.ir.ops import Concatenate, Slice
 from xarr.ir.types import TensorType
+from xarr.runtime import handles
 
 if TYPE_CHECKING:
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 #: As many elements may be computed to show an array: some tens of milliseconds.
 LARGEST: Final = 10**7
@@ -31,7 +31,7 @@ _LONGEST, _LEAST = 120.0, 14.0
 def text(array: Array) -> str:
     """`Array([1., 2.], dtype=float64)`, like NumPy's with the backend where it is not the NumPy backend."""
     kind = f"dtype={array.dtype.name}" + (
-        "" if array.backend == "numpy" else f", backend={lazy.device_of(array._node).name}"
+        "" if array.backend == "numpy" else f", backend={handles.device_of(array._node).name}"
     )
     type = array._node.tensor_type
     if array._node.traced:
@@ -60,20 +60,20 @@ def shown_elements(array: Array, **options: Any) -> tuple[np.ndarray[Any, Any], 
     Elements in memory that is not the host's are copied only where they are shown: of an array with more than
     `threshold` of them the first and the last `edgeitems` of each dimension, and one that stands for those between.
     """
-    whole = lazy.wrap(array._node)  # another thread may write to `array` meanwhile
-    lazy.evaluate(whole)
+    whole = handles.wrap(array._node)  # another thread may write to `array` meanwhile
+    handles.evaluate(whole)
     node, defaults = whole._node, np.get_printoptions()
     threshold, edge = (
         defaults[name] if options.get(name) is None else options[name] for name in ("threshold", "edgeitems")
     )
-    on_host = lazy.device_of(node).backend.is_on_host
+    on_host = handles.device_of(node).backend.is_on_host
     if on_host or node.tensor_type.dynamic or node.tensor_type.size <= threshold:
-        return lazy.to_host(whole), options
+        return handles.to_host(whole), options
     for dimension, size in enumerate(node.shape):
         if size > 2 * edge + 1:
             ends = _part(node, dimension, 0, edge + 1), _part(node, dimension, size - edge, size)
             node = Node(Concatenate(dimension), ends)
-    return lazy.to_host(lazy.wrap(node)), {**options, "threshold": 0}
+    return handles.to_host(handles.wrap(node)), {**options, "threshold": 0}
 
 
 def _part(node: Node, dimension: int, start: int, stop: int) -> Node:

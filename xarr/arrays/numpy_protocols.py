@@ -14,12 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr import backend as backends, parts
+from xarr import backend as backends
 from xarr.base.tracebacks import shorten
 from xarr.dtypes import ANY, EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import InputError, TracedValueError, XarrError
 from xarr.ir.device import Device
-from xarr.lazy import Handle, common_device, device_of, from_host, namespace, to_host
+from xarr.runtime import parts
+from xarr.runtime.handles import Handle, common_device, device_of, from_host, namespace, to_host
 
 #: Whether writing to one array shows in another.
 _OF_MEMORY: Final = (np.may_share_memory, np.shares_memory)

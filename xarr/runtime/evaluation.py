@@ -1,6 +1,6 @@
 """Evaluation of nodes: the program for a pending graph, its run, and the errors that come of it.
 
-Programs are kept by the structure of their graphs.  Arrays are `xarr.lazy`'s: here are nodes only.
+Programs are kept by the structure of their graphs.  Arrays are `xarr.runtime.handles`'s: here are nodes only.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, Final
 from xarr.backend import failed_node
 from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressBar
-from xarr.checked import run_checked
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.pipeline import lower
 from xarr.compiler.programs import Compiled, Programs
-from xarr.flags import attach_results, inherit, unread
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops import Constant
-from xarr.live_values import moved_value
-from xarr.pending import (
+from xarr.runtime.check_flags import attach_results, inherit, unread
+from xarr.runtime.live_values import moved_value
+from xarr.runtime.nan_checks import run_checked
+from xarr.runtime.pending import (
     LONGEST,
     computed_nodes,
     copies_of,

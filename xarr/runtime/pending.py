@@ -1,6 +1,6 @@
 """The part of the graph that is to be computed: its order, its structure as a key of programs, and as a graph.
 
-Callers hold the lock of `xarr.evaluation`, so that no value appears meanwhile.
+Callers hold the lock of `xarr.runtime.evaluation`, so that no value appears meanwhile.
 """
 
 from __future__ import annotations

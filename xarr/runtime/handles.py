@@ -1,7 +1,7 @@
 """Handles on lazy values: how they are made, when they are computed, how a function is traced.
 
 A handle shows a node of the graph, and holds nothing else.  Nothing here knows about NumPy-like methods:
-those are `xarr.array.Array`'s, the class of every handle on an array, which is bound below once so that the
+those are `xarr.Array`'s, the class of every handle on an array, which is bound below once so that the
 layers under it can return Arrays without importing it.
 """
 
@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from xarr import backend as backends, parts, tree
+from xarr import backend as backends, tree
 from xarr.base.configuration import current as config
 from xarr.base.host import is_weak, scalar_kind
 from xarr.base.records import record
@@ -26,19 +26,20 @@ from xarr.errors import (
     ValueRangeError,
     XarrError,
 )
-from xarr.evaluation import run, run_one
-from xarr.flags import read, unread
 from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
 from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import TensorType, Type
-from xarr.live_values import live_part, moved_value
-from xarr.pending import ended
+from xarr.runtime import parts
+from xarr.runtime.check_flags import read, unread
+from xarr.runtime.evaluation import run, run_one
+from xarr.runtime.live_values import live_part, moved_value
+from xarr.runtime.pending import ended
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Tree = TypeVar("Tree")
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
@@ -193,7 +194,7 @@ def _bound_growth(handle: Handle) -> None:
         evaluate(handle)
 
 
-# The one injection point: `xarr.array` calls bind(Array) when it is imported.
+# The one injection point: `xarr.arrays.array` calls bind(Array) when it is imported.
 _array_class: type[Handle] = Handle
 _new: Final = object.__new__
 

@@ -14,6 +14,7 @@ from xarr import lax
 from xarr.backend import default_device, use_backend
 from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
+from xarr.explainers.explicit_program import make_explicit
 from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.arrays import vectors_of
@@ -22,8 +23,7 @@ from xarr.indexing.items import Item, Mask, Places, consumed, expanded, items_of
 from xarr.indexing.layout import Layout, Token, layout_of
 from xarr.indexing.region import Region
 from xarr.ir.types import Ints
-from xarr.lazy import Handle, common_device, to_host
-from xarr.make_explicit import make_explicit
+from xarr.runtime.handles import Handle, common_device, to_host
 from xarr.shapes import check_sizes
 
 #: Results of more elements are not listed, and longer arrays not written out.

@@ -27,7 +27,7 @@ from xarr.errors import PartUpdateWarning
 from xarr.ir.source import Source, user_frame
 
 if TYPE_CHECKING:
-    from xarr.lazy import Handle
+    from xarr.runtime.handles import Handle
 
 
 class Step(Enum):

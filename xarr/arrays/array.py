@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr import backend as backends, display, indexing, lazy, numpy_protocols, parts
+from xarr import backend as backends, indexing
+from xarr.arrays import numpy_protocols
+from xarr.arrays.operators import arithmetic, equality, in_place, is_operand, operator, reflected, repeating
+from xarr.arrays.reductions import ReductionMethods
 from xarr.base.absent import ABSENT, AbsentAttributes
 from xarr.base.tracebacks import shorten
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
@@ -36,10 +39,9 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
-from xarr.lazy import Handle
-from xarr.live_values import live_leaf
-from xarr.operators import arithmetic, equality, in_place, is_operand, operator, reflected, repeating
-from xarr.reductions import ReductionMethods
+from xarr.runtime import display, handles, parts
+from xarr.runtime.handles import Handle
+from xarr.runtime.live_values import live_leaf
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ class Array(
     `Array(shape, dtype)`, or with `buffer` a copy of what that holds.
     """
 
+    __module__ = "xarr"
     __slots__ = ()
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
@@ -117,7 +120,7 @@ class Array(
     @property
     def backend(self) -> str:
         """Name of the backend that computes it."""
-        return str(lazy.device_of(self._node).backend.name)
+        return str(handles.device_of(self._node).backend.name)
 
     @property
     def device(self) -> str:
@@ -126,7 +129,7 @@ class Array(
         That is the name of the device, or of the backend where the device alone would mean another one.
         Source: NumPy and Array API, `device`.
         """
-        own = lazy.device_of(self._node)
+        own = handles.device_of(self._node)
         name: str = own.backend.devices()[own.ordinal]
         return name if backend_of(name) is own.backend else own.name
 
@@ -135,9 +138,9 @@ class Array(
         """Order of the dimensions in memory; row-major before the value exists, None for no dense order."""
         if self._node.value is None:
             return Layout.row_major(self.ndim)
-        owner = lazy.device_of(self._node).backend
+        owner = handles.device_of(self._node).backend
         if self._node.tensor_type.dynamic:
-            return Layout.of(lazy.to_host(self)) if owner.is_on_host else None
+            return Layout.of(handles.to_host(self)) if owner.is_on_host else None
         found: Layout | None = owner.layout(self._node.value, self.ndim)
         return found
 
@@ -148,7 +151,7 @@ class Array(
 
     def evaluate(self) -> Array:
         """Compute the value now; returns the array itself."""
-        lazy.evaluate(self)
+        handles.evaluate(self)
         return self
 
     def block_until_ready(self) -> Array:
@@ -158,8 +161,8 @@ class Array(
     # --- looking at values ---------------------------------------------------------------------------
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        host = lazy.to_host(self)
-        if copy is False and not lazy.device_of(self._node).backend.is_on_host:
+        host = handles.to_host(self)
+        if copy is False and not handles.device_of(self._node).backend.is_on_host:
             raise ValueError(
                 f"copy=False cannot be kept: the memory of backend {self.backend!r} is not the host's"
             )
@@ -173,7 +176,7 @@ class Array(
         Raises ShapeError without an `index` for another number of elements, in a dynamic array of live ones.
         Source: NumPy, `ndarray.item`.
         """
-        host = lazy.to_host(self)
+        host = handles.to_host(self)
         if not index and host.size != 1:
             raise ShapeError(
                 f"item: wanted one element, got {host.size} in shape {host.shape}; give the place, e.g. "
@@ -183,7 +186,7 @@ class Array(
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers.  Source: NumPy, `ndarray.tolist`."""
-        return lazy.to_host(self).tolist()
+        return handles.to_host(self).tolist()
 
     def _scalar(self, wanted: str) -> Any:
         if self.size != 1 or self.ndim:
@@ -222,7 +225,7 @@ class Array(
     def __iter__(self) -> Iterator[Array]:
         length = len(self)
         if not self._node.traced:
-            lazy.evaluate(self)
+            handles.evaluate(self)
         if len(self.shape) == 1:
             count(sys._getframe(1), length)
         return (self[i] for i in range(length))
@@ -247,7 +250,7 @@ class Array(
                 f"the format {spec!r} wants an array without dimensions, got shape {self.shape}; "
                 "xarr.array2string(x, precision=3) writes the elements with 3 digits"
             )
-        if spec and self._node.traced and lazy.is_tracing():
+        if spec and self._node.traced and handles.is_tracing():
             raise TracedValueError(
                 f"the format {spec!r} wants the value of a traced array, which it has when the function runs; "
                 f"xarr.debug.print('{{x:{spec}}}', x=x) prints it then\nIt was asked for at {here()}"
@@ -257,7 +260,7 @@ class Array(
     # --- interchange -----------------------------------------------------------------------------------
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        return lazy.namespace(api_version)
+        return handles.namespace(api_version)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Any:
         if any(hasattr(other, "__array_ufunc__") and not is_operand(other) for other in inputs):
@@ -287,13 +290,13 @@ class Array(
         return _dlpack.export_capsule(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        device: tuple[int, int] = lazy.device_of(self._node).backend.dlpack_device()
+        device: tuple[int, int] = handles.device_of(self._node).backend.dlpack_device()
         return device
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._node.tensor_type.dynamic:
-            return _unpickled_live, (np.asarray(self), self._node.type, lazy.device_of(self._node).name)
-        return _unpickled, (np.asarray(self), lazy.device_of(self._node).name)
+            return _unpickled_live, (np.asarray(self), self._node.type, handles.device_of(self._node).name)
+        return _unpickled, (np.asarray(self), handles.device_of(self._node).name)
 
     def __copy__(self) -> Array:
         return self.copy()
@@ -304,14 +307,14 @@ class Array(
     def copy(self, order: str | None = "C") -> Array:
         """A new handle on the same value; what happens to one handle does not touch the other."""
         check_order("copy", order)
-        return lazy.wrap(self._node)
+        return handles.wrap(self._node)
 
     def to(self, backend: str) -> Array:
         """Move the values to another backend, or to a device by its name, such as "cpu"; itself if they are there.
 
         Raises BackendError for an unknown name, or a backend that cannot work on this machine (it says why).
         """
-        return self if backend == self.device else lazy.moved(self, as_device(backend))
+        return self if backend == self.device else handles.moved(self, as_device(backend))
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
         """The same values on a device, given by its name or that of a backend.
@@ -323,7 +326,7 @@ class Array(
             raise InputError(
                 f"to_device: wanted stream=None, as {self.device} has no streams, got {stream!r}"
             )
-        return self.copy() if device == self.device else lazy.moved(self, as_device(device))
+        return self.copy() if device == self.device else handles.moved(self, as_device(device))
 
     def astype(
         self,
@@ -340,7 +343,7 @@ class Array(
             check_casting("astype", casting, [self.dtype], wanted)
         if wanted == self.dtype:
             return self.copy() if copy else self
-        return lazy.wrap(Node(Convert(wanted), (self._node,)))
+        return handles.wrap(Node(Convert(wanted), (self._node,)))
 
     # --- indexing ----------------------------------------------------------------------------------------
 
@@ -567,13 +570,13 @@ def _product(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:
-    return lazy.from_host(values, backends.get(backend).device())
+    return handles.from_host(values, backends.get(backend).device())
 
 
 def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str) -> Array:
     """A dynamic array of these live values."""
-    return lazy.wrap(live_leaf(values, type, backends.get(backend).device()))
+    return handles.wrap(live_leaf(values, type, backends.get(backend).device()))
 
 
-lazy.bind(Array)
+handles.bind(Array)
 _ufuncs.bind(_ufunc_methods)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from xarr.functions import searching_functions as searching, statistical_functions as statistical
-from xarr.lazy import Handle
+from xarr.runtime.handles import Handle
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from xarr.array import Array
+    from xarr.arrays.array import Array
 
 Axis = int | tuple[int, ...] | None
 
