@@ -14,7 +14,6 @@ in the repeated dimensions, and NumPy's own broadcasting repeats it.  Whatever e
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from textwrap import indent
@@ -124,7 +123,8 @@ class Emitter:
         self.scope: dict[str, Any] = {} if bar is None else {"bar": bar}
         #: Name and function of each graph and plan that steps carry, here and in the functions around: written once.
         self._functions: dict[tuple[Any, ...], tuple[str, Any, Graph | Plan]] = {}
-        self._count: Counter[str] = Counter()
+        #: How many names begin with each prefix.
+        self._counts: dict[str, int] = {}
         self._dtypes: dict[np.dtype[Any], str] = {}
         #: The step that is written.
         self.step: Step
@@ -133,8 +133,9 @@ class Emitter:
         """A name in the program's scope for an object that has no literal."""
         if isinstance(value, np.dtype) and value in self._dtypes:
             return self._dtypes[value]
-        name = f"{prefix}{self._count[prefix]}"
-        self._count[prefix] += 1
+        count = self._counts.get(prefix, 0)
+        self._counts[prefix] = count + 1
+        name = f"{prefix}{count}"
         self.scope[name] = value
         if isinstance(value, np.dtype):
             self._dtypes[value] = name
@@ -197,10 +198,11 @@ class Emitter:
         dead = self._dead()
         for step, gone in zip(self.plan.steps, dead, strict=True):
             self.emit(step)
-            names = [self._values[number] for number in gone if number in self._values]
-            if names:
+            if gone and (names := [self._values[number] for number in gone if number in self._values]):
                 self.body.append((f"del {', '.join(names)}", None))
-            self._count_step()
+            if self.bar is not None:
+                self.bar.total = (self.bar.total or 0) + 1
+                self.body.append(("bar.step()", None))
         results = self._results()
         self.body.append((f"return ({results})" if results else "return ()", None))
         return self._compiled(arguments)
@@ -287,11 +289,6 @@ class Emitter:
                 f"{node.type} inside one is not scalar; move it out of the combiner, comparator or map"
             )
 
-    def _count_step(self) -> None:
-        if self.bar is not None:
-            self.bar.total = (self.bar.total or 0) + 1
-            self.body.append(("bar.step()", None))
-
     def _results(self) -> str:
         """The expressions for the results, each with a comma."""
         # Only what leaves the program is made read-only: a loop may write into what it carries.
@@ -318,7 +315,7 @@ class Emitter:
         # Only what the program uses: programs are many, and the kernels too.
         self.scope.update({name: SCOPE[name] for name in _globals(function.__code__) if name in SCOPE})
         # Kernels never make NumPy warn.
-        kind = SilentProgram if all(isinstance(step, Launch) for step in self.plan.steps) else NumpyProgram
+        kind = SilentProgram if {Launch}.issuperset(map(type, self.plan.steps)) else NumpyProgram
         text, origins = "\n".join([text, *self.nested]), tuple(self.origins)
         return kind(self.plan, text, function, function.__code__, lines, origins, self._direct())
 

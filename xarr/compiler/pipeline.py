@@ -5,7 +5,7 @@ traced -> simplified -> static -> decomposed -> fused -> plan -> program
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from math import prod
 from typing import Any, Final
@@ -58,18 +58,15 @@ def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
             f"again; that would take days, and at most 2**{MOST_OPERATIONS.bit_length() - 1} are run: call in a loop "
             "what repeats, which lax.fori_loop and stablehlo.while do"
         )
-    nodes = [node for each in graph.walk() for node in each.nodes]
-    for node in nodes:
-        attributes = vars(node.op).values()
-        if not _PLAIN.issuperset(map(type, attributes)) and not all(map(_is_plain, attributes)):
-            raise InputError(
-                f"{node.op.lax_name}: wanted plain numbers and texts, got {node.op.attributes()}"
-            )
-    if not (
-        all([_is_moderate(type, backend) for type in graph.types]) and _LONG.isdisjoint(graph.op_classes)
-    ):
-        for node in nodes:
-            if isinstance(node.type, TensorType):
+    is_moderate = _LONG.isdisjoint(graph.op_classes) and _are_moderate(graph.types, backend)
+    for each in graph.walk():
+        for node in each.nodes:
+            attributes = vars(node.op).values()
+            if not _PLAIN.issuperset(map(type, attributes)) and not all(map(_is_plain, attributes)):
+                raise InputError(
+                    f"{node.op.lax_name}: wanted plain numbers and texts, got {node.op.attributes()}"
+                )
+            if not is_moderate and isinstance(node.type, TensorType):
                 _check_size(node, node.type, backend)
     for node in graph.results:  # before anything is compiled for them
         if isinstance(node.type, TensorType) and node.type.nbytes > (backend.max_memory or node.type.nbytes):
@@ -79,12 +76,14 @@ def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
     return graph
 
 
-def _is_moderate(type: Type, backend: AbstractBackend) -> bool:
-    """Whether an array is so far within the limits of a backend that nothing else need be asked."""
-    if not isinstance(type, TensorType):
-        return True
-    rank, nbytes = len(type.shape), type.nbytes
-    return rank <= (backend.max_rank or rank) and 0 < nbytes <= (backend.max_nbytes or nbytes)
+def _are_moderate(types: Iterable[Type], backend: AbstractBackend) -> bool:
+    """Whether values are so far within the limits of a backend that nothing else need be asked."""
+    for each in types:
+        if isinstance(each, TensorType):
+            rank, nbytes = len(each.shape), each.nbytes
+            if rank > (backend.max_rank or rank) or not 0 < nbytes <= (backend.max_nbytes or nbytes):
+                return False
+    return True
 
 
 def _check_size(node: Node, type: TensorType, backend: AbstractBackend) -> None:

@@ -104,13 +104,13 @@ def _broadcast_in_dim(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.BroadcastInDim)
     (operand,) = node.operands
     emitter.mark_thin(node)
-    name, dims = emitter.names[operand], node.op.broadcast_dimensions
-    if not operand.shape or operand in emitter.points:
+    name, dims, axes = emitter.names[operand], node.op.broadcast_dimensions, range(len(node.op.shape))
+    if not dims or operand in emitter.points:
         emitter.points.add(node)
         return name
-    if dims == tuple(range(len(node.shape))):
+    if dims == tuple(axes):
         return name
-    return f"{name}[{', '.join(':' if axis in dims else 'None' for axis in range(len(node.shape)))}]"
+    return f"{name}[{', '.join([':' if axis in dims else 'None' for axis in axes])}]"
 
 
 def _slice(emitter: Emitter, node: Node) -> str:

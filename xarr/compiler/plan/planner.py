@@ -164,7 +164,7 @@ class _Planner:
     def _inputs(self, nodes: Sequence[Node]) -> tuple[int, ...]:
         """The buffers of nodes, elements of tuples one by one."""
         numbers = self.numbers
-        values = tuple([numbers[node] for node in nodes])
+        values = tuple(map(numbers.__getitem__, nodes))
         return flat(values) if tuple in map(type, values) else values
 
     def _add(self, step: Step) -> None:
