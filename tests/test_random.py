@@ -16,8 +16,12 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.xla import run_stablehlo
 from xarr import lax, random
-from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.errors import DTypeError, InputError, ParseError, ShapeError, ValueRangeError
+from xarr.ir import ops
+from xarr.ir.op import Op
+from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 from xarr.ir.ops.special import _INVERSE32
 from xarr_numpy import engine
 
@@ -435,18 +439,72 @@ def test_every_engine_splits_and_loops_as_jax(fusion: str) -> None:
             assert_same(mine, np.asarray(theirs))
 
 
+def ciphers_in(lowered: Any, stage: str) -> list[str]:
+    """The forms of Threefry's bits in a graph and those inside of it; none of them is a call."""
+    nodes = [node for each in lowered.stage(stage).walk() for node in each.nodes]
+    assert not any(type(node.op) is ops.Call for node in nodes)
+    return [node.op.form for node in nodes if isinstance(node.op, ThreefryBits)]
+
+
 def test_bits_are_a_part_of_the_loops_that_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(words: Any) -> Any:
         return random.normal(words, (5, 7), np.float32) + 1
 
     if engine.available():
         with xarr.config(fusion="compiled"):
-            fused = str(xarr.jit(draw).lower("u32[2]").stage("fused"))
-        assert fused.count("@threefry2x32_bits") == 2 and "call @threefry2x32(" not in fused
+            lowered = xarr.jit(draw).lower("u32[2]")
+        assert ciphers_in(lowered, "fused") == ["xor"]
+        assert not any(type(node.op) is ThreefryBits for node in lowered.stage("fused").nodes)
     with monkeypatch.context() as patch:
         patch.setattr(engine, "available", lambda: False)
-        fused = str(xarr.jit(draw).lower("u32[2]").stage("fused"))
-    assert fused.count("@threefry2x32_bits") == 1 and 'backend_config = "xor"' in fused
+        assert ciphers_in(xarr.jit(draw).lower("u32[2]"), "fused") == ["xor"]
+
+
+@pytest.mark.parametrize("impl, op", [("threefry2x32", ThreefryBits), ("philox4x32", PhiloxPair)])
+def test_a_cipher_is_recorded_as_an_operation(impl: str, op: type[Op]) -> None:
+    size = random.key_data(random.key(0, impl=impl)).size
+
+    def draw(words: Any) -> Any:
+        return random.bits(random.wrap_key_data(words, impl=impl), (5,))
+
+    classes = [type(node.op) for node in xarr.lower(draw, f"u32[{size}]").graph.nodes]
+    assert op in classes and ops.Call not in classes
+
+
+def test_ciphers_in_text_are_read_back_as_operations() -> None:
+    def draw(words: Any, key: Any) -> Any:
+        return random.bits(words, (3,)), random.bits(random.wrap_key_data(key, impl="philox4x32"), (3,))
+
+    graph = xarr.lower(draw, "u32[2]", "u32[2]").graph
+    text = str(graph)
+    assert text.count('stablehlo.composite "xarr.threefry2x32_bits"') == 1
+    assert xarr.stablehlo.parse(text).main == graph
+    broken = text.replace('form = "xor"', 'form = "sum"')
+    with pytest.raises(ParseError, match=r"C4.*wanted a form of xor, joined, swapped, got 'sum'"):
+        xarr.stablehlo.parse(broken)
+    broken = text.replace("index = 0", "index = 7")
+    with pytest.raises(ParseError, match=r"C4.*wanted index 0 or 1, got 7"):
+        xarr.stablehlo.parse(broken)
+
+
+def test_other_readers_of_the_text_draw_the_same_bits() -> None:
+    def draw(words: Any) -> Any:
+        return random.bits(words, (3,)), random.bits(words, (3,), np.uint64), random.split(words)
+
+    key = np.array([1, 2], np.uint32)
+    found = run_stablehlo(str(xarr.lower(draw, key)), key)
+    for mine, theirs in zip(draw(key), found, strict=True):
+        assert_same(mine, theirs)
+
+
+def test_explicit_programs_draw_the_same_bits() -> None:
+    def draw(words: Any) -> Any:
+        first, second = random.split(words)
+        return random.normal(first, (3,)) + xarr.where(first[0] > 3, random.uniform(second), 1.0)
+
+    program: Any = xarr.make_explicit(draw, random.PRNGKey(1))
+    assert "threefry" not in program.text.replace("lax.", "")
+    assert_same(program(random.PRNGKey(1)), np.asarray(draw(random.PRNGKey(1))))
 
 
 def test_words_of_which_one_is_used_are_drawn_alone() -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
-from xarr.compiler.passes.ciphers import by_pairs
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph
@@ -75,7 +74,7 @@ def description() -> str:
 def fuse(graph: Graph, hot: bool) -> Graph:
     """`graph` with groups that run as one."""
     if chosen() == "off":
-        return graph if config.fusion == "off" else by_pairs(graph)
+        return graph
     # Under jit a call of a kernel costs no more than one of NumPy's functions.
     return stage.fuse(graph, PROCESSOR, schedule, hot or config.fusion != "auto")
 

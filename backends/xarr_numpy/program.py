@@ -118,6 +118,8 @@ class Emitter:
         self._values: dict[int, str] = {}
         self._definitions: dict[int, Node] = {}
         self.body: list[tuple[str, Node | None]] = []
+        #: The names of what several nodes are parts of, by the expressions for it.
+        self.shared: dict[str, str] = {}
         self.nested: list[str] = []
         self.origins: list[str] = []
         self.scope: dict[str, Any] = {} if bar is None else {"bar": bar}

@@ -45,7 +45,7 @@ class Op:
     lax_name: ClassVar[str]
     #: Whether the value comes from outside the graph.
     is_leaf: ClassVar[bool] = False
-    #: Whether only a pass of the compiler makes it, for a backend that asked for the pass.
+    #: Whether no function of `xarr.lax` is it alone: programs in Python are written with its definition.
     is_internal: ClassVar[bool] = False
     #: NumPy's function that computes the same of all element types of NumPy's, if there is one.
     numpy_name: ClassVar[str | None] = None

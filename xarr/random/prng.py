@@ -16,7 +16,17 @@ from typing import Final
 import numpy as np
 
 from xarr.base.records import record
-from xarr.ir.ops.ciphers import U32, Pair, joined, philox2x32, philox4x32, threefry2x32, threefry4x32, words
+from xarr.ir.ops.ciphers import (
+    U32,
+    Pair,
+    joined,
+    philox2x32,
+    philox4x32,
+    threefry2x32,
+    threefry4x32,
+    threefry_bits,
+    words,
+)
 from xarr.ir.ops.formula import Term, filled
 from xarr.ir.ops.random import philox_words
 
@@ -86,6 +96,10 @@ class _Cipher(PRNG):
 class _Threefry2x32(_Cipher):
     def seed(self, high: Term, low: Term) -> Words:
         return high, low
+
+    def bits(self, key: Words, number: Pair, width: int) -> Term:
+        drawn = threefry_bits("joined" if width == 64 else "xor", (key[0], key[1]), number)
+        return drawn if width == 64 else _narrow(drawn, width)
 
 
 class _Threefry4x32(_Cipher):

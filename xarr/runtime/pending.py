@@ -13,7 +13,6 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Donated, Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Convert, Tuple
-from xarr.ir.ops.ciphers import is_cipher
 from xarr.ir.source import here
 from xarr.ir.types import TensorType
 
@@ -120,13 +119,10 @@ def structure_of(
 
 
 def _is_kept(node: Node) -> bool:
-    """Whether somebody may look at the value later: an Array, or what takes a tuple apart.
-
-    The words of a cipher are taken apart where they are asked for, and by nobody later.
-    """
+    """Whether somebody may look at the value later: an Array, or what takes a tuple apart."""
     if type(node.type) is TensorType:
         return node.handles > 0
-    return type(node.op) is not Tuple and not is_cipher(node.op)
+    return type(node.op) is not Tuple
 
 
 #: Arguments of functions that have been recorded: nobody will give them a value any more.

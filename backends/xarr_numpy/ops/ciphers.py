@@ -1,7 +1,4 @@
-"""Random bits by NumPy: ciphers over parts that stay in the cache.
-
-Their graphs run like any other; written here is only a fast way of the same arithmetic.
-"""
+"""Random bits by NumPy: ciphers over parts that stay in the cache."""
 
 from __future__ import annotations
 
@@ -46,33 +43,19 @@ _COST: Final = 10
 # --- in tiles ----------------------------------------------------------------------------------------
 
 
-def threefry2x32(shape: Ints, key0: Array, key1: Array, x0: Array, x1: Array) -> tuple[Array, Array]:
-    """Two words for each counter.  The operands broadcast to `shape`."""
-    results = pool.empty(shape, U32), pool.empty(shape, U32)
-    first, second = (result.reshape(-1) for result in results)
-
-    def write(tile: slice, x0: Array, x1: Array) -> None:
-        first[tile], second[tile] = x0, x1
-
-    _in_tiles(write, shape, key0, key1, x0, x1)
-    return results
-
-
 def threefry_bits(form: str, key0: Array, key1: Array, x0: Array, x1: Array) -> Array:
     """One of the forms of ThreefryBits.  The operands broadcast to each other."""
     shape = np.broadcast_shapes(*map(np.shape, (key0, key1, x0, x1)))
-    result = pool.empty(shape, U64 if form in ("joined", "swapped") else U32)
+    result = pool.empty(shape, U32 if form == "xor" else U64)
     flat = result.reshape(-1)
 
     def write(tile: slice, x0: Array, x1: Array) -> None:
         if form == "xor":
             np.bitwise_xor(x0, x1, out=flat[tile])
-        elif form in ("joined", "swapped"):
+        else:
             high, low = (x0, x1) if form == "joined" else (x1, x0)
             np.left_shift(high, U64.type(32), out=flat[tile], dtype=U64)
             np.bitwise_or(flat[tile], low, out=flat[tile])
-        else:
-            flat[tile] = x0 if form == "first" else x1
 
     _in_tiles(write, shape, key0, key1, x0, x1)
     return result
@@ -121,11 +104,9 @@ def _encrypt(key0: Array, key1: Array, x0: Array, x1: Array, scratch: Array) -> 
         np.add(x1, keys[(step + 2) % 3] + np.uint32(step + 1), out=x1)
 
 
-def philox4x32(shape: Ints, *operands: Array) -> tuple[Array, Array]:
-    """Two pairs of words for each counter.
-
-    The operands, two of the key and four of the counter, broadcast to `shape`.
-    """
+def philox_pairs(*operands: Array) -> tuple[Array, Array]:
+    """Two pairs of words for each counter.  The operands, two of the key and four of it, broadcast to each other."""
+    shape = np.broadcast_shapes(*map(np.shape, operands))
     results = pool.empty(shape, U64), pool.empty(shape, U64)
     pairs = [result.reshape(-1) for result in results]
     key, counter = ([_flat(operand, shape) for operand in part] for part in (operands[:2], operands[2:]))
@@ -168,11 +149,6 @@ def _scramble(keys: Sequence[Array], words: Sequence[Array]) -> Sequence[Array]:
     return x0, x1, x2, x3
 
 
-def philox_pair(index: int, *operands: Array) -> Array:
-    """The pair `index` of those.  The operands broadcast to each other."""
-    return philox4x32(np.broadcast_shapes(*map(np.shape, operands)), *operands)[index]
-
-
 def _rng(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Rng)
     a, b, _ = node.operands
@@ -186,7 +162,12 @@ def _threefry_bits(emitter: Emitter, node: Node) -> str:
 
 def _philox_pair(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, PhiloxPair)
-    return f"philox_pair({node.op.index}, {_operands(emitter, node)})"
+    call = f"philox_pairs({_operands(emitter, node)})"
+    both = emitter.shared.get(call)
+    if both is None:
+        both = emitter.shared[call] = f"pairs{len(emitter.shared)}"
+        emitter.body.append((f"{both} = {call}", node))
+    return f"{both}[{node.op.index}]"
 
 
 def _operands(emitter: Emitter, node: Node) -> str:
@@ -196,8 +177,6 @@ def _operands(emitter: Emitter, node: Node) -> str:
     return ", ".join(emitter.names[operand] for operand in node.operands)
 
 
-SCOPE: Final[dict[str, Any]] = {
-    f.__name__: f for f in (draw, threefry2x32, threefry_bits, philox4x32, philox_pair)
-}
+SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (draw, threefry_bits, philox_pairs)}
 
 ROWS: Final[Rows] = {ops.Rng: _rng, ThreefryBits: _threefry_bits, PhiloxPair: _philox_pair}

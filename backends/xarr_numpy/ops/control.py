@@ -18,7 +18,6 @@ from xarr.compiler.plan.records import Step
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.ops.ciphers import cipher_of
 from xarr.ir.types import TensorType
 from xarr_numpy import engine
 from xarr_numpy.ops.rows import Rows
@@ -291,14 +290,6 @@ STEPS: Final[dict[type[Step], Callable[[Emitter, Step, Sequence[str]], str]]] = 
 # --- rows --------------------------------------------------------------------------------------------
 
 
-def _cipher(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Call)
-    operands = ", ".join(emitter.names[operand] for operand in node.operands)
-    if emitter.lanes:
-        return f"{emitter.function(node.op.computation)}({operands})"
-    return f"{cipher_of(node)}({node.operands[0].shape}, {operands})"
-
-
 def _map(emitter: Emitter, node: Node) -> str:
     assert isinstance(node.op, ops.Map)
     operands = ", ".join(emitter.full(operand) for operand in node.operands)
@@ -314,4 +305,4 @@ SCOPE: Final[dict[str, Any]] = {
     )
 }
 
-ROWS: Final[Rows] = {ops.Call: _cipher, ops.Map: _map}
+ROWS: Final[Rows] = {ops.Map: _map}

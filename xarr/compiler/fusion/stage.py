@@ -1,4 +1,4 @@
-"""The stage `fused`: ciphers as one operation, loops as native loops, and groups of what remains.
+"""The stage `fused`: loops as native loops, and groups of what remains.
 
 How much work is worth compiling is the backend's to say; nothing else here depends on the machine.
 """
@@ -9,12 +9,10 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from xarr.compiler.passes.ciphers import by_pairs, by_words
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.op import FUNCTION
-from xarr.ir.ops.ciphers import cipher_of
 from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -39,7 +37,6 @@ def _fused(
     graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]
 ) -> Graph:
     """`graph` with groups of so many instructions; `inner` fuses the graphs that loops, branches and calls run."""
-    graph = by_pairs(by_words(graph, min_work))
     if not _CARRIERS.isdisjoint(graph.op_classes):
         graph = _with_bodies(graph, min_work, schedule, inner)
     if not _may_pay(graph, min_work):
@@ -72,7 +69,7 @@ def _with_bodies(
             from xarr.compiler.while_loops.lowering import lower_loop
 
             return lower_loop(node, operands, min_work, schedule(), inner)
-        if not isinstance(node.op, ops.If | ops.Case | ops.Call) or cipher_of(node) is not None:
+        if not isinstance(node.op, ops.If | ops.Case | ops.Call):
             return None
         op = map_graphs(node.op, inner)
         return None if op is node.op else node.rebuilt(operands, op)
@@ -82,4 +79,4 @@ def _with_bodies(
 
 def _called(node: Node) -> tuple[Graph, ...]:
     """The function that a node calls, if its operations are fused."""
-    return node.op.graphs if type(node.op) is ops.Call and cipher_of(node) is None else ()
+    return node.op.graphs if type(node.op) is ops.Call else ()

@@ -18,7 +18,6 @@ from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.ir.ops.ciphers import cipher_of
 from xarr.ir.ops.custom import CHECKED_INDICES
 from xarr.ir.types import TensorType, TupleType, Type
 
@@ -256,10 +255,7 @@ class _Planner:
 
     def _function(self, node: Node) -> None:
         assert isinstance(node.op, ops.Call)
-        if cipher_of(node) is not None:
-            self._call(records.LibraryCall, node)
-        else:
-            self._call(records.PlanCall, node, self.maker.plan(node.op.computation))
+        self._call(records.PlanCall, node, self.maker.plan(node.op.computation))
 
     def _python(self, node: Node) -> None:
         op = node.op

@@ -5,21 +5,19 @@ Source: J. Salmon and others, Parallel random numbers: as easy as 1, 2, 3 (2011)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr.ir.graph import Graph, Node, parameter
-from xarr.ir.op import FUNCTION, Op, operation
+from xarr.ir.op import FUNCTION, operation
 from xarr.ir.ops.control import Call, GetTupleElement
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.ops.formula import Term, filled
-from xarr.ir.types import Ints, TensorType
-
-if TYPE_CHECKING:
-    from xarr.ir.stablehlo.printer import Printer
+from xarr.ir.ops.systems import Composite
+from xarr.ir.stablehlo.literals import quoted
+from xarr.ir.types import Ints, TensorType, Type
 
 U32: Final = np.dtype(np.uint32)
 U64: Final = np.dtype(np.uint64)
@@ -44,25 +42,19 @@ Pair = tuple[Term, Term]
 Words = tuple[Term, ...]
 
 
-def is_cipher(op: Op) -> bool:
-    """Whether an op is a call that `threefry2x32` makes."""
-    return isinstance(op, Call) and op.computation.name == _THREEFRY
-
-
 def threefry2x32(key: Pair, counter: Pair) -> Pair:
-    """Two words for each counter, as a call of one computation.  All terms are uint32 of one shape."""
-    shape = counter[0].node.tensor_type.shape
-    call = Node(Call(threefry_graph(shape)), tuple(term.node for term in (*key, *counter)))
-    first, second = (Term(Node(GetTupleElement(index), (call,))) for index in range(2))
-    return first, second
+    """Two words for each counter.  All terms are uint32 of one shape."""
+    return words(threefry_bits("joined", key, counter))
+
+
+def threefry_bits(form: str, key: Pair, counter: Pair) -> Term:
+    """Both words for each counter as one number, in a form of ThreefryBits.  All terms are uint32 of one shape."""
+    return Term(Node(ThreefryBits(form), tuple([term.node for term in (*key, *counter)])))
 
 
 @lru_cache(maxsize=256)
 def threefry_graph(shape: tuple[int, ...]) -> Graph:
-    """(key 0, key 1, counter 0, counter 1) -> two words; the same object for the same shape.
-
-    It is as simple as it can be: no pass of the compiler changes it, so that backends can recognise it.
-    """
+    """(key 0, key 1, counter 0, counter 1) -> two words; one object for each shape."""
     parameters = [parameter(TensorType(shape, U32)) for _ in range(4)]
 
     @cache
@@ -83,22 +75,18 @@ def threefry_graph(shape: tuple[int, ...]) -> Graph:
 
 
 def philox4x32(key: Pair, counter: Words) -> Pair:
-    """Four words for each counter, as the uint64 of two and two, the first ones low; a call of one computation.
+    """Four words for each counter, as the uint64 of two and two, the first ones low.
 
     All terms are uint32 of one shape.
     """
-    shape = counter[0].node.tensor_type.shape
-    call = Node(Call(philox_graph(shape)), tuple(term.node for term in (*key, *counter)))
-    first, second = (Term(Node(GetTupleElement(index), (call,))) for index in range(2))
+    operands = tuple([term.node for term in (*key, *counter)])
+    first, second = (Term(Node(PhiloxPair(index), operands)) for index in range(2))
     return first, second
 
 
 @lru_cache(maxsize=256)
 def philox_graph(shape: tuple[int, ...]) -> Graph:
-    """(key 0, key 1, counter 0 … 3) -> two pairs of words; the same object for the same shape.
-
-    As simple as that of Threefry.
-    """
+    """(key 0, key 1, counter 0 … 3) -> two pairs of words; one object for each shape."""
     parameters = [parameter(TensorType(shape, U32)) for _ in range(6)]
 
     @cache
@@ -185,78 +173,98 @@ def joined(high: Term, low: Term) -> Term:
     return (high.convert(U64) << 32) | low.convert(U64)
 
 
-def cipher_of(node: Node) -> str | None:
-    """The cipher that a node is a call of: "threefry2x32" or "philox4x32", if it is one."""
-    if not isinstance(node.op, Call) or not node.operands:
-        return None
-    made = _GRAPHS.get((node.op.computation.name, len(node.operands)))
-    is_one = made is not None and node.op.computation == made(node.operands[-1].shape)
-    return node.op.computation.name if is_one else None
+class _Cipher(Composite, Elementwise):
+    """Base of a cipher's results: numbers of a key and a counter, uint32 operands, element by element.
 
+    It is one operation, so that it is a part of the loops that use it.  As text it is a composite, which other readers
+    take for a call of the cipher.
+    """
 
-_GRAPHS: Final[dict[tuple[str, int], Callable[[Ints], Graph]]] = {
-    ("threefry2x32", 4): threefry_graph,
-    ("philox4x32", 6): philox_graph,
-}
+    accepts = frozenset({U32})
+    cost = COST
+    is_internal = True
+
+    def computation(self, shape: Ints) -> Graph:
+        """The operands' words as the words of the cipher."""
+        raise NotImplementedError
+
+    def result_of(self, results: Words) -> Term:
+        """The op's result, of those of the computation."""
+        raise NotImplementedError
+
+    def decompose(self, *operands: Node) -> Node:
+        results = self.computation(operands[0].shape).inline(*operands)
+        return self.result_of(tuple(map(Term, results))).node
+
+    def definition(self, *operands: Node) -> Node:
+        return self.result_of(_call(self.computation(operands[0].shape), tuple(map(Term, operands)))).node
 
 
 @operation
-class ThreefryBits(Elementwise):
-    """Threefry's words for a key and a counter, four uint32 operands, element by element.
+class ThreefryBits(_Cipher):
+    """Threefry's two words for a key and a counter, four operands.
 
-    form: "first" or "second" of its two words, their "xor", or both "joined" to a uint64, of which the first
-    is the high half, the low one if "swapped".
+    form: their "xor", or both "joined" to a uint64, of which the first is the high half, the low one if "swapped".
 
-    Made in front of the fusing stage only, so that the cipher is a part of the loops that use it.
+    * C4: the form is one of these.
     """
 
     form: str
     name = "xarr.threefry2x32_bits"
     lax_name = "threefry2x32_bits"
-    accepts = frozenset({U32})
     arity = 4
-    cost = COST
-    is_internal = True
+
+    def infer(self, *operands: Type) -> Type:
+        if self.form not in _FORMS:
+            self.fail("C4", f"wanted a form of {', '.join(_FORMS)}, got {self.form!r}")
+        return super().infer(*operands)
 
     def result_dtype(self, dtype: DType) -> DType:
-        return U64 if self.form in ("joined", "swapped") else dtype
+        return dtype if self.form == "xor" else U64
 
-    def decompose(self, *operands: Node) -> Node:
-        first, second = map(Term, threefry_graph(operands[0].shape).inline(*operands))
+    def computation(self, shape: Ints) -> Graph:
+        return threefry_graph(shape)
+
+    def result_of(self, results: Words) -> Term:
+        first, second = results
         if self.form == "xor":
-            return (first ^ second).node
-        if self.form in ("joined", "swapped"):
-            return joined(*((first, second) if self.form == "joined" else (second, first))).node
-        return (first if self.form == "first" else second).node
+            return first ^ second
+        return joined(first, second) if self.form == "joined" else joined(second, first)
 
-    def assembly(self, node: Node, printer: Printer) -> str:
-        target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
-        return f'{target} {{backend_config = "{self.form}"}} : {printer.signature(node)}'
+    def composite_attributes(self) -> str:
+        return f"form = {quoted(self.form)}"
+
+
+_FORMS: Final = ("xor", "joined", "swapped")
 
 
 @operation
-class PhiloxPair(Elementwise):
-    """Two of the four words that Philox gives for a key and a counter, six uint32 operands, as a uint64.
+class PhiloxPair(_Cipher):
+    """Two of the four words that Philox gives for a key and a counter, six operands, as a uint64.
 
     index: 0 for the first two, 1 for the others.
 
-    Made in front of the fusing stage only, as ThreefryBits.
+    * C4: the index is one of these.
     """
 
     index: int
     name = "xarr.philox4x32_pair"
     lax_name = "philox4x32_pair"
-    accepts = frozenset({U32})
     arity = 6
-    cost = COST
-    is_internal = True
+
+    def infer(self, *operands: Type) -> Type:
+        if self.index not in (0, 1):
+            self.fail("C4", f"wanted index 0 or 1, got {self.index}")
+        return super().infer(*operands)
 
     def result_dtype(self, dtype: DType) -> DType:
         return U64
 
-    def decompose(self, *operands: Node) -> Node:
-        return philox_graph(operands[0].shape).inline(*operands)[self.index]
+    def computation(self, shape: Ints) -> Graph:
+        return philox_graph(shape)
 
-    def assembly(self, node: Node, printer: Printer) -> str:
-        target = f"stablehlo.custom_call @{self.lax_name}({printer.names(node.operands)})"
-        return f'{target} {{backend_config = "{self.index}"}} : {printer.signature(node)}'
+    def result_of(self, results: Words) -> Term:
+        return results[self.index]
+
+    def composite_attributes(self) -> str:
+        return f"index = {self.index} : i64"

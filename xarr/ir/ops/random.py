@@ -10,7 +10,7 @@ import numpy as np
 from xarr.dtypes import FLOAT, INTEGER, PREDICATE
 from xarr.ir.graph import Node
 from xarr.ir.op import Op, operation
-from xarr.ir.ops.ciphers import U32, U64, Pair, joined, philox4x32, threefry2x32, words
+from xarr.ir.ops.ciphers import U32, U64, Pair, joined, philox4x32, threefry_bits, words
 from xarr.ir.ops.control import Tuple
 from xarr.ir.ops.creation import Iota
 from xarr.ir.ops.formula import Term, filled, spread, where
@@ -118,22 +118,22 @@ class Rng(Op):
 def _threefry_bits(state: Node, shape: Ints, width: int) -> tuple[Node, Term]:
     """XLA's ThreeFryBitGenerator: 32-bit words in halves along one dimension, 64-bit ones whole."""
     if width == 64:
-        first, second, new = _threefry_words(state, shape)
-        return new, joined(second, first)
+        return _threefry_numbers("swapped", state, shape)
     if not shape:
-        first, _, new = _threefry_words(state, (1,))
+        new, both = _threefry_numbers("joined", state, (1,))
+        first, _ = words(both)
         return new, Term(Node(Reshape(()), (first.node,)))
     dim = _halved_dimension(shape)
     if dim == len(shape) - 1:
-        # The words of a place lie beside each other, as those of a uint64 do.
-        first, second, new = _threefry_words(state, (*shape[:dim], -(-shape[dim] // 2)))
-        found = _halves(joined(second, first))
-        return new, found if found.node.tensor_type.shape == shape else Term(_cut(found.node, shape))
+        # The words of a counter lie beside each other, as those of a uint64 do.
+        new, both = _threefry_numbers("swapped", state, (*shape[:dim], -(-shape[dim] // 2)))
+        bits = _halves(both)
+        return new, bits if bits.node.tensor_type.shape == shape else Term(_cut(bits.node, shape))
     half = (*shape[:dim], -(-shape[dim] // 2), 1, *shape[dim + 1 :])
-    first, second, new = _threefry_words(state, half)
-    both = Node(Concatenate(dim + 1), (first.node, second.node))
+    new, both = _threefry_numbers("joined", state, half)
+    halves = Node(Concatenate(dim + 1), tuple([word.node for word in words(both)]))
     even = (*shape[:dim], half[dim] * 2, *shape[dim + 1 :])
-    whole = Node(Reshape(even), (both,))
+    whole = Node(Reshape(even), (halves,))
     return new, Term(whole if even == shape else _cut(whole, shape))
 
 
@@ -143,15 +143,14 @@ def _halved_dimension(shape: Ints) -> int:
     return even[0] if even else shape.index(max(shape))
 
 
-def _threefry_words(state: Node, shape: Ints) -> tuple[Term, Term, Node]:
-    """Two words for each place of an array, and the state after them."""
+def _threefry_numbers(form: str, state: Node, shape: Ints) -> tuple[Node, Term]:
+    """The state after them, and two words for each element of an array, as one number in a form of ThreefryBits."""
     key, counter = _entry(state, 0), _entry(state, 1)
     counters = spread(counter, shape) + places(shape, U64)
     high, low = words(counters)
     key_high, key_low = words(key)
     pair: Pair = (spread(key_low, shape), spread(key_high, shape))
-    first, second = threefry2x32(pair, (low, high))
-    return first, second, _vector(key, counter + prod(shape))
+    return _vector(key, counter + prod(shape)), threefry_bits(form, pair, (low, high))
 
 
 # --- Philox ------------------------------------------------------------------------------------------

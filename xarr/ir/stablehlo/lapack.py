@@ -16,6 +16,7 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
+from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 from xarr.ir.ops.formula import Term, filled, maximum, where
 from xarr.ir.stablehlo.site import Site
 from xarr.ir.types import TensorType, Type
@@ -279,15 +280,23 @@ LAPACK_CALLS: Final[dict[str, Builder]] = {
 _COMPOSITES: Final[dict[str, tuple[int, Callable[[Site], Op]]]] = {
     "xarr.solve": (2, lambda site: ops.Solve()),
     "xarr.slogdet": (1, lambda site: ops.LogDeterminant()),
-    "xarr.check": (2, lambda site: ops.Check(_message(site))),
+    "xarr.check": (2, lambda site: ops.Check(_text(site, "message"))),
+    "xarr.threefry2x32_bits": (4, lambda site: ThreefryBits(_text(site, "form"))),
+    "xarr.philox4x32_pair": (6, lambda site: PhiloxPair(_integer(site, "index"))),
 }
 
 
-def _message(site: Site) -> str:
-    found = site.record("composite_attributes").get("message")
-    if not isinstance(found, str):
-        site.fail(f"expected a text as message, got {found!r}")
-    return found
+def _text(site: Site, name: str) -> str:
+    """An attribute of a composite that is a text."""
+    value = site.record("composite_attributes").get(name)
+    if not isinstance(value, str):
+        site.fail(f"expected a text as {name}, got {value!r}")
+    return value
+
+
+def _integer(site: Site, name: str) -> int:
+    """An attribute of a composite that is an integer."""
+    return site.as_integer(name, site.record("composite_attributes").get(name))
 
 
 def composite(site: Site) -> Node | tuple[Node, ...]:
