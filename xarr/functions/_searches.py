@@ -14,6 +14,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT
+from xarr.lax.dynamic_sizes import refuse_dynamic
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array
@@ -47,19 +48,23 @@ def insertion_points(table: Array, values: Array, *, right: bool = False) -> Arr
 
     table: a vector in the order of `sort`.  values: of the table's type.  Returns int64 of the shape of `values`.
     """
-    line = lax.reshape(table, (1, *table.shape))
-    positions = insertion_points_in_lines(line, lax.reshape(values, (values.size, 1)), right)
-    return lax.reshape(positions, values.shape)
+    refuse_dynamic("the table of a binary search", table, "comparisons with ==, <= or <")
+    return _insertion_points(table, table.shape[0], None, values, right)
 
 
 def insertion_points_in_lines(table: Array, values: Array, right: bool = False) -> Array:
     """Find `insertion_points` in each line of a matrix: values of shape (any, number of lines)."""
     lines, count = table.shape
+    flat = lax.reshape(table, (lines * count,))
+    start = lax.mul(lax.broadcasted_iota(np.int64, values.shape, 1), count) if lines > 1 else None
+    return _insertion_points(flat, count, start, values, right)
+
+
+def _insertion_points(flat: Array, count: int, start: Array | None, values: Array, right: bool) -> Array:
+    """Find insertion points among `count` sorted elements of `flat` from `start` on; None is its beginning."""
     positions = lax.full_like(values, 0, np.int64)
     if not count or not values.size:
         return positions
-    flat = lax.reshape(table, (lines * count,))
-    start = lax.mul(lax.broadcasted_iota(np.int64, values.shape, 1), count) if lines > 1 else None
     one, precedes = lax.full_like(positions, 1), _order_test(values, right)
     left = count  # So many elements from `positions` on have not been decided about.
     while left:

@@ -13,13 +13,15 @@ from xarr.errors import IndexingError, ShapeError, counted
 from xarr.functions._arguments import convert, fill
 from xarr.functions._core import as_array
 from xarr.indexing.bounds import Mode
+from xarr.lax.dynamic_sizes import refuse_dynamic
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array
 
 
 def leading(x: Array, axes: tuple[int, ...]) -> Array:
-    """`x` with the dimensions `axes` as one, the first."""
+    """`x` with the dimensions `axes` as one, the first.  ShapeError for dynamic ones, whose last row is not known."""
+    refuse_dynamic("a fold row by row", x, "lax.reduce", axes)
     others = [dim for dim in range(x.ndim) if dim not in axes]
     turned = lax.transpose(x, (*axes, *others))
     size = math.prod(x.shape[axis] for axis in axes)
@@ -71,7 +73,7 @@ def last(function: Any, first: Array, rows: Array, holds: Array | None) -> Array
     """f(… f(f(first, a), b) …) of the rows a, b … where `holds`."""
     sums = _as_sum(function, first, rows, holds)
     if sums is not None:
-        return lax.index_in_dim(sums, sums.shape[0] - 1, 0, False)
+        return lax.index_in_dim(sums, -1, 0, False)
     return _steps(function, first, rows, holds, keeps=False)[0]
 
 

@@ -10,7 +10,7 @@ from xarr import lax
 from xarr.errors import AxisError, ShapeError
 from xarr.functions._core import as_array
 from xarr.functions._outputs import takes_out
-from xarr.functions.matrices import diag
+from xarr.functions.matrices import diag, diagonal_of_last_two
 from xarr.functions.statistical_functions import sum as total
 from xarr.lax.core import ArrayLike, integer
 from xarr.runtime.parts import DIAGONAL, mark
@@ -33,21 +33,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     if first == second:
         raise AxisError(f"diagonal: wanted two different axes, got {axis1} and {axis2}")
     rest = [axis for axis in range(array.ndim) if axis not in (first, second)]
-    found = _of_last_two(lax.transpose(array, [*rest, first, second]), shift)
+    found = diagonal_of_last_two(lax.transpose(array, [*rest, first, second]), shift)
     return mark(array, found, DIAGONAL, (shift, first, second))
-
-
-def _of_last_two(array: Array, offset: int) -> Array:
-    """A diagonal is every (n + 1)-th element of the n by n block that it divides."""
-    *batch, rows, columns = array.shape
-    top, left = max(-offset, 0), max(offset, 0)
-    size = max(min(rows - top, columns - left), 0)
-    starts = [0] * len(batch)
-    if not size:
-        return lax.reshape(lax.slice(array, (*starts, 0, 0), (*batch, 0, columns)), (*batch, 0))
-    block = lax.slice(array, (*starts, top, left), (*batch, top + size, left + size))
-    flat = lax.reshape(block, (*batch, size * size))
-    return lax.slice_in_dim(flat, 0, size * size, size + 1, axis=len(batch))
 
 
 @takes_out("unsafe", sums=True)

@@ -267,7 +267,6 @@ def roll(a: ArrayLike, shift: Axes | Array | Sequence[Array], axis: Axes | None 
     """
     array, shifts = as_array(a), shifts_of(shift)
     if axis is None:
-        refuse_dynamic("roll", array, "an axis that is static")
         return reshape(roll(ravel(array), sum(shifts), 0), array.shape)
     axes = tuple(normalize_axis(one, len(array.shape)) for one in _ints("roll", "axis", axis))
     return fresh(roll_axes(array, shifts, axes))
@@ -576,7 +575,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """
     array = as_array(x)
     place = normalize_axis(axis, len(array.shape))
-    refuse_dynamic("unstack", array, "lax.dynamic_index_in_dim", (place,))
     whole = (slice(None),) * place
     return tuple(
         mark(array, found, INDEX, (*whole, number)) if found.shape else found

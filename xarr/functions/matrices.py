@@ -121,7 +121,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     """
     array, offset = as_array(v), whole("diag", "k", k)
     if len(array.shape) == 2:
-        return mark(array, _diagonal(array, offset), DIAGONAL, (offset,))
+        return mark(array, diagonal_of_last_two(array, offset), DIAGONAL, (offset,))
     if len(array.shape) != 1:
         raise ShapeError(f"diag: wanted a vector or a matrix, got shape {array.shape}")
     refuse_dynamic("diag", array, "lax.select")
@@ -135,12 +135,15 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     return lax.reshape(flat, (size, size))
 
 
-def _diagonal(matrix: Array, offset: int) -> Array:
-    """A diagonal is every (n + 1)-th element of the n by n block that it divides."""
-    rows, columns = matrix.shape
+def diagonal_of_last_two(array: Array, offset: int) -> Array:
+    """The diagonal of the last two dimensions: every (n + 1)-th element of the n by n block that it divides."""
+    refuse_dynamic("a diagonal", array, "lax.gather", (array.ndim - 1,))
+    *batch, rows, columns = array.shape
     top, left = max(-offset, 0), max(offset, 0)
     size = max(min(rows - top, columns - left), 0)
+    starts = [0] * len(batch)
     if not size:
-        return fill((0,), 0, matrix.dtype, matrix._node.device)
-    block = lax.slice(matrix, (top, left), (top + size, left + size))
-    return lax.slice(lax.reshape(block, (size * size,)), (0,), (size * size,), (size + 1,))
+        return lax.reshape(lax.slice(array, (*starts, 0, 0), (*batch, 0, columns)), (*batch, 0))
+    block = lax.slice(array, (*starts, top, left), (*batch, top + size, left + size))
+    flat = lax.reshape(block, (*batch, size * size))
+    return lax.slice_in_dim(flat, 0, size * size, size + 1, axis=len(batch))

@@ -184,8 +184,6 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     within, wanted = promote_operands("searchsorted", a, v)
     if len(within.shape) != 1:
         raise ShapeError(f"searchsorted: wanted a sorted vector, got shape {within.shape}")
-    for array in (within, wanted):
-        refuse_dynamic("searchsorted", array, "a static array")
     if sorter is not None:
         within = lax.take(within, _sorter(sorter, within.shape), 0) if within.size else within
     return insertion_points(within, wanted, right=side == "right")

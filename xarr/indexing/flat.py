@@ -14,13 +14,15 @@ from xarr.indexing.items import item_of_integers
 from xarr.indexing.layout import Layout, layout_of
 from xarr.indexing.values import converted
 from xarr.lax.core import ArrayLike
+from xarr.lax.dynamic_sizes import refuse_dynamic
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array
 
 
 def flattened(array: Array) -> Array:
-    """All elements in one dimension."""
+    """All elements in one dimension.  ShapeError for dynamic sizes."""
+    refuse_dynamic("x.flat", array, "lax.reshape")
     return lax.reshape(array, (array.size,))
 
 
@@ -59,7 +61,7 @@ class Flat:
         self._array = array
 
     def __len__(self) -> int:
-        return self._array.size
+        return flattened(self._array).size
 
     def __iter__(self) -> Iterator[Array]:
         return iter(flattened(self._array))

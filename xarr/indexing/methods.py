@@ -49,7 +49,6 @@ class IndexingMethods(Handle):
 
         Source: NumPy, `ndarray.flat`.
         """
-        refuse_dynamic("x.flat", self, "lax.reshape")
         return Flat(self._array())
 
     @flat.setter
@@ -68,7 +67,6 @@ class IndexingMethods(Handle):
 
         Source: NumPy, `ndarray.put`.
         """
-        refuse_dynamic("x.put", self, "lax.scatter")
         self._show(put(self._array(), indices, values, Mode.of(mode)), ("set", "i", values))
 
     def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
@@ -78,7 +76,6 @@ class IndexingMethods(Handle):
         Arrays keep their values.  Raises ArgumentError for a part of an Array, ShapeError for negative sizes,
         InputError for what are no sizes.  Source: NumPy, `ndarray.resize`; `xarr.resize` repeats the elements instead.
         """
-        refuse_dynamic("x.resize", self, "lax.reshape and lax.pad")
         flag("resize", "refcheck", refcheck)
         sizes = new_shape[0] if len(new_shape) == 1 else new_shape
         if sizes is None or not new_shape:

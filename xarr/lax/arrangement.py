@@ -17,6 +17,7 @@ from xarr.ir.source import caller
 from xarr.ir.types import Type
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.creation import full
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.movement import (
     broadcast_in_dim,
     concatenate,
@@ -75,9 +76,13 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of `x` along `axis`, without that dimension.  Source: jax.lax.unstack."""
+    """The slices of `x` along `axis`, without that dimension.
+
+    Raises AxisError, ShapeError for a dynamic dimension.  Source: jax.lax.unstack.
+    """
     (node,) = operands("unstack", x)
     along = normalize_axis(integer("unstack", "axis", axis), len(node.shape))
+    refuse_dynamic("unstack", node, "lax.dynamic_index_in_dim", (along,))
     if not node.shape[along]:
         return ()
     first = index_in_dim(x, 0, along, keepdims=False)

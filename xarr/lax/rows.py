@@ -11,6 +11,7 @@ from xarr.dtypes import highest, lowest
 from xarr.errors import IndexingError, ShapeError
 from xarr.ir.constants import constant
 from xarr.lax.core import ArrayLike, broadcast_node, integer, operands
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.indexing import (
     GatherDimensionNumbers,
     Mode,
@@ -82,6 +83,7 @@ def _segment(
                 f"{name}: wanted segment_ids of the leading dimensions of data {node.tensor_type.short()}, "
                 f"got {ids.tensor_type.short()}"
             )
+        refuse_dynamic(name, node, "scatter into an array of these sizes", range(rank, len(node.shape)))
         (count,) = check_sizes((integer(name, "num_segments", num_segments),))
         start = constant(neutral(node.dtype), node.dtype)
         empty = broadcast_node(start, (count, *node.shape[rank:]), ())

@@ -388,6 +388,7 @@ def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = F
     if not array.ndim:
         raise InputError("permutation: wanted an int or an array with dimensions, got an array of rank 0")
     along = normalize_axis(axis, array.ndim)
+    refuse_dynamic("permutation", array, "sort_key_val with random numbers as keys", (along,))
     if independent or array.ndim == 1:
         return _shuffled(single, array, along)
     return lax.take(array, _shuffled(single, lax.iota(_INT64, array.shape[along]), 0), axis=along)

@@ -13,6 +13,7 @@ from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
 from xarr.functions.creation_functions import argument
 from xarr.lax.core import ArrayLike
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.random.draws import (
     Sizes,
     draw_normal,
@@ -124,6 +125,8 @@ def double_sided_maxwell(
     is ().  Source: jax.random.double_sided_maxwell.
     """
     element = float_type("double_sided_maxwell", dtype)
+    for parameter in (loc, scale):
+        refuse_dynamic("double_sided_maxwell", parameter, "maxwell and rademacher")
     own = shape_like("double_sided_maxwell", None, loc=loc, scale=scale)
     sizes = (*(sizes_of("double_sided_maxwell", shape) or own), *own)
     for_length, for_sign = pair(one_key("double_sided_maxwell", key))

@@ -107,7 +107,6 @@ def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **
     """
     check_callable("apply_along_axis", "func1d", func1d)
     array = as_array(arr)
-    refuse_dynamic("apply_along_axis", array, "lax.map")
     place = normalize_axis(axis, len(array.shape))
     outer = (*array.shape[:place], *array.shape[place + 1 :])
     if not math.prod(outer):

@@ -22,6 +22,7 @@ from xarr.functions._searches import insertion_points
 from xarr.functions.routines._lines import along
 from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax.core import ArrayLike, flag, integer, put
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import Handle, evaluate, to_host
 
 if TYPE_CHECKING:
@@ -469,6 +470,7 @@ def _columns(sample: ArrayLike) -> list[Array]:
             array = lax.reshape(array, (array.size, 1))
         if len(array.shape) != 2:
             raise ShapeError(f"histogramdd: wanted a sample of shape (points, dimensions), got {array.shape}")
+        refuse_dynamic("histogramdd", array, "a sample of known dimensions", (1,))
         columns = [
             lax.index_in_dim(array, dim, 1, keepdims=False) for dim in np.arange(array.shape[1]).tolist()
         ]
