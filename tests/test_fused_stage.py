@@ -15,6 +15,7 @@ from tests.support.kernel_texts import CASES
 from tests.xla import parse
 from xarr import stablehlo
 from xarr.base.configuration import current as config
+from xarr.compiler.fusion import form_groups as form_groups_module, fuse
 from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.planner import peak, plan
@@ -142,6 +143,47 @@ def test_what_a_computation_needs_counts_and_what_a_group_has_inside_does_not() 
     body = graph(chain(4), tensor(F32, 1000))
     assert most(lambda x: node(ops.Call(body), x)) == most(chain(4))
     assert peak(fused(chain(4), tensor(F32, 1000)), overwrites=False) == Peak(2 * SIZE, SIZE)
+
+
+def siblings(x: Node, y: Node) -> tuple[Node, ...]:
+    """Two operations over the same elements, and one with two users: three ways to group them."""
+    root = node(ops.Exponential(), x)
+    return node(ops.Negate(), root), root, node(ops.Cosine(), x), node(ops.Multiply(), x, y)
+
+
+def test_small_programs_are_grouped_without_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[Graph] = []
+    monkeypatch.setattr(form_groups_module, "peak", lambda graph, **_: planned.append(graph) or peak(graph))
+    for size, plans in ((1000, 0), (10**6, 2)):
+        fused(siblings, tensor(F32, size), tensor(F32, size))
+        assert len(planned) == plans
+
+
+def test_groups_are_formed_once_however_much_memory_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that forgo merged groups, and results, are made of the groups that are known already."""
+    formed: list[Graph] = []
+    tried: list[Graph] = []
+
+    class Counting(fuse._Fuser):
+        def __init__(self, graph: Graph, *rest: Any) -> None:
+            formed.append(graph)
+            super().__init__(graph, *rest)
+
+    def never_enough(graph: Graph, overwrites: bool = True, **_: Any) -> Peak:
+        tried.append(graph)
+        return Peak(10**9 if overwrites else 10**7, 0)
+
+    monkeypatch.setattr(fuse, "_Fuser", Counting)
+    monkeypatch.setattr(form_groups_module, "peak", never_enough)
+    plain = graph(siblings, tensor(F32, 10**6), tensor(F32, 10**6))
+    assert form_groups(plain, SCHEDULE, lambda domain, cost: True) is plain
+    counts = [sum(isinstance(each.op, ops.Fusion) for each in graph.nodes) for graph in tried[1:]]
+    assert (len(formed), counts) == (1, [1, 3, 2])
+    # What has no groups to give up is tried once.
+    tried.clear()
+    chained = graph(chain(3), tensor(F32, 10**6))
+    assert form_groups(chained, SCHEDULE, lambda domain, cost: True) is chained
+    assert (len(formed), len(tried)) == (2, 2)
 
 
 @pytest.mark.parametrize(

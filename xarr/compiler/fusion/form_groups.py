@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
+from typing import Final
 
 from xarr.compiler.fusion import running_totals, scatter_windows, window_groups, window_work
-from xarr.compiler.fusion.fuse import fuse
+from xarr.compiler.fusion.fuse import fused_graphs
 from xarr.compiler.fusion.groups import cost
 from xarr.compiler.fusion.partial_updates import is_large_update
 from xarr.compiler.loop_ir import accumulators, elements
@@ -15,6 +17,7 @@ from xarr.compiler.schedule import Kind, Schedule, kind_around
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION
+from xarr.ir.types import TensorType, Type
 
 
 def computes(node: Node, schedule: Schedule) -> bool:
@@ -39,27 +42,49 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
     The groups need no more memory than the operations one by one, but for a little.
     """
     target, describe = schedule.target, schedule.describe
-    allowed = max(peak(graph, overwrites=False, target=target).total, target.spare_bytes)
+    most: int | None = None
     scattered = graph
     if schedule.builds(Kind.SCATTER):
         scattered = one_hot_sums(graph, target, lambda shape: worth(shape, INSTRUCTION))
     for source in dict.fromkeys((scattered, graph)):
-        for thrift in range(3):
-            found = fuse(
-                source,
-                target,
-                lambda node: computes(node, schedule),
-                lambda group: worth(group.shape(), cost(group)),
-                describe,
-                thrift,
-            )
-            found = window_groups.fuse(
-                window_work.prepared(found, target),
+        before = None
+        candidates = fused_graphs(
+            source,
+            target,
+            lambda node: computes(node, schedule),
+            lambda group: worth(group.shape(), cost(group)),
+            describe,
+        )
+        for candidate in candidates:
+            if candidate is before:
+                continue
+            before = candidate
+            fused = window_groups.fuse(
+                window_work.prepared(candidate, target),
                 target,
                 lambda node: window_work.work(node, target) if schedule.builds(kind_around(node)) else 0,
                 worth,
                 describe,
             )
-            if peak(found, target=target).total <= allowed:
-                return found
+            if most is None:
+                if fused is graph or _bytes_of_all(fused) <= target.spare_bytes:
+                    return fused
+                most = max(peak(graph, overwrites=False, target=target).total, target.spare_bytes)
+            if peak(fused, target=target).total <= most:
+                return fused
     return graph
+
+
+#: Ops that run other graphs, which have arrays of their own.
+_CARRIERS: Final = (ops.While, ops.If, ops.Case, ops.Call)
+
+
+def _bytes_of_all(graph: Graph) -> float:
+    """The bytes of all arrays of a graph, no fewer than it needs at once; infinite if ops run other graphs."""
+    if any(isinstance(node.op, _CARRIERS) and not isinstance(node.op, ops.Fusion) for node in graph.nodes):
+        return inf
+    return sum([_nbytes(node.type) for node in (*graph.parameters, *graph.nodes)])
+
+
+def _nbytes(type: Type) -> int:
+    return type.nbytes if isinstance(type, TensorType) else sum(map(_nbytes, type.elements))

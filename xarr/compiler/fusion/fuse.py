@@ -15,7 +15,9 @@ What moves or repeats elements is free and is copied into every group that uses 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
 from math import prod
 
 from xarr.compiler.fusion.grouped_graph import GroupedGraph
@@ -42,29 +44,32 @@ from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import Ints, TensorType
 
 
-def fuse(
+def fused_graphs(
     graph: Graph,
     target: Target,
     computes: Callable[[Node], bool],
     worth: Callable[[Group], bool],
     describe: Callable[[ops.Fusion], str] | None = None,
-    thrift: int = 0,
-) -> Graph:
-    """`graph` with groups of nodes exchanged for `Fusion` nodes.
+) -> Iterator[Graph]:
+    """Graphs with groups of nodes exchanged for `Fusion` nodes, the first one as fast as can be.
 
-    `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe`
-    for people what a group's loops cost.
-    `thrift` is what to forgo for the sake of memory: 1 groups over the same elements that become one, 2 groups
-    with several results, since some of these are made too early.
+    The others forgo what takes memory, and are made only when they are asked for: the second does without groups over
+    the same elements that become one, the third without groups of several results too, since some of these are made
+    too early.  One that forgoes nothing more is the very graph before it.
+
+    `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe` what a
+    group's loops cost, for its printed text.
     """
     graph = least_roots(graph)
     apart, shapes = products_inside(graph, target)
-    found = _Fuser(apart, target, computes, describe).run(worth, thrift)
-    stored = {node.type.shape for node in found.nodes if isinstance(node.type, TensorType)}
-    if stored.isdisjoint(shapes):
-        return found
-    # The products did not end up in groups.
-    return _Fuser(graph, target, computes, describe).run(worth, thrift)
+    plain: Iterator[Graph] | None = None
+    for level, fused in enumerate(_Fuser(apart, target, computes, describe).graphs(worth)):
+        stored = {node.type.shape for node in fused.nodes if isinstance(node.type, TensorType)}
+        if stored.isdisjoint(shapes):
+            yield fused
+        else:  # The products did not end up in groups.
+            plain = plain or islice(_Fuser(graph, target, computes, describe).graphs(worth), level, None)
+            yield next(plain)
 
 
 class _Fuser:
@@ -91,17 +96,30 @@ class _Fuser:
         self.spans: dict[Group, tuple[int, int]] = {}
         self.order = {node: place for place, node in enumerate(graph.nodes)}
 
-    def run(self, worth: Callable[[Group], bool], thrift: int = 0) -> Graph:
+    def graphs(self, worth: Callable[[Group], bool]) -> Iterator[Graph]:
+        """The graph with all groups, without merged ones, and without those of several results."""
         for node in reversed(self.graph.nodes):
             self._place(node)
-        if not thrift:
-            self._merge_siblings()
+        apart = self.groups, self.spans
+        self.groups, self.spans = dict(self.groups), dict(self.spans)
+        self._merge_siblings()
         kept = {group for group in self.spans if worth(group)}
-        builder = GroupedGraph(self.graph, self.groups, kept, self.describe)
-        if thrift > 1:
-            kept = {group for group in kept if len(builder.outputs[group]) == 1}
-            builder = GroupedGraph(self.graph, self.groups, kept, self.describe)
-        return builder.run() if kept else self.graph
+        grouped = GroupedGraph(self.graph, self.groups, kept, self.describe)
+        fused = grouped.run() if kept else self.graph
+        yield fused
+        is_merged = len(self.spans) < len(apart[1])
+        self.groups, self.spans = apart
+        if is_merged:
+            kept = {group for group in self.spans if worth(group)}
+            grouped = GroupedGraph(self.graph, self.groups, kept, self.describe)
+            fused = grouped.run() if kept else self.graph
+        yield fused
+        single = {group for group in kept if len(grouped.outputs[group]) == 1}
+        if single != kept:
+            fused = (
+                GroupedGraph(self.graph, self.groups, single, self.describe).run() if single else self.graph
+            )
+        yield fused
 
     # --- where a node goes ---------------------------------------------------------------------------
 
@@ -254,7 +272,7 @@ class _Fuser:
                 group = bucket.pop(0)
                 for other in list(bucket):
                     if self._are_siblings(group, other):
-                        self._merge(group, other)
+                        group = self._merge(group, other)
                         bucket.remove(other)
 
     def _are_siblings(self, group: Group, other: Group) -> bool:
@@ -283,13 +301,18 @@ class _Fuser:
         start = [user for node in members for user in self._users_outside(node, group)]
         return self._leads_to(start, other)
 
-    def _merge(self, group: Group, other: Group) -> None:
-        for node, along in other.along.items():
-            group.along[node] = group.along.get(node, set()) | along
-            homes = [group if home is other else home for home in self.groups[node]]
-            self.groups[node] = list(dict.fromkeys(homes))
-        (low, high), (first, last) = self.spans[group], self.spans.pop(other)
-        self.spans[group] = (min(low, first), max(high, last))
+    def _merge(self, group: Group, other: Group) -> Group:
+        """A group in place of two, which are left as they are."""
+        along = dict(group.along)
+        for node, axes in other.along.items():
+            along[node] = along.get(node, set()) | axes
+        merged = replace(group, along=along)
+        for node in along:
+            own = [merged if each is group or each is other else each for each in self.groups[node]]
+            self.groups[node] = list(dict.fromkeys(own))
+        (low, high), (first, last) = self.spans.pop(group), self.spans.pop(other)
+        self.spans[merged] = (min(low, first), max(high, last))
+        return merged
 
     def _feeds(self, node: Node, group: Group) -> bool:
         """Whether something outside of the group that uses `node` is used by the group in turn."""
