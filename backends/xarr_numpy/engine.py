@@ -21,7 +21,7 @@ from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
     from xarr.compiler.schedule import Schedule
-    from xarr.compiler.while_loops.checked_loops import CheckedLoop
+    from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
     from xarr.compiler.while_loops.native_loops import NativeLoop
     from xarr_numpy.compiled.kernel import CompiledKernel

@@ -54,7 +54,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
             "compiler.fusion.groups",
             "compiler.fusion.window_work",
         ),
-        *("compiler.fusion.running_totals", "compiler.fusion.scatter_windows"),
+        *("compiler.fusion.scan_windows", "compiler.fusion.scatter_windows"),
         "compiler.fusion.partial_updates",
     ),
     ("compiler.schedule", "compiler.traffic"),

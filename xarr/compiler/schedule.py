@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from xarr.base.configuration import current as config
-from xarr.compiler.fusion.running_totals import computes
+from xarr.compiler.fusion.scan_windows import computes
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.loop_ir.verifier import check_local_bytes, verify
 from xarr.compiler.target import Target
@@ -26,7 +26,7 @@ class Kind(Enum):
     SCAN = "running totals"
     SCATTER = "a scatter"
     WINDOWS = "a reduction of windows"
-    CHOSEN_WINDOWS = "a scatter to what windows choose"
+    SELECT_AND_SCATTER = "a scatter to what windows choose"
     CONVOLUTION = "a convolution"
     PRODUCT = "products of matrices"
 
@@ -42,7 +42,7 @@ _KINDS: Final[dict[type[Op], Kind]] = {
     ops.DotGeneral: Kind.PRODUCT,
     ops.ReduceWindow: Kind.WINDOWS,
     ops.Scatter: Kind.SCATTER,
-    ops.SelectAndScatter: Kind.CHOSEN_WINDOWS,
+    ops.SelectAndScatter: Kind.SELECT_AND_SCATTER,
 }
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xarr.compiler.dynamic.live_arrays import Live
 from xarr.compiler.dynamic.op_rules import ROWS
+from xarr.compiler.dynamic.valid_regions import Live
 from xarr.compiler.passes.simplify import simplify
 from xarr.errors import BackendError
 from xarr.ir import ops

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.dynamic.live_arrays import (
+from xarr.compiler.dynamic.valid_regions import (
     Live,
     binary,
     compacted,

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.dynamic.live_arrays import (
+from xarr.compiler.dynamic.valid_regions import (
     Live,
     along,
     binary,

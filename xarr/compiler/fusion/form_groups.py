@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from xarr.compiler.fusion import running_totals, scatter_windows, window_groups, window_work
+from xarr.compiler.fusion import scan_windows, scatter_windows, window_groups, window_work
 from xarr.compiler.fusion.fuse import fused_graphs
 from xarr.compiler.fusion.groups import cost
 from xarr.compiler.fusion.partial_updates import is_large_update
@@ -27,7 +27,7 @@ def computes(node: Node, schedule: Schedule) -> bool:
     return (
         elements.computes(node)
         or (schedule.builds(Kind.SCATTER) and scatter_windows.computes(node))
-        or (schedule.builds(Kind.SCAN) and running_totals.computes(node))
+        or (schedule.builds(Kind.SCAN) and scan_windows.computes(node))
         or (
             is_large_update(node)
             and all(elements.computes(each) for each in node.operands[1:])

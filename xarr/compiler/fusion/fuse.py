@@ -31,11 +31,11 @@ from xarr.compiler.fusion.groups import (
     whole,
 )
 from xarr.compiler.fusion.partial_updates import placement
-from xarr.compiler.fusion.running_totals import reduces_rows, scanned
+from xarr.compiler.fusion.scan_windows import reduces_rows, scanned
 from xarr.compiler.fusion.scatter_windows import has_rows
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.passes.inner_products import products_inside
-from xarr.compiler.passes.least_roots import least_roots
+from xarr.compiler.passes.min_of_sqrt import move_sqrt_after_min
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -60,7 +60,7 @@ def fused_graphs(
     `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe` what a
     group's loops cost, for its printed text.
     """
-    graph = least_roots(graph)
+    graph = move_sqrt_after_min(graph)
     apart, shapes = products_inside(graph, target)
     plain: Iterator[Graph] | None = None
     for level, fused in enumerate(_Fuser(apart, target, computes, describe).graphs(worth)):

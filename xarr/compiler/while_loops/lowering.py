@@ -13,7 +13,7 @@ from typing import Final
 
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.target import Target
-from xarr.compiler.while_loops.checked_loops import CheckedLoop, without_checks
+from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop, without_checks
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
 from xarr.compiler.while_loops.loop_invariants import without_invariants
 from xarr.compiler.while_loops.native_loops import NativeLoop, known_steps, native_loop

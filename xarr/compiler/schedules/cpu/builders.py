@@ -7,12 +7,12 @@ from typing import Final
 
 from xarr.compiler.schedule import Builder, Kind
 from xarr.compiler.schedules.cpu import (
-    chosen_windows,
     convolutions,
     nests,
     products,
     scans,
     scatters,
+    select_and_scatter,
     windows,
 )
 
@@ -21,7 +21,7 @@ BUILDERS: Final[Mapping[Kind, Builder]] = {
     Kind.SCAN: scans.build,
     Kind.SCATTER: scatters.build,
     Kind.WINDOWS: windows.build,
-    Kind.CHOSEN_WINDOWS: chosen_windows.build,
+    Kind.SELECT_AND_SCATTER: select_and_scatter.build,
     Kind.CONVOLUTION: convolutions.build,
     Kind.PRODUCT: products.build,
 }

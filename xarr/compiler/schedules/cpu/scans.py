@@ -30,7 +30,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.fusion.running_totals import scanned
+from xarr.compiler.fusion.scan_windows import scanned
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.axis_runs import axis_runs
 from xarr.compiler.loop_ir.elements import (

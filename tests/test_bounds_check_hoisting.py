@@ -91,7 +91,7 @@ def test_an_index_out_of_bounds_is_the_same_error(name: str, is_jitted: bool) ->
         outcome(function, X, 11)
     assert str(found.value) == str(wanted.value)
     (note,) = found.value.__notes__
-    assert "while computing while_loop" in note and "test_checked_loops.py:" in note
+    assert "while computing while_loop" in note and "test_bounds_check_hoisting.py:" in note
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Running totals: windows that all begin at one end of an axis, and end at each of its indices."""
+"""Scans: windows that all begin at one end of an axis, and end at each of its indices."""
 
 from __future__ import annotations
 

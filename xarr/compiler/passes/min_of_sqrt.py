@@ -12,7 +12,7 @@ from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, rewritten
 
 
-def least_roots(graph: Graph) -> Graph:
+def move_sqrt_after_min(graph: Graph) -> Graph:
     """The graph with the root of a minimum in place of a minimum of roots.
 
     They are the same bits: the root rounds to nearest and so keeps the order, that of the zeros too, and it is
@@ -22,13 +22,13 @@ def least_roots(graph: Graph) -> Graph:
     users.update(graph.results)
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        is_last = _is_least_root(node) and users[node.operands[0]] == 1
-        return _least_root(node, operands) if is_last else None
+        is_last = _is_min_of_sqrt(node) and users[node.operands[0]] == 1
+        return _sqrt_of_min(node, operands) if is_last else None
 
     return rewritten(graph, rule)
 
 
-def _is_least_root(node: Node) -> bool:
+def _is_min_of_sqrt(node: Node) -> bool:
     return (
         isinstance(node.op, ops.Reduce)
         and isinstance(node.operands[0].op, ops.Sqrt)
@@ -37,7 +37,7 @@ def _is_least_root(node: Node) -> bool:
     )
 
 
-def _least_root(node: Node, operands: tuple[Node, ...]) -> Node:
+def _sqrt_of_min(node: Node, operands: tuple[Node, ...]) -> Node:
     root, initial = operands
     infinity = constant(np.inf, node.dtype)
     least = node.rebuilt((root.operands[0], infinity))
