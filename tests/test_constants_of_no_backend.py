@@ -386,7 +386,17 @@ def test_an_index_that_lives_elsewhere_is_explained():
 
 
 def test_library_code_makes_constants_of_no_backend():
-    folders = ("functions", "lax", "lib", "linalg", "polynomial", "random", "indexing", "explanation")
+    folders = (
+        "functions",
+        "lax",
+        "lib",
+        "linalg",
+        "polynomial",
+        "random",
+        "indexing",
+        "explanation",
+        "explainers",
+    )
     paths = [path for folder in folders for path in sorted(CHECKOUT.glob(f"xarr/{folder}/**/*.py"))]
     assert (
         constants_of_the_default_backend(

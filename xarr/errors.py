@@ -16,8 +16,7 @@ import numpy as np
 _PACKAGE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
 #: Where the functions and methods are that NumPy's users call, and what their names begin with in messages.
 _SURFACE: Final = {
-    "array": "",
-    "reductions": "",
+    "arrays": "",
     "functions": "",
     "indexing": "",
     "linalg": "linalg.",
