@@ -132,12 +132,11 @@ class AbstractBackend(ABC):
 
         Unless the backend says otherwise, as tracemalloc measured it for programs in Python.
         """
-        nodes = [node for each in graph.walk() for node in each.nodes]
-        return (
-            7000
-            + 750 * len(nodes)
-            + sum([len(node.op.raw) for node in nodes if isinstance(node.op, Constant)])
-        )
+        nbytes = 7000
+        for each in graph.walk():
+            for node in each.nodes:
+                nbytes += 750 + (len(node.op.raw) if isinstance(node.op, Constant) else 0)
+        return nbytes
 
     def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
         """As `compile`, to the same bits, but the program counts its steps on `bar` when it runs, once.

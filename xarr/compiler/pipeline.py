@@ -5,7 +5,7 @@ traced -> simplified -> static -> decomposed -> fused -> plan -> program
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from math import prod
 from typing import Any, Final
@@ -25,9 +25,6 @@ from xarr.ir.types import TensorType, Type
 #: Operations that a program may run, calls counted as often as they are made: some hours of small ones.
 MOST_OPERATIONS: Final = 2**32
 
-Pass = Callable[[Graph, AbstractBackend, bool], Graph]
-
-
 #: Classes whose objects print nothing but what Python prints.
 _PLAIN: Final = frozenset({int, bool, float, complex, str, bytes, type(None)})
 
@@ -37,8 +34,7 @@ def _is_plain(attribute: Any) -> bool:
 
     Objects of other classes than those of Python's values are never written, only referred to.
     """
-    kind = type(attribute)
-    if kind in _PLAIN:
+    if type(attribute) in _PLAIN:
         return True
     if isinstance(attribute, tuple | list):
         return _PLAIN.issuperset(map(type, attribute)) or all(map(_is_plain, attribute))
@@ -61,8 +57,8 @@ def _within_limits(graph: Graph, backend: AbstractBackend) -> Graph:
     is_moderate = _LONG.isdisjoint(graph.op_classes) and _are_moderate(graph.types, backend)
     for each in graph.walk():
         for node in each.nodes:
-            attributes = vars(node.op).values()
-            if not _PLAIN.issuperset(map(type, attributes)) and not all(map(_is_plain, attributes)):
+            attributes = [each for each in vars(node.op).values() if type(each) not in _PLAIN]
+            if attributes and not all(map(_is_plain, attributes)):
                 raise InputError(
                     f"{node.op.lax_name}: wanted plain numbers and texts, got {node.op.attributes()}"
                 )
@@ -121,14 +117,8 @@ _LONG: Final = frozenset({Reduce, ReduceWindow})
 
 
 #: The stages that give a graph, in order.
-STAGES: Final[dict[str, Pass]] = {
-    "traced": lambda graph, backend, hot: graph,
-    "simplified": lambda graph, backend, hot: simplify(graph),
-    "static": lambda graph, backend, hot: make_static(graph),
-    "decomposed": lambda graph, backend, hot: _within_limits(decompose(widen(graph), backend), backend),
-    "fused": lambda graph, backend, hot: backend.fuse(graph, hot),
-}
-LAST: Final = "fused"
+STAGES: Final = ("traced", "simplified", "static", "decomposed", "fused")
+LAST: Final = STAGES[-1]
 
 
 def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool = False) -> Graph:
@@ -144,8 +134,16 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
             f"wanted one of the stages {', '.join([*STAGES, 'plan', 'program'])}, got {stage!r}"
         )
     verifies = config.verify_graphs
-    for name, step in STAGES.items():
-        graph = step(graph, backend, hot)
+    for name in STAGES:
+        match name:
+            case "simplified":
+                graph = simplify(graph)
+            case "static":
+                graph = make_static(graph)
+            case "decomposed":
+                graph = _within_limits(decompose(widen(graph), backend), backend)
+            case "fused":
+                graph = backend.fuse(graph, hot)
         if verifies:
             graph.verify()
         if name == stage:

@@ -109,8 +109,10 @@ class TensorType:
 class TupleType:
     """The type of a tuple of values: of `tuple`, and of every op with more than one result."""
 
-    __slots__ = ("__weakref__", "elements")
+    __slots__ = ("__weakref__", "dynamic", "elements")
     elements: tuple[Type, ...]
+    #: Whether one of them has a dynamic dimension, or holds an array that has.
+    dynamic: bool
     #: Tuples are not counted: what they hold is.
     nbytes: ClassVar[int] = 0
     _interned: ClassVar[WeakValueDictionary[tuple[Type, ...], TupleType]] = WeakValueDictionary()
@@ -126,6 +128,7 @@ class TupleType:
             if found is None:
                 found = super().__new__(cls)
                 found.elements = elements
+                found.dynamic = any([element.dynamic for element in elements])
                 cls._interned[elements] = found
             return found
 
@@ -152,10 +155,3 @@ def packed(types: tuple[Type, ...]) -> Type:
 def array_count(type: Type) -> int:
     """How many arrays a value of this type is or holds."""
     return 1 if isinstance(type, TensorType) else sum(map(array_count, type.elements))
-
-
-def is_dynamic(type: Type) -> bool:
-    """Whether an array with dynamic dimensions is, or is in, a value of this type."""
-    if isinstance(type, TensorType):
-        return bool(type.dynamic)
-    return any(is_dynamic(element) for element in type.elements)

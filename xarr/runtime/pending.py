@@ -30,11 +30,9 @@ def order_of(roots: list[Node]) -> list[Node]:
     while stack:
         node = stack[-1]
         if node not in seen:
-            if node.value is None and node.operands:
-                missing = [operand for operand in node.operands if operand not in seen]
-                if missing:
-                    stack += missing[::-1]
-                    continue
+            if node.value is None and not seen.issuperset(node.operands):
+                stack += [operand for operand in node.operands[::-1] if operand not in seen]
+                continue
             seen.add(node)
             order.append(node)
         stack.pop()
@@ -160,7 +158,7 @@ def _refuse_parameter(node: Node) -> None:
 def graph_of(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Graph:
     """The pending nodes as a closed graph whose parameters stand for `leaves`."""
     new = copies_of(order, leaves)
-    return Graph([new[leaf] for leaf in leaves], [new[node] for node in outputs])
+    return Graph(map(new.__getitem__, leaves), map(new.__getitem__, outputs))
 
 
 def copies_of(order: list[Node], leaves: list[Node]) -> dict[Node, Node]:

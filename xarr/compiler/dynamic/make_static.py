@@ -16,7 +16,7 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter
 from xarr.ir.ops.dynamic_sizes import SIZE
-from xarr.ir.types import TensorType, TupleType, Type, is_dynamic
+from xarr.ir.types import TensorType, TupleType, Type
 
 #: What became of a value: a Live array, or a tuple of values.
 Value = Live | tuple["Value", ...]
@@ -37,7 +37,7 @@ def make_static(graph: Graph) -> Graph:
 
 
 def _has_sizes(graph: Graph) -> bool:
-    return any(map(is_dynamic, graph.types)) or not graph.op_classes.isdisjoint(_SIZES)
+    return any([type.dynamic for type in graph.types]) or not graph.op_classes.isdisjoint(_SIZES)
 
 
 # --- the boundary of a program ------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs
 from xarr.ir.op import Op
 from xarr.ir.ops import GetTupleElement, Transpose, Tuple
@@ -13,7 +15,8 @@ def simplify(graph: Graph) -> Graph:
     Optimization barriers are kept apart: two of them never merge, and nothing moves across one.
     Computations that ops carry are simplified too.
     """
-    return OncePerGraph(_simplified)(graph)
+    once = OncePerGraph(_simplified)
+    return once(graph) if len(graph.walk()) > 1 else _simplified(graph, once)
 
 
 def _simplified(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
@@ -21,11 +24,14 @@ def _simplified(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
     known: dict[object, Node] = {}
     is_changed, has_graphs = False, len(graph.walk()) > 1
     for node in graph.nodes:
-        operands = tuple(map(new.__getitem__, node.operands)) if is_changed else node.operands
-        kept = _forwarded(node, operands) if operands else None
+        op, operands = node.op, node.operands
+        if is_changed:
+            operands = tuple(map(new.__getitem__, operands))
+        may_forward = op.only_changes_type or type(op) in _FORWARDING
+        kept = _forwarded(node, operands) if may_forward else None
         if kept is None:
-            op = map_graphs(node.op, inner) if has_graphs else node.op
-            own = _with_parts(node, op, operands)
+            op = map_graphs(op, inner) if has_graphs else op
+            own = _with_parts(node, op, operands) if has_graphs or is_changed else node
             kept = known.setdefault((op, operands), own)
             if kept is not own and not _is_pure(op):
                 kept = own
@@ -42,7 +48,11 @@ def _with_parts(node: Node, op: Op, operands: tuple[Node, ...]) -> Node:
     """`node` itself if these are its op and operands, else a new one."""
     if op is not node.op:
         return node.rebuilt(operands, op)
-    return node if operands is node.operands or operands == node.operands else node.rebuilt(operands)
+    return node if operands == node.operands else node.rebuilt(operands)
+
+
+#: Ops besides those that only change a type whose result may be an operand.
+_FORWARDING: Final = frozenset({GetTupleElement, Transpose})
 
 
 def _forwarded(node: Node, operands: tuple[Node, ...]) -> Node | None:

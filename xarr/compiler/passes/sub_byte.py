@@ -20,7 +20,8 @@ def widen(graph: Graph) -> Graph:
 
     Results become integers modulo 2 ** bits again, and floats the nearest ones, as XLA does it.
     """
-    return OncePerGraph(_widened)(graph) if any(map(_is_narrow, graph.types)) else graph
+    dtypes = {type.dtype for type in graph.types if isinstance(type, TensorType)}
+    return graph if dtypes.isdisjoint(SUB_BYTE) else OncePerGraph(_widened)(graph)
 
 
 def _is_narrow(type: Type) -> bool:
