@@ -109,25 +109,25 @@ def asarray(
             raise ValueError(
                 "asarray: a sequence of Arrays has no memory to share, so copy=False cannot be kept"
             )
-        return move_to_device(_stacked(a, dtype), device)
+        return move_to_device(_stack_nested(a, dtype), device)
     there = as_device(device)
     if copy is False:
         if not there.backend.is_on_host:
             raise ValueError(
                 f"asarray: copy=False cannot be kept: the memory of backend {there.name!r} is not the host's"
             )
-        return from_host(_shared(a, dtype), there)
+        return from_host(_share_memory(a, dtype), there)
     if isinstance(a, (list, tuple, *SCALARS)):
         return wrap(host_node(host_array(a, dtype), there))
-    return _of_host(a, None if dtype is None else canonical(dtype), there)
+    return _from_host(a, None if dtype is None else canonical(dtype), there)
 
 
-def _of_host(obj: Any, wanted: DType | None, device: Device) -> Array:
-    given = np.asarray(obj) if isinstance(obj, np.matrix) else _dlpack.read(obj)
+def _from_host(obj: Any, wanted: DType | None, device: Device) -> Array:
+    source = np.asarray(obj) if isinstance(obj, np.matrix) else _dlpack.read(obj)
     # What is no number yet is read as the type that is wanted; numbers are converted as xarr does it.
-    kind = getattr(getattr(given, "dtype", None), "kind", "b")  # which types of others, as of keys, lack
-    text = isinstance(given, str | bytes | NoneType) or kind in "OUST"
-    values = host_array(given, wanted if text else None)
+    kind = getattr(getattr(source, "dtype", None), "kind", "b")  # which types of others, as of keys, lack
+    text = isinstance(source, str | bytes | NoneType) or kind in "OUST"
+    values = host_array(source, wanted if text else None)
     if wanted is not None and _keeps_kind(values.dtype, wanted):
         with np.errstate(all="ignore"):
             values = values.astype(wanted)
@@ -142,7 +142,7 @@ def _keeps_kind(dtype: DType, wanted: DType) -> bool:
     return dtype not in FLOAT or wanted in FLOAT | COMPLEX
 
 
-def _shared(obj: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
+def _share_memory(obj: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     values = host_array(obj, dtype, copy=False)
     if isinstance(obj, list | tuple):
         raise ValueError("asarray: a list has no memory to share, so copy=False cannot be kept")
@@ -174,9 +174,9 @@ def _holds_arrays(obj: object) -> bool:
     return False
 
 
-def _stacked(obj: Any, dtype: DTypeLike | None) -> Array:
+def _stack_nested(obj: Any, dtype: DTypeLike | None) -> Array:
     """Nested sequences with Arrays among the leaves, joined without looking at a value."""
-    parts = [_stacked(item, None) if isinstance(item, list | tuple) else item for item in obj]
+    parts = [_stack_nested(item, None) if isinstance(item, list | tuple) else item for item in obj]
     arrays = promote_operands("asarray", *parts, dtype=None if dtype is None else canonical(dtype))
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
@@ -190,7 +190,7 @@ def argument(value: ArrayLike) -> Array:
     """`as_array` of an argument that may be a sequence of Arrays too: they are stacked where they are."""
     if isinstance(value, Handle) or not _holds_arrays(value):
         return as_array(value)
-    return _stacked(value, None)
+    return _stack_nested(value, None)
 
 
 def array(
@@ -329,8 +329,8 @@ def _like(
     model = as_array(a)
     sizes = model.shape if shape is None else check_sizes(shape)
     element = model.dtype if dtype is None else canonical(dtype)
-    found = fill(sizes, fill_value, element, _device_like(a, device))
-    return with_sizes_of(found, model) if shape is None else found
+    result = fill(sizes, fill_value, element, _device_like(a, device))
+    return with_sizes_of(result, model) if shape is None else result
 
 
 def zeros_like(
@@ -387,8 +387,8 @@ def full_like(
     model = as_array(a)
     sizes = model.shape if shape is None else check_sizes(shape)
     element = model.dtype if dtype is None else canonical(dtype)
-    found = full(sizes, fill_value, element, device=_device_like(a, device))
-    return with_sizes_of(found, model) if shape is None else found
+    result = full(sizes, fill_value, element, device=_device_like(a, device))
+    return with_sizes_of(result, model) if shape is None else result
 
 
 # --- from a counter -------------------------------------------------------------------------------
@@ -420,8 +420,8 @@ def arange(
 def counted_range(first: Any, last: Any, step: ArrayLike | None = 1, wanted: DType | None = None) -> Array:
     """`arange` from one number to another, committed to no device."""
     delta = 1 if step is None else range_number("step", step)
-    found = default_float() if any(isinstance(v, float) for v in (first, last, delta)) else INT64
-    element = found if wanted is None else wanted
+    default = default_float() if any(isinstance(v, float) for v in (first, last, delta)) else INT64
+    element = default if wanted is None else wanted
     size = range_length(first, last, delta)
     if wanted is None and isinstance(first, int) and isinstance(delta, int) and size > 1:
         check_fits(first + (size - 1) * delta, element, given=True)
@@ -477,9 +477,9 @@ def spaced_values(
     values, step = space_evenly(first, last, count, endpoint, known)
     values = convert(lax.floor(values) if wanted in INTEGER else values, wanted)
     rank = len(values.shape)
-    place = normalize_axis(axis, rank)
-    order = [*range(1, place + 1), 0, *range(place + 1, rank)]
-    return values if place == 0 else lax.transpose(values, order), step
+    dim = normalize_axis(axis, rank)
+    order = [*range(1, dim + 1), 0, *range(dim + 1, rank)]
+    return values if dim == 0 else lax.transpose(values, order), step
 
 
 # --- from several arrays ---------------------------------------------------------------------------
@@ -500,17 +500,17 @@ def meshgrid(
     for vector in vectors:
         refuse_dynamic("meshgrid", vector, "lax.broadcast_in_dim")
     vectors = [lax.reshape(vector, (vector.size,)) for vector in vectors]
-    places = list(range(len(vectors)))
-    if indexing == "xy" and len(places) > 1:
-        places[:2] = [1, 0]
-    shape = [0] * len(places)
-    for vector, place in zip(vectors, places, strict=True):
-        shape[place] = vector.shape[0]
+    axes = list(range(len(vectors)))
+    if indexing == "xy" and len(axes) > 1:
+        axes[:2] = [1, 0]
+    shape = [0] * len(axes)
+    for vector, axis in zip(vectors, axes, strict=True):
+        shape[axis] = vector.shape[0]
     return tuple(
-        lax.broadcast_in_dim(vector, _alone(shape, place) if sparse else shape, (place,))
-        for vector, place in zip(vectors, places, strict=True)
+        lax.broadcast_in_dim(vector, _alone(shape, axis) if sparse else shape, (axis,))
+        for vector, axis in zip(vectors, axes, strict=True)
     )
 
 
-def _alone(shape: list[int], place: int) -> list[int]:
-    return [size if axis == place else 1 for axis, size in enumerate(shape)]
+def _alone(shape: list[int], axis: int) -> list[int]:
+    return [size if dim == axis else 1 for dim, size in enumerate(shape)]

@@ -81,9 +81,9 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     """
     if not arrays_and_dtypes:
         raise ArgumentError("result_type: wanted at least one array, dtype or number, got none")
-    found = [getattr(value, "dtype", value) for value in arrays_and_dtypes]
-    if any(isinstance(dtype, KeyType) for dtype in found):
-        return _type_of_keys(found)
+    dtypes = [getattr(value, "dtype", value) for value in arrays_and_dtypes]
+    if any(isinstance(dtype, KeyType) for dtype in dtypes):
+        return _type_of_keys(dtypes)
     return common_dtype(*map(_probe, arrays_and_dtypes))
 
 
@@ -117,9 +117,9 @@ class FloatInfo:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = getattr(self._limits, name)
+        value = getattr(self._limits, name)
         # A number of a strong type would promote narrower arrays that it meets.
-        return found if isinstance(found, int | str) else float(found)
+        return value if isinstance(value, int | str) else float(value)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *(name for name in dir(self._limits) if not name.startswith("_"))})
@@ -183,16 +183,16 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
 
     Raises ValueRangeError for an unknown kind.  Source: NumPy and Array API, `isdtype`.
     """
-    found = canonical(dtype)
+    element = canonical(dtype)
     if isinstance(kind, tuple):
-        return any(isdtype(found, one) for one in kind)
+        return any(isdtype(element, one) for one in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
             raise ValueRangeError(
                 f"isdtype: wanted a kind of {', '.join(map(repr, _KINDS))} or a dtype, got {kind!r}"
             )
-        return widened(found) in _KINDS[kind]
-    return found == canonical(kind)
+        return widened(element) in _KINDS[kind]
+    return element == canonical(kind)
 
 
 def broadcast_shapes(*shapes: int | tuple[int, ...]) -> tuple[int, ...]:

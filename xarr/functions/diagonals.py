@@ -33,8 +33,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     if first == second:
         raise AxisError(f"diagonal: wanted two different axes, got {axis1} and {axis2}")
     rest = [axis for axis in range(array.ndim) if axis not in (first, second)]
-    found = diagonal_of_last_two(lax.transpose(array, [*rest, first, second]), shift)
-    return mark(array, found, DIAGONAL, (shift, first, second))
+    result = diagonal_of_last_two(lax.transpose(array, [*rest, first, second]), shift)
+    return mark(array, result, DIAGONAL, (shift, first, second))
 
 
 @takes_out("unsafe", sums=True)

@@ -43,17 +43,17 @@ class Expression:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _taken_apart(name: str, operands: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
+def _split_operands(name: str, operands: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
     """Lists of labels of the operands and of the result, None if it is not given, and the operands."""
     if not operands:
         raise ArgumentError(f"{name}: wanted subscripts and operands, got nothing")
     if isinstance(operands[0], str):
         return *_of_text(name, operands[0]), list(operands[1:])
-    given = list(operands)
-    output = _sublist(name, given.pop()) if len(given) % 2 else None
-    if not all(is_listed(each) for each in given[1::2]):
+    items = list(operands)
+    output = _sublist(name, items.pop()) if len(items) % 2 else None
+    if not all(is_listed(each) for each in items[1::2]):
         raise InputError(f"{name}: wanted a string, or operands each followed by a list of its subscripts")
-    return [_sublist(name, each) for each in given[1::2]], output, given[::2]
+    return [_sublist(name, each) for each in items[1::2]], output, items[::2]
 
 
 def _of_text(name: str, text: str) -> tuple[list[list[Any]], list[Any] | None]:
@@ -96,20 +96,20 @@ def _number(name: str, label: Any) -> int:
     return number
 
 
-def _parsed(name: str, operands: tuple[Any, ...]) -> tuple[Expression, list[Any]]:
-    terms, output, values = _taken_apart(name, operands)
+def _parse(name: str, operands: tuple[Any, ...]) -> tuple[Expression, list[Any]]:
+    terms, output, values = _split_operands(name, operands)
     if len(terms) != len(values):
         raise ShapeError(f"{name}: the subscripts are of {counted(len(terms), 'operand')}, got {len(values)}")
     arrays: list[Any] = [value if isinstance(value, Handle) else as_array(value) for value in values]
     inputs = tuple(
-        _named(name, number, term, array.ndim)
+        _name_dimensions(name, number, term, array.ndim)
         for number, (term, array) in enumerate(zip(terms, arrays, strict=True))
     )
     dots = sorted({label for labels in inputs for label in labels if isinstance(label, int)})
     return Expression(inputs, _result(name, inputs, output, dots)), arrays
 
 
-def _named(name: str, number: int, term: list[Any], rank: int) -> Labels:
+def _name_dimensions(name: str, number: int, term: list[Any], rank: int) -> Labels:
     """A label for each dimension; those of an ellipsis are numbered from the last one, -1, on."""
     if Ellipsis not in term:
         if len(term) != rank:
@@ -122,8 +122,8 @@ def _named(name: str, number: int, term: list[Any], rank: int) -> Labels:
         raise ShapeError(
             f"{name}: operand {number} has {counted(rank, 'dimension')}, its subscripts name {len(term) - 1}"
         )
-    place = term.index(Ellipsis)
-    return (*term[:place], *range(-more, 0), *term[place + 1 :])
+    position = term.index(Ellipsis)
+    return (*term[:position], *range(-more, 0), *term[position + 1 :])
 
 
 def _result(name: str, inputs: tuple[Labels, ...], output: list[Any] | None, dots: list[int]) -> Labels:
@@ -135,47 +135,47 @@ def _result(name: str, inputs: tuple[Labels, ...], output: list[Any] | None, dot
             *sorted(label for label in set(every) if isinstance(label, str) and every.count(label) == 1),
         )
     if Ellipsis in output:
-        place = output.index(Ellipsis)
-        found: Labels = (*output[:place], *dots, *output[place + 1 :])
+        position = output.index(Ellipsis)
+        chosen: Labels = (*output[:position], *dots, *output[position + 1 :])
     else:
-        found = tuple(output)
+        chosen = tuple(output)
         if dots:
             raise ShapeError(
                 f"{name}: the result must have '...' where the operands' ellipses stand for "
                 f"{counted(len(dots), 'dimension')}"
             )
-    for label in found:
+    for label in chosen:
         if label not in every:
             raise ShapeError(f"{name}: the subscript {label!r} of the result is none of an operand's")
-        if found.count(label) > 1:
+        if chosen.count(label) > 1:
             raise ShapeError(f"{name}: the subscript {label!r} stands in the result twice")
-    return found
+    return chosen
 
 
 def _sizes(name: str, expression: Expression, arrays: Sequence[Array]) -> dict[Any, int]:
     """The size of each label; sizes of 1 broadcast, within what `config.broadcasting` allows."""
-    found: dict[Any, int] = {}
+    sizes: dict[Any, int] = {}
     for number, (labels, array) in enumerate(zip(expression.inputs, arrays, strict=True)):
         for label, size in zip(labels, array.shape, strict=True):
-            known = found.setdefault(label, size)
+            known = sizes.setdefault(label, size)
             own = array.shape[labels.index(label)]
             if own != size:
                 raise ShapeError(
-                    f"{name}: the subscript {_shown(label)} has sizes {own} and {size} in operand {number} of shape "
+                    f"{name}: the subscript {_show_label(label)} has sizes {own} and {size} in operand {number} of shape "
                     f"{array.shape}"
                 )
             if known != size and 1 not in (known, size):
                 raise ShapeError(
-                    f"{name}: the subscript {_shown(label)} has size {known} before, and {size} in operand {number} "
+                    f"{name}: the subscript {_show_label(label)} has size {known} before, and {size} in operand {number} "
                     f"of shape {array.shape}"
                 )
             if known != size:
                 align_observed(name, ((known,), (size,)), (array.dtype, array.dtype))
-                found[label] = size if known == 1 else known
-    return found
+                sizes[label] = size if known == 1 else known
+    return sizes
 
 
-def _shown(label: Any) -> str:
+def _show_label(label: Any) -> str:
     return f"'{label}'" if isinstance(label, str) else f"of dimension {label} of '...'"
 
 
@@ -205,14 +205,14 @@ class Term:
         kept = tuple(label for axis, label in enumerate(self.labels) if axis not in ones)
         return Term(lax.squeeze(self.array, ones), kept) if ones else self
 
-    def summed(self, kept: Iterable[Any]) -> Term:
+    def sum_over(self, labels: Iterable[Any]) -> Term:
         """Summed over the labels that are not `kept`."""
-        axes = [axis for axis, label in enumerate(self.labels) if label not in kept]
+        axes = [axis for axis, label in enumerate(self.labels) if label not in labels]
         if not axes:
             return self
-        return Term(_sum(self.array, axes), tuple(label for label in self.labels if label in kept))
+        return Term(_sum(self.array, axes), tuple(label for label in self.labels if label in labels))
 
-    def ordered(self, labels: Labels) -> Term:
+    def transpose(self, labels: Labels) -> Term:
         return Term(lax.transpose(self.array, [self.labels.index(label) for label in labels]), labels)
 
 
@@ -223,10 +223,10 @@ def _sum(array: Array, axes: Sequence[int]) -> Array:
     return convert(lax.reduce_sum(convert(array, wide), axes), array.dtype)
 
 
-def _contracted(left: Term, right: Term, kept: Iterable[Any]) -> Term:
+def _contract(left: Term, right: Term, labels: Iterable[Any]) -> Term:
     """The product of two terms, summed over what both have and nobody wants any more."""
-    wanted = set(kept)
-    left, right = left.summed(wanted.union(right.labels)), right.summed(wanted.union(left.labels))
+    wanted = set(labels)
+    left, right = left.sum_over(wanted.union(right.labels)), right.sum_over(wanted.union(left.labels))
     both = [label for label in left.labels if label in right.labels]
     batch, summed = [x for x in both if x in wanted], [x for x in both if x not in wanted]
     contracting, own = (
@@ -238,27 +238,27 @@ def _contracted(left: Term, right: Term, kept: Iterable[Any]) -> Term:
     return Term(array, (*batch, *free))
 
 
-def _evaluated(expression: Expression, arrays: Sequence[Array], sizes: dict[Any, int], path: Any) -> Array:
+def _evaluate(expression: Expression, arrays: Sequence[Array], sizes: dict[Any, int], path: Any) -> Array:
     terms = [
         Term(array, labels).without_repeats().without_ones(sizes)
         for array, labels in zip(arrays, expression.inputs, strict=True)
     ]
     for step in path:
-        chosen = [terms.pop(place) for place in sorted(step, reverse=True)][::-1]
+        chosen = [terms.pop(index) for index in sorted(step, reverse=True)][::-1]
         others = {label for term in terms for label in term.labels}.union(expression.output)
         while len(chosen) > 1:
             left, right, *chosen = chosen
             later = others.union(*[term.labels for term in chosen])
-            chosen.insert(0, _contracted(left, right, later))
-        terms.append(chosen[0].summed(others))
+            chosen.insert(0, _contract(left, right, later))
+        terms.append(chosen[0].sum_over(others))
     (last,) = terms
-    found = last.summed(expression.output)
-    return _repeated(found, expression.output, sizes)
+    result = last.sum_over(expression.output)
+    return _spread(result, expression.output, sizes)
 
 
-def _repeated(term: Term, output: Labels, sizes: dict[Any, int]) -> Array:
+def _spread(term: Term, output: Labels, sizes: dict[Any, int]) -> Array:
     """The result with all of its labels, also those that every operand has in size 1 or not at all."""
-    own = term.ordered(tuple(label for label in output if label in term.labels))
+    own = term.transpose(tuple(label for label in output if label in term.labels))
     shape = tuple(sizes[label] for label in output)
     dims = [output.index(label) for label in own.labels]
     return own.array if own.array.shape == shape else lax.broadcast_in_dim(own.array, shape, dims)
@@ -284,36 +284,36 @@ def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kw
     """
     dtype, casting = _options(kwargs)
     check_casting("einsum", casting)
-    expression, given = _parsed("einsum", operands)
+    expression, values = _parse("einsum", operands)
     if out is not None:
         target = target_of("einsum", out)
         wide = (
-            reduce(promote, [as_array(each).dtype for each in given], target.dtype)
+            reduce(promote, [as_array(each).dtype for each in values], target.dtype)
             if dtype is None
             else dtype
         )
-        found = einsum(*operands, optimize=optimize, **{**kwargs, "dtype": wide})
-        return show("einsum", target, found, casting, broadcasts=False)
+        result = einsum(*operands, optimize=optimize, **{**kwargs, "dtype": wide})
+        return show("einsum", target, result, casting, broadcasts=False)
     if dtype is not None:
-        _check_casting(given, dtype, casting)
-    arrays = promote_operands("einsum", *given, dtype=dtype)
+        _check_casting(values, dtype, casting)
+    arrays = promote_operands("einsum", *values, dtype=dtype)
     sizes = _sizes("einsum", expression, arrays)
     path = _path(expression, sizes, arrays, optimize or "greedy")
-    found = _evaluated(expression, arrays, sizes, path)
-    if len(given) == 1 and found.dtype == as_array(given[0]).dtype:
-        return _part(given[0], expression, found)
-    return found
+    result = _evaluate(expression, arrays, sizes, path)
+    if len(values) == 1 and result.dtype == as_array(values[0]).dtype:
+        return _part(values[0], expression, result)
+    return result
 
 
-def _part(operand: Any, expression: Expression, found: Array) -> Array:
+def _part(operand: Any, expression: Expression, result: Array) -> Array:
     """`found` as a part of the one operand, unless dimensions of it were added up or stretched."""
     (labels,), output = expression.inputs, expression.output
     if not isinstance(operand, Handle) or set(labels) != set(output):
-        return found
-    found = fresh(found) if found is operand else found
+        return result
+    result = fresh(result) if result is operand else result
     if len(labels) == len(output):
-        return mark(operand, found, TRANSPOSE, tuple([labels.index(label) for label in output]))
-    return mark(operand, found, EINSUM, _text(expression))
+        return mark(operand, result, TRANSPOSE, tuple([labels.index(label) for label in output]))
+    return mark(operand, result, EINSUM, _text(expression))
 
 
 def _options(kwargs: dict[str, Any]) -> tuple[DType | None, Any]:
@@ -343,9 +343,9 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
     """
     if einsum_call:
         raise InputError("einsum_path: einsum_call=True is internal to NumPy; wanted False")
-    expression, given = _parsed("einsum_path", operands)
-    _sizes("einsum_path", expression, given)
-    return _numpys(expression, [array.shape for array in given], optimize)
+    expression, values = _parse("einsum_path", operands)
+    _sizes("einsum_path", expression, values)
+    return _numpys(expression, [array.shape for array in values], optimize)
 
 
 def _numpys(
@@ -364,13 +364,13 @@ def _numpys(
 
 def _text(expression: Expression) -> str:
     """The subscripts, with a letter for each dimension."""
-    letters = _unused(expression)
+    letters = _unused_letters(expression)
     every = [*expression.inputs, expression.output]
     *terms, output = ["".join(str(letters.get(label, label)) for label in labels) for labels in every]
     return f"{','.join(terms)}->{output}"
 
 
-def _unused(expression: Expression) -> dict[Any, str]:
+def _unused_letters(expression: Expression) -> dict[Any, str]:
     """Letters for the dimensions that an ellipsis stands for."""
     every = {label for labels in expression.inputs for label in labels}
     numbers = sorted(label for label in every if isinstance(label, int))

@@ -147,10 +147,10 @@ def expm1(x: ArrayLike, /) -> Array:
     Of complex numbers with an infinite real part and an infinite or undefined imaginary part the modulus is known,
     if not the angle: -1 + 0j for -inf, inf + nan j for inf.  Source: NumPy; for complex numbers the Array API.
     """
-    found = _expm1(x)
-    if found.dtype not in COMPLEX:
-        return found
-    return complex_expm1(found, lax.convert_element_type(as_array(x), found.dtype))
+    result = _expm1(x)
+    if result.dtype not in COMPLEX:
+        return result
+    return complex_expm1(result, lax.convert_element_type(as_array(x), result.dtype))
 
 
 # --- compositions ------------------------------------------------------------------------------------
@@ -189,11 +189,11 @@ def sign(x: ArrayLike, /) -> Array:
     array = as_array(x)
     if number("sign", array.dtype) in UNSIGNED:
         return lax.min(array, 1)
-    found = complex_sign(array) if array.dtype in COMPLEX else lax.sign(array)
+    result = complex_sign(array) if array.dtype in COMPLEX else lax.sign(array)
     if array.dtype not in _EXACT:
-        return found
+        return result
     # Not found + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
-    return lax.select(lax.eq(found, 0), lax.full_like(found, 0), found)
+    return lax.select(lax.eq(result, 0), lax.full_like(result, 0), result)
 
 
 @ufunc
@@ -224,14 +224,14 @@ def _whole(name: str, function: Callable[[Any], Array]) -> UnaryFunction:
     return ufunc(rounding)
 
 
-def _truncated(x: Array) -> Array:
+def _truncate(x: Array) -> Array:
     # No select between ceil and floor: compiled it is a jump, which no processor foresees.
     return lax.mul(lax.sign(x), lax.floor(lax.abs(x)))
 
 
 ceil = _whole("ceil", lax.ceil)
 floor = _whole("floor", lax.floor)
-trunc = fix = _whole("trunc", _truncated)
+trunc = fix = _whole("trunc", _truncate)
 
 
 @takes_out("same_kind", broadcasts=True)
@@ -423,11 +423,11 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
 def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
     if x.dtype not in FLOAT:
         return _integer_divmod(x, y)
-    quotient, rest = _float_divmod(_widened(x), _widened(y))
+    quotient, rest = _float_divmod(_widen(x), _widen(y))
     return _as_type(x.dtype, quotient), _as_type(x.dtype, rest)
 
 
-def _widened(x: Array) -> Array:
+def _widen(x: Array) -> Array:
     """Floats of 16 bits or fewer as float32: what several ops compute is rounded once, at the end."""
     return lax.convert_element_type(x, np.float32) if x.dtype in FLOAT and x.dtype.itemsize <= 2 else x
 
@@ -467,7 +467,7 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """sqrt(x1**2 + x2**2) without overflow in between.  Source: NumPy and Array API, `hypot`."""
     dtype = common_real_float("hypot", x1, x2)
-    x, y = (lax.abs(_widened(a)) for a in prepare_operands("hypot", x1, x2, dtype=dtype))
+    x, y = (lax.abs(_widen(a)) for a in prepare_operands("hypot", x1, x2, dtype=dtype))
     large, small = lax.max(x, y), lax.min(x, y)
     ratio = lax.div(small, lax.select(lax.eq(large, 0), lax.full_like(large, 1), large))
     result = lax.mul(large, lax.sqrt(lax.add(lax.mul(ratio, ratio), 1)))
@@ -479,10 +479,10 @@ def _log_base(name: str, base: float) -> UnaryFunction:
     def function(x: ArrayLike, /) -> Array:
         array = as_array(x)
         dtype = to_float(name, array.dtype)
-        natural = log(_widened(array.astype(dtype)))
+        natural = log(_widen(array.astype(dtype)))
         if dtype in FLOAT:
             return _as_type(dtype, lax.div(natural, math.log(base)))
-        return _scaled(natural, 1 / math.log(base))
+        return _scale(natural, 1 / math.log(base))
 
     function.__name__ = name
     function.__doc__ = f"Logarithm to base {base:g}: log(x) / log({base:g}), in 2 ULP.  Source: NumPy {name}."
@@ -493,7 +493,7 @@ log2 = _log_base("log2", 2)
 log10 = _log_base("log10", 10)
 
 
-def _scaled(z: Array, factor: float) -> Array:
+def _scale(z: Array, factor: float) -> Array:
     """Both parts of a complex z times a real factor, so that infinities and NaN stay in their part."""
     return lax.complex(lax.mul(lax.real(z), factor), lax.mul(lax.imag(z), factor))
 
@@ -503,14 +503,14 @@ def exp2(x: ArrayLike, /) -> Array:
     """2 to the power x.  Source: NumPy, `exp2`."""
     array = as_array(x)
     exponent = array.astype(to_float("exp2", array.dtype))
-    return exp(_scaled(exponent, math.log(2))) if exponent.dtype in COMPLEX else pow(2.0, exponent)
+    return exp(_scale(exponent, math.log(2))) if exponent.dtype in COMPLEX else pow(2.0, exponent)
 
 
 @ufunc
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow.  Source: NumPy and Array API, `logaddexp`."""
     dtype = common_real_float("logaddexp", x1, x2)
-    x, y = map(_widened, prepare_operands("logaddexp", x1, x2, dtype=dtype))
+    x, y = map(_widen, prepare_operands("logaddexp", x1, x2, dtype=dtype))
     top, gap = lax.max(x, y), lax.sub(x, y)
     rest = lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(gap)))))
     # For two equal infinities the gap is NaN, and for a NaN operand so is everything.
@@ -579,7 +579,7 @@ def degrees(x: ArrayLike, /) -> Array:
     """Radians to degrees.  Source: NumPy, `degrees`."""
     array = as_array(x)
     dtype = to_real_float("degrees", array.dtype)
-    return _as_type(dtype, lax.mul(_widened(array.astype(dtype)), 180.0 / math.pi))
+    return _as_type(dtype, lax.mul(_widen(array.astype(dtype)), 180.0 / math.pi))
 
 
 @ufunc
@@ -587,7 +587,7 @@ def radians(x: ArrayLike, /) -> Array:
     """Degrees to radians.  Source: NumPy, `radians`."""
     array = as_array(x)
     dtype = to_real_float("radians", array.dtype)
-    return _as_type(dtype, lax.mul(_widened(array.astype(dtype)), math.pi / 180.0))
+    return _as_type(dtype, lax.mul(_widen(array.astype(dtype)), math.pi / 180.0))
 
 
 rad2deg, deg2rad = degrees, radians

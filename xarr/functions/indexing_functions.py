@@ -99,14 +99,14 @@ def choose(
     which, *arrays = broadcast_operands(
         "choose",
         _numbers(a),
-        *promote_operands("choose", *[_wrapped(each, dtype) for each in many], dtype=dtype),
+        *promote_operands("choose", *[_wrap_choice(each, dtype) for each in many], dtype=dtype),
     )
     stacked = lax.concatenate([lax.expand_dims(array, (0,)) for array in arrays], 0)
-    chosen = _along(stacked, lax.expand_dims(which, (0,)), 0, Mode.of(mode), from_end=False)
+    chosen = _gather_along(stacked, lax.expand_dims(which, (0,)), 0, Mode.of(mode), from_end=False)
     return lax.reshape(chosen, which.shape)
 
 
-def _wrapped(choice: ArrayLike, dtype: DType) -> ArrayLike:
+def _wrap_choice(choice: ArrayLike, dtype: DType) -> ArrayLike:
     """A choice; a Python int beyond the integer type of all choices is cut to its bits, as NumPy does it."""
     if dtype not in INTEGER or not is_weak(choice) or not isinstance(choice, int):
         return choice
@@ -131,12 +131,12 @@ def take_along_axis(
     Raises IndexingError, AxisError, ShapeError for another rank, BroadcastError.
     Source: NumPy and Array API, `take_along_axis`; modes as in jax.numpy.
     """
-    array, places = as_array(arr), as_array(indices)
-    array, dim = along("take_along_axis", array, places, axis)
-    return _along(array, places, dim, Mode.of(mode), fill_value=fill_value)
+    array, numbers = as_array(arr), as_array(indices)
+    array, dim = axis_of_indices("take_along_axis", array, numbers, axis)
+    return _gather_along(array, numbers, dim, Mode.of(mode), fill_value=fill_value)
 
 
-def along(name: str, array: Array, indices: Array, axis: int | None) -> tuple[Array, int]:
+def axis_of_indices(name: str, array: Array, indices: Array, axis: int | None) -> tuple[Array, int]:
     """The array, flattened for axis None, and the dimension meant, for indices of its rank."""
     if axis is None:
         array, axis = lax.reshape(array, (array.size,)), 0
@@ -148,7 +148,7 @@ def along(name: str, array: Array, indices: Array, axis: int | None) -> tuple[Ar
     return array, normalize_axis(axis, array.ndim)
 
 
-def _along(
+def _gather_along(
     array: Array,
     indices: Array,
     dim: int,
@@ -159,17 +159,17 @@ def _along(
     size, count = array.shape[dim], indices.shape[dim]
     others = tuple([each for each in range(array.ndim) if each != dim])
     item = item_of_integers("take_along_axis", indices, from_end)
-    places = settled_places(item, dim, size, mode, array._node.device)
-    places = places if places.shape == indices.shape else lax.reshape(places, indices.shape)
+    positions = settled_places(item, dim, size, mode, array._node.device)
+    positions = positions if positions.shape == indices.shape else lax.reshape(positions, indices.shape)
     shape = spread("take_along_axis", array, indices, dim)
-    array, places = stretch(array, with_size(shape, dim, size)), stretch(places, with_size(shape, dim, count))
-    if not size and 0 not in places.shape:
+    array, positions = stretch(array, with_size(shape, dim, size)), stretch(positions, with_size(shape, dim, count))
+    if not size and 0 not in positions.shape:
         return lax.full_like(
-            places, default_fill(array.dtype) if fill_value is None else fill_value, array.dtype
+            positions, default_fill(array.dtype) if fill_value is None else fill_value, array.dtype
         )
     return lax.gather(
         array,
-        places,
+        positions,
         GatherDimensionNumbers((), (dim,), (dim,), others, others),
         [min(1, each) for each in array.shape],
         mode="fill" if mode is Mode.FILL else None,

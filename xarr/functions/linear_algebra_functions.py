@@ -43,7 +43,7 @@ def product(a: Array, b: Array, contracting: Contraction, batch: Contraction = (
     return convert(lax.dot_general(a, b, (contracting, batch), preferred_element_type=wide), dtype)
 
 
-def _scaled(a: Array, b: Array) -> Array:
+def _multiply_by_scalar(a: Array, b: Array) -> Array:
     """The product with a scalar."""
     multiply = lax.bitwise_and if a.dtype in BOOL else lax.mul
     return multiply(a, b)
@@ -62,21 +62,21 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Source: NumPy and Array API, `matmul`.
     """
     a, b = promote_operands("matmul", x1, x2)
-    for place, array in enumerate((a, b), 1):
+    for number, array in enumerate((a, b), 1):
         if not array.shape:
             raise ShapeError(
-                f"matmul: x{place} is a scalar; wanted rank 1 or more, `*` multiplies by scalars"
+                f"matmul: x{number} is a scalar; wanted rank 1 or more, `*` multiplies by scalars"
             )
     inner = max(len(b.shape) - 2, 0)
     if a.shape[-1] != b.shape[inner]:
-        raise _refused("matmul", a, b)
+        raise _misfit("matmul", a, b)
     last = len(a.shape) - 1
     if len(b.shape) <= 2:
         return product(a, b, ((last,), (inner,)))
     if len(a.shape) <= 2:
-        found = product(a, b, ((last,), (inner,)))
-        return found if len(a.shape) == 1 else _first_to_last_but_one(found)
-    return _batched(a, b)
+        result = product(a, b, ((last,), (inner,)))
+        return result if len(a.shape) == 1 else _first_to_last_but_one(result)
+    return _multiply_batches(a, b)
 
 
 def _first_to_last_but_one(array: Array) -> Array:
@@ -85,7 +85,7 @@ def _first_to_last_but_one(array: Array) -> Array:
     return lax.transpose(array, [*range(1, rank - 1), 0, rank - 1])
 
 
-def _batched(a: Array, b: Array) -> Array:
+def _multiply_batches(a: Array, b: Array) -> Array:
     batch = _common_batch("matmul", a, b, 2)
     count = len(batch)
     a, b = _with_batch(a, batch, 2), _with_batch(b, batch, 2)
@@ -98,11 +98,11 @@ def _common_batch(name: str, a: Array, b: Array, core: int) -> tuple[int, ...]:
     first, second = (array.shape[: len(array.shape) - core] for array in (a, b))
     alignment = align_numpy(first, second)
     if isinstance(alignment, Misfit):
-        raise _refused(name, a, b)
+        raise _misfit(name, a, b)
     mode: Any = config.broadcasting
     if mode != "numpy" and refusal(alignment, mode) is not None:
         problem = refusal(alignment, mode, written_operands(2) or ("a", "b"))
-        raise _refused(name, a, b, problem=f"{problem} of the batch axes")
+        raise _misfit(name, a, b, problem=f"{problem} of the batch axes")
     return align_observed(name, (first, second), (a.dtype, b.dtype)).result
 
 
@@ -115,7 +115,7 @@ def _with_batch(array: Array, batch: tuple[int, ...], core: int) -> Array:
     return lax.broadcast_in_dim(array, shape, range(missing, len(shape)))
 
 
-def _refused(
+def _misfit(
     name: str,
     a: Array,
     b: Array,
@@ -144,8 +144,8 @@ def dot(a: ArrayLike, b: ArrayLike, out: Array | None = None) -> Array:
     """
     x, y = promote_operands("dot", a, b)
     if not x.shape or not y.shape:
-        return _scaled(x, y)
-    return _contracted("dot", x, y, (len(x.shape) - 1,), (max(len(y.shape) - 2, 0),))
+        return _multiply_by_scalar(x, y)
+    return _contract("dot", x, y, (len(x.shape) - 1,), (max(len(y.shape) - 2, 0),))
 
 
 def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
@@ -155,14 +155,14 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
     """
     x, y = promote_operands("inner", a, b)
     if not x.shape or not y.shape:
-        return _scaled(x, y)
-    return _contracted("inner", x, y, (len(x.shape) - 1,), (len(y.shape) - 1,))
+        return _multiply_by_scalar(x, y)
+    return _contract("inner", x, y, (len(x.shape) - 1,), (len(y.shape) - 1,))
 
 
-def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tuple[int, ...]) -> Array:
+def _contract(name: str, a: Array, b: Array, left: tuple[int, ...], right: tuple[int, ...]) -> Array:
     pairs = list(zip(left, right, strict=True))
     if any(a.shape[i] != b.shape[j] for i, j in pairs):
-        raise _refused(name, a, b, pairs)
+        raise _misfit(name, a, b, pairs)
     return product(a, b, (left, right))
 
 
@@ -173,13 +173,13 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Axes, Axes] = 2) -> 
     ShapeError for sizes or counts that differ, AxisError.  Source: NumPy and Array API, `tensordot`.
     """
     x, y = promote_operands("tensordot", a, b)
-    left, right = _paired(axes, len(x.shape), len(y.shape))
+    left, right = _pair_axes(axes, len(x.shape), len(y.shape))
     if len(left) != len(right):
         raise ShapeError(f"tensordot: wanted as many axes of a as of b, got {left} and {right}")
-    return _contracted("tensordot", x, y, left, right)
+    return _contract("tensordot", x, y, left, right)
 
 
-def _paired(axes: int | tuple[Axes, Axes], rank: int, other: int) -> Contraction:
+def _pair_axes(axes: int | tuple[Axes, Axes], rank: int, other: int) -> Contraction:
     if isinstance(axes, Sequence | np.ndarray):
         if len(axes) != 2:
             raise InputError(f"tensordot: wanted axes as an int or as (axes of a, axes of b), got {axes!r}")
@@ -203,7 +203,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     for array in (a, b):
         normalize_axis(-1, len(array.shape))
     if a.shape[-1] != b.shape[-1]:
-        raise _refused("vecdot", a, b)
+        raise _misfit("vecdot", a, b)
     batch = _common_batch("vecdot", a, b, 1)
     a, b = _with_batch(conjugate_complex(a), batch, 1), _with_batch(b, batch, 1)
     own = tuple(range(len(batch)))
@@ -226,7 +226,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: Array | None = None) -> Array:
     """result[i, j] = a[i] * b[j], of arrays flattened in row-major order.  Source: NumPy, `outer`."""
     x, y = (_flat(array) for array in promote_operands("outer", a, b))
     shape = (x.shape[0], y.shape[0])
-    return _scaled(lax.broadcast_in_dim(x, shape, (0,)), lax.broadcast_in_dim(y, shape, (1,)))
+    return _multiply_by_scalar(lax.broadcast_in_dim(x, shape, (0,)), lax.broadcast_in_dim(y, shape, (1,)))
 
 
 def _flat(array: Array) -> Array:

@@ -60,14 +60,14 @@ def reshape(a: ArrayLike, /, shape: Shape, order: str = "C", *, copy: bool | Non
     array = as_array(a)
     sizes = _open_size(array.shape, shape)
     if not is_column_major("reshape", order):
-        found = lax.reshape(array, sizes)
+        result = lax.reshape(array, sizes)
     else:
-        backwards = lax.reshape(lax.reshape(_reversed(array), (array.size,)), sizes[::-1])
-        found = lax.transpose(backwards, range(len(sizes))[::-1])
-    return found if copy else mark(array, found, RESHAPE, (sizes, "F" if order == "F" else "C"))
+        backwards = lax.reshape(lax.reshape(_reverse_axes(array), (array.size,)), sizes[::-1])
+        result = lax.transpose(backwards, range(len(sizes))[::-1])
+    return result if copy else mark(array, result, RESHAPE, (sizes, "F" if order == "F" else "C"))
 
 
-def _reversed(array: Array) -> Array:
+def _reverse_axes(array: Array) -> Array:
     return lax.transpose(array, range(len(array.shape))[::-1])
 
 
@@ -79,14 +79,14 @@ def _open_size(old: tuple[int, ...], new: Shape) -> tuple[int, ...]:
     if len(open_sizes) > 1:
         raise ShapeError(f"reshape: only one size may be -1, got {tuple(sizes)}")
     if open_sizes:
-        (place,) = open_sizes
-        rest = prod(sizes[:place] + sizes[place + 1 :])
+        (axis_left,) = open_sizes
+        rest = prod(sizes[:axis_left] + sizes[axis_left + 1 :])
         if rest <= 0 or count % rest:
             raise ShapeError(
                 f"reshape: the {counted(count, 'element')} of shape {old} cannot be divided among {tuple(sizes)}: "
                 f"wanted sizes whose product divides {count}"
             )
-        sizes[place] = count // rest
+        sizes[axis_left] = count // rest
     checked = check_sizes(sizes)
     if prod(checked) != count:
         raise ShapeError(
@@ -107,14 +107,14 @@ def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
     Raises ShapeError for an axis of another size, AxisError for none at all.  Source: NumPy, `squeeze`.
     """
     array = as_array(a)
-    return _reshaped(
+    return _mark_reshape(
         array, lax.squeeze(array, None if axis is None else normalize_axes(axis, len(array.shape)))
     )
 
 
-def _reshaped(array: Array, found: Array) -> Array:
+def _mark_reshape(array: Array, result: Array) -> Array:
     """`found`, which is `array` under another shape, as a part of it."""
-    return mark(array, found, RESHAPE, (found.shape, "C"))
+    return mark(array, result, RESHAPE, (result.shape, "C"))
 
 
 @arranges_elements
@@ -125,7 +125,7 @@ def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     """
     array = as_array(a)
     count = len(axis) if isinstance(axis, Sequence) else 1
-    return _reshaped(array, lax.expand_dims(array, normalize_axes(axis, len(array.shape) + count)))
+    return _mark_reshape(array, lax.expand_dims(array, normalize_axes(axis, len(array.shape) + count)))
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
@@ -150,8 +150,8 @@ def _in_three(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _at_least(arys: tuple[ArrayLike, ...], rule: Any) -> Any:
-    found = [as_array(ary) for ary in arys]
-    results = tuple(_reshaped(array, lax.reshape(array, rule(array.shape))) for array in found)
+    arrays = [as_array(ary) for ary in arys]
+    results = tuple(_mark_reshape(array, lax.reshape(array, rule(array.shape))) for array in arrays)
     return results[0] if len(results) == 1 else results
 
 
@@ -173,7 +173,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     return mark(array, lax.transpose(array, order), TRANSPOSE, order)
 
 
-def transposed(array: Array, order: Sequence[int]) -> Array:
+def transpose_part(array: Array, order: Sequence[int]) -> Array:
     """The dimensions in an order that is a permutation, as a part of `array`."""
     return mark(array, lax.transpose(array, order), TRANSPOSE, tuple(order))
 
@@ -195,7 +195,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     order = list(range(len(array.shape)))
     one, two = (normalize_axis(axis, len(order)) for axis in (axis1, axis2))
     order[one], order[two] = two, one
-    return transposed(array, order)
+    return transpose_part(array, order)
 
 
 def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
@@ -206,16 +206,16 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
     """
     array = as_array(a)
     rank = len(array.shape)
-    origins, places = (
+    origins, targets = (
         normalize_axes(source, rank, name="source"),
         normalize_axes(destination, rank, name="destination"),
     )
-    if len(origins) != len(places):
-        raise ShapeError(f"moveaxis: wanted as many destinations as sources, got {places} for {origins}")
+    if len(origins) != len(targets):
+        raise ShapeError(f"moveaxis: wanted as many destinations as sources, got {targets} for {origins}")
     order = [axis for axis in range(rank) if axis not in origins]
-    for place, origin in sorted(zip(places, origins, strict=True)):
-        order.insert(place, origin)
-    return transposed(array, order)
+    for target, origin in sorted(zip(targets, origins, strict=True)):
+        order.insert(target, origin)
+    return transpose_part(array, order)
 
 
 def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
@@ -251,10 +251,10 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     plane = normalize_axes(axes, len(array.shape), name="axes")
     if len(plane) != 2:
         raise ShapeError(f"rot90: wanted two axes, got {plane}")
-    turns = whole("rot90", "k", k) % 4
-    if turns in (0, 2):
-        return flip(array, plane if turns else ())
-    return swapaxes(flip(array, plane[1]), *plane) if turns == 1 else flip(swapaxes(array, *plane), plane[1])
+    quarters = whole("rot90", "k", k) % 4
+    if quarters in (0, 2):
+        return flip(array, plane if quarters else ())
+    return swapaxes(flip(array, plane[1]), *plane) if quarters == 1 else flip(swapaxes(array, *plane), plane[1])
 
 
 def roll(a: ArrayLike, shift: Axes | Array | Sequence[Array], axis: Axes | None = None) -> Array:
@@ -285,8 +285,8 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
 
     Raises BroadcastError, with what would work, if it does not fit.  Source: NumPy.
     """
-    given, sizes = as_array(array), check_sizes(shape)
-    return mark(given, broadcast_array("broadcast_to", given, sizes), BROADCAST, sizes)
+    source, sizes = as_array(array), check_sizes(shape)
+    return mark(source, broadcast_array("broadcast_to", source, sizes), BROADCAST, sizes)
 
 
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
@@ -294,10 +294,10 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
 
     Raises BroadcastError if they have none.  Source: NumPy, `broadcast_arrays`.
     """
-    found = [as_array(array) for array in arrays]
-    for array in found:
+    sources = [as_array(array) for array in arrays]
+    for array in sources:
         refuse_dynamic("broadcast_arrays", array, "lax.broadcast_in_dim")
-    shapes = tuple(array.shape for array in found)
+    shapes = tuple(array.shape for array in sources)
     alignment = align_numpy(*shapes)
     if isinstance(alignment, Misfit):
         raise broadcast_error("broadcast_arrays", shapes)
@@ -308,7 +308,7 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
             BROADCAST,
             alignment.result,
         )
-        for array, dimensions in zip(found, alignment.dimensions, strict=True)
+        for array, dimensions in zip(sources, alignment.dimensions, strict=True)
     )
 
 
@@ -353,11 +353,11 @@ def repeat(
     without a value, DTypeError for counts that are no integers.  Source: NumPy, `repeat`.
     """
     array = as_array(a)
-    array, place = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
+    array, dim = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
     is_traced = isinstance(repeats, Handle) and repeats._node.traced
     if total_repeat_length is None and not is_traced and np.size(repeats) == 1:
-        return repeat_uniformly(array, whole("repeat", "repeats", np.ravel(np.asarray(repeats))[0]), place)
-    return repeat_by_counts(array, as_array(repeats), place, total_repeat_length)
+        return repeat_uniformly(array, whole("repeat", "repeats", np.ravel(np.asarray(repeats))[0]), dim)
+    return repeat_by_counts(array, as_array(repeats), dim, total_repeat_length)
 
 
 # --- joining --------------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ def _several(name: str, arrays: Arrays) -> list[Array]:
     return [argument(array) for array in arrays]
 
 
-def _joined(name: str, arrays: list[Array], axis: int, dtype: DTypeLike | None, casting: str) -> Array:
+def _join(name: str, arrays: list[Array], axis: int, dtype: DTypeLike | None, casting: str) -> Array:
     check_casting(name, casting)
     if not arrays:
         raise ShapeError(f"{name}: wanted at least one array, got none")
@@ -382,20 +382,20 @@ def _joined(name: str, arrays: list[Array], axis: int, dtype: DTypeLike | None, 
         raise ShapeError(
             f"{name}: scalars have no dimension to be joined along; wanted rank 1 or more, or stack"
         )
-    place = normalize_axis(axis, len(first))
+    dim = normalize_axis(axis, len(first))
     for number, array in enumerate(arrays):
-        if len(array.shape) != len(first) or _without(array.shape, place) != _without(first, place):
+        if len(array.shape) != len(first) or _drop_axis(array.shape, dim) != _drop_axis(first, dim):
             raise ShapeError(
-                f"{name}: wanted arrays that differ in size along axis {place} only, got shape {first} "
+                f"{name}: wanted arrays that differ in size along axis {dim} only, got shape {first} "
                 f"for array 0 and {array.shape} for array {number}"
             )
     wanted = None if dtype is None else canonical(dtype)
     if wanted is not None:
         _check_casting(name, arrays, wanted, casting)
-    return lax.concatenate(promote_operands(name, *arrays, dtype=wanted), place)
+    return lax.concatenate(promote_operands(name, *arrays, dtype=wanted), dim)
 
 
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+def _drop_axis(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return shape[:axis] + shape[axis + 1 :]
 
 
@@ -425,10 +425,10 @@ def concatenate(
     Raises ShapeError, AxisError, DTypeError.  Source: NumPy, `concatenate`; Array API, `concat`.
     """
     refuse_arrays_apart("concatenate", axis)
-    found = _several("concatenate", arrays)
+    parts = _several("concatenate", arrays)
     if axis is None:
-        found, axis = [ravel(array) for array in found], 0
-    return _joined("concatenate", found, axis, dtype, casting)
+        parts, axis = [ravel(array) for array in parts], 0
+    return _join("concatenate", parts, axis, dtype, casting)
 
 
 concat = concatenate
@@ -449,38 +449,38 @@ def stack(
     Raises ShapeError, AxisError, DTypeError.  Source: NumPy and Array API, `stack`.
     """
     refuse_arrays_apart("stack", axis)
-    found = _several("stack", arrays)
-    shapes = sorted({array.shape for array in found})
+    parts = _several("stack", arrays)
+    shapes = sorted({array.shape for array in parts})
     if len(shapes) > 1:
         raise ShapeError(f"stack: wanted arrays of one shape, got {', '.join(map(str, shapes))}")
-    place = normalize_axis(axis, len(shapes[0]) + 1) if shapes else 0
-    return _joined("stack", [lax.expand_dims(array, (place,)) for array in found], place, dtype, casting)
+    dim = normalize_axis(axis, len(shapes[0]) + 1) if shapes else 0
+    return _join("stack", [lax.expand_dims(array, (dim,)) for array in parts], dim, dtype, casting)
 
 
 def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along the second dimension, vectors along their only one.  Source: NumPy."""
-    found = [atleast_1d(array) for array in _several("hstack", tup)]
-    axis = 0 if found and len(found[0].shape) == 1 else 1
-    return _joined("hstack", found, axis, dtype, casting)
+    parts = [atleast_1d(array) for array in _several("hstack", tup)]
+    axis = 0 if parts and len(parts[0].shape) == 1 else 1
+    return _join("hstack", parts, axis, dtype, casting)
 
 
 def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along the first dimension; vectors count as rows.  Source: NumPy."""
-    return _joined("vstack", [atleast_2d(array) for array in _several("vstack", tup)], 0, dtype, casting)
+    return _join("vstack", [atleast_2d(array) for array in _several("vstack", tup)], 0, dtype, casting)
 
 
 def dstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along the third dimension, see `atleast_3d`.  Source: NumPy."""
-    return _joined("dstack", [atleast_3d(array) for array in _several("dstack", tup)], 2, dtype, casting)
+    return _join("dstack", [atleast_3d(array) for array in _several("dstack", tup)], 2, dtype, casting)
 
 
 def column_stack(tup: Arrays) -> Array:
     """Vectors as columns, and matrices, side by side.  Source: NumPy, `column_stack`."""
-    found = [
+    columns = [
         lax.reshape(array, (array.size, 1)) if len(array.shape) < 2 else array
         for array in _several("column_stack", tup)
     ]
-    return _joined("column_stack", found, 1, None, "same_kind")
+    return _join("column_stack", columns, 1, None, "same_kind")
 
 
 # --- splitting ------------------------------------------------------------------------------------
@@ -493,25 +493,25 @@ def array_split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> lis
     Source: NumPy, `array_split`.
     """
     array = as_array(ary)
-    place = normalize_axis(axis, len(array.shape))
-    refuse_dynamic("array_split", array, "lax.slice_in_dim", (place,))
-    size = array.shape[place]
+    dim = normalize_axis(axis, len(array.shape))
+    refuse_dynamic("array_split", array, "lax.slice_in_dim", (dim,))
+    size = array.shape[dim]
     parts: dict[tuple[int, int], Array] = {}  # of very many parts most are empty
 
     def part(start: int, stop: int) -> Array:
         low, high, _ = slice(start, stop).indices(size)
         key = low, builtins.max(low, high)
         if key in parts:
-            return mark(array, fresh(parts[key]), INDEX, _from_to(key, place))
-        found = lax.slice_in_dim(array, *key, axis=place)
-        parts[key] = mark(array, found, INDEX, _from_to(key, place))
+            return mark(array, fresh(parts[key]), INDEX, _slice_index(key, dim))
+        elements = lax.slice_in_dim(array, *key, axis=dim)
+        parts[key] = mark(array, elements, INDEX, _slice_index(key, dim))
         return parts[key]
 
     cuts = [0, *_cuts("array_split", indices_or_sections, size), size]
     return [part(start, stop) for start, stop in pairwise(cuts)]
 
 
-def _from_to(ends: tuple[int, int], axis: int) -> tuple[slice, ...]:
+def _slice_index(ends: tuple[int, int], axis: int) -> tuple[slice, ...]:
     """The index of a slice along `axis`."""
     return (*[slice(None)] * axis, slice(*ends))
 
@@ -574,9 +574,9 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     Raises AxisError for a scalar.  Source: Array API, `unstack`.
     """
     array = as_array(x)
-    place = normalize_axis(axis, len(array.shape))
-    whole = (slice(None),) * place
+    dim = normalize_axis(axis, len(array.shape))
+    whole = (slice(None),) * dim
     return tuple(
-        mark(array, found, INDEX, (*whole, number)) if found.shape else found
-        for number, found in enumerate(lax.unstack(array, place))
+        mark(array, part, INDEX, (*whole, number)) if part.shape else part
+        for number, part in enumerate(lax.unstack(array, dim))
     )

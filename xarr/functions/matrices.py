@@ -93,9 +93,9 @@ def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
     if len(matrix.shape) == 1:
         refuse_dynamic(name, matrix, "a matrix")
         matrix = lax.broadcast_in_dim(matrix, matrix.shape * 2, (1,))
-    place = _diagonal_number(matrix.shape, k)
+    distances = _diagonal_number(matrix.shape, k)
     zero = stretch(fill((), 0, matrix.dtype), matrix.shape)
-    return lax.select(lax.ge(*place) if upper else lax.le(*place), matrix, zero)
+    return lax.select(lax.ge(*distances) if upper else lax.le(*distances), matrix, zero)
 
 
 def tril(m: ArrayLike, k: Diagonal = 0) -> Array:

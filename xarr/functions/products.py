@@ -61,21 +61,21 @@ def cross(
         return last
     zero = lax.full_like(last, 0)
     (x0, x1, x2), (y0, y1, y2) = ((*vector, zero)[:3] for vector in (left, right))
-    found = (lax.sub(lax.mul(x1, y2), lax.mul(x2, y1)), lax.sub(lax.mul(x2, y0), lax.mul(x0, y2)), last)
-    place = normalize_axis(integer("cross", "axisc", axisc), last.ndim + 1)
-    return lax.concatenate([lax.expand_dims(part, (place,)) for part in found], place)
+    components = (lax.sub(lax.mul(x1, y2), lax.mul(x2, y1)), lax.sub(lax.mul(x2, y0), lax.mul(x0, y2)), last)
+    dim = normalize_axis(integer("cross", "axisc", axisc), last.ndim + 1)
+    return lax.concatenate([lax.expand_dims(part, (dim,)) for part in components], dim)
 
 
 def _components(name: str, array: Array, axis: int) -> tuple[Array, ...]:
     """The vectors' elements, one array for each."""
     if not array.ndim:
         raise ShapeError(f"cross: wanted vectors {name}, got a scalar")
-    place = normalize_axis(integer("cross", f"axis{name}", axis), array.ndim)
-    if array.shape[place] not in (2, 3):
+    dim = normalize_axis(integer("cross", f"axis{name}", axis), array.ndim)
+    if array.shape[dim] not in (2, 3):
         raise ShapeError(
             f"cross: wanted 3 (or 2) elements along axis {axis} of {name}, got shape {array.shape}"
         )
-    return tuple(lax.index_in_dim(array, index, place, False) for index in range(array.shape[place]))
+    return tuple(lax.index_in_dim(array, index, dim, False) for index in range(array.shape[dim]))
 
 
 @gufunc("(m,n),(n)->(m)", axes=None)

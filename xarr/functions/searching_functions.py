@@ -66,13 +66,13 @@ def nonzero(
     if size is not None:
         return _some_nonzero(mask, check_sizes((integer("nonzero", "size", size),))[0], fill_value)
     if mask._node.traced:
-        place = f"\nIt was asked for at {looked}" if (looked := here()) else ""
+        location = f"\nIt was asked for at {looked}" if (looked := here()) else ""
         raise TracedValueError(
             "nonzero: how many elements differ from 0 depends on values, which a traced function has not yet; "
-            f"nonzero(x, size=n) gives n places, and xarr.where(x, y, z) chooses element by element{place}"
+            f"nonzero(x, size=n) gives n places, and xarr.where(x, y, z) chooses element by element{location}"
         )
-    found = np.nonzero(to_host(mask))
-    return tuple([put(each, mask._node.device) for each in found])
+    indices = np.nonzero(to_host(mask))
+    return tuple([put(each, mask._node.device) for each in indices])
 
 
 def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple[Array, ...]:
@@ -81,7 +81,7 @@ def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple
     order = lax.sub(lax.cumsum(lax.convert_element_type(flat, np.int64)), 1)
     beyond = lax.full_like(order, size)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    places = lax.scatter(
+    positions = lax.scatter(
         lax.full((size,), 0, np.int64),
         lax.select(flat, order, beyond),
         lax.iota(np.int64, mask.size),
@@ -91,27 +91,27 @@ def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple
     total = lax.reduce_sum(lax.convert_element_type(flat, np.int64), (0,))
     is_there = lax.lt(lax.iota(np.int64, size), lax.broadcast_in_dim(total, (size,), ()))
     fillers = _fillers(fill_value, mask.ndim)
-    found = []
+    indices = []
     step = mask.size
     for length, filler in zip(mask.shape, fillers, strict=True):
         step //= max(length, 1)
-        index = lax.rem(lax.div(places, max(step, 1)), max(length, 1))
+        index = lax.rem(lax.div(positions, max(step, 1)), max(length, 1))
         spread = lax.broadcast_in_dim(lax.convert_element_type(filler, np.int64), (size,), ())
-        found.append(lax.select(is_there, index, spread))
-    return tuple(found)
+        indices.append(lax.select(is_there, index, spread))
+    return tuple(indices)
 
 
 def _fillers(fill_value: ArrayLike | None, rank: int) -> list[Array]:
-    given = (
+    values = (
         fill_value
         if isinstance(fill_value, tuple | list)
         else [0 if fill_value is None else fill_value] * rank
     )
-    if len(given) != rank:
+    if len(values) != rank:
         raise ShapeError(
-            f"nonzero: wanted a fill_value, or one for each of {rank} dimensions, got {len(given)}"
+            f"nonzero: wanted a fill_value, or one for each of {rank} dimensions, got {len(values)}"
         )
-    return [as_array(each) for each in given]
+    return [as_array(each) for each in values]
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
@@ -133,20 +133,20 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
     return lax.concatenate([lax.expand_dims(column, (1,)) for column in columns], 1)
 
 
-def _extreme_place(name: str, a: ArrayLike, axis: int | None, keepdims: bool) -> Array:
+def _extreme_index(name: str, a: ArrayLike, axis: int | None, keepdims: bool) -> Array:
     array = as_array(a)
     rank = len(array.shape)
-    place = None if axis is None else normalize_axis(axis, rank)
-    flat = lax.reshape(array, (array.size,)) if place is None else array
-    dimension = 0 if place is None else place
+    dim = None if axis is None else normalize_axis(axis, rank)
+    flat = lax.reshape(array, (array.size,)) if dim is None else array
+    dimension = 0 if dim is None else dim
     if not flat.shape[dimension]:
         raise ShapeError(
             f"{name}: no elements along axis {axis} of shape {array.shape}, so no place among them"
         )
-    found: Array = (lax.argmax if name == "argmax" else lax.argmin)(flat, dimension, np.int64)
+    index: Array = (lax.argmax if name == "argmax" else lax.argmin)(flat, dimension, np.int64)
     if not flag(name, "keepdims", keepdims):
-        return found
-    return lax.expand_dims(found, range(rank) if place is None else (place,))
+        return index
+    return lax.expand_dims(index, range(rank) if dim is None else (dim,))
 
 
 @takes_out(THERE_AND_BACK)
@@ -159,7 +159,7 @@ def argmax(
     Raises ShapeError, a ValueError, for no elements, AxisError, DTypeError for complex numbers.
     Source: NumPy, `argmax`.
     """
-    return _extreme_place("argmax", a, axis, keepdims)
+    return _extreme_index("argmax", a, axis, keepdims)
 
 
 @takes_out(THERE_AND_BACK)
@@ -167,7 +167,7 @@ def argmin(
     a: ArrayLike, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
 ) -> Array:
     """The int64 index of the smallest element; NaN, ties and errors as `argmax`.  Source: NumPy, `argmin`."""
-    return _extreme_place("argmin", a, axis, keepdims)
+    return _extreme_index("argmin", a, axis, keepdims)
 
 
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Array:

@@ -81,8 +81,8 @@ def unique_counts(
 
     Source: Array API, `unique_counts`.
     """
-    found = _distinct("unique_counts", x, size, fill_value, with_index=False)
-    return UniqueCounts(found.values, found.counts)
+    unique = _distinct("unique_counts", x, size, fill_value, with_index=False)
+    return UniqueCounts(unique.values, unique.counts)
 
 
 def unique_inverse(
@@ -92,8 +92,8 @@ def unique_inverse(
 
     Source: Array API, `unique_inverse`.
     """
-    found = _distinct("unique_inverse", x, size, fill_value)
-    return UniqueInverse(found.values, found.inverse_indices)
+    unique = _distinct("unique_inverse", x, size, fill_value)
+    return UniqueInverse(unique.values, unique.inverse_indices)
 
 
 def unique_values(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:

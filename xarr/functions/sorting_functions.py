@@ -27,7 +27,7 @@ def _check_kind(name: str, kind: str) -> None:
         raise ValueRangeError(f"{name}: wanted a kind of None, {', '.join(map(repr, _KINDS))}, got {kind!r}")
 
 
-def _prepared(
+def _prepare(
     name: str, a: ArrayLike, axis: int | None, kind: str | None, order: object, descending: bool
 ) -> tuple[Array, int]:
     """The array, backwards if the sorted one is to be turned round, and the dimension to sort."""
@@ -62,9 +62,9 @@ def sort(
     """
     descending = flag("sort", "descending", descending)
     flag("sort", "stable", stable)
-    array, dimension = _prepared("sort", a, axis, kind, order, descending)
-    ((found,), _) = sort_by_keys((array,), (), dimension)
-    return lax.rev(found, (dimension,)) if descending else found
+    array, dimension = _prepare("sort", a, axis, kind, order, descending)
+    ((result,), _) = sort_by_keys((array,), (), dimension)
+    return lax.rev(result, (dimension,)) if descending else result
 
 
 def argsort(
@@ -82,11 +82,11 @@ def argsort(
     """
     descending = flag("argsort", "descending", descending)
     flag("argsort", "stable", stable)
-    array, dimension = _prepared("argsort", a, axis, kind, order, descending)
-    places = lax.broadcasted_iota(np.int64, array.shape, dimension)
+    array, dimension = _prepare("argsort", a, axis, kind, order, descending)
+    indices = lax.broadcasted_iota(np.int64, array.shape, dimension)
     if array._node.tensor_type.dynamic:  # only live places are to be turned round
-        places = lax.add(places, lax.full_like(array, 0, np.int64))
+        indices = lax.add(indices, lax.full_like(array, 0, np.int64))
     if descending:
-        places = lax.rev(places, (dimension,))
-    _, (found,) = sort_by_keys((array,), (places,), dimension)
-    return lax.rev(found, (dimension,)) if descending else found
+        indices = lax.rev(indices, (dimension,))
+    _, (result,) = sort_by_keys((array,), (indices,), dimension)
+    return lax.rev(result, (dimension,)) if descending else result

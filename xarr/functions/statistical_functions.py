@@ -45,7 +45,7 @@ def _axes(array: Array, axis: Axis) -> tuple[int, ...]:
     return normalize_axes(axis, len(array.shape))
 
 
-def _shaped(reduced: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _keep_dims(reduced: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     return lax.expand_dims(reduced, axes) if flag("reduction", "keepdims", keepdims) and axes else reduced
 
 
@@ -71,11 +71,11 @@ def _total(
     element = total_type(array.dtype) if dtype is None else canonical(dtype)
     reduce, combine, neutral = _TOTALS[name, element in BOOL]
     array = truth(array) if element in BOOL else convert(array, element)
-    found = reduce(apply_mask(array, mask, fill((), neutral, element)), axes)
+    total = reduce(apply_mask(array, mask, fill((), neutral, element)), axes)
     if initial is not None:
         start = initial_value(name, initial, element)
-        found = combine(stretch(start, found.shape), found)
-    return _shaped(found, axes, keepdims)
+        total = combine(stretch(start, total.shape), total)
+    return _keep_dims(total, axes, keepdims)
 
 
 _Total = tuple[Callable[..., "Array"], Callable[..., "Array"], int]
@@ -280,10 +280,10 @@ def _extreme(
     largest = name == "max"
     if initial is None:
         _refuse_nothing(name, array, axes, mask)
-        return _shaped((lax.reduce_max if largest else lax.reduce_min)(array, axes), axes, keepdims)
+        return _keep_dims((lax.reduce_max if largest else lax.reduce_min)(array, axes), axes, keepdims)
     start = initial_value(name, initial, array.dtype)
     found = (lax.reduce_max if largest else lax.reduce_min)(apply_mask(array, mask, start), axes)
-    return _shaped((lax.max if largest else lax.min)(stretch(start, found.shape), found), axes, keepdims)
+    return _keep_dims((lax.max if largest else lax.min)(stretch(start, found.shape), found), axes, keepdims)
 
 
 def _refuse_nothing(name: str, array: Array, axes: tuple[int, ...], mask: Array | None) -> None:
@@ -375,7 +375,7 @@ def _number_of(array: Array, axes: tuple[int, ...], mask: Array | None, dtype: D
     return convert(lax.reduce_sum(convert(mask, INT64), axes), dtype)
 
 
-def _divided(total: Array, number: Array) -> Array:
+def _divide(total: Array, number: Array) -> Array:
     """total / number, in the type of `number`; an integer type divides as float and drops the fraction."""
     if number.dtype in FLOAT | COMPLEX:
         return lax.div(convert(total, number.dtype), number)
@@ -404,8 +404,8 @@ def mean(
     mask = mask_for("mean", array, where)
     array = convert(array, _wide(element))
     total = _sum_of(array, axes, mask)
-    found = _divided(total, _number_of(array, axes, mask, array.dtype))
-    return _shaped(convert(found, element), axes, keepdims)
+    found = _divide(total, _number_of(array, axes, mask, array.dtype))
+    return _keep_dims(convert(found, element), axes, keepdims)
 
 
 def _sum_of(array: Array, axes: tuple[int, ...], mask: Array | None) -> Array:
@@ -420,24 +420,24 @@ def _variance(
     element: DType,
     degrees: float,
     where: ArrayLike,
-    given: ArrayLike | None,
+    centre: ArrayLike | None,
 ) -> Array:
     """Mean squared distance from the mean, in a type wide enough to be summed in."""
     mask = mask_for(name, array, where)
     array = convert(array, _wide(element))
-    if given is None:
+    if centre is None:
         total = _sum_of(array, axes, mask)
-        centre = lax.expand_dims(lax.div(total, _number_of(array, axes, mask, array.dtype)), axes)
+        middle = lax.expand_dims(lax.div(total, _number_of(array, axes, mask, array.dtype)), axes)
     else:
-        centre = convert(as_array(given), array.dtype)
-    squares = _squared(lax.sub(array, _spread(name, centre, array.shape)))
+        middle = convert(as_array(centre), array.dtype)
+    squares = _square_modulus(lax.sub(array, _spread(name, middle, array.shape)))
     number = _number_of(array, axes, mask, squares.dtype)
     least = fill(number.shape, 0, squares.dtype)
     left = lax.max(lax.sub(number, float(degrees)), least)
     return lax.div(_sum_of(squares, axes, mask), left)
 
 
-def _squared(x: Array) -> Array:
+def _square_modulus(x: Array) -> Array:
     """|x|²."""
     if x.dtype not in COMPLEX:
         return lax.mul(x, x)
@@ -471,16 +471,16 @@ def _deviation(
     keepdims: bool,
     degrees: float,
     where: ArrayLike,
-    given: ArrayLike | None,
+    centre: ArrayLike | None,
 ) -> Array:
     array = as_array(a)
     axes = _axes(array, axis)
     element = _mean_dtype(array, dtype)
     if element not in FLOAT | COMPLEX:
         raise DTypeError(f"{name}: wanted a float or complex dtype to compute in, got {element}")
-    found = _variance(name, array, axes, element, degrees, where, given)
-    result = np.dtype(f"f{element.itemsize // 2}") if element in COMPLEX else element
-    return _shaped(convert(lax.sqrt(found) if name == "std" else found, result), axes, keepdims)
+    variance = _variance(name, array, axes, element, degrees, where, centre)
+    real_type = np.dtype(f"f{element.itemsize // 2}") if element in COMPLEX else element
+    return _keep_dims(convert(lax.sqrt(variance) if name == "std" else variance, real_type), axes, keepdims)
 
 
 @takes_out("unsafe")
@@ -561,19 +561,19 @@ def average(
     array = as_array(a)
     axes = _axes(array, axis)
     if weights is None:
-        found = mean(array, axes, keepdims=keepdims)
-        number = fill(found.shape, _count(array, axes), found.dtype, found._node.device)
-        return (found, number) if returned else found
-    given = as_array(weights)
-    spread = _weights(given, array.shape, axes, axis is not None)
-    element = promote(array.dtype, given.dtype)
+        result = mean(array, axes, keepdims=keepdims)
+        number = fill(result.shape, _count(array, axes), result.dtype, result._node.device)
+        return (result, number) if returned else result
+    factors = as_array(weights)
+    spread = _weights(factors, array.shape, axes, axis is not None)
+    element = promote(array.dtype, factors.dtype)
     if array.dtype not in FLOAT | COMPLEX:
         element = promote(element, default_float())
     spread = convert(spread, element)
     total = lax.reduce_sum(spread, axes)
-    found = lax.div(lax.reduce_sum(lax.mul(convert(array, element), spread), axes), total)
-    found, total = _shaped(found, axes, keepdims), _shaped(total, axes, keepdims)
-    return (found, total) if returned else found
+    result = lax.div(lax.reduce_sum(lax.mul(convert(array, element), spread), axes), total)
+    result, total = _keep_dims(result, axes, keepdims), _keep_dims(total, axes, keepdims)
+    return (result, total) if returned else result
 
 
 def _weights(weights: Array, shape: tuple[int, ...], axes: tuple[int, ...], by_axis: bool) -> Array:

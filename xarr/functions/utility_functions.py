@@ -110,17 +110,17 @@ def diff(
         return fresh(array)
     if not array.shape:
         raise ShapeError("diff: wanted an array of rank 1 or more, got a scalar")
-    place = normalize_axis(axis, len(array.shape))
-    array = _extended(array, prepend, append, place)
-    refuse_dynamic("diff", array, "lax.sub of slices", (place,))
-    if times >= array.shape[place]:
-        return fresh(lax.slice_in_dim(array, 0, 0, axis=place))
+    dim = normalize_axis(axis, len(array.shape))
+    array = _extend(array, prepend, append, dim)
+    refuse_dynamic("diff", array, "lax.sub of slices", (dim,))
+    if times >= array.shape[dim]:
+        return fresh(lax.slice_in_dim(array, 0, 0, axis=dim))
     if times > _WRITTEN_OUT:
-        return _many_differences(array, times, place)
+        return _many_differences(array, times, dim)
     for _ in range(times):
-        last = array.shape[place]
-        after = lax.slice_in_dim(array, 1, None, axis=place)
-        before = lax.slice_in_dim(array, 0, last - 1, axis=place)
+        last = array.shape[dim]
+        after = lax.slice_in_dim(array, 1, None, axis=dim)
+        before = lax.slice_in_dim(array, 0, last - 1, axis=dim)
         array = (lax.ne if array.dtype in BOOL else lax.sub)(after, before)
     return fresh(array)
 
@@ -129,20 +129,20 @@ def _many_differences(array: Array, times: int, axis: int) -> Array:
     """A loop over arrays of one size, of whose elements the last one more means nothing each time."""
     last = array.shape[axis] - 1
 
-    def step(found: Array, _: object) -> tuple[Array, tuple[()]]:
-        after = lax.slice_in_dim(found, 1, None, axis=axis)
-        behind = lax.slice_in_dim(found, last, None, axis=axis)
+    def step(values: Array, _: object) -> tuple[Array, tuple[()]]:
+        after = lax.slice_in_dim(values, 1, None, axis=axis)
+        behind = lax.slice_in_dim(values, last, None, axis=axis)
         after = lax.concatenate([after, behind], axis)
-        return (lax.ne if found.dtype in BOOL else lax.sub)(after, found), ()
+        return (lax.ne if values.dtype in BOOL else lax.sub)(after, values), ()
 
-    found: Array = lax.scan(step, array, None, length=times)[0]
-    return lax.slice_in_dim(found, 0, last + 1 - times, axis=axis)
+    values: Array = lax.scan(step, array, None, length=times)[0]
+    return lax.slice_in_dim(values, 0, last + 1 - times, axis=axis)
 
 
-def _extended(array: Array, prepend: ArrayLike | None, append: ArrayLike | None, axis: int) -> Array:
+def _extend(array: Array, prepend: ArrayLike | None, append: ArrayLike | None, axis: int) -> Array:
     # As in NumPy, which makes arrays of them first, Python numbers have the type of arrays of them here.
-    given = [part if part is None else as_array(part) for part in (prepend, array, append)]
-    parts = promote_operands("diff", *(part for part in given if part is not None))
+    values = [part if part is None else as_array(part) for part in (prepend, array, append)]
+    parts = promote_operands("diff", *(part for part in values if part is not None))
     if len(parts) == 1:
         return array
     one = with_size(array.shape, axis, 1)

@@ -14,7 +14,7 @@ from xarr import indexing, lax
 from xarr.errors import InputError, ShapeError
 from xarr.functions._arguments import truth, with_size
 from xarr.functions._core import as_array, broadcast_operands
-from xarr.functions.indexing_functions import along, compress
+from xarr.functions.indexing_functions import axis_of_indices, compress
 from xarr.functions.routines._values import refuse_traced
 from xarr.indexing.arrays import settled_places
 from xarr.indexing.bounds import Mode
@@ -72,7 +72,7 @@ def put_along_axis(
     Raises IndexingError, AxisError, ShapeError, BroadcastError.  Source: NumPy, `put_along_axis`.
     """
     array, wanted = _given("put_along_axis", arr, inplace), Mode.of(mode)
-    flat, dim = along("put_along_axis", array, as_array(indices), axis)
+    flat, dim = axis_of_indices("put_along_axis", array, as_array(indices), axis)
     item = item_of_integers("put_along_axis", indices)
     places = settled_places(item, dim, flat.shape[dim], wanted, array._node.device)
     like = lax.full(with_size(flat.shape, dim, 1), False, bool)

@@ -14,7 +14,7 @@ from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
 from xarr.functions._arguments import convert, fill, truth, with_size
 from xarr.functions._core import as_array, broadcast_operands, fresh
-from xarr.functions.manipulation_functions import concatenate, ravel, transposed
+from xarr.functions.manipulation_functions import concatenate, ravel, transpose_part
 from xarr.functions.routines._dependent_shapes import INT64, Host
 from xarr.functions.routines._values import looked_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
@@ -71,7 +71,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
         raise AxisError(f"rollaxis: wanted {-rank} <= start <= {rank} for shape {array.shape}, got {start}")
     order = [dim for dim in range(rank) if dim != origin]
     order.insert(place - (origin < place), origin)
-    return transposed(array, order)
+    return transpose_part(array, order)
 
 
 # --- putting in and taking out --------------------------------------------------------------------
