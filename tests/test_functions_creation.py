@@ -191,7 +191,7 @@ def test_defaults_of_filled_arrays():
         ("xp.zeros(3, device=7)", InputError, "device"),
         ('xp.full(3, 300, "uint8")', ValueRangeError, "out of bounds"),
         ("xp.full((2, 3), [1, 2])", BroadcastError, "2"),
-        ("xp.full(3, np.ones((2, 3)))", BroadcastError, "has no place"),
+        ("xp.full(3, np.ones((2, 3)))", BroadcastError, "does not fit"),
         ("xp.asarray([[1, 2], [3]])", InputError, "ragged"),
         ("xp.asarray([xp.ones(2), xp.ones(3)])", InputError, "ragged"),
         ('xp.asarray("text")', InputError, "strings"),

@@ -286,7 +286,7 @@ def full(
     *,
     device: DeviceLike = None,
 ) -> Array:
-    """`fill_value`, a scalar or an array that broadcasts to `shape`, in every place.
+    """An array of `shape` filled with `fill_value`, a scalar or an array that broadcasts to it.
 
     The element type is that of `fill_value` unless given.  Raises ShapeError for negative sizes,
     BroadcastError if `fill_value` does not broadcast, ValueRangeError for a Python int that `dtype` cannot
@@ -307,7 +307,7 @@ def broadcast_array(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     """`array` laid into `shape` by NumPy's rule, because the caller asked for it."""
     if not has_place(array.shape, shape):
         raise BroadcastError(
-            f"{name}: an array of shape {array.shape} has no place in the shape {shape}: "
+            f"{name}: an array of shape {array.shape} does not fit the shape {shape}: "
             f"{no_place(array.shape, shape, 'array')}"
         )
     return lax.broadcast_in_dim(array, shape, range(len(shape) - len(array.shape), len(shape)))

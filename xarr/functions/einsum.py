@@ -34,7 +34,7 @@ _NARROW: Final = 4
 
 @record
 class Expression:
-    """What is asked for: the labels of each operand, and of the result."""
+    """The labels of each operand, and of the result."""
 
     inputs: tuple[Labels, ...]
     output: Labels
@@ -43,8 +43,10 @@ class Expression:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _split_operands(name: str, operands: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
-    """Lists of labels of the operands and of the result, None if it is not given, and the operands."""
+def _split_operands(
+    name: str, operands: tuple[Any, ...]
+) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
+    """Split arguments: labels of the operands, of the result (None if there are none), and the operands."""
     if not operands:
         raise ArgumentError(f"{name}: wanted subscripts and operands, got nothing")
     if isinstance(operands[0], str):
@@ -110,7 +112,7 @@ def _parse(name: str, operands: tuple[Any, ...]) -> tuple[Expression, list[Any]]
 
 
 def _name_dimensions(name: str, number: int, term: list[Any], rank: int) -> Labels:
-    """A label for each dimension; those of an ellipsis are numbered from the last one, -1, on."""
+    """Give each dimension a label; those of an ellipsis are numbered from the last one, -1, on."""
     if Ellipsis not in term:
         if len(term) != rank:
             raise ShapeError(
@@ -161,12 +163,12 @@ def _sizes(name: str, expression: Expression, arrays: Sequence[Array]) -> dict[A
             own = array.shape[labels.index(label)]
             if own != size:
                 raise ShapeError(
-                    f"{name}: the subscript {_show_label(label)} has sizes {own} and {size} in operand {number} of shape "
+                    f"{name}: the subscript {_quote(label)} has sizes {own} and {size} in operand {number} of shape "
                     f"{array.shape}"
                 )
             if known != size and 1 not in (known, size):
                 raise ShapeError(
-                    f"{name}: the subscript {_show_label(label)} has size {known} before, and {size} in operand {number} "
+                    f"{name}: the subscript {_quote(label)} has size {known} before, and {size} in operand {number} "
                     f"of shape {array.shape}"
                 )
             if known != size:
@@ -175,7 +177,7 @@ def _sizes(name: str, expression: Expression, arrays: Sequence[Array]) -> dict[A
     return sizes
 
 
-def _show_label(label: Any) -> str:
+def _quote(label: Any) -> str:
     return f"'{label}'" if isinstance(label, str) else f"of dimension {label} of '...'"
 
 
@@ -206,7 +208,7 @@ class Term:
         return Term(lax.squeeze(self.array, ones), kept) if ones else self
 
     def sum_over(self, labels: Iterable[Any]) -> Term:
-        """Summed over the labels that are not `kept`."""
+        """Sum over the labels that are not among `labels`."""
         axes = [axis for axis, label in enumerate(self.labels) if label not in labels]
         if not axes:
             return self
@@ -224,7 +226,7 @@ def _sum(array: Array, axes: Sequence[int]) -> Array:
 
 
 def _contract(left: Term, right: Term, labels: Iterable[Any]) -> Term:
-    """The product of two terms, summed over what both have and nobody wants any more."""
+    """Multiply two terms and sum over the labels that both have and that are not in `labels`."""
     wanted = set(labels)
     left, right = left.sum_over(wanted.union(right.labels)), right.sum_over(wanted.union(left.labels))
     both = [label for label in left.labels if label in right.labels]
@@ -306,7 +308,7 @@ def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kw
 
 
 def _part(operand: Any, expression: Expression, result: Array) -> Array:
-    """`found` as a part of the one operand, unless dimensions of it were added up or stretched."""
+    """Mark `result` as a part of the one operand, unless dimensions of it were added up or stretched."""
     (labels,), output = expression.inputs, expression.output
     if not isinstance(operand, Handle) or set(labels) != set(output):
         return result

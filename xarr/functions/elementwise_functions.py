@@ -192,7 +192,7 @@ def sign(x: ArrayLike, /) -> Array:
     result = complex_sign(array) if array.dtype in COMPLEX else lax.sign(array)
     if array.dtype not in _EXACT:
         return result
-    # Not found + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
+    # Not result + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
     return lax.select(lax.eq(result, 0), lax.full_like(result, 0), result)
 
 
@@ -236,7 +236,7 @@ trunc = fix = _whole("trunc", _truncate)
 
 @takes_out("same_kind", broadcasts=True)
 def round(a: ArrayLike, decimals: int = 0, out: Array | None = None) -> Array:
-    """Rounded to `decimals` places, ties to even.
+    """Round to `decimals` decimals, ties to even.
 
     NaN where 10**decimals is beyond the element type.  Source: NumPy round.
     """

@@ -1,4 +1,4 @@
-"""Functions that index: slices and elements at given places.  Arrays of places are checked as `x[places]` is."""
+"""Functions that index: slices and elements at indices, which are checked as those of `x[indices]` are."""
 
 from __future__ import annotations
 
@@ -162,7 +162,10 @@ def _gather_along(
     positions = settled_places(item, dim, size, mode, array._node.device)
     positions = positions if positions.shape == indices.shape else lax.reshape(positions, indices.shape)
     shape = spread("take_along_axis", array, indices, dim)
-    array, positions = stretch(array, with_size(shape, dim, size)), stretch(positions, with_size(shape, dim, count))
+    array, positions = (
+        stretch(array, with_size(shape, dim, size)),
+        stretch(positions, with_size(shape, dim, count)),
+    )
     if not size and 0 not in positions.shape:
         return lax.full_like(
             positions, default_fill(array.dtype) if fill_value is None else fill_value, array.dtype

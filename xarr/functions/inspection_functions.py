@@ -1,4 +1,4 @@
-"""What the library can do, for programs that ask: the Array API standard's inspection functions."""
+"""The Array API standard's inspection functions: capabilities, devices and element types."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
 
 
 def _mark_reshape(array: Array, result: Array) -> Array:
-    """`found`, which is `array` under another shape, as a part of it."""
+    """Mark `result`, which is `array` under another shape, as a part of it."""
     return mark(array, result, RESHAPE, (result.shape, "C"))
 
 
@@ -199,7 +199,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
-    """Dimensions `source` moved to the places `destination`; the others keep their order.
+    """Move the dimensions `source` to `destination`; the others keep their order.
 
     Raises AxisError for numbers out of range or named twice, ShapeError for different counts.
     Source: NumPy, `moveaxis`.
@@ -254,11 +254,13 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     quarters = whole("rot90", "k", k) % 4
     if quarters in (0, 2):
         return flip(array, plane if quarters else ())
-    return swapaxes(flip(array, plane[1]), *plane) if quarters == 1 else flip(swapaxes(array, *plane), plane[1])
+    return (
+        swapaxes(flip(array, plane[1]), *plane) if quarters == 1 else flip(swapaxes(array, *plane), plane[1])
+    )
 
 
 def roll(a: ArrayLike, shift: Axes | Array | Sequence[Array], axis: Axes | None = None) -> Array:
-    """Elements moved `shift` places on; what leaves at the end enters at the start.
+    """Move elements on by `shift`; what leaves at the end enters at the start.
 
     Without `axis` over the flattened array.  A tuple of shifts goes with a tuple of axes, which may name
     a dimension twice; one of them may be a single number for all.  In a traced function the shifts may depend on

@@ -43,7 +43,7 @@ def cross(
 ) -> Array:
     """The cross product of vectors of 3 elements along axisa and axisb; it lies along axisc of the result.
 
-    axis: takes the place of all three.  Vectors of 2 elements have 0 as third; of two such, the third element
+    axis: stands for all three.  Vectors of 2 elements have 0 as third; of two such, the third element
     of the product alone is given.  The other dimensions broadcast.
     Raises ShapeError for vectors of another length, DTypeError for bools, AxisError, BroadcastError.
     Source: NumPy, `cross`.

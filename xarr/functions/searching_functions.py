@@ -1,4 +1,4 @@
-"""Functions that find elements: choice by a condition, places of extremes."""
+"""Functions that search: choice by a condition, indices of extremes."""
 
 from __future__ import annotations
 
@@ -62,21 +62,21 @@ def nonzero(
     mask = truth(a)
     refuse_dynamic("nonzero", mask, "a static array")
     if not mask.shape:
-        raise ShapeError("nonzero: a scalar has no dimension to name places in; xarr.atleast_1d(x) has")
+        raise ShapeError("nonzero: a scalar has no dimension to index; xarr.atleast_1d(x) has")
     if size is not None:
         return _some_nonzero(mask, check_sizes((integer("nonzero", "size", size),))[0], fill_value)
     if mask._node.traced:
         location = f"\nIt was asked for at {looked}" if (looked := here()) else ""
         raise TracedValueError(
             "nonzero: how many elements differ from 0 depends on values, which a traced function has not yet; "
-            f"nonzero(x, size=n) gives n places, and xarr.where(x, y, z) chooses element by element{location}"
+            f"nonzero(x, size=n) gives n indices, and xarr.where(x, y, z) chooses element by element{location}"
         )
     indices = np.nonzero(to_host(mask))
     return tuple([put(each, mask._node.device) for each in indices])
 
 
 def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple[Array, ...]:
-    """The first `size` places: element k of those that hold goes to place k, those beyond are dropped."""
+    """The indices of the first `size` elements that hold: the k-th goes to position k, those beyond are dropped."""
     flat = lax.reshape(mask, (mask.size,))
     order = lax.sub(lax.cumsum(lax.convert_element_type(flat, np.int64)), 1)
     beyond = lax.full_like(order, size)
@@ -140,9 +140,7 @@ def _extreme_index(name: str, a: ArrayLike, axis: int | None, keepdims: bool) ->
     flat = lax.reshape(array, (array.size,)) if dim is None else array
     dimension = 0 if dim is None else dim
     if not flat.shape[dimension]:
-        raise ShapeError(
-            f"{name}: no elements along axis {axis} of shape {array.shape}, so no place among them"
-        )
+        raise ShapeError(f"{name}: no elements along axis {axis} of shape {array.shape}, so no index of one")
     index: Array = (lax.argmax if name == "argmax" else lax.argmin)(flat, dimension, np.int64)
     if not flag(name, "keepdims", keepdims):
         return index

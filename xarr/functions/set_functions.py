@@ -1,7 +1,7 @@
 """Functions on arrays as sets: the distinct elements, and which elements are in another array.
 
 How many distinct elements there are depends on the values, so the functions evaluate their argument.  In a
-traced function, where it has no value, `size=` says how many places the result has, as in jax.numpy: the
+traced function, where it has no value, `size=` says how many elements the result has, as in jax.numpy: the
 distinct elements come first, and `fill_value` (by default the smallest element) fills the rest.
 
 Elements are the same if they are equal: each NaN differs from all others, -0.0 and 0.0 are one.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Array
     indices: Array
@@ -37,14 +37,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
@@ -65,7 +65,7 @@ def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike |
     """The distinct elements of `x` in order, where each stands first, which of them each element is, how
     often each occurs.
 
-    x: array of any shape.  size, fill_value: see the module; the counts of filled places are 0.
+    x: array of any shape.  size, fill_value: see the module; the counts of fill values are 0.
 
     Returns `values`, `indices` and `counts` of one dimension, `inverse_indices` of the shape of `x`; all but
     `values` are int64.  Raises TracedValueError in a traced function without `size`.

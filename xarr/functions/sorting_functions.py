@@ -84,7 +84,7 @@ def argsort(
     flag("argsort", "stable", stable)
     array, dimension = _prepare("argsort", a, axis, kind, order, descending)
     indices = lax.broadcasted_iota(np.int64, array.shape, dimension)
-    if array._node.tensor_type.dynamic:  # only live places are to be turned round
+    if array._node.tensor_type.dynamic:  # only the live elements are reversed
         indices = lax.add(indices, lax.full_like(array, 0, np.int64))
     if descending:
         indices = lax.rev(indices, (dimension,))

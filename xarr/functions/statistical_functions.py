@@ -190,13 +190,13 @@ def _cumulative(
             f"one of 0 … {len(array.shape) - 1}"
         )
     kind = name.removeprefix("cumulative_")
-    found = _running(kind, array, 0 if axis is None else axis, dtype)
+    sums = _running(kind, array, 0 if axis is None else axis, dtype)
     if not include_initial:
-        return found
-    (dim,) = _axes(found, 0 if axis is None else axis)
-    shape = with_size(found.shape, dim, 1)
-    start = stretch(fill((), _TOTALS[kind, False][2], found.dtype, found._node.device), shape)
-    return lax.concatenate([start, found], dim)
+        return sums
+    (dim,) = _axes(sums, 0 if axis is None else axis)
+    shape = with_size(sums.shape, dim, 1)
+    start = stretch(fill((), _TOTALS[kind, False][2], sums.dtype, sums._node.device), shape)
+    return lax.concatenate([start, sums], dim)
 
 
 @takes_out("unsafe", sums=True)
@@ -235,7 +235,7 @@ def cumulative_prod(
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """How many elements differ from 0 (NaN does), as int64.  Source: NumPy, `count_nonzero`."""
+    """Count the elements that differ from 0 (NaN does), as int64.  Source: NumPy, `count_nonzero`."""
     return sum(truth(a), axis, np.int64, keepdims=keepdims)
 
 
@@ -282,8 +282,8 @@ def _extreme(
         _refuse_nothing(name, array, axes, mask)
         return _keep_dims((lax.reduce_max if largest else lax.reduce_min)(array, axes), axes, keepdims)
     start = initial_value(name, initial, array.dtype)
-    found = (lax.reduce_max if largest else lax.reduce_min)(apply_mask(array, mask, start), axes)
-    return _keep_dims((lax.max if largest else lax.min)(stretch(start, found.shape), found), axes, keepdims)
+    result = (lax.reduce_max if largest else lax.reduce_min)(apply_mask(array, mask, start), axes)
+    return _keep_dims((lax.max if largest else lax.min)(stretch(start, result.shape), result), axes, keepdims)
 
 
 def _refuse_nothing(name: str, array: Array, axes: tuple[int, ...], mask: Array | None) -> None:
@@ -365,7 +365,7 @@ def _mean_dtype(array: Array, dtype: DTypeLike | None) -> DType:
 
 
 def _number_of(array: Array, axes: tuple[int, ...], mask: Array | None, dtype: DType) -> Array:
-    """How many elements take part, as `dtype`: a scalar, or with a mask one number for each result."""
+    """The number of elements that take part, as `dtype`: a scalar, or with a mask one for each result."""
     if mask is None:
         dynamic = array._node.tensor_type.dynamic_dimensions
         number = fill((), _count(array, tuple(axis for axis in axes if axis not in dynamic)), dtype)
@@ -404,8 +404,8 @@ def mean(
     mask = mask_for("mean", array, where)
     array = convert(array, _wide(element))
     total = _sum_of(array, axes, mask)
-    found = _divide(total, _number_of(array, axes, mask, array.dtype))
-    return _keep_dims(convert(found, element), axes, keepdims)
+    quotient = _divide(total, _number_of(array, axes, mask, array.dtype))
+    return _keep_dims(convert(quotient, element), axes, keepdims)
 
 
 def _sum_of(array: Array, axes: tuple[int, ...], mask: Array | None) -> Array:
@@ -448,7 +448,7 @@ def _spread(name: str, centre: Array, shape: tuple[int, ...]) -> Array:
     """A mean with size 1 in the reduced dimensions, repeated along them as its meaning demands."""
     alignment = align_numpy(centre.shape, shape)
     if isinstance(alignment, Misfit) or alignment.result != shape:
-        problem = f"{name}: a mean of shape {centre.shape} has no place in an array of shape {shape}"
+        problem = f"{name}: a mean of shape {centre.shape} does not fit an array of shape {shape}"
         raise broadcast_error(name, (centre.shape, shape), names=("mean", "array"), problem=problem)
     return lax.broadcast_in_dim(centre, shape, alignment.dimensions[0])
 
@@ -496,7 +496,7 @@ def var(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """Mean of |x - mean|² over `axis`, with n - ddof in place of the number n; NaN or inf if that is 0.
+    """Mean of |x - mean|² over `axis`, with n - ddof instead of the number n; NaN or inf if that is 0.
 
     `correction` is the Array API's name of `ddof`; `mean`, if it is known, has the shape that
     `mean(keepdims=True)` gives.  Bools and integers give the default float, complexes their real type.

@@ -1,4 +1,4 @@
-"""Where quantiles lie among sorted elements: the rules of Hyndman and Fan, and NumPy's others.
+"""Quantiles of sorted elements: the rules of Hyndman and Fan, and NumPy's others.
 
 A rule gives the virtual index of a quantile among n sorted elements; between two elements a share of either is
 taken.  Source: Hyndman and Fan, "Sample quantiles in statistical packages", 1996; NumPy, `quantile`.
@@ -19,7 +19,7 @@ from xarr.functions._arguments import convert, fill, is_nan, stretch
 from xarr.functions._core import DType, as_array
 from xarr.functions._searches import insertion_points_in_lines
 from xarr.functions.elementwise_functions import ceil, floor, rint
-from xarr.functions.routines._lines import Axis, Lines, along
+from xarr.functions.routines._lines import Axis, Lines, repeat_vector
 from xarr.functions.routines._values import is_known, values_of
 from xarr.lax.core import ArrayLike
 from xarr.runtime.handles import to_host, weak_kind
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 Rule = Callable[[Any, Any], Any]
 
 
-def _between(alpha: float, beta: float) -> Rule:
+def _index_rule(alpha: float, beta: float) -> Rule:
     return lambda n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
 
 
 def _inverted_cdf(n: Any, q: Any) -> Any:
-    return _ceiled(n * q - 1, lambda index: lax.eq(index, floor(index)))
+    return _round_up(n * q - 1, lambda index: lax.eq(index, floor(index)))
 
 
 def _closest_observation(n: Any, q: Any) -> Any:
@@ -45,10 +45,10 @@ def _closest_observation(n: Any, q: Any) -> Any:
         whole = floor(index)
         return lax.bitwise_and(lax.eq(index, whole), lax.eq(whole % 2, 1))
 
-    return _ceiled(n * q - 1 - 0.5, stays)
+    return _round_up(n * q - 1 - 0.5, stays)
 
 
-def _ceiled(index: Array, stays: Callable[[Array], Array]) -> Array:
+def _round_up(index: Array, stays: Callable[[Array], Array]) -> Array:
     """The whole number below the index where it `stays`, else the one after that."""
     below = floor(index)
     return lax.select(stays(index), below, lax.add(below, 1))
@@ -65,12 +65,12 @@ _CHOOSING: Final[dict[str, Rule]] = {
 #: Rules by which a share of two elements is taken.
 _MIXING: Final[dict[str, Rule]] = {
     "averaged_inverted_cdf": lambda n, q: n * q - 1,
-    "interpolated_inverted_cdf": _between(0, 1),
-    "hazen": _between(0.5, 0.5),
-    "weibull": _between(0, 0),
+    "interpolated_inverted_cdf": _index_rule(0, 1),
+    "hazen": _index_rule(0.5, 0.5),
+    "weibull": _index_rule(0, 0),
     "linear": lambda n, q: (n - 1) * q,
-    "median_unbiased": _between(1 / 3.0, 1 / 3.0),
-    "normal_unbiased": _between(3 / 8.0, 3 / 8.0),
+    "median_unbiased": _index_rule(1 / 3.0, 1 / 3.0),
+    "normal_unbiased": _index_rule(3 / 8.0, 3 / 8.0),
     "midpoint": lambda n, q: 0.5 * (floor((n - 1) * q) + ceil((n - 1) * q)),
 }
 METHODS: Final = (*_CHOOSING, *_MIXING)
@@ -81,7 +81,7 @@ class Quantiles:
     """Quantiles asked for: a vector of floats in [0, 1], the shape they came in, the rule.
 
     weak: whether a Python number was given, which leaves the type of the result to the array.
-    whole: whether integers were given, 0 or 1, which the linear rule takes as places.
+    whole: whether q is of integers, 0 or 1, which the linear rule takes for the first and the last element.
     """
 
     name: str
@@ -96,20 +96,20 @@ class Quantiles:
         """Read q, in [0, 100] if `percent`.  Raises ValueRangeError for another q, or for an unknown method."""
         if method not in METHODS:
             raise ValueRangeError(f"{name}: wanted a method of {', '.join(METHODS)}, got {method!r}")
-        given = as_array(q)
-        if given.dtype in COMPLEX:
-            raise DTypeError(f"{name}: wanted real q, got {given.dtype}")
-        if len(given.shape) > 2:
-            raise ShapeError(f"{name}: wanted q with at most 2 dimensions, got shape {given.shape}")
+        argument = as_array(q)
+        if argument.dtype in COMPLEX:
+            raise DTypeError(f"{name}: wanted real q, got {argument.dtype}")
+        if len(argument.shape) > 2:
+            raise ShapeError(f"{name}: wanted q with at most 2 dimensions, got shape {argument.shape}")
         most = 100 if percent else 1
-        values = values_of(given) if is_known(given) else None
+        values = values_of(argument) if is_known(argument) else None
         if values is not None and not ((values >= 0) & (values <= most)).all():
             raise ValueRangeError(f"{name}: wanted q in [0, {most}], got {values}")
-        whole = given.dtype in INTEGER | BOOL
-        part = convert(given, np.dtype(np.float64)) if whole else given
+        whole = argument.dtype in INTEGER | BOOL
+        part = convert(argument, np.dtype(np.float64)) if whole else argument
         part = lax.div(part, 100.0) if percent else part
         weak = weak_kind(q) in (int, float)
-        return cls(name, lax.reshape(part, (part.size,)), given.shape, method, weak, whole and not percent)
+        return cls(name, lax.reshape(part, (part.size,)), argument.shape, method, weak, whole and not percent)
 
     def refuse_unordered(self, array: Array) -> None:
         """DTypeError for an array that has no quantiles by this rule."""
@@ -131,17 +131,17 @@ class Quantiles:
     def of_sorted(self, lines: Lines, count: int | Array) -> Array:
         """The quantiles of the first `count` elements of sorted lines, of shape (quantiles, lines)."""
         shape = (self.q.shape[0], lines.values.shape[0])
-        q = along(self.q, shape, 0)
-        n: Any = count if isinstance(count, int) else convert(along(count, shape, 1), q.dtype)
+        q = repeat_vector(self.q, shape, 0)
+        n: Any = count if isinstance(count, int) else convert(repeat_vector(count, shape, 1), q.dtype)
         index = (_CHOOSING | _MIXING)[self.method](n, q)
         last = _last(count, shape)
         if self._chooses:
-            return lines.at(_clipped(index, last))
+            return lines.elements_at(_clip(index, last))
         # Before the first element and behind the last one that element counts alone.
         inside = lax.bitwise_and(lax.ge(index, 0), lax.lt(index, convert(last, index.dtype)))
         nearest = lax.select(lax.lt(index, 0), lax.full_like(last, 0), last)
-        below, above = _clipped(floor(index), last), _clipped(lax.add(floor(index), 1), last)
-        start, end = (lines.at(lax.select(inside, place, nearest)) for place in (below, above))
+        below, above = _clip(floor(index), last), _clip(lax.add(floor(index), 1), last)
+        start, end = (lines.elements_at(lax.select(inside, position, nearest)) for position in (below, above))
         share = lax.select(inside, self._share(index), lax.full_like(index, 0))
         return self._mixed(start, end, share)
 
@@ -168,13 +168,13 @@ class Quantiles:
 
 
 def _last(count: int | Array, shape: tuple[int, ...]) -> Array:
-    """The place of the last element, 0 if there is none."""
+    """The index of the last element, 0 if there is none."""
     if isinstance(count, int):
         return fill(shape, max(count - 1, 0), np.dtype(np.int64))
-    return along(lax.max(lax.sub(count, 1), lax.full_like(count, 0)), shape, 1)
+    return repeat_vector(lax.max(lax.sub(count, 1), lax.full_like(count, 0)), shape, 1)
 
 
-def _clipped(index: Array, last: Array) -> Array:
+def _clip(index: Array, last: Array) -> Array:
     whole = convert(index, last.dtype)
     return lax.min(lax.max(whole, lax.full_like(whole, 0)), last)
 
@@ -182,7 +182,7 @@ def _clipped(index: Array, last: Array) -> Array:
 # --- weighted ------------------------------------------------------------------------------------------
 
 
-def weighted(
+def weighted_quantiles(
     asked: Quantiles, array: Array, axis: Axis, weights: ArrayLike, *, keepdims: bool, ignore_nan: bool
 ) -> Array:
     """The first elements at which the sum of the weights so far reaches q of their total."""
@@ -190,7 +190,7 @@ def weighted(
     if asked.method != "inverted_cdf":
         raise ValueRangeError(f"{name}: only the method 'inverted_cdf' takes weights, got {asked.method!r}")
     spread = _spread(name, as_array(weights), array, axis)
-    lines, its = Lines.of(name, array, axis), Lines.of(name, spread, axis)
+    lines, its = Lines.along_axes(name, array, axis), Lines.along_axes(name, spread, axis)
     if not lines.length:
         raise ShapeError(
             f"{name}: no elements along axis {axis} of shape {array.shape}, so no {name} of them"
@@ -199,16 +199,16 @@ def weighted(
     if ignore_nan:
         shares = lax.select(is_nan(lines.values), lax.full_like(shares, 0), shares)
     values, shares = lax.sort_key_val(lines.values, shares, 1)
-    ordered = Lines(values, lines.kept, lines.with_ones)
+    ordered = Lines(values, lines.outer_shape, lines.with_ones)
     reached = _distribution(shares, asked.q.dtype)
     shape = (asked.q.shape[0], values.shape[0])
-    places = insertion_points_in_lines(reached, along(asked.q, shape, 0))
+    indices = insertion_points_in_lines(reached, repeat_vector(asked.q, shape, 0))
     count = ordered.numbers() if ignore_nan else lines.length
-    found = ordered.at(lax.min(places, _last(count, shape)))
+    result = ordered.elements_at(lax.min(indices, _last(count, shape)))
     if not ignore_nan and values.dtype in FLOAT:
-        last = along(ordered.column(lines.length - 1), shape, 1)
-        found = lax.select(is_nan(last), last, found)
-    return lines.shaped(found, asked.shape, keepdims=keepdims)
+        last = repeat_vector(ordered.column(lines.length - 1), shape, 1)
+        result = lax.select(is_nan(last), last, result)
+    return lines.reshape_results(result, asked.shape, keepdims=keepdims)
 
 
 def _distribution(shares: Array, dtype: DType) -> Array:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def results_as_arrays(result: Any) -> Any:
-    """What a function returned as an Array, or as a tuple of Arrays."""
+    """Make an Array, or a tuple of Arrays, of a function's result."""
     return tuple(argument(one) for one in result) if isinstance(result, tuple) else argument(result)
 
 
 def results_on(device: Device | None, result: Any) -> Any:
-    """What NumPy returned as an Array on `device`, or as a tuple of them."""
+    """Make an Array on `device`, or a tuple of them, of a result of NumPy's."""
     if isinstance(result, tuple):
         return tuple(results_on(device, one) for one in result)
     return put(host_array(result), device)
@@ -34,10 +34,10 @@ def each_slice(function: Callable[..., Any], arrays: Sequence[Array]) -> Any:
     It is recorded once, and called outright for a single slice.
     """
     if not arrays or arrays[0].shape[0] == 1:
-        found = results_as_arrays(
+        results = results_as_arrays(
             function(*[lax.index_in_dim(array, 0, 0, keepdims=False) for array in arrays])
         )
-        if isinstance(found, tuple):
-            return tuple(lax.expand_dims(one, (0,)) for one in found)
-        return lax.expand_dims(as_array(found), (0,))
+        if isinstance(results, tuple):
+            return tuple(lax.expand_dims(one, (0,)) for one in results)
+        return lax.expand_dims(as_array(results), (0,))
     return lax.map(lambda slices: results_as_arrays(function(*slices)), tuple(arrays))

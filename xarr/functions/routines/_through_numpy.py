@@ -1,4 +1,4 @@
-"""What NumPy reads and writes, as Arrays, with xarr's errors."""
+"""NumPy's readers and writers, for Arrays, with xarr's errors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def read(name: str, function: Callable[..., Any], dtype: Any, *args: Any, **kwar
     """
     wanted = None if dtype is None else canonical(dtype)
     parsed = np.dtype(np.float64) if wanted in EXTENDED_FLOAT else wanted
-    found = guarded(name, lambda: function(*args, dtype=parsed, **kwargs))
-    if isinstance(found, list | tuple):
-        return [asarray(one, wanted, device=None) for one in found]
-    return asarray(found, wanted, device=None)
+    values = call_guarded(name, lambda: function(*args, dtype=parsed, **kwargs))
+    if isinstance(values, list | tuple):
+        return [asarray(one, wanted, device=None) for one in values]
+    return asarray(values, wanted, device=None)
 
 
-def guarded(name: str, function: Callable[[], Any]) -> Any:
-    """What `function` of NumPy's returns; its refusals as errors of xarr's."""
+def call_guarded(name: str, function: Callable[[], Any]) -> Any:
+    """Call a function of NumPy's, with its refusals as errors of xarr's."""
     try:
         return function()
     except XarrError:

@@ -26,8 +26,8 @@ def is_known(*arrays: Array) -> bool:
 
 def values_of(array: Array) -> np.ndarray[Any, Any]:
     """The values, computed if need be; those of a constant, of which no backend is asked, as they are."""
-    found = values_at_hand(array._node)
-    return to_host(array) if found is None else found
+    host = values_at_hand(array._node)
+    return to_host(array) if host is None else host
 
 
 def looked_at(name: str, what: str, value: ArrayLike, instead: str) -> Any:
@@ -48,9 +48,9 @@ def refuse_traced(name: str, what: str, array: Handle, instead: str) -> None:
     if not node.traced:
         return
     asked = here()
-    place = f"\nIt was asked for at {asked}" if asked else ""
-    place += f"\nIt was built at {node.source}" if node.source else ""
+    location = f"\nIt was asked for at {asked}" if asked else ""
+    location += f"\nIt was built at {node.source}" if node.source else ""
     raise TracedValueError(
         f"{name}: the result depends on {what}, and in a traced function {node.type.short()} has no values yet; "
-        f"{instead}, or call it outside{place}"
+        f"{instead}, or call it outside{location}"
     )

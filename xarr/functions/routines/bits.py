@@ -30,7 +30,7 @@ _FACTORS: Final = {"big": 0x8040201008040201, "little": 0x0102040810204080}
 
 @ufunc
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """How many bits of |x| are set, as uint8.
+    """Count the set bits of |x|, as uint8.
 
     Raises DTypeError for other than integers and bools.  Source: NumPy, `bitwise_count`.
     """
@@ -50,15 +50,15 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") ->
     array = as_array(a)
     if array.dtype not in INTEGER | BOOL:
         raise DTypeError(f"packbits: wanted integers or bools, got {array.dtype}; x != 0 has bools")
-    array, dim = _along(array, axis)
-    factor = _FACTORS[_checked("packbits", bitorder)]
+    array, dim = _select_axis(array, axis)
+    factor = _FACTORS[_check_bitorder("packbits", bitorder)]
     if not array.shape[dim]:
         return convert(array, _BYTE)
-    bits = _swapped(convert(truth(array), _BYTE), dim)
+    bits = _swap_last(convert(truth(array), _BYTE), dim)
     if missing := -bits.shape[-1] % 8:
         bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
     words = lax.bitcast_convert_type(lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)), _WORD)
-    return _swapped(convert(lax.shift_right_logical(lax.mul(words, factor), 56), _BYTE), dim)
+    return _swap_last(convert(lax.shift_right_logical(lax.mul(words, factor), 56), _BYTE), dim)
 
 
 def unpackbits(
@@ -73,33 +73,33 @@ def unpackbits(
     array = as_array(a)
     if array.dtype != _BYTE:
         raise DTypeError(f"unpackbits: wanted uint8, got {array.dtype}; convert it with astype")
-    array, dim = _along(array, axis)
-    words = lax.take(as_array(_words(_checked("unpackbits", bitorder))), _swapped(array, dim), 0)
+    array, dim = _select_axis(array, axis)
+    words = lax.take(as_array(_words(_check_bitorder("unpackbits", bitorder))), _swap_last(array, dim), 0)
     size = 8 * array.shape[dim]
     bits = lax.bitcast_convert_type(words, _BYTE)
-    found = _swapped(lax.reshape(bits, (*words.shape[:-1], size)), dim)
+    result = _swap_last(lax.reshape(bits, (*words.shape[:-1], size)), dim)
     if count is None:
-        return found
+        return result
     wanted = integer("unpackbits", "count", count)
     if wanted < -size:
         raise ValueRangeError(f"unpackbits: cannot leave out {-wanted} of {size} bits along axis {dim}")
     more = (wanted if wanted >= 0 else size + wanted) - size
-    return lax.pad(found, np.uint8(0), [(0, more if place == dim else 0, 0) for place in range(found.ndim)])
+    return lax.pad(result, np.uint8(0), [(0, more if k == dim else 0, 0) for k in range(result.ndim)])
 
 
-def _along(array: Array, axis: int | None) -> tuple[Array, int]:
+def _select_axis(array: Array, axis: int | None) -> tuple[Array, int]:
     if axis is None or not array.shape:
         return lax.reshape(array, (array.size,)), 0 if axis is None else normalize_axis(axis, 1)
     return array, normalize_axis(integer("packbits", "axis", axis), array.ndim)
 
 
-def _checked(name: str, bitorder: str) -> str:
+def _check_bitorder(name: str, bitorder: str) -> str:
     if bitorder not in _FACTORS:
         raise ValueRangeError(f"{name}: wanted a bitorder of 'big' or 'little', got {bitorder!r}")
     return bitorder
 
 
-def _swapped(array: Array, dim: int) -> Array:
+def _swap_last(array: Array, dim: int) -> Array:
     """The dimension exchanged with the last one."""
     order = list(range(array.ndim))
     order[dim], order[-1] = order[-1], order[dim]

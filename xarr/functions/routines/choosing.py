@@ -52,10 +52,10 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     choices = promote_operands("select", *choicelist, default)
     laid = broadcast_operands("select", *conditions, *choices)
     count = len(conditions)
-    *values, found = laid[count:]
+    *values, result = laid[count:]
     for condition, value in zip(reversed(laid[:count]), reversed(values), strict=True):
-        found = lax.select(condition, value, found)
-    return found
+        result = lax.select(condition, value, result)
+    return result
 
 
 def piecewise(
@@ -72,7 +72,9 @@ def piecewise(
     """
     array = as_array(x)
     refuse_dynamic("piecewise", array, "xarr.where")
-    conditions = [_fitted(condition, array.shape) for condition in _conditions(condlist, len(array.shape))]
+    conditions = [
+        _fit_condition(condition, array.shape) for condition in _conditions(condlist, len(array.shape))
+    ]
     if len(funclist) == len(conditions) + 1:
         covered = fill(array.shape, False, np.dtype(bool))
         for condition in conditions:
@@ -83,11 +85,11 @@ def piecewise(
             f"piecewise: wanted {len(conditions)} functions, or one more for the rest, for {len(conditions)} "
             f"conditions, got {len(funclist)}"
         )
-    found = fill(array.shape, 0, array.dtype, array._node.device)
+    result = fill(array.shape, 0, array.dtype, array._node.device)
     for condition, function in zip(conditions, funclist, strict=True):
         value = function(array, *args, **kw) if callable(function) else function
-        found = lax.select(condition, _fitted_value(value, array), found)
-    return fresh(found)
+        result = lax.select(condition, _fit_value(value, array), result)
+    return fresh(result)
 
 
 def _conditions(condlist: Any, rank: int) -> list[Array]:
@@ -101,23 +103,23 @@ def _conditions(condlist: Any, rank: int) -> list[Array]:
     return list(unstack(array))
 
 
-def _fitted(condition: Array, shape: tuple[int, ...]) -> Array:
+def _fit_condition(condition: Array, shape: tuple[int, ...]) -> Array:
     """A condition in the shape of x; as a mask does, it may have the leading dimensions only, or none."""
     if condition.shape != shape[: len(condition.shape)]:
         raise ShapeError(f"piecewise: wanted conditions of the shape {shape} of x, got {condition.shape}")
     return lax.broadcast_in_dim(condition, shape, range(len(condition.shape)))
 
 
-def _fitted_value(value: ArrayLike, array: Array) -> Array:
+def _fit_value(value: ArrayLike, array: Array) -> Array:
     if is_weak(value) and isinstance(value, int):
-        given = promote_operands("piecewise", value, dtype=array.dtype)[0]
+        result = promote_operands("piecewise", value, dtype=array.dtype)[0]
     else:
-        given = cast_for_writing(as_array(value), array.dtype)
-    if given.shape not in ((), array.shape):
+        result = cast_for_writing(as_array(value), array.dtype)
+    if result.shape not in ((), array.shape):
         raise ShapeError(
-            f"piecewise: wanted a scalar or the shape {array.shape} of x from each function, got {given.shape}"
+            f"piecewise: wanted a scalar or the shape {array.shape} of x from each function, got {result.shape}"
         )
-    return lax.broadcast_in_dim(given, array.shape, range(len(given.shape)))
+    return lax.broadcast_in_dim(result, array.shape, range(len(result.shape)))
 
 
 def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLike = True) -> None:
@@ -141,7 +143,7 @@ def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLik
         else (cast_for_writing(as_array(src), array.dtype),)
     )
     mask = where_mask("copyto", where)
-    value, mask = (_without_leading_ones(given, len(array.shape)) for given in (value, mask))
+    value, mask = (_without_leading_ones(part, len(array.shape)) for part in (value, mask))
     laid, spread, old = broadcast_operands("copyto", value, mask, array)
     if old.shape != array.shape:
         raise BroadcastError(

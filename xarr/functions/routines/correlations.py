@@ -17,7 +17,7 @@ from xarr.functions._core import DType, as_array, promote_operands
 from xarr.functions.elementwise_functions import clip, isfinite
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.matrices import diag
-from xarr.functions.routines._lines import along
+from xarr.functions.routines._lines import repeat_vector
 from xarr.functions.routines._values import is_known
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -69,20 +69,24 @@ def cov(
     else:
         total = lax.reduce_sum(weights, (0,))
         factor = _factor(weights, importances, total, degrees)
-        weighted = lax.mul(rows, along(convert(weights, rows.dtype), rows.shape, 1))
-    means = lax.div(lax.reduce_sum(weighted, (1,)), along(convert(total, rows.dtype), rows.shape[:1], 0))
-    centred = lax.sub(rows, along(means, rows.shape, 0))
+        weighted = lax.mul(rows, repeat_vector(convert(weights, rows.dtype), rows.shape, 1))
+    means = lax.div(
+        lax.reduce_sum(weighted, (1,)), repeat_vector(convert(total, rows.dtype), rows.shape[:1], 0)
+    )
+    centred = lax.sub(rows, repeat_vector(means, rows.shape, 0))
     other = (
-        centred if weights is None else lax.mul(centred, along(convert(weights, rows.dtype), rows.shape, 1))
+        centred
+        if weights is None
+        else lax.mul(centred, repeat_vector(convert(weights, rows.dtype), rows.shape, 1))
     )
     other = conjugate_complex(other)
-    found = matmul(centred, lax.transpose(other, (1, 0)))
-    found = lax.mul(found, along(convert(lax.div(1.0, factor), found.dtype), found.shape, 0))
-    return lax.reshape(found, () if found.shape == (1, 1) else found.shape)
+    result = matmul(centred, lax.transpose(other, (1, 0)))
+    result = lax.mul(result, repeat_vector(convert(lax.div(1.0, factor), result.dtype), result.shape, 0))
+    return lax.reshape(result, () if result.shape == (1, 1) else result.shape)
 
 
 def _factor(weights: Array, importances: Array | None, total: Array, degrees: int) -> Array:
-    """What the weighted sums are divided by: the sum of the weights without the degrees of freedom, at least 0."""
+    """The divisor of weighted sums: the sum of the weights without the degrees of freedom, at least 0."""
     if not degrees:
         factor = total
     elif importances is None:
@@ -118,8 +122,8 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
 def _rows(array: Array, rowvar: bool, first: bool) -> Array:
     if len(array.shape) < 2:
         return lax.reshape(array, (1, array.size))
-    turn = not rowvar and (first or array.shape[0] != 1)
-    return lax.transpose(array, (1, 0)) if turn else array
+    is_transposed = not rowvar and (first or array.shape[0] != 1)
+    return lax.transpose(array, (1, 0)) if is_transposed else array
 
 
 class _WeightsShapeError(ShapeError, RuntimeError):
@@ -129,18 +133,18 @@ class _WeightsShapeError(ShapeError, RuntimeError):
 def _weights(name: str, weights: ArrayLike | None, count: int, *, whole: bool) -> Array | None:
     if weights is None:
         return None
-    given = convert(as_array(weights), np.dtype(np.float64))
-    if given.shape != (count,):
+    factors = convert(as_array(weights), np.dtype(np.float64))
+    if factors.shape != (count,):
         raise _WeightsShapeError(
-            f"cov: wanted {name} for each of {count} observations, got shape {given.shape}"
+            f"cov: wanted {name} for each of {count} observations, got shape {factors.shape}"
         )
-    if is_known(given):
-        values = to_host(given)
+    if is_known(factors):
+        values = to_host(factors)
         if whole and (values != np.rint(values)).any():
             raise DTypeError(f"cov: wanted whole numbers for {name}, got {values}; aweights= takes others")
         if (values < 0).any():
             raise ValueRangeError(f"cov: wanted {name} that are not negative, got {values}")
-    return given
+    return factors
 
 
 def _product(first: Array | None, second: Array | None) -> Array | None:
@@ -156,16 +160,16 @@ def corrcoef(
 
     Arguments, types and errors as `cov`; NaN for a variable that does not vary.  Source: NumPy, `corrcoef`.
     """
-    found = cov(x, y, rowvar, dtype=dtype)
-    if not found.shape:
-        return lax.div(found, found)
-    variances = diag(found)
-    spread = lax.sqrt(lax.real(variances) if found.dtype in COMPLEX else variances)
+    result = cov(x, y, rowvar, dtype=dtype)
+    if not result.shape:
+        return lax.div(result, result)
+    variances = diag(result)
+    spread = lax.sqrt(lax.real(variances) if result.dtype in COMPLEX else variances)
     for dim in (0, 1):
-        found = lax.div(found, along(convert(spread, found.dtype), found.shape, dim))
-    if found.dtype in COMPLEX:
-        return lax.complex(clip(lax.real(found), -1, 1), clip(lax.imag(found), -1, 1))
-    return clip(found, -1, 1)
+        result = lax.div(result, repeat_vector(convert(spread, result.dtype), result.shape, dim))
+    if result.dtype in COMPLEX:
+        return lax.complex(clip(lax.real(result), -1, 1), clip(lax.imag(result), -1, 1))
+    return clip(result, -1, 1)
 
 
 # --- convolution ----------------------------------------------------------------------------------------
@@ -199,7 +203,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str | int = "full") -> Array:
     first, second = _sequences("convolve", a, v)
     if second.size > first.size:
         first, second = second, first
-    return _slid(first, lax.rev(second, (0,)), chosen)
+    return _slide(first, lax.rev(second, (0,)), chosen)
 
 
 def correlate(a: ArrayLike, v: ArrayLike, mode: str | int = "valid") -> Array:
@@ -211,8 +215,8 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str | int = "valid") -> Array:
     first, second = _sequences("correlate", a, v)
     second = conjugate_complex(second)
     if second.size > first.size:
-        return lax.rev(_slid(second, first, chosen), (0,))
-    return _slid(first, second, chosen)
+        return lax.rev(_slide(second, first, chosen), (0,))
+    return _slide(first, second, chosen)
 
 
 def _mode(name: str, mode: str | int) -> str:
@@ -238,29 +242,29 @@ def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     return lax.reshape(first, (first.size,)), lax.reshape(second, (second.size,))
 
 
-def _slid(array: Array, kernel: Array, mode: str) -> Array:
+def _slide(array: Array, kernel: Array, mode: str) -> Array:
     """The inner products of the kernel with the elements under it as it slides along."""
     dtype = array.dtype
     if dtype in BOOL:
-        counts = _slid(convert(array, np.dtype(np.int64)), convert(kernel, np.dtype(np.int64)), mode)
+        counts = _slide(convert(array, np.dtype(np.int64)), convert(kernel, np.dtype(np.int64)), mode)
         return truth(counts)
     wide = _accumulator(dtype)
     signal, window = convert(array, wide), convert(kernel, wide)
     low, high = _PADDINGS[mode](kernel.size)
     block = _block(array.size + low + high, kernel.size, wide)
     if block is None:
-        found = _by_windows(signal, window, low, high)
+        products = _by_windows(signal, window, low, high)
     else:
         # Products with the zeros of a Toeplitz matrix are 0 unless a factor is infinite or NaN.
         finite = lax.bitwise_and(_all_finite(signal), _all_finite(window))
-        found = lax.cond(
+        products = lax.cond(
             finite,
             lambda x, v: _by_blocks(x, v, low, high, block),
             lambda x, v: _by_windows(x, v, low, high),
             signal,
             window,
         )
-    return convert(found, dtype)
+    return convert(products, dtype)
 
 
 def _accumulator(dtype: DType) -> DType:
@@ -272,14 +276,14 @@ def _all_finite(x: Array) -> Array:
 
 
 def _by_windows(signal: Array, kernel: Array, low: int, high: int) -> Array:
-    """One inner product for each place."""
+    """One inner product for each position of the kernel."""
     batch, filters = (lax.reshape(each, (1, 1, each.size)) for each in (signal, kernel))
-    found = lax.conv_general_dilated(batch, filters, (1,), [(low, high)])
-    return lax.reshape(found, (found.size,))
+    products = lax.conv_general_dilated(batch, filters, (1,), [(low, high)])
+    return lax.reshape(products, (products.size,))
 
 
 def _block(length: int, size: int, dtype: DType) -> int | None:
-    """How many places to compute at once by a product of matrices; None where that does not pay."""
+    """The number of positions to compute at once by a product of matrices; None where that does not pay."""
     if dtype not in FLOAT | COMPLEX or size > _LONGEST or length * size < _LEAST:
         return None
     # Both matrices are small, and their product has few zeros.
@@ -291,7 +295,7 @@ def _block(length: int, size: int, dtype: DType) -> int | None:
 def _by_blocks(signal: Array, kernel: Array, low: int, high: int, block: int) -> Array:
     """The product of a matrix whose rows are overlapping pieces of the signal with a Toeplitz matrix of the kernel.
 
-    Each row gives `block` places.
+    Each row gives `block` inner products.
     """
     count = signal.size + low + high - kernel.size + 1
     rows, width = -(-count // block), -(-(block + kernel.size - 1) // block)
@@ -301,8 +305,8 @@ def _by_blocks(signal: Array, kernel: Array, low: int, high: int, block: int) ->
     pieces = lax.reshape(padded, (rows + width - 1, block))
     overlapping = lax.concatenate([lax.slice_in_dim(pieces, k, k + rows, axis=0) for k in range(width)], 1)
     shape = (width * block, block)
-    places = lax.sub(lax.broadcasted_iota(np.int64, shape, 0), lax.broadcasted_iota(np.int64, shape, 1))
+    diagonals = lax.sub(lax.broadcasted_iota(np.int64, shape, 0), lax.broadcasted_iota(np.int64, shape, 1))
     spread = lax.pad(kernel, zero, [(block - 1, width * block - kernel.size, 0)])
-    toeplitz = lax.take(spread, lax.add(places, block - 1), 0)
-    found = lax.reshape(matmul(overlapping, toeplitz), (rows * block,))
-    return lax.slice_in_dim(found, 0, count, axis=0)
+    toeplitz = lax.take(spread, lax.add(diagonals, block - 1), 0)
+    products = lax.reshape(matmul(overlapping, toeplitz), (rows * block,))
+    return lax.slice_in_dim(products, 0, count, axis=0)

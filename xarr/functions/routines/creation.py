@@ -16,7 +16,7 @@ from xarr.functions._core import as_array, broadcast_operands, fresh, promote_op
 from xarr.functions.creation_functions import asarray, linspace
 from xarr.functions.elementwise_functions import divide, log10, multiply, power, sign
 from xarr.functions.manipulation_functions import atleast_1d
-from xarr.functions.routines._through_numpy import guarded, read
+from xarr.functions.routines._through_numpy import call_guarded, read
 from xarr.functions.statistical_functions import any as any_of
 from xarr.lax.core import ArrayLike, check_callable, integer, items
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -60,8 +60,8 @@ def asanyarray(
 
 def ascontiguousarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with a dimension at least; the order in memory is the backend's affair.  Source: NumPy."""
-    found: Array = atleast_1d(asarray(a, dtype, device=None))
-    return found
+    result: Array = atleast_1d(asarray(a, dtype, device=None))
+    return result
 
 
 def asfortranarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Array:
@@ -126,11 +126,11 @@ def logspace(
     if isinstance(base, float | int) or not np.ndim(base):
         values = power(base, linspace(start, stop, num, endpoint, axis=axis, device=None))
     else:
-        given = as_array(start), as_array(stop), as_array(base)
-        first, last, bases = broadcast_operands("logspace", *given)
-        exponents = linspace(first, last, num, endpoint, axis=axis, device=common_device(given))
-        place = normalize_axis(axis, len(exponents.shape))
-        kept = [dim for dim in range(len(exponents.shape)) if dim != place]
+        operands = as_array(start), as_array(stop), as_array(base)
+        first, last, bases = broadcast_operands("logspace", *operands)
+        exponents = linspace(first, last, num, endpoint, axis=axis, device=common_device(operands))
+        target = normalize_axis(axis, len(exponents.shape))
+        kept = [dim for dim in range(len(exponents.shape)) if dim != target]
         values = power(lax.broadcast_in_dim(bases, exponents.shape, kept), exponents)
     return values if dtype is None else convert(values, canonical(dtype))
 
@@ -161,26 +161,26 @@ def geomspace(
         if not end._node.traced and not bool(np.all(to_host(end))):
             raise ValueRangeError("geomspace: a geometric sequence cannot include 0; got it as an end")
     low, high = promote_operands("geomspace", low, high)
-    given = canonical(dtype)
-    computed = promote(promote_weak(low.dtype, float), given)
-    wanted = computed if dtype is None else given
+    asked = canonical(dtype)
+    computed = promote(promote_weak(low.dtype, float), asked)
+    wanted = computed if dtype is None else asked
     low, high = broadcast_operands("geomspace", convert(low, computed), convert(high, computed))
     if not low._node.traced and not high._node.traced and computed not in EXTENDED_FLOAT:
         # Looked at already; rounded as NumPy does, so that powers come out as the same integers.
         ends = to_host(low), to_host(high)
-        place = normalize_axis(axis, len(low.shape) + 1)
-        return asarray(np.geomspace(*ends, count, endpoint, wanted, place), device=low._node.device)
-    turn = sign(low)
-    first, last = divide(low, turn), divide(high, turn)
+        dim = normalize_axis(axis, len(low.shape) + 1)
+        return asarray(np.geomspace(*ends, count, endpoint, wanted, dim), device=low._node.device)
+    direction = sign(low)
+    first, last = divide(low, direction), divide(high, direction)
     values = logspace(log10(first), log10(last), count, endpoint, dtype=computed)
     row = lax.broadcasted_iota(np.int64, values.shape, 0)
     under = range(1, len(values.shape))
     values = lax.select(lax.eq(row, 0), lax.broadcast_in_dim(first, values.shape, under), values)
     if count > 1 and endpoint:
         values = lax.select(lax.eq(row, count - 1), lax.broadcast_in_dim(last, values.shape, under), values)
-    values = multiply(values, lax.broadcast_in_dim(turn, values.shape, under))
-    place = normalize_axis(axis, len(values.shape))
-    order = [*range(1, place + 1), 0, *range(place + 1, len(values.shape))]
+    values = multiply(values, lax.broadcast_in_dim(direction, values.shape, under))
+    dim = normalize_axis(axis, len(values.shape))
+    order = [*range(1, dim + 1), 0, *range(dim + 1, len(values.shape))]
     return convert(lax.transpose(values, order), wanted)
 
 
@@ -230,7 +230,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     if not isinstance(iter, Iterable):
         raise InputError(f"fromiter: wanted an iterable, got {iter!r}")
     numbers = (to_host(one).item() if isinstance(one, Handle) else one for one in iter)
-    return asarray(guarded("fromiter", lambda: np.fromiter(numbers, wanted, count)), device=None)
+    return asarray(call_guarded("fromiter", lambda: np.fromiter(numbers, wanted, count)), device=None)
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, offset: int = 0) -> Array:
@@ -240,7 +240,9 @@ def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, off
     Raises ParseError for a number of bytes that no elements have.  Source: NumPy, `frombuffer`.
     """
     wanted = with_byte_order(dtype)
-    return asarray(guarded("frombuffer", lambda: np.frombuffer(buffer, wanted, count, offset)), device=None)
+    return asarray(
+        call_guarded("frombuffer", lambda: np.frombuffer(buffer, wanted, count, offset)), device=None
+    )
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str = "") -> Array:
@@ -250,8 +252,8 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     """
     if not sep:
         raise ArgumentError("fromstring: wanted the text between numbers as sep; frombuffer reads bytes")
-    found: Array = read("fromstring", np.fromstring, dtype, string, count=count, sep=sep)
-    return found
+    numbers: Array = read("fromstring", np.fromstring, dtype, string, count=count, sep=sep)
+    return numbers
 
 
 def fromfile(
@@ -266,5 +268,5 @@ def fromfile(
     if sep and wanted in EXTENDED_FLOAT:
         numbers: Array = read("fromfile", np.fromfile, wanted, file, count=count, sep=sep)
         return numbers
-    found = guarded("fromfile", lambda: np.fromfile(file, with_byte_order(dtype), count, sep, offset))
-    return asarray(found, device=None)
+    host = call_guarded("fromfile", lambda: np.fromfile(file, with_byte_order(dtype), count, sep, offset))
+    return asarray(host, device=None)

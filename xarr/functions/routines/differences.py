@@ -15,7 +15,7 @@ from xarr.functions import elementwise_functions as elementwise, statistical_fun
 from xarr.functions._arguments import convert, stretch
 from xarr.functions._core import DType, as_array, broadcast_operands, common_dtype
 from xarr.functions._searches import insertion_points
-from xarr.functions.routines._lines import along
+from xarr.functions.routines._lines import repeat_vector
 from xarr.functions.routines._values import is_known
 from xarr.functions.sorting_functions import argsort
 from xarr.functions.utility_functions import diff
@@ -45,13 +45,13 @@ def interp(
     """The values at `x` of the line through the points (xp, fp), in float64 or complex128.
 
     xp: in increasing order, unless `period` is given; nothing checks it.  left, right: for x before and behind all
-        points, by default the first and the last value.  period: that of the x, which takes the place of both.
+        points, by default the first and the last value.  period: that of the x, which replaces both.
     NaN in x stays.  Raises ShapeError for no points or vectors of two lengths, ValueRangeError for the period 0.
     Source: NumPy, `interp`.
     """
     values = as_array(fp)
     dtype = np.dtype(np.complex128) if values.dtype in COMPLEX else _FLOAT64
-    places, points, values = _real("x", x), _real("xp", xp), convert(values, dtype)
+    queries, points, values = _real("x", x), _real("xp", xp), convert(values, dtype)
     if len(points.shape) != 1 or points.shape != values.shape or not points.size:
         raise ShapeError(
             f"interp: wanted vectors of one length, at least 1, for xp and fp, got {points.shape} and {values.shape}"
@@ -60,10 +60,10 @@ def interp(
         if period == 0:
             raise ValueRangeError("interp: wanted a period other than 0")
         left = right = None
-        places, points, values = _unrolled(places, points, values, math.fabs(period))
+        queries, points, values = _unroll_period(queries, points, values, math.fabs(period))
     ends = (values[0] if left is None else as_array(left), values[-1] if right is None else as_array(right))
-    before, behind = (stretch(convert(end, dtype), places.shape) for end in ends)
-    return _interpolated(places, points, values, before, behind)
+    before, behind = (stretch(convert(end, dtype), queries.shape) for end in ends)
+    return _interpolate(queries, points, values, before, behind)
 
 
 def _real(name: str, x: ArrayLike) -> Array:
@@ -73,7 +73,7 @@ def _real(name: str, x: ArrayLike) -> Array:
     return convert(array, _FLOAT64)
 
 
-def _unrolled(x: Array, points: Array, values: Array, period: float) -> tuple[Array, Array, Array]:
+def _unroll_period(x: Array, points: Array, values: Array, period: float) -> tuple[Array, Array, Array]:
     """All in one period, with the last point once more before the first, and the first behind the last."""
     points = elementwise.remainder(points, period)
     order = argsort(points)
@@ -83,19 +83,19 @@ def _unrolled(x: Array, points: Array, values: Array, period: float) -> tuple[Ar
     return elementwise.remainder(x, period), points, values
 
 
-def _interpolated(x: Array, points: Array, values: Array, before: Array, behind: Array) -> Array:
+def _interpolate(x: Array, points: Array, values: Array, before: Array, behind: Array) -> Array:
     count = points.shape[0]
-    place = lax.sub(insertion_points(points, x, right=True), 1)
-    start = lax.max(place, lax.full_like(place, 0))
-    end = lax.min(lax.add(start, 1), lax.full_like(place, count - 1))
+    index = lax.sub(insertion_points(points, x, right=True), 1)
+    start = lax.max(index, lax.full_like(index, 0))
+    end = lax.min(lax.add(start, 1), lax.full_like(index, count - 1))
     x0, x1 = lax.take(points, start, 0), lax.take(points, end, 0)
     y0, y1 = lax.take(values, start, 0), lax.take(values, end, 0)
     parts = [_on_line(x, x0, x1, *parts) for parts in zip(_parts(y0), _parts(y1), strict=True)]
-    found = parts[0] if len(parts) == 1 else lax.complex(parts[0], parts[1])
-    found = lax.select(lax.lt(x, x0), before, found)
-    found = lax.select(lax.gt(x, along(points[-1], x.shape, 0)), behind, found)
+    result = parts[0] if len(parts) == 1 else lax.complex(parts[0], parts[1])
+    result = lax.select(lax.lt(x, x0), before, result)
+    result = lax.select(lax.gt(x, repeat_vector(points[-1], x.shape, 0)), behind, result)
     # Of a single point NaN takes the value, as in NumPy.
-    return found if count == 1 else lax.select(lax.ne(x, x), convert(x, found.dtype), found)
+    return result if count == 1 else lax.select(lax.ne(x, x), convert(x, result.dtype), result)
 
 
 def _parts(z: Array) -> tuple[Array, ...]:
@@ -109,8 +109,8 @@ def _on_line(x: Array, x0: Array, x1: Array, y0: Array, y1: Array) -> Array:
     from_end = lax.add(lax.mul(slope, lax.sub(x, x1)), y1)
     level = lax.select(lax.eq(y0, y1), y0, from_end)
     from_end = lax.select(lax.ne(from_end, from_end), level, from_end)
-    found = lax.select(lax.ne(from_start, from_start), from_end, from_start)
-    return lax.select(lax.bitwise_or(lax.eq(x, x0), lax.eq(x0, x1)), y0, found)
+    result = lax.select(lax.ne(from_start, from_start), from_end, from_start)
+    return lax.select(lax.bitwise_or(lax.eq(x, x0), lax.eq(x0, x1)), y0, result)
 
 
 # --- differences -----------------------------------------------------------------------------------------
@@ -138,13 +138,13 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 def _end(name: str, values: ArrayLike | None, dtype: DType) -> Array | None:
     if values is None:
         return None
-    given = as_array(values)
-    known = not EXTENDED_FLOAT.intersection((given.dtype, dtype))
-    if known and not np.can_cast(given.dtype, dtype, casting="same_kind"):
+    array = as_array(values)
+    known = not EXTENDED_FLOAT.intersection((array.dtype, dtype))
+    if known and not np.can_cast(array.dtype, dtype, casting="same_kind"):
         raise DTypeError(
-            f"ediff1d: {name} of {given.dtype} does not fit an array of {dtype}; convert one of them"
+            f"ediff1d: {name} of {array.dtype} does not fit an array of {dtype}; convert one of them"
         )
-    return convert(lax.reshape(given, (given.size,)), dtype)
+    return convert(lax.reshape(array, (array.size,)), dtype)
 
 
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int = 1) -> Any:
@@ -172,30 +172,30 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: in
                 f"gradient: wanted at least edge_order + 1 = {edge_order + 1} samples along axis {dim}, got "
                 f"{array.shape[dim]}"
             )
-    found = [
+    derivatives = [
         convert(_derivative(array, dim, steps, edge_order), array.dtype)
         for dim, steps in zip(axes, _spacings(varargs, array, axes), strict=True)
     ]
-    return found[0] if len(found) == 1 else tuple(found)
+    return derivatives[0] if len(derivatives) == 1 else tuple(derivatives)
 
 
-def _spacings(given: tuple[ArrayLike, ...], array: Array, axes: tuple[int, ...]) -> list[Any]:
+def _spacings(spacings: tuple[ArrayLike, ...], array: Array, axes: tuple[int, ...]) -> list[Any]:
     """For each axis a number, or the distances between the samples."""
-    if not given:
+    if not spacings:
         return [1.0] * len(axes)
-    if len(given) == 1 and not as_array(given[0]).shape:
-        return [given[0]] * len(axes)
-    if len(given) != len(axes):
+    if len(spacings) == 1 and not as_array(spacings[0]).shape:
+        return [spacings[0]] * len(axes)
+    if len(spacings) != len(axes):
         raise InputError(
-            f"gradient: wanted one spacing, or one for each of {len(axes)} axes, got {len(given)} of them"
+            f"gradient: wanted one spacing, or one for each of {len(axes)} axes, got {len(spacings)} of them"
         )
-    return [_distances(each, array.shape[dim], dim) for each, dim in zip(given, axes, strict=True)]
+    return [_distances(each, array.shape[dim], dim) for each, dim in zip(spacings, axes, strict=True)]
 
 
-def _distances(given: ArrayLike, size: int, dim: int) -> Any:
-    points = as_array(given)
+def _distances(spacing: ArrayLike, size: int, dim: int) -> Any:
+    points = as_array(spacing)
     if not points.shape:
-        return given
+        return spacing
     if points.shape != (size,):
         raise ShapeError(
             f"gradient: wanted a number or {size} coordinates for axis {dim}, got shape {points.shape}"
@@ -217,8 +217,8 @@ def _derivative(f: Array, dim: int, steps: Any, edge_order: int) -> Array:
     if edge_order == 1:
         start, end = (at(1, 2) - at(0, 1)) / first, (at(size - 1, size) - at(size - 2, size - 1)) / last
     else:
-        start = _mixed(_start_shares(steps), [at(place, place + 1) for place in range(3)])
-        end = _mixed(_end_shares(steps), [at(place, place + 1) for place in range(size - 3, size)])
+        start = _weighted_sum(_start_shares(steps), [at(index, index + 1) for index in range(3)])
+        end = _weighted_sum(_end_shares(steps), [at(index, index + 1) for index in range(size - 3, size)])
     parts = [start, *([_inner(at, steps, dim)] if size > 2 else []), end]
     dtype = common_dtype(*parts)
     return lax.concatenate([convert(part, dtype) for part in parts], dim)
@@ -236,11 +236,11 @@ def _inner(at: Callable[[int, int | None], Array], steps: Any, dim: int) -> Arra
         (after - before) / (before * after),
         before / (after * (before + after)),
     )
-    return _mixed(tuple(along(share, samples[0].shape, dim) for share in shares), samples)
+    return _weighted_sum(tuple(repeat_vector(share, samples[0].shape, dim) for share in shares), samples)
 
 
 def _start_shares(steps: Any) -> tuple[Any, Any, Any]:
-    """What the first three samples count for in the derivative at the first."""
+    """The weights of the first three samples in the derivative at the first."""
     if not np.ndim(steps):
         return -1.5 / steps, 2.0 / steps, -0.5 / steps
     one, two = steps[0], steps[1]
@@ -248,17 +248,17 @@ def _start_shares(steps: Any) -> tuple[Any, Any, Any]:
 
 
 def _end_shares(steps: Any) -> tuple[Any, Any, Any]:
-    """What the last three samples count for in the derivative at the last."""
+    """The weights of the last three samples in the derivative at the last."""
     if not np.ndim(steps):
         return 0.5 / steps, -2.0 / steps, 1.5 / steps
     one, two = steps[-2], steps[-1]
     return two / (one * (one + two)), -(two + one) / (one * two), (2.0 * two + one) / (two * (one + two))
 
 
-def _mixed(shares: Sequence[Any], samples: Sequence[Array]) -> Array:
+def _weighted_sum(shares: Sequence[Any], samples: Sequence[Array]) -> Array:
     first, second, third = (share * sample for share, sample in zip(shares, samples, strict=True))
-    found: Array = first + second + third
-    return found
+    total: Array = first + second + third
+    return total
 
 
 # --- integrals and angles --------------------------------------------------------------------------------
@@ -287,13 +287,13 @@ def _widths(x: Array, samples: Array, axis: int) -> Array:
     if len(x.shape) != 1:
         return diff(x, axis=axis)
     dim = normalize_axis(axis, samples.ndim)
-    shape = tuple(max(size - 1, 0) if place == dim else size for place, size in enumerate(samples.shape))
+    shape = tuple(max(size - 1, 0) if k == dim else size for k, size in enumerate(samples.shape))
     steps = diff(x)
     if steps.shape[0] not in (1, shape[dim]):
         raise ShapeError(
             f"trapezoid: wanted {samples.shape[dim]} coordinates for axis {dim} of y, got {x.shape[0]}"
         )
-    return along(steps[0] if steps.shape[0] == 1 else steps, shape, dim)
+    return repeat_vector(steps[0] if steps.shape[0] == 1 else steps, shape, dim)
 
 
 def unwrap(

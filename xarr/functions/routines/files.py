@@ -17,7 +17,7 @@ from xarr.dtypes import EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import ArgumentError, InputError, ParseError
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
-from xarr.functions.routines._through_numpy import guarded, read
+from xarr.functions.routines._through_numpy import call_guarded, read
 from xarr.lax.core import ArrayLike
 from xarr.runtime.handles import to_host
 
@@ -37,7 +37,7 @@ _BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
 # --- npy and npz ----------------------------------------------------------------------------------
 
 
-def _encoded(array: ArrayLike) -> np.ndarray[Any, Any]:
+def _encode(array: ArrayLike) -> np.ndarray[Any, Any]:
     """The values as a file of NumPy's can hold them.
 
     bfloat16 becomes V2, as jax.numpy saves and reads it.  NumPy cannot read back what it writes of narrower
@@ -49,7 +49,7 @@ def _encoded(array: ArrayLike) -> np.ndarray[Any, Any]:
     return host.view([(str(host.dtype), "u1")]) if host.dtype in _EXTENDED else host
 
 
-def _decoded(host: np.ndarray[Any, Any]) -> Array:
+def _decode(host: np.ndarray[Any, Any]) -> Array:
     names = host.dtype.names
     if names is not None and len(names) == 1 and names[0] in _NARROW and host.dtype.itemsize == 1:
         return asarray(host.view(_NARROW[names[0]]), device=None)
@@ -62,7 +62,7 @@ def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
     file: a path, to which ".npy" is added if need be, or an open file.  allow_pickle changes nothing, as no
     array of xarr's needs it.  Raises TracedValueError in a traced function.  Source: NumPy, `save`.
     """
-    np.save(file, _encoded(arr), allow_pickle=False)
+    np.save(file, _encode(arr), allow_pickle=False)
 
 
 def savez(file: Any, *args: ArrayLike, allow_pickle: bool = True, **kwds: ArrayLike) -> None:
@@ -81,14 +81,14 @@ def savez_compressed(file: Any, *args: ArrayLike, allow_pickle: bool = True, **k
 def _savez(
     name: str, function: Any, file: Any, args: tuple[ArrayLike, ...], kwds: dict[str, ArrayLike]
 ) -> None:
-    taken = [f"arr_{number}" for number in range(len(args)) if f"arr_{number}" in kwds]
-    if taken:
+    clashes = [f"arr_{number}" for number in range(len(args)) if f"arr_{number}" in kwds]
+    if clashes:
         raise ArgumentError(
-            f"{name}: {taken[0]} is the name of a positional array and a keyword; rename the keyword"
+            f"{name}: {clashes[0]} is the name of a positional array and a keyword; rename the keyword"
         )
-    arrays = {key: _encoded(value) for key, value in kwds.items()}
+    arrays = {key: _encode(value) for key, value in kwds.items()}
     # NumPy before 2.2 would save allow_pickle as an array of that name; nothing that is encoded needs it.
-    function(file, *map(_encoded, args), **arrays)
+    function(file, *map(_encode, args), **arrays)
 
 
 class SavedArrays(Mapping[str, "Array"]):
@@ -103,7 +103,7 @@ class SavedArrays(Mapping[str, "Array"]):
         return list(self._opened.files)
 
     def __getitem__(self, name: str) -> Array:
-        return _decoded(_unpickled(lambda: self._opened[name]))
+        return _decode(_load_without_pickle(lambda: self._opened[name]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._opened.files)
@@ -127,10 +127,10 @@ class SavedArrays(Mapping[str, "Array"]):
         self.close()
 
 
-def _unpickled(function: Callable[[], Any]) -> Any:
-    """What NumPy reads without unpickling anything."""
+def _load_without_pickle(function: Callable[[], Any]) -> Any:
+    """Read by NumPy without unpickling anything.  ParseError for a damaged file and for objects."""
     try:
-        return guarded("load", function)
+        return call_guarded("load", function)
     except MemoryError as error:
         raise ParseError(
             f"load: {error}: the file says that it holds so much; if it is not damaged, "
@@ -177,7 +177,7 @@ def load(
             f"load: wanted mmap_mode 'r', 'c' or None, got {mmap_mode!r}; arrays never write to files"
         )
 
-    def opened() -> Any:
+    def open_file() -> Any:
         return np.load(
             file,
             mmap_mode,  # type: ignore[arg-type]
@@ -187,8 +187,8 @@ def load(
             max_header_size=max_header_size,
         )
 
-    found = _unpickled(opened)
-    return _decoded(found) if isinstance(found, np.ndarray) else SavedArrays(found)
+    contents = _load_without_pickle(open_file)
+    return _decode(contents) if isinstance(contents, np.ndarray) else SavedArrays(contents)
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def loadtxt(
     Raises ParseError, with the line, for what is no number and for rows of different lengths.
     Source: NumPy, `loadtxt`, whose parser it is.
     """
-    found: Array = read(
+    columns: Array = read(
         *("loadtxt", np.loadtxt, dtype, fname),
         comments=comments,
         delimiter=delimiter,
@@ -227,7 +227,7 @@ def loadtxt(
         max_rows=max_rows,
         quotechar=quotechar,
     )
-    return found
+    return columns
 
 
 def savetxt(
@@ -248,7 +248,7 @@ def savetxt(
     host = to_host(as_array(X))
     values = host.astype(np.float32) if host.dtype in _EXTENDED else host
     options = {"header": header, "footer": footer, "comments": comments, "encoding": encoding}
-    guarded("savetxt", lambda: np.savetxt(fname, values, fmt, delimiter, newline, **options))  # type: ignore[arg-type]
+    call_guarded("savetxt", lambda: np.savetxt(fname, values, fmt, delimiter, newline, **options))  # type: ignore[arg-type]
 
 
 def genfromtxt(

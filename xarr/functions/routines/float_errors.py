@@ -1,4 +1,4 @@
-"""What NumPy programs say about floating point errors.  xarr computes as IEEE 754 has it and never warns.
+"""NumPy's settings for floating point errors.  xarr computes as IEEE 754 has it and never warns.
 
 The settings are NumPy's own: they hold for what NumPy computes in the block, and xarr needs none.  What asks
 for more than silence is refused, since xarr would not do it.
@@ -20,8 +20,8 @@ __all__ = ["errstate", "geterr", "seterr"]
 _QUIET: Final = (None, "ignore", "warn")
 
 
-def _check(name: str, given: dict[str, Any]) -> None:
-    for kind, action in given.items():
+def _check(name: str, actions: dict[str, Any]) -> None:
+    for kind, action in actions.items():
         if action not in _QUIET:
             raise ArgumentError(
                 f"{name}: wanted 'ignore' or 'warn' for {kind}, got {action!r}: xarr computes without looking for "
@@ -41,15 +41,15 @@ def seterr(
 
     Raises InputError for "raise", "call", "print" and "log", which xarr does not do.  Source: NumPy, `seterr`.
     """
-    given: dict[str, Any] = {
+    actions: dict[str, Any] = {
         "all": all,
         "divide": divide,
         "over": over,
         "under": under,
         "invalid": invalid,
     }
-    _check("seterr", given)
-    before: Any = np.seterr(**given)
+    _check("seterr", actions)
+    before: Any = np.seterr(**actions)
     return dict(before)
 
 
@@ -69,15 +69,15 @@ class errstate(contextlib.ContextDecorator):
         under: str | None = None,
         invalid: str | None = None,
     ) -> None:
-        given = {"all": all, "divide": divide, "over": over, "under": under, "invalid": invalid}
-        _check("errstate", given)
+        actions = {"all": all, "divide": divide, "over": over, "under": under, "invalid": invalid}
+        _check("errstate", actions)
         if call is not None:
             raise InputError(f"errstate: xarr calls nothing at floating point errors; got call={call!r}")
-        self._given: dict[str, Any] = given
+        self._actions: dict[str, Any] = actions
         self._entered: list[np.errstate] = []
 
     def __enter__(self) -> None:
-        block = np.errstate(**self._given)
+        block = np.errstate(**self._actions)
         block.__enter__()
         self._entered.append(block)
 

@@ -49,11 +49,11 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     Source: NumPy, `frexp`; C, `frexp`.
     """
     array = _real("frexp", x)
-    fraction, exponent = _taken_apart(_wide(array))
+    fraction, exponent = _split(_wide(array))
     return convert(fraction, array.dtype), convert(exponent, _INT32)
 
 
-def _taken_apart(x: Array) -> tuple[Array, Array]:
+def _split(x: Array) -> tuple[Array, Array]:
     """Fractions and int64 exponents."""
     bits, bias, _ = _FORMATS[x.dtype]
     tiny = lax.lt(lax.abs(x), float(np.finfo(x.dtype).tiny))
@@ -86,17 +86,17 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         )
     array, powers = broadcast_operands("ldexp", _real("ldexp", x1), convert(powers, _INT64))
     wide = _wide(array)
-    fraction, exponent = _taken_apart(wide)
+    fraction, exponent = _split(wide)
     step = _FORMATS[wide.dtype][2]
     # Far powers are cut before the sum, which might wrap, and after it, where results are 0 or infinite anyway.
-    exponent = _between(lax.add(_between(powers, 8 * step), exponent), 2 * step)
-    first = _between(exponent, step)
-    found = lax.mul(fraction, _power_of_two(first, wide.dtype))
-    found = lax.mul(found, _power_of_two(lax.sub(exponent, first), wide.dtype))
-    return convert(found, array.dtype)
+    exponent = _clamp(lax.add(_clamp(powers, 8 * step), exponent), 2 * step)
+    first = _clamp(exponent, step)
+    product = lax.mul(fraction, _power_of_two(first, wide.dtype))
+    product = lax.mul(product, _power_of_two(lax.sub(exponent, first), wide.dtype))
+    return convert(product, array.dtype)
 
 
-def _between(x: Array, limit: int) -> Array:
+def _clamp(x: Array, limit: int) -> Array:
     return lax.min(lax.max(x, lax.full_like(x, -limit)), lax.full_like(x, limit))
 
 

@@ -107,38 +107,38 @@ def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **
     """
     check_callable("apply_along_axis", "func1d", func1d)
     array = as_array(arr)
-    place = normalize_axis(axis, len(array.shape))
-    outer = (*array.shape[:place], *array.shape[place + 1 :])
+    target = normalize_axis(axis, len(array.shape))
+    outer = (*array.shape[:target], *array.shape[target + 1 :])
     if not math.prod(outer):
         raise ShapeError(
             f"apply_along_axis: shape {array.shape} has no vector along axis {axis} to apply it to"
         )
-    order = [*(dim for dim in range(len(array.shape)) if dim != place), place]
-    rows = lax.reshape(lax.transpose(array, order), (math.prod(outer), array.shape[place]))
+    order = [*(dim for dim in range(len(array.shape)) if dim != target), target]
+    rows = lax.reshape(lax.transpose(array, order), (math.prod(outer), array.shape[target]))
     try:
-        found = each_slice(lambda row: argument(func1d(row, *args, **kwargs)), [rows])
+        results = each_slice(lambda row: argument(func1d(row, *args, **kwargs)), [rows])
     except TracedValueError:
         if not is_known(array):
             raise
         values = np.apply_along_axis(_for_numpy(func1d), 1, to_host(rows), *args, **kwargs)
-        found = results_on(array._node.device, values)
-    inner = found.shape[1:]
-    found = lax.reshape(found, (*outer, *inner))
-    first, last = range(place), range(place, len(outer))
+        results = results_on(array._node.device, values)
+    inner = results.shape[1:]
+    results = lax.reshape(results, (*outer, *inner))
+    first, last = range(target), range(target, len(outer))
     middle = range(len(outer), len(outer) + len(inner))
-    return lax.transpose(found, [*first, *middle, *last])
+    return lax.transpose(results, [*first, *middle, *last])
 
 
 def _for_numpy(function: Function) -> Function:
     """`function` whose Arrays NumPy sees as its own."""
 
-    def called(*args: Any, **kwargs: Any) -> Any:
-        found = function(*args, **kwargs)
-        if isinstance(found, tuple):
-            return tuple(to_host(one) if isinstance(one, Handle) else one for one in found)
-        return to_host(found) if isinstance(found, Handle) else found
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if isinstance(result, tuple):
+            return tuple(to_host(one) if isinstance(one, Handle) else one for one in result)
+        return to_host(result) if isinstance(result, Handle) else result
 
-    return called
+    return call
 
 
 def apply_over_axes(func: Function, a: ArrayLike, axes: int | Sequence[int]) -> Array:
@@ -152,16 +152,16 @@ def apply_over_axes(func: Function, a: ArrayLike, axes: int | Sequence[int]) -> 
     rank = len(array.shape)
     numbers = axes if isinstance(axes, Sequence | np.ndarray) and np.ndim(axes) else (axes,)
     for axis in integers("apply_over_axes", "axes", numbers):
-        place = normalize_axis(axis, rank)
-        found = argument(func(array, place))
-        if len(found.shape) == rank - 1:
-            found = lax.expand_dims(found, (place,))
-        if len(found.shape) != rank:
+        dim = normalize_axis(axis, rank)
+        result = argument(func(array, dim))
+        if len(result.shape) == rank - 1:
+            result = lax.expand_dims(result, (dim,))
+        if len(result.shape) != rank:
             raise ShapeError(
                 f"apply_over_axes: wanted a result of rank {rank} or {rank - 1} from the function, got shape "
-                f"{found.shape}"
+                f"{result.shape}"
             )
-        array = found
+        array = result
     return array
 
 
@@ -223,36 +223,40 @@ class vectorize:
                 raise InputError("vectorize: wanted the function to decorate, and nothing else")
             self._take(args[0])
             return self
-        places = [place for place in range(len(args)) if place not in self.excluded]
+        positions = [position for position in range(len(args)) if position not in self.excluded]
         names = [name for name in kwargs if name not in self.excluded]
 
         def fill_in(*values: Any) -> Any:
             whole, named = list(args), dict(kwargs)
-            for place, value in zip(places, values, strict=False):
-                whole[place] = value
-            named.update(zip(names, values[len(places) :], strict=True))
+            for position, value in zip(positions, values, strict=False):
+                whole[position] = value
+            named.update(zip(names, values[len(positions) :], strict=True))
             return self.pyfunc(*whole, **named)
 
-        given = [*(args[place] for place in places), *(kwargs[name] for name in names)]
-        call = fill_in if kwargs or len(places) < len(args) else self.pyfunc
-        found = self._of_scalars(call, given) if self._cores is None else self._of_slices(call, given)
-        return self._typed(found)
+        operands = [*(args[position] for position in positions), *(kwargs[name] for name in names)]
+        call = fill_in if kwargs or len(positions) < len(args) else self.pyfunc
+        results = (
+            self._call_on_scalars(call, operands)
+            if self._cores is None
+            else self._call_on_slices(call, operands)
+        )
+        return self._convert_results(results)
 
-    def _typed(self, found: Any) -> Any:
+    def _convert_results(self, output: Any) -> Any:
         """Results in the element types that were asked for."""
-        results = found if isinstance(found, tuple) else (found,)
+        results = output if isinstance(output, tuple) else (output,)
         if self.otypes is None:
-            return found
+            return output
         if len(results) != len(self.otypes):
             raise InputError(
                 f"vectorize: {self.__name__} returned {len(results)} results, otypes says {len(self.otypes)}"
             )
         typed = tuple(convert(one, dtype) for one, dtype in zip(results, self.otypes, strict=True))
-        return typed if isinstance(found, tuple) else typed[0]
+        return typed if isinstance(output, tuple) else typed[0]
 
-    def _on_host(self, call: Function, given: list[Any]) -> Any:
+    def _on_host(self, call: Function, operands: list[Any]) -> Any:
         """NumPy's own loop."""
-        values = [to_host(one) if isinstance(one, Handle) else one for one in given]
+        values = [to_host(one) if isinstance(one, Handle) else one for one in operands]
         if self.otypes is None and any(np.size(value) == 0 for value in values):
             raise ShapeError(
                 f"vectorize: {self.__name__} cannot be recorded, as it looks at values, and there is no element to "
@@ -260,33 +264,33 @@ class vectorize:
             )
         otypes = None if self.otypes is None else [dtype.char for dtype in self.otypes]
         loop = np.vectorize(_for_numpy(call), otypes, cache=self.cache, signature=self.signature)
-        return results_on(common_device(given), loop(*values))
+        return results_on(common_device(operands), loop(*values))
 
     # --- without a signature ---
 
-    def _of_scalars(self, call: Function, given: list[Any]) -> Any:
-        if not given:
+    def _call_on_scalars(self, call: Function, operands: list[Any]) -> Any:
+        if not operands:
             return results_as_arrays(call())
-        arrays = broadcast_operands("vectorize", *map(as_array, given))
+        arrays = broadcast_operands("vectorize", *map(as_array, operands))
         for array in arrays:
             refuse_dynamic("vectorize", array, "lax.map_elements")
         try:
-            found = _elementwise(lambda *scalars: results_as_arrays(call(*scalars)), arrays)
+            results = _elementwise(lambda *scalars: results_as_arrays(call(*scalars)), arrays)
         except TracedValueError:
             if not is_known(*arrays):
                 raise
-            found = None
-        return self._on_host(call, given) if found is None else found
+            results = None
+        return self._on_host(call, operands) if results is None else results
 
     # --- with a signature ---
 
-    def _of_slices(self, call: Function, given: list[Any]) -> Any:
+    def _call_on_slices(self, call: Function, operands: list[Any]) -> Any:
         inner, outer = self._cores or ((), ())
-        if len(given) != len(inner):
+        if len(operands) != len(inner):
             raise InputError(
-                f"vectorize: signature {self.signature!r} wants {counted(len(inner), 'argument')}, got {len(given)}"
+                f"vectorize: signature {self.signature!r} wants {counted(len(inner), 'argument')}, got {len(operands)}"
             )
-        arrays = [as_array(one) for one in given]
+        arrays = [as_array(one) for one in operands]
         for array in arrays:
             refuse_dynamic("vectorize", array, "lax.map")
         sizes = _core_sizes(arrays, inner)
@@ -300,22 +304,22 @@ class vectorize:
             for array, core, dimensions in zip(arrays, inner, alignment.dimensions, strict=True)
         ]
 
-        def called(*slices: Array) -> Any:
-            found = results_as_arrays(call(*slices))
+        def call_checked(*slices: Array) -> Any:
+            output = results_as_arrays(call(*slices))
             _check_results(
-                self.signature or "", found if isinstance(found, tuple) else (found,), outer, sizes
+                self.signature or "", output if isinstance(output, tuple) else (output,), outer, sizes
             )
-            return found
+            return output
 
         try:
-            found = each_slice(called, flat)
+            output = each_slice(call_checked, flat)
         except TracedValueError:
             if not is_known(*arrays):
                 raise
-            return self._on_host(call, given)
-        results = found if isinstance(found, tuple) else (found,)
+            return self._on_host(call, operands)
+        results = output if isinstance(output, tuple) else (output,)
         shaped = tuple(lax.reshape(one, (*loop, *one.shape[1:])) for one in results)
-        return shaped if isinstance(found, tuple) else shaped[0]
+        return shaped if isinstance(output, tuple) else shaped[0]
 
 
 def _elementwise(function: Function, arrays: Sequence[Array]) -> Any:
@@ -325,15 +329,16 @@ def _elementwise(function: Function, arrays: Sequence[Array]) -> Any:
     """
     types = [TensorType((), array.dtype) for array in arrays]
     device = common_device(arrays)
-    found = record("vectorize", "pyfunc", function, tuple_of(*[LEAF] * len(types)), types, device)
-    if any(result.tensor_type.shape for result in found.graph.results):
+    computation = record("vectorize", "pyfunc", function, tuple_of(*[LEAF] * len(types)), types, device)
+    if any(result.tensor_type.shape for result in computation.graph.results):
         raise ShapeError(
-            f"vectorize: wanted scalars from pyfunc, got {found.graph.results[0].type}; give signature= for others"
+            f"vectorize: wanted scalars from pyfunc, got {computation.graph.results[0].type}; give signature= for "
+            "others"
         )
-    if is_known(*arrays) and not any(result.traced for result in found.graph.results):
+    if is_known(*arrays) and not any(result.traced for result in computation.graph.results):
         # The same for all elements, or taken from elsewhere at each call.
         return None
-    whole = _on_whole_arrays(found, arrays)
+    whole = _on_whole_arrays(computation, arrays)
     if whole is None:
         flat = [lax.reshape(array, (array.size,)) for array in arrays]
         mapped = each_slice(function, flat)
@@ -342,19 +347,19 @@ def _elementwise(function: Function, arrays: Sequence[Array]) -> Any:
         ]
     else:
         results = whole
-    return tuple(results) if found.structure != LEAF else results[0]
+    return tuple(results) if computation.structure != LEAF else results[0]
 
 
-def _on_whole_arrays(found: Computation, arrays: Sequence[Array]) -> list[Array] | None:
+def _on_whole_arrays(computation: Computation, arrays: Sequence[Array]) -> list[Array] | None:
     """The results of an element-wise computation; None of another one."""
-    if any(node.tensor_type.shape for node in found.captured):
+    if any(node.tensor_type.shape for node in computation.captured):
         return None
     shape = arrays[0].shape
-    captured = [lax.broadcast_in_dim(wrap(node), shape, ()) for node in found.captured]
+    captured = [lax.broadcast_in_dim(wrap(node), shape, ()) for node in computation.captured]
     nodes = [array._node for array in (*arrays, *captured)]
     results = []
-    for result in found.graph.results:
-        op = Map(tuple(range(len(shape))), Graph(found.graph.parameters, [result]))
+    for result in computation.graph.results:
+        op = Map(tuple(range(len(shape))), Graph(computation.graph.parameters, [result]))
         whole = op.decompose(*nodes)
         if whole is None:
             return None
@@ -422,6 +427,6 @@ def _check_results(signature: str, results: Sequence[Array], cores: Cores, sizes
 def _flat_loops(array: Array, rank: int, loop: tuple[int, ...], dimensions: tuple[int, ...]) -> Array:
     """`array` with its loop dimensions laid into `loop` and made one; its last `rank` dimensions are the core."""
     core = array.shape[len(array.shape) - rank :]
-    places = (*dimensions, *range(len(loop), len(loop) + rank))
-    laid = lax.broadcast_in_dim(array, (*loop, *core), places)
+    axes = (*dimensions, *range(len(loop), len(loop) + rank))
+    laid = lax.broadcast_in_dim(array, (*loop, *core), axes)
     return lax.reshape(laid, (math.prod(loop), *core))

@@ -19,7 +19,7 @@ from xarr.functions import statistical_functions as statistical
 from xarr.functions._arguments import convert, fill, truth
 from xarr.functions._core import as_array, common_dtype, promote_operands
 from xarr.functions._searches import insertion_points
-from xarr.functions.routines._lines import along
+from xarr.functions.routines._lines import repeat_vector
 from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax.core import ArrayLike, flag, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -43,7 +43,7 @@ Range = Sequence[Any] | None
 def bincount(
     x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
 ) -> Array:
-    """How often each of 0, 1 … occurs in a vector of integers that are not negative, or the sums of their weights.
+    """Count each of 0, 1 … in a vector of integers that are not negative, or add up their weights.
 
     weights: real, of x's shape.
     length: the number of results; larger values are left out.  By default the values are looked at: there is a
@@ -60,32 +60,32 @@ def bincount(
     untyped = not array.size and isinstance(x, list | tuple)
     if array.dtype not in INTEGER | BOOL and not untyped:
         raise DTypeError(f"bincount: wanted integers, got {array.dtype}; convert them with astype")
-    places = convert(array, _INT64)
+    bins = convert(array, _INT64)
     least = integer("bincount", "minlength", minlength)
     if least < 0:
         raise ValueRangeError(f"bincount: wanted minlength >= 0, got {least}")
     if length is None:
-        count = max(least, _greatest("bincount", places) + 1)
+        count = max(least, _greatest("bincount", bins) + 1)
     elif least:
         raise InputError(
             f"bincount: length {length} is exact and minlength {least} a bound; give one of them"
         )
     else:
         count = integer("bincount", "length", length)
-    given = _weights("bincount", weights, array)
-    return lax.segment_sum(given if array.size else convert(given, _INT64), places, count)
+    factors = _weights("bincount", weights, array)
+    return lax.segment_sum(factors if array.size else convert(factors, _INT64), bins, count)
 
 
-def _greatest(name: str, places: Array) -> int:
+def _greatest(name: str, bins: Array) -> int:
     """The largest, -1 for none.  ValueRangeError for a negative one."""
-    if not places.size:
+    if not bins.size:
         return -1
-    looked_at(name, "the number of results", places, "give length=, the number of values there may be")
+    looked_at(name, "the number of results", bins, "give length=, the number of values there may be")
     # As unsigned numbers negative ones are the largest, so that one pass finds either.
-    most = int(statistical.max(lax.bitcast_convert_type(places, np.dtype(np.uint64))))
+    most = int(statistical.max(lax.bitcast_convert_type(bins, np.dtype(np.uint64))))
     if most > np.iinfo(np.int64).max:
         raise ValueRangeError(
-            f"{name}: wanted values that are not negative, got {int(statistical.min(places))}"
+            f"{name}: wanted values that are not negative, got {int(statistical.min(bins))}"
         )
     return most
 
@@ -94,16 +94,16 @@ def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:
     """float64 weights of a vector, or an int64 1 for each element."""
     if weights is None:
         return fill(array.shape, 1, _INT64, array._node.device)
-    given = as_array(weights)
-    if given.dtype in COMPLEX:
+    factors = as_array(weights)
+    if factors.dtype in COMPLEX:
         raise DTypeError(
-            f"{name}: wanted real weights, got {given.dtype}; count real and imaginary parts apart"
+            f"{name}: wanted real weights, got {factors.dtype}; count real and imaginary parts apart"
         )
-    if given.shape != array.shape:
+    if factors.shape != array.shape:
         raise ShapeError(
-            f"{name}: wanted weights of shape {array.shape}, that of the values, got {given.shape}"
+            f"{name}: wanted weights of shape {array.shape}, that of the values, got {factors.shape}"
         )
-    return convert(given, _FLOAT64)
+    return convert(factors, _FLOAT64)
 
 
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
@@ -129,9 +129,10 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
     if count < 2:
         return insertion_points(edges, values, right=side)
     falling = _falling(edges)
-    rising = lax.select(along(falling, edges.shape, 0), lax.rev(edges, (0,)), edges)
-    found = insertion_points(rising, values, right=side)
-    return lax.select(along(falling, found.shape, 0), lax.sub(lax.full_like(found, count), found), found)
+    rising = lax.select(repeat_vector(falling, edges.shape, 0), lax.rev(edges, (0,)), edges)
+    numbers = insertion_points(rising, values, right=side)
+    from_end = lax.sub(lax.full_like(numbers, count), numbers)
+    return lax.select(repeat_vector(falling, numbers.shape, 0), from_end, numbers)
 
 
 def _direction(edges: np.ndarray[Any, Any]) -> int:
@@ -149,7 +150,7 @@ def _direction(edges: np.ndarray[Any, Any]) -> int:
 def _falling(edges: Array) -> Array:
     """Whether `_direction` would be -1, of two edges at least that are in order."""
     first, others = edges[0], edges[1:]
-    differ = lax.ne(others, along(first, others.shape, 0))
+    differ = lax.ne(others, repeat_vector(first, others.shape, 0))
     other = lax.dynamic_index_in_dim(others, lax.argmax(differ, 0, np.int64), 0, keepdims=False)
     return lax.bitwise_and(lax.reduce_or(differ, (0,)), lax.bitwise_not(lax.lt(first, other)))
 
@@ -175,12 +176,12 @@ def histogram(
     integers.  Raises ValueRangeError for values or a range that are not finite, ShapeError, DTypeError for complex
     elements, TracedValueError for a rule in a traced function.  Source: NumPy, `histogram`.
     """
-    values, given = _raveled("histogram", a, weights)
-    edges, reach = _edges("histogram", values, bins, range, given is not None)
+    values, factors = _ravel("histogram", a, weights)
+    edges, reach = _edges("histogram", values, bins, range, factors is not None)
     if reach is None:
-        counts = _counts_between(values, edges, given)
+        counts = _counts_between(values, edges, factors)
     else:
-        counts = _counts(_uniform_places(values, edges, reach), edges.shape[0] - 1, given)
+        counts = _counts(_uniform_bins(values, edges, reach), edges.shape[0] - 1, factors)
     if not flag("histogram", "density", density):
         return counts, edges
     widths = convert(_differences(edges), _FLOAT64)
@@ -192,11 +193,11 @@ def histogram_bin_edges(
     a: ArrayLike, bins: Any = 10, range: Range = None, weights: ArrayLike | None = None
 ) -> Array:
     """The edges that `histogram` with these arguments counts between.  Source: NumPy, `histogram_bin_edges`."""
-    values, given = _raveled("histogram_bin_edges", a, weights)
-    return _edges("histogram_bin_edges", values, bins, range, given is not None)[0]
+    values, factors = _ravel("histogram_bin_edges", a, weights)
+    return _edges("histogram_bin_edges", values, bins, range, factors is not None)[0]
 
 
-def _raveled(name: str, a: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array | None]:
+def _ravel(name: str, a: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array | None]:
     array = as_array(a)
     if array.dtype in COMPLEX:
         raise DTypeError(f"{name}: complex numbers have no order, got {array.dtype}; take abs or real")
@@ -205,12 +206,12 @@ def _raveled(name: str, a: ArrayLike, weights: ArrayLike | None) -> tuple[Array,
     flat = lax.reshape(array, (array.size,))
     if weights is None:
         return flat, None
-    given = as_array(weights)
-    if given.shape != array.shape:
+    factors = as_array(weights)
+    if factors.shape != array.shape:
         raise ShapeError(
-            f"{name}: wanted weights of shape {array.shape}, that of the values, got {given.shape}"
+            f"{name}: wanted weights of shape {array.shape}, that of the values, got {factors.shape}"
         )
-    return flat, lax.reshape(given, (given.size,))
+    return flat, lax.reshape(factors, (factors.size,))
 
 
 #: First edge, last edge, and the distance between them.
@@ -254,12 +255,12 @@ def _edges_by_rule(
         raise InputError(
             f"{name}: the rule {rule!r} looks at elements, not at weights; give a number of bins"
         )
-    found = looked_at(
+    host = looked_at(
         name, f"the number of bins by the rule {rule!r}", values, "give bins= as a number or as edges"
     )
-    found = found.astype(np.float32) if values.dtype in EXTENDED_FLOAT else found
+    host = host.astype(np.float32) if values.dtype in EXTENDED_FLOAT else host
     try:
-        count = len(np.histogram_bin_edges(found, rule, range)) - 1  # type: ignore[arg-type]
+        count = len(np.histogram_bin_edges(host, rule, range)) - 1  # type: ignore[arg-type]
     except ValueError as error:
         raise ValueRangeError(f"{name}: {error}") from error
     return _uniform_edges(name, values, count, range)
@@ -274,7 +275,7 @@ def _uniform_edges(name: str, values: Array, count: int, range: Range) -> tuple[
     if range is None and not is_known(values):
         return _traced_edges(values, count, dtype)
     first, last = _outer_edges(name, values, range)
-    edges = _spaced(first, last, count, dtype)
+    edges = _space_evenly(first, last, count, dtype)
     if not (edges[:-1] < edges[1:]).all():
         raise ValueRangeError(
             f"{name}: {count} bins between {first} and {last} are too many for {dtype}, which cannot tell their "
@@ -285,7 +286,7 @@ def _uniform_edges(name: str, values: Array, count: int, range: Range) -> tuple[
     return put(edges, values._node.device), (first_edge, last_edge, distance)
 
 
-def _spaced(first: Any, last: Any, count: int, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
+def _space_evenly(first: Any, last: Any, count: int, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     if dtype is not None and dtype in EXTENDED_FLOAT:
         return np.linspace(float(first), float(last), count + 1, dtype=np.float32).astype(dtype)
     return np.linspace(first, last, count + 1, dtype=dtype)
@@ -335,63 +336,65 @@ def _traced_edges(values: Array, count: int, dtype: np.dtype[Any]) -> tuple[Arra
         first, last = (lax.select(single, lax.add(end, by), end) for end, by in ((first, -0.5), (last, 0.5)))
     distance = lax.sub(last, first)
     shape = (count + 1,)
-    steps = lax.mul(lax.iota(dtype, count + 1), along(lax.div(distance, float(count)), shape, 0))
-    edges = lax.add(steps, along(first, shape, 0))
+    steps = lax.mul(lax.iota(dtype, count + 1), repeat_vector(lax.div(distance, float(count)), shape, 0))
+    edges = lax.add(steps, repeat_vector(first, shape, 0))
     is_last = lax.eq(lax.iota(_INT64, count + 1), count)
-    return lax.select(is_last, along(last, shape, 0), edges), (first, last, distance)
+    return lax.select(is_last, repeat_vector(last, shape, 0), edges), (first, last, distance)
 
 
-def _uniform_places(values: Array, edges: Array, reach: _Reach) -> Array:
+def _uniform_bins(values: Array, edges: Array, reach: _Reach) -> Array:
     """The bin of each element, and the number of bins for those in none."""
     count = edges.shape[0] - 1
     values = convert(values, edges.dtype)
-    first, last, distance = (along(each, values.shape, 0) for each in reach)
+    first, last, distance = (repeat_vector(each, values.shape, 0) for each in reach)
     inside = lax.bitwise_and(lax.ge(values, first), lax.le(values, last))
-    share = lax.mul(lax.div(lax.sub(values, first), distance), along(_number_of_bins(edges), values.shape, 0))
-    places = convert(lax.select(inside, share, lax.full_like(share, 0)), _INT64)
-    places = lax.min(places, lax.full_like(places, count - 1))
+    share = lax.mul(
+        lax.div(lax.sub(values, first), distance), repeat_vector(_number_of_bins(edges), values.shape, 0)
+    )
+    bins = convert(lax.select(inside, share, lax.full_like(share, 0)), _INT64)
+    bins = lax.min(bins, lax.full_like(bins, count - 1))
     # The share may be rounded over an edge.
-    below = lax.lt(values, lax.take(edges, places, 0))
-    places = lax.sub(places, convert(below, _INT64))
-    above = lax.ge(values, lax.take(edges, lax.add(places, 1), 0))
-    above = lax.bitwise_and(above, lax.lt(places, count - 1))
-    places = lax.add(places, convert(above, _INT64))
-    return lax.select(inside, places, lax.full_like(places, count))
+    below = lax.lt(values, lax.take(edges, bins, 0))
+    bins = lax.sub(bins, convert(below, _INT64))
+    above = lax.ge(values, lax.take(edges, lax.add(bins, 1), 0))
+    above = lax.bitwise_and(above, lax.lt(bins, count - 1))
+    bins = lax.add(bins, convert(above, _INT64))
+    return lax.select(inside, bins, lax.full_like(bins, count))
 
 
 def _number_of_bins(edges: Array) -> Array:
     return fill((), edges.shape[0] - 1, edges.dtype)
 
 
-def _counts(places: Array, count: int, weights: Array | None) -> Array:
-    """Sums of the weights at each place, in float64 or complex128, in the type of the weights."""
+def _counts(bins: Array, count: int, weights: Array | None) -> Array:
+    """Sums of the weights in each bin, in float64 or complex128, in the type of the weights."""
     if weights is None:
-        return lax.segment_sum(fill(places.shape, 1, _INT64, places._node.device), places, count)
+        return lax.segment_sum(fill(bins.shape, 1, _INT64, bins._node.device), bins, count)
     wide = np.dtype(np.complex128) if weights.dtype in COMPLEX else _FLOAT64
-    sums = lax.segment_sum(convert(weights, wide), places, count)
+    sums = lax.segment_sum(convert(weights, wide), bins, count)
     return truth(sums) if weights.dtype in BOOL else convert(sums, weights.dtype)
 
 
 def _counts_between(values: Array, edges: Array, weights: Array | None) -> Array:
-    """The same for any edges."""
+    """Count the values between any edges, in order."""
     values, edges = promote_operands("histogram", values, edges)
     count = edges.shape[0] - 1
     if count < 1:
         return lax.full((0,), 0, _INT64 if weights is None else weights.dtype)
     if weights is None:
         # The last bin holds its right edge too.
-        up_to_last = convert(lax.le(values, along(edges[-1], values.shape, 0)), _INT64)
+        up_to_last = convert(lax.le(values, repeat_vector(edges[-1], values.shape, 0)), _INT64)
         last = lax.reshape(lax.reduce_sum(up_to_last, (0,)), (1,))
         reached = lax.concatenate([insertion_points(lax.sort(values, 0), edges[:-1]), last], 0)
         return _differences(reached)
-    return _counts(_places_between(values, edges), count, weights)
+    return _counts(_bins_between(values, edges), count, weights)
 
 
-def _places_between(values: Array, edges: Array) -> Array:
+def _bins_between(values: Array, edges: Array) -> Array:
     """The bin of each element; -1 before all of them, and behind them their number."""
-    found = lax.sub(insertion_points(edges, values, right=True), 1)
-    at_end = lax.eq(values, along(edges[-1], values.shape, 0))
-    return lax.sub(found, convert(at_end, _INT64))
+    bins = lax.sub(insertion_points(edges, values, right=True), 1)
+    at_end = lax.eq(values, repeat_vector(edges[-1], values.shape, 0))
+    return lax.sub(bins, convert(at_end, _INT64))
 
 
 def _differences(x: Array) -> Array:
@@ -419,10 +422,10 @@ def histogramdd(
     columns = _columns(sample)
     ranges = [None] * len(columns) if range is None else list(range)
     asked = [bins] * len(columns) if _is_scalar(bins) else list(bins)
-    for what, given in (("bins", asked), ("range", ranges)):
-        if len(given) != len(columns):
+    for what, items in (("bins", asked), ("range", ranges)):
+        if len(items) != len(columns):
             raise ShapeError(
-                f"histogramdd: wanted {what} for each of {len(columns)} dimensions, got {len(given)} of them"
+                f"histogramdd: wanted {what} for each of {len(columns)} dimensions, got {len(items)} of them"
             )
     edges = [
         _edges_of_column(column, bin, limits)
@@ -436,7 +439,7 @@ def histogramdd(
     if flag("histogramdd", "density", density):
         total = statistical.sum(counts)
         for dim, edge in enumerate(edges):
-            counts = lax.div(counts, along(convert(_differences(edge), _FLOAT64), shape, dim))
+            counts = lax.div(counts, repeat_vector(convert(_differences(edge), _FLOAT64), shape, dim))
         counts = lax.div(counts, total)
     return counts, edges
 
@@ -474,7 +477,7 @@ def _columns(sample: ArrayLike) -> list[Array]:
         columns = [
             lax.index_in_dim(array, dim, 1, keepdims=False) for dim in np.arange(array.shape[1]).tolist()
         ]
-    return [_raveled("histogramdd", column, None)[0] for column in promote_operands("histogramdd", *columns)]
+    return [_ravel("histogramdd", column, None)[0] for column in promote_operands("histogramdd", *columns)]
 
 
 def _edges_of_column(values: Array, bins: Any, range: Range) -> Array:
@@ -485,18 +488,18 @@ def _edges_of_column(values: Array, bins: Any, range: Range) -> Array:
     count = _number("histogramdd", bins)
     if range is None and not is_known(values):
         return _uniform_edges("histogramdd", values, count, range)[0]
-    return as_array(_spaced(*_outer_edges("histogramdd", values, range), count, None))
+    return as_array(_space_evenly(*_outer_edges("histogramdd", values, range), count, None))
 
 
 def _boxes(columns: list[Array], edges: list[Array], shape: tuple[int, ...], size: int) -> Array:
     """The number of each point's box in row-major order, -1 for points in none."""
-    found = lax.full_like(columns[0], 0, _INT64)
-    inside = lax.full_like(found, True, np.dtype(bool))
+    boxes = lax.full_like(columns[0], 0, _INT64)
+    inside = lax.full_like(boxes, True, np.dtype(bool))
     for column, edge, count in zip(columns, edges, shape, strict=True):
-        place = _places_between(*promote_operands("histogramdd", column, edge))
-        inside = lax.bitwise_and(inside, lax.bitwise_and(lax.ge(place, 0), lax.lt(place, count)))
-        found = lax.add(lax.mul(found, count), place)
-    return lax.select(inside, found, lax.full_like(found, -1))
+        position = _bins_between(*promote_operands("histogramdd", column, edge))
+        inside = lax.bitwise_and(inside, lax.bitwise_and(lax.ge(position, 0), lax.lt(position, count)))
+        boxes = lax.add(lax.mul(boxes, count), position)
+    return lax.select(inside, boxes, lax.full_like(boxes, -1))
 
 
 def histogram2d(

@@ -70,25 +70,25 @@ __all__ = [
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors as index arrays that select all combinations: x[ix_([0, 2], [1, 3])] is 2 by 2.
 
-    args: vectors of integers or, for the places where they hold, of bools.  Vector k of n comes back with n
+    args: vectors of integers or, for the indices where they hold, of bools.  Vector k of n comes back with n
     dimensions, its elements along dimension k.  Raises ShapeError for other ranks, DTypeError for floats.
     Source: NumPy, `ix_`.
     """
     return tuple([_open(each, k, len(args)) for k, each in enumerate(args)])
 
 
-def _open(given: ArrayLike, k: int, rank: int) -> Array:
-    vector = as_array(given)
+def _open(part: ArrayLike, k: int, rank: int) -> Array:
+    vector = as_array(part)
     if vector.ndim != 1:
         raise ShapeError(f"ix_: wanted vectors, got shape {vector.shape}")
-    if not vector.size and not isinstance(given, Handle | np.ndarray):
+    if not vector.size and not isinstance(part, Handle | np.ndarray):
         vector = lax.convert_element_type(vector, "int64")
     if vector.dtype in BOOL:
         (vector,) = nonzero(vector)
-    return _along(vector, k, rank)
+    return _orient(vector, k, rank)
 
 
-def _along(vector: Array, k: int, rank: int) -> Array:
+def _orient(vector: Array, k: int, rank: int) -> Array:
     return lax.reshape(vector, [vector.size if dim == k else 1 for dim in range(rank)])
 
 
@@ -105,7 +105,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = Fa
     wanted = canonical(dtype)
     if sparse:
         return tuple(
-            [_along(arange(size, dtype=wanted, device=None), k, len(shape)) for k, size in enumerate(shape)]
+            [_orient(arange(size, dtype=wanted, device=None), k, len(shape)) for k, size in enumerate(shape)]
         )
     if not shape:
         return zeros((0,), wanted, device=None)
@@ -113,7 +113,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = Fa
 
 
 class _Grid:
-    """What `mgrid` and `ogrid` are."""
+    """The class of `mgrid` and `ogrid`."""
 
     def __init__(self, sparse: bool) -> None:
         self._sparse = sparse
@@ -129,22 +129,22 @@ class _Grid:
         dtype = np.result_type(*[axis.dtype for axis in axes])
         axes = [lax.convert_element_type(axis, dtype) for axis in axes]
         if self._sparse:
-            return tuple([_along(axis, k, len(axes)) for k, axis in enumerate(axes)])
+            return tuple([_orient(axis, k, len(axes)) for k, axis in enumerate(axes)])
         shape = tuple([axis.size for axis in axes])
         return stack([lax.broadcast_in_dim(axis, shape, (k,)) for k, axis in enumerate(axes)])
 
 
-def _range(given: Any) -> Array:
+def _range(part: Any) -> Array:
     """start:stop:step as `arange`; with an imaginary step nj, n numbers from start to stop, both included.
 
     It is committed to no device, unless an end that is an Array is.
     """
-    if not isinstance(given, slice) or given.stop is None:
-        raise InputError(f"a grid wants slices with an end, such as [0:3, 0:1:5j], got {given!r}")
-    start = 0 if given.start is None else given.start
-    if isinstance(given.step, complex):
-        return spaced_values(start, given.stop, int(abs(given.step)))[0]
-    return counted_range(range_number("start", start), range_number("stop", given.stop), given.step)
+    if not isinstance(part, slice) or part.stop is None:
+        raise InputError(f"a grid wants slices with an end, such as [0:3, 0:1:5j], got {part!r}")
+    start = 0 if part.start is None else part.start
+    if isinstance(part.step, complex):
+        return spaced_values(start, part.stop, int(abs(part.step)))[0]
+    return counted_range(range_number("start", start), range_number("stop", part.stop), part.step)
 
 
 #: mgrid[0:2, 0:3]: the components of each index of a grid, in one array of shape (2, 2, 3).
@@ -155,7 +155,7 @@ ogrid: Final = _Grid(sparse=True)
 
 
 class _Concatenation:
-    """What `r_` and `c_` are: arrays, numbers and ranges joined.  A text before them says how, "axis,rank,first"."""
+    """The class of `r_` and `c_`: arrays, numbers and ranges joined.  A text "axis,rank,first" says how."""
 
     def __init__(self, axis: int, rank: int, first: int) -> None:
         self._how = axis, rank, first
@@ -170,22 +170,22 @@ class _Concatenation:
             raise InputError("r_ and c_ want one array, number or slice at least")
         if any(isinstance(part, str) for part in parts):
             raise InputError("r_ and c_ take a text as the first item only")
-        return commit(concatenate([_raised(part, rank, first) for part in parts], axis))
+        return commit(concatenate([_raise_rank(part, rank, first) for part in parts], axis))
 
 
 def _directions(text: str, default: tuple[int, int, int]) -> tuple[int, int, int]:
     if text in ("r", "c"):
         raise InputError(f"r_[{text!r}, …] makes a matrix, which xarr has not; r_['0,2', …] makes a row")
     try:
-        given = [int(part) for part in text.split(",")]
+        numbers = [int(part) for part in text.split(",")]
     except ValueError:
-        given = []
-    if not 1 <= len(given) <= 3:
+        numbers = []
+    if not 1 <= len(numbers) <= 3:
         raise InputError(f"r_ and c_ want 'axis', 'axis,rank' or 'axis,rank,first', got {text!r}")
-    return (*given, *default[len(given) :])  # type: ignore[return-value]
+    return (*numbers, *default[len(numbers) :])  # type: ignore[return-value]
 
 
-def _raised(part: Any, rank: int, first: int) -> Array:
+def _raise_rank(part: Any, rank: int, first: int) -> Array:
     """A part with at least `rank` dimensions, its own from `first` on."""
     array = _range(part) if isinstance(part, slice) else as_array(part)
     missing = rank - array.ndim
@@ -206,7 +206,7 @@ c_: Final = _Concatenation(-1, 2, 0)
 
 
 class _Expression:
-    """What `s_` and `index_exp` are: an index as Python reads it."""
+    """The class of `s_` and `index_exp`: an index as Python reads it."""
 
     def __init__(self, as_tuple: bool) -> None:
         self._as_tuple = as_tuple
@@ -230,8 +230,8 @@ def diag_indices(n: float, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def _diagonal(n: float, ndim: int, device: Device | None) -> tuple[Array, ...]:
-    places = arange(n, device=device)
-    return (places,) * ndim
+    numbers = arange(n, device=device)
+    return (numbers,) * ndim
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
@@ -261,12 +261,12 @@ def _triangle(
     n: int,
     k: int,
     m: int | None,
-    places: Callable[[int, int, int], tuple[Any, Any]],
+    indices: Callable[[int, int, int], tuple[Any, Any]],
     device: Device | None,
 ) -> tuple[Array, Array]:
     rows, columns = (whole(name, "a size", size) for size in (n, n if m is None else m))
-    found = places(rows, whole(name, "k", k), columns)
-    return from_host(found[0], as_device(device)), from_host(found[1], as_device(device))
+    host = indices(rows, whole(name, "k", k), columns)
+    return from_host(host[0], as_device(device)), from_host(host[1], as_device(device))
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -304,35 +304,35 @@ def mask_indices(n: int, mask_func: Callable[..., Array], k: Any = 0) -> tuple[A
 # --- flat indices ------------------------------------------------------------------------------------------------
 
 
-def _places(name: str, given: ArrayLike, axis: int, size: int, mode: Mode, negative: bool = False) -> Array:
+def _indices(name: str, values: ArrayLike, axis: int, size: int, mode: Mode, negative: bool = False) -> Array:
     """Integers in [0, size) as int64."""
-    dtype = as_array(given).dtype
+    dtype = as_array(values).dtype
     if dtype in BOOL:
-        given = lax.convert_element_type(as_array(given), "int64")
+        values = lax.convert_element_type(as_array(values), "int64")
     elif dtype not in INTEGER:
         raise DTypeError(f"{name}: wanted integers, got {dtype}")
-    item = item_of_integers(name, given, from_end=negative)
+    item = item_of_integers(name, values, from_end=negative)
     try:
-        found = settled_places(
+        result = settled_places(
             item, axis, size, mode, None if item.array is None else item.array._node.device
         )
     except IndexingError as error:
         raise FlatIndexError(*error.args) from None
-    found = lax.convert_element_type(found, "int64")
-    found = found if found.shape == item.shape else lax.reshape(found, item.shape)
-    return lax.clamp(np.int64(0), found, np.int64(max(size - 1, 0))) if mode is Mode.CLIP else found
+    result = lax.convert_element_type(result, "int64")
+    result = result if result.shape == item.shape else lax.reshape(result, item.shape)
+    return lax.clamp(np.int64(0), result, np.int64(max(size - 1, 0))) if mode is Mode.CLIP else result
 
 
-def _sizes(given: Any) -> Ints:
+def _sizes(shape: Any) -> Ints:
     """The sizes of a shape: a vector or sequence of ints, or one int.  HugeSizeError for 2**63 elements or more."""
-    sizes = check_sizes(tuple(given) if is_listed(given) else (given,))
+    sizes = check_sizes(tuple(shape) if is_listed(shape) else (shape,))
     if prod(sizes) > MAX_SIZE:
         raise HugeSizeError(f"wanted a shape of less than 2**63 elements, got {sizes}")
     return sizes
 
 
 def _steps(shape: Ints, column_major: bool) -> Ints:
-    """How far apart in the flattened array neighbours along each dimension are."""
+    """The distance in the flattened array of neighbours along each dimension."""
     if column_major:
         return tuple([prod(shape[:dim]) for dim in range(len(shape))])
     return tuple([prod(shape[dim + 1 :]) for dim in range(len(shape))])
@@ -342,7 +342,7 @@ def unravel_index(indices: ArrayLike, shape: Any, order: str | None = "C") -> tu
     """Indices into a flattened array as indices into an array of `shape`, an int64 array for each dimension.
 
     order: "C", the last dimension runs fastest, or "F", the first.  Raises FlatIndexError, an IndexError and a
-    ValueError, for what is not in [0, size), IndexingError if that is found when the result is computed, ShapeError
+    ValueError, for what is not in [0, size), IndexingError if that shows when the result is computed, ShapeError
     for several indices without a dimension to lie in, HugeSizeError, DTypeError for floats, ArgumentError for an order.
     Source: NumPy, `unravel_index`.
     """
@@ -351,7 +351,7 @@ def unravel_index(indices: ArrayLike, shape: Any, order: str | None = "C") -> tu
         raise ShapeError(
             f"unravel_index: wanted one index for the shape (), got indices of shape {as_array(indices).shape}"
         )
-    flat = _places("unravel_index", indices, 0, prod(sizes), Mode.ERROR)
+    flat = _indices("unravel_index", indices, 0, prod(sizes), Mode.ERROR)
     rows = zip(sizes, steps, strict=True)
     return tuple([lax.rem(lax.div(flat, max(step, 1)), max(size, 1)) for size, step in rows])
 
@@ -370,16 +370,16 @@ def ravel_multi_index(
     Source: NumPy, `ravel_multi_index`.
     """
     steps = _steps(sizes := _sizes(dims), is_column_major("ravel_multi_index", order, "CF"))
-    given = items("ravel_multi_index", "multi_index", multi_index)
+    columns = items("ravel_multi_index", "multi_index", multi_index)
     modes = [mode or "raise"] * len(sizes) if mode is None or isinstance(mode, str) else list(mode)
-    if not len(given) == len(sizes) == len(modes):
+    if not len(columns) == len(sizes) == len(modes):
         raise ShapeError(
-            f"ravel_multi_index: wanted an array of integers for each of {len(sizes)} dimensions, got {len(given)}"
+            f"ravel_multi_index: wanted an array of integers for each of {len(sizes)} dimensions, got {len(columns)}"
             f" and {len(modes)} modes"
         )
-    rows = enumerate(zip(given, sizes, modes, strict=True))
-    places = [_places("ravel_multi_index", each, k, size, Mode.of(one)) for k, (each, size, one) in rows]
-    spread = broadcast_operands("ravel_multi_index", *places)
+    rows = enumerate(zip(columns, sizes, modes, strict=True))
+    indices = [_indices("ravel_multi_index", each, k, size, Mode.of(one)) for k, (each, size, one) in rows]
+    spread = broadcast_operands("ravel_multi_index", *indices)
     terms = [lax.mul(each, step) for each, step in zip(spread, steps, strict=True)]
     total = terms[0]
     for term in terms[1:]:

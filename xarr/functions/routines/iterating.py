@@ -16,7 +16,7 @@ from numpy import ndindex
 from xarr.errors import InputError
 from xarr.functions._core import as_array
 from xarr.functions.creation_functions import asarray
-from xarr.functions.routines._through_numpy import guarded
+from xarr.functions.routines._through_numpy import call_guarded
 from xarr.functions.routines.functional import common_shape
 from xarr.indexing.element_loops import count
 from xarr.lax.core import ArrayLike
@@ -76,14 +76,14 @@ class nditer:
         itershape: Sequence[int] | None = None,
         buffersize: int = 0,
     ) -> None:
-        given = tuple(op) if isinstance(op, list | tuple) else (op,)
-        for position, operand in enumerate(given):
+        operands = tuple(op) if isinstance(op, list | tuple) else (op,)
+        for position, operand in enumerate(operands):
             if isinstance(operand, Handle):
                 refuse_dynamic("nditer", operand, "lax.fori_loop")
                 _refuse_writing(position, _flags_of(op_flags, position, op))
         if op_axes is None and itershape is None:
-            common_shape("nditer", [np.shape(operand) for operand in given if operand is not None])
-        host = [to_host(operand) if isinstance(operand, Handle) else operand for operand in given]
+            common_shape("nditer", [np.shape(operand) for operand in operands if operand is not None])
+        host = [to_host(operand) if isinstance(operand, Handle) else operand for operand in operands]
         options: dict[str, Any] = {
             "flags": flags,
             "op_flags": op_flags,
@@ -95,21 +95,23 @@ class nditer:
             "buffersize": buffersize,
         }
         named = {name: value for name, value in options.items() if value is not None}
-        self._given = given
-        self._elements: Any = guarded("nditer", lambda: np.nditer(host, **named))
+        self._operands = operands
+        self._elements: Any = call_guarded("nditer", lambda: np.nditer(host, **named))
 
     @property
     def operands(self) -> tuple[Any, ...]:
         """The arrays that were given, and for each None what was allocated, as an Array."""
         return tuple(
-            asarray(allocated, copy=True, device=common_device(self._given)) if operand is None else operand
-            for operand, allocated in zip(self._given, self._elements.operands, strict=True)
+            asarray(allocated, copy=True, device=common_device(self._operands))
+            if operand is None
+            else operand
+            for operand, allocated in zip(self._operands, self._elements.operands, strict=True)
         )
 
     def copy(self) -> nditer:
         """An iterator at the same element."""
         made = object.__new__(nditer)
-        made._given, made._elements = self._given, self._elements.copy()
+        made._operands, made._elements = self._operands, self._elements.copy()
         return made
 
     def __getattr__(self, name: str) -> Any:
@@ -159,6 +161,6 @@ def _refuse_writing(position: int, flags: tuple[str, ...]) -> None:
     if asked:
         raise InputError(
             f"nditer: operand {position} is an Array, whose elements are not written one by one, but its flags say "
-            f"{asked[0]!r}; give None in its place and read it.operands[{position}], or a NumPy array, "
+            f"{asked[0]!r}; give None instead and read it.operands[{position}], or a NumPy array, "
             "or write an expression of whole arrays"
         )

@@ -51,16 +51,16 @@ def isrealobj(x: ArrayLike) -> bool:
 @takes_out("same_kind", broadcasts=True)
 def isposinf(x: ArrayLike, out: Array | None = None) -> Array:
     """Whether each element is inf.  Raises DTypeError for complex numbers.  Source: NumPy, `isposinf`."""
-    return _is("isposinf", x, math.inf)
+    return _equals_infinity("isposinf", x, math.inf)
 
 
 @takes_out("same_kind", broadcasts=True)
 def isneginf(x: ArrayLike, out: Array | None = None) -> Array:
     """Whether each element is -inf.  Raises DTypeError for complex numbers.  Source: NumPy, `isneginf`."""
-    return _is("isneginf", x, -math.inf)
+    return _equals_infinity("isneginf", x, -math.inf)
 
 
-def _is(name: str, x: ArrayLike, infinity: float) -> Array:
+def _equals_infinity(name: str, x: ArrayLike, infinity: float) -> Array:
     array = as_array(x)
     if array.dtype in COMPLEX:
         raise DTypeError(

@@ -21,7 +21,7 @@ from xarr.functions._arguments import convert, is_nan, mask_for
 from xarr.functions._core import DType, as_array
 from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions.routines._lines import Axis, Lines
-from xarr.functions.routines._quantiles import Quantiles, weighted
+from xarr.functions.routines._quantiles import Quantiles, weighted_quantiles
 from xarr.lax.core import ArrayLike, flag
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _has_nan(dtype: DType) -> bool:
 
 
 def _without_nan(array: Array, value: Any) -> Array:
-    """`value` in place of NaN."""
+    """Replace NaN by `value`."""
     return lax.select(is_nan(array), lax.full_like(array, value), array) if _has_nan(array.dtype) else array
 
 
@@ -144,11 +144,11 @@ def _extreme(
     if not _has_nan(array.dtype):
         return reduce(array, axis, None, keepdims, initial, where)
     least = (lowest if name == "nanmax" else highest)(array.dtype)
-    found = reduce(_without_nan(array, least), axis, None, keepdims, initial, where)
+    result = reduce(_without_nan(array, least), axis, None, keepdims, initial, where)
     if initial is not None:
-        return found
+        return result
     nothing = statistical.all(is_nan(array), axis, None, keepdims)
-    return lax.select(nothing, lax.full_like(found, math.nan), found)
+    return lax.select(nothing, lax.full_like(result, math.nan), result)
 
 
 @takes_out(THERE_AND_BACK)
@@ -160,7 +160,7 @@ def nanargmax(
     -1 where all is NaN: NumPy, which looks at values, raises there.  NaN counts as -inf, so that of a slice of
     these two the first is taken.  Errors as `argmax`.  Source: NumPy and jax.numpy, `nanargmax`.
     """
-    return _place("nanargmax", a, axis, keepdims)
+    return _extreme_index("nanargmax", a, axis, keepdims)
 
 
 @takes_out(THERE_AND_BACK)
@@ -171,18 +171,18 @@ def nanargmin(
 
     Source: NumPy, `nanargmin`.
     """
-    return _place("nanargmin", a, axis, keepdims)
+    return _extreme_index("nanargmin", a, axis, keepdims)
 
 
-def _place(name: str, a: ArrayLike, axis: int | None, keepdims: bool) -> Array:
+def _extreme_index(name: str, a: ArrayLike, axis: int | None, keepdims: bool) -> Array:
     array = as_array(a)
     largest = name == "nanargmax"
-    place = searching.argmax if largest else searching.argmin
+    search = searching.argmax if largest else searching.argmin
     if not _has_nan(array.dtype):
-        return place(array, axis, keepdims=keepdims)
-    found = place(_without_nan(array, -math.inf if largest else math.inf), axis, keepdims=keepdims)
+        return search(array, axis, keepdims=keepdims)
+    result = search(_without_nan(array, -math.inf if largest else math.inf), axis, keepdims=keepdims)
     nothing = statistical.all(is_nan(array), axis, None, keepdims)
-    return lax.select(nothing, lax.full_like(found, -1), found)
+    return lax.select(nothing, lax.full_like(result, -1), result)
 
 
 # --- means -----------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def nanmean(
 
 
 def _taking_part(name: str, array: Array, where: ArrayLike) -> Array:
-    """What is no NaN and wanted by `where`."""
+    """The mask of elements that are no NaN and wanted by `where`."""
     numbers = lax.bitwise_not(is_nan(array))
     mask = mask_for(name, array, where)
     return numbers if mask is None else lax.bitwise_and(numbers, mask)
@@ -280,13 +280,13 @@ def _deviation(
     if _has_nan(array.dtype):
         element = _float_dtype(name, array, dtype)
         where = _taking_part(name, array, where)
-        found = spread(
+        result = spread(
             array, axis, element, None, ddof, keepdims, where=where, mean=mean, correction=correction
         )
         degrees = ddof if correction is None else correction
         count = statistical.sum(where, axis, keepdims=keepdims)
         few = lax.le(convert(count, np.dtype(np.float64)), float(degrees))
-        return lax.select(few, lax.full_like(found, math.nan), found)
+        return lax.select(few, lax.full_like(result, math.nan), result)
     return spread(array, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
@@ -306,16 +306,16 @@ def nanmedian(
     keepdims = flag("nanmedian", "keepdims", keepdims)
     if not array.size:
         return statistical.mean(array, axis, keepdims=keepdims)
-    lines = Lines.of("nanmedian", array, axis).sorted()
+    lines = Lines.along_axes("nanmedian", array, axis).sort()
     count = lines.numbers()
     nothing = lax.full_like(count, 0)
     upper = lax.min(lax.div(count, 2), lax.full_like(count, lines.length - 1))
     lower = lax.max(lax.sub(lax.div(lax.add(count, 1), 2), 1), nothing)
-    above, below = lines.at(upper), lines.at(lower)
+    above, below = lines.elements_at(upper), lines.elements_at(lower)
     pair = lax.concatenate([lax.expand_dims(each, (0,)) for each in (below, above)], 0)
     middle = statistical.mean(lax.expand_dims(above, (0,)), 0)
-    found = lax.select(lax.eq(upper, lower), middle, statistical.mean(pair, 0))
-    return lines.shaped(found, keepdims=keepdims)
+    result = lax.select(lax.eq(upper, lower), middle, statistical.mean(pair, 0))
+    return lines.reshape_results(result, keepdims=keepdims)
 
 
 @takes_out("unsafe", broadcasts=True)
@@ -360,7 +360,7 @@ def _nanquantile(
     if not array.size:
         return statistical.mean(array, axis, keepdims=keepdims)
     if weights is not None:
-        return weighted(asked, array, axis, weights, keepdims=keepdims, ignore_nan=True)
-    lines = Lines.of(asked.name, array, axis).sorted()
-    found = asked.of_sorted(lines, lines.numbers() if _has_nan(array.dtype) else lines.length)
-    return lines.shaped(found, asked.shape, keepdims=keepdims)
+        return weighted_quantiles(asked, array, axis, weights, keepdims=keepdims, ignore_nan=True)
+    lines = Lines.along_axes(asked.name, array, axis).sort()
+    result = asked.of_sorted(lines, lines.numbers() if _has_nan(array.dtype) else lines.length)
+    return lines.reshape_results(result, asked.shape, keepdims=keepdims)

@@ -18,7 +18,7 @@ from xarr.functions._core import as_array
 from xarr.functions._outputs import takes_out
 from xarr.functions._searches import sort_by_keys
 from xarr.functions.routines._lines import Axis, Lines
-from xarr.functions.routines._quantiles import Quantiles, weighted
+from xarr.functions.routines._quantiles import Quantiles, weighted_quantiles
 from xarr.functions.sorting_functions import argsort, sort
 from xarr.functions.statistical_functions import mean
 from xarr.lax.core import ArrayLike, flag, integer
@@ -44,15 +44,15 @@ def median(
     Integers and bools give the default float.  `overwrite_input` changes nothing, as arrays are values.
     Raises AxisError.  Source: NumPy, `median`.
     """
-    lines = Lines.of("median", as_array(a), axis).sorted()
+    lines = Lines.along_axes("median", as_array(a), axis).sort()
     middle = lines.length // 2
     first = middle - 1 if lines.length % 2 == 0 and middle else middle
     chosen = lax.slice_in_dim(lines.values, first, min(middle + 1, lines.length), axis=1)
-    found = mean(chosen, 1)
+    result = mean(chosen, 1)
     if lines.length and lines.values.dtype in FLOAT | COMPLEX:
         last = lines.column(lines.length - 1)
-        found = lax.select(is_nan(last), last, found)
-    return lines.shaped(found, keepdims=flag("median", "keepdims", keepdims))
+        result = lax.select(is_nan(last), last, result)
+    return lines.reshape_results(result, keepdims=flag("median", "keepdims", keepdims))
 
 
 @takes_out("same_kind", broadcasts=True)
@@ -106,17 +106,17 @@ def _quantile(
     asked.refuse_unordered(array)
     keepdims = flag(name, "keepdims", keepdims)
     if weights is not None:
-        return weighted(asked, array, axis, weights, keepdims=keepdims, ignore_nan=False)
-    lines = Lines.of(name, array, axis).sorted()
+        return weighted_quantiles(asked, array, axis, weights, keepdims=keepdims, ignore_nan=False)
+    lines = Lines.along_axes(name, array, axis).sort()
     if not lines.length:
         raise ShapeError(
             f"{name}: no elements along axis {axis} of shape {array.shape}, so no {name} of them"
         )
-    found = asked.of_sorted(lines, lines.length)
+    result = asked.of_sorted(lines, lines.length)
     if lines.values.dtype in FLOAT:
-        last = lax.broadcast_in_dim(lines.column(lines.length - 1), found.shape, (1,))
-        found = lax.select(is_nan(last), convert(last, found.dtype), found)
-    return lines.shaped(found, asked.shape, keepdims=keepdims)
+        last = lax.broadcast_in_dim(lines.column(lines.length - 1), result.shape, (1,))
+        result = lax.select(is_nan(last), convert(last, result.dtype), result)
+    return lines.reshape_results(result, asked.shape, keepdims=keepdims)
 
 
 # --- partial and lexicographic sorting --------------------------------------------------------------
@@ -133,7 +133,7 @@ def partition(
 
     Raises ValueRangeError for a `kth` out of bounds or another kind, AxisError.  Source: NumPy, `partition`.
     """
-    array = _partitioned("partition", a, kth, axis, kind)
+    array = _sort_for_partition("partition", a, kth, axis, kind)
     return sort(array, axis, order=order)
 
 
@@ -148,21 +148,21 @@ def argpartition(
 
     Source: NumPy, `argpartition`.
     """
-    array = _partitioned("argpartition", a, kth, axis, kind)
+    array = _sort_for_partition("argpartition", a, kth, axis, kind)
     return argsort(array, axis, order=order)
 
 
-def _partitioned(name: str, a: ArrayLike, kth: Any, axis: int | None, kind: Any) -> Array:
+def _sort_for_partition(name: str, a: ArrayLike, kth: Any, axis: int | None, kind: Any) -> Array:
     array = as_array(a)
     if kind != "introselect":
         wrong = ValueRangeError if isinstance(kind, str) else ArgumentError
         raise wrong(f"{name}: wanted the kind 'introselect', got {kind!r}")
     size = array.size if axis is None else array.shape[normalize_axis(axis, array.ndim)]
-    places = as_array(kth).tolist() if isinstance(kth, Handle | np.ndarray) else kth
-    for place in places if is_listed(places) else [places]:
-        if not -size <= integer(name, "kth", place) < size and size:
+    numbers = as_array(kth).tolist() if isinstance(kth, Handle | np.ndarray) else kth
+    for number in numbers if is_listed(numbers) else [numbers]:
+        if not -size <= integer(name, "kth", number) < size and size:
             raise ValueRangeError(
-                f"{name}: wanted kth in [{-size}, {size - 1}], the places of axis {axis}, got {place}"
+                f"{name}: wanted kth in [{-size}, {size - 1}], the indices of axis {axis}, got {number}"
             )
     return array
 
@@ -181,9 +181,9 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
     if not shape:
         return fill((), 0, np.dtype(np.int64), common_device(columns))
     dim = normalize_axis(axis, len(shape))
-    places = lax.broadcasted_iota(np.int64, shape, dim)
-    _, (found,) = sort_by_keys(columns[::-1], (places,), dim)
-    return found
+    indices = lax.broadcasted_iota(np.int64, shape, dim)
+    _, (result,) = sort_by_keys(columns[::-1], (indices,), dim)
+    return result
 
 
 def _keys(keys: ArrayLike) -> list[Array]:
@@ -207,10 +207,10 @@ def sort_complex(a: ArrayLike) -> Array:
     complex64 for integers up to 16 bits, complex128 for other reals.  Raises AxisError for a scalar.
     Source: NumPy, `sort_complex`.
     """
-    found = sort(a)
-    if found.dtype in COMPLEX:
-        return found
-    if found.dtype in BOOL:
-        return convert(found, np.dtype(np.complex128))
-    small = found.dtype not in FLOAT and found.dtype.itemsize <= 2
-    return convert(found, np.dtype(np.complex64 if small else np.complex128))
+    result = sort(a)
+    if result.dtype in COMPLEX:
+        return result
+    if result.dtype in BOOL:
+        return convert(result, np.dtype(np.complex128))
+    small = result.dtype not in FLOAT and result.dtype.itemsize <= 2
+    return convert(result, np.dtype(np.complex64 if small else np.complex128))

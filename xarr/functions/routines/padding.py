@@ -77,13 +77,13 @@ def pad(
     wanted = _widths(pad_width, len(padded.shape))
     if not isinstance(mode, str):
         return _by_function(padded, wanted, mode, kwargs)
-    given = _keyword(mode, kwargs)
+    option = _keyword(mode, kwargs)
     if mode in ("constant", "empty"):
-        return fresh(_by_constants(padded, wanted, 0 if given is None else given))
+        return fresh(_by_constants(padded, wanted, 0 if option is None else option))
     if not padded.size:
         _refuse_empty(padded.shape, wanted, mode)
         return fresh(_by_constants(padded, wanted, 0))
-    extend = _extension(mode, given, len(padded.shape))
+    extend = _extension(mode, option, len(padded.shape))
     for axis, width in enumerate(wanted):
         if width != (0, 0):
             refuse_dynamic(f"pad with mode {mode!r}", padded, 'mode "constant"', (axis,))
@@ -102,18 +102,18 @@ def _keyword(mode: str, kwargs: dict[str, Any]) -> Any:
     return kwargs.get(_KEYWORDS[mode])
 
 
-def _extension(mode: str, given: Any, rank: int) -> Callable[[Array, int, tuple[int, int]], Array]:
+def _extension(mode: str, option: Any, rank: int) -> Callable[[Array, int, tuple[int, int]], Array]:
     """The function that pads one axis."""
     if mode == "linear_ramp":
-        ends = _pairs("end_values", 0 if given is None else given, rank)
+        ends = _pairs("end_values", 0 if option is None else option, rank)
         return lambda array, axis, width: _by_ramps(array, axis, width, ends[axis])
     if mode in _STATISTICS:
-        lengths = [(None, None)] * rank if given is None else _lengths(mode, given, rank)
+        lengths = [(None, None)] * rank if option is None else _lengths(mode, option, rank)
         return lambda array, axis, width: _by_statistic(array, axis, width, mode, lengths[axis])
-    if given not in (None, "even", "odd"):
-        raise ValueRangeError(f"pad: wanted reflect_type 'even' or 'odd', got {given!r}")
-    if given == "odd":
-        return lambda array, axis, width: _mirrored(array, axis, width, mode == "symmetric")
+    if option not in (None, "even", "odd"):
+        raise ValueRangeError(f"pad: wanted reflect_type 'even' or 'odd', got {option!r}")
+    if option == "odd":
+        return lambda array, axis, width: _mirror_values(array, axis, width, mode == "symmetric")
     return lambda array, axis, width: _by_own(array, axis, width, mode)
 
 
@@ -128,7 +128,7 @@ def _widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
         pad_width = pad_width or 0
     if host_array(pad_width).dtype not in INTEGER:
         raise ArgumentError(f"pad: wanted ints for pad_width, got {pad_width!r}")
-    found = [
+    widths = [
         (integer("pad", "pad_width", a), integer("pad", "pad_width", b))
         for a, b in _pairs("pad_width", pad_width, rank)
     ]
@@ -136,16 +136,16 @@ def _widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
         raise ValueRangeError(
             f"pad: wanted widths of 0 or more, got {pad_width!r}; slice to make an array smaller"
         )
-    return found
+    return widths
 
 
-def _pairs(argument: str, given: Any, rank: int) -> list[Pair]:
+def _pairs(argument: str, option: Any, rank: int) -> list[Pair]:
     """A (before, after) pair for each axis from one number, one pair, or as many pairs."""
-    if isinstance(given, Handle):
-        spread = broadcast_array("pad", as_array(given), (rank, 2))
-        places = [[lax.slice(spread, (i, j), (i + 1, j + 1)) for j in (0, 1)] for i in range(rank)]
-        return [(lax.reshape(low, ()), lax.reshape(high, ())) for low, high in places]
-    values = host_array(given)
+    if isinstance(option, Handle):
+        spread = broadcast_array("pad", as_array(option), (rank, 2))
+        scalars = [[lax.slice(spread, (i, j), (i + 1, j + 1)) for j in (0, 1)] for i in range(rank)]
+        return [(lax.reshape(low, ()), lax.reshape(high, ())) for low, high in scalars]
+    values = host_array(option)
     try:
         rows = np.broadcast_to(values, (rank, 2))
     except ValueError:
@@ -156,13 +156,13 @@ def _pairs(argument: str, given: Any, rank: int) -> list[Pair]:
     return [(row[0], row[1]) for row in rows]
 
 
-def _lengths(mode: str, given: Any, rank: int) -> list[Pair]:
-    found = [(round(float(a)), round(float(b))) for a, b in _pairs("stat_length", given, rank)]
-    if any(length < 0 for pair in found for length in pair):
-        raise ValueRangeError(f"pad: wanted a stat_length of 0 or more, got {given!r}")
-    if mode in ("maximum", "minimum") and any(0 in pair for pair in found):
+def _lengths(mode: str, option: Any, rank: int) -> list[Pair]:
+    pairs = [(round(float(a)), round(float(b))) for a, b in _pairs("stat_length", option, rank)]
+    if any(length < 0 for pair in pairs for length in pair):
+        raise ValueRangeError(f"pad: wanted a stat_length of 0 or more, got {option!r}")
+    if mode in ("maximum", "minimum") and any(0 in pair for pair in pairs):
         raise ValueRangeError(f"pad: a stat_length of 0 leaves mode {mode!r} nothing to take from")
-    return found
+    return pairs
 
 
 def _refuse_empty(shape: tuple[int, ...], widths: list[tuple[int, int]], mode: str) -> None:
@@ -177,18 +177,18 @@ def _refuse_empty(shape: tuple[int, ...], widths: list[tuple[int, int]], mode: s
 # --- constants and ramps --------------------------------------------------------------------------
 
 
-def _by_constants(array: Array, widths: list[tuple[int, int]], given: Any) -> Array:
-    if not isinstance(given, Handle) and np.ndim(given) == 0:
-        filler = _filler(host_array(given)[()], array.dtype)
+def _by_constants(array: Array, widths: list[tuple[int, int]], option: Any) -> Array:
+    if not isinstance(option, Handle) and np.ndim(option) == 0:
+        filler = _filler(host_array(option)[()], array.dtype)
         return lax.pad(array, filler, [(*width, 0) for width in widths]) if any(map(any, widths)) else array
-    values = _pairs("constant_values", given, len(array.shape))
+    values = _pairs("constant_values", option, len(array.shape))
     for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
         if width != (0, 0):
             left, right = (
                 lax.broadcast_in_dim(_filler(value, array.dtype), with_size(array.shape, axis, count), ())
                 for value, count in zip(pair, width, strict=True)
             )
-            array = _between(array, axis, left, right)
+            array = _join_sides(array, axis, left, right)
     return array
 
 
@@ -208,10 +208,10 @@ def _by_ramps(array: Array, axis: int, width: tuple[int, int], ends: Pair) -> Ar
         linspace(end, edge, count, endpoint=False, axis=axis, device=array._node.device)
         for end, edge, count in zip(ends, _edges(array, axis), width, strict=True)
     )
-    return _between(array, axis, _stored(left, array.dtype), lax.rev(_stored(right, array.dtype), (axis,)))
+    return _join_sides(array, axis, _store(left, array.dtype), lax.rev(_store(right, array.dtype), (axis,)))
 
 
-def _stored(values: Array, dtype: DType) -> Array:
+def _store(values: Array, dtype: DType) -> Array:
     """Computed values as NumPy's reference writes them into the padded array."""
     if dtype in BOOL:
         return truth(values)
@@ -228,7 +228,7 @@ def _edges(array: Array, axis: int) -> tuple[Array, Array]:
     )
 
 
-def _between(array: Array, axis: int, left: Array, right: Array) -> Array:
+def _join_sides(array: Array, axis: int, left: Array, right: Array) -> Array:
     return lax.concatenate([part for part in (left, array, right) if part.shape[axis]], axis)
 
 
@@ -258,13 +258,13 @@ def _by_statistic(array: Array, axis: int, width: tuple[int, int], mode: str, le
         for start, count in zip(starts, counts, strict=True)
     )
     right = left if counts == [size, size] else right
-    return _between(array, axis, _spread(left, axis, width[0]), _spread(right, axis, width[1]))
+    return _join_sides(array, axis, _spread(left, axis, width[0]), _spread(right, axis, width[1]))
 
 
 def _statistic(chunk: Array, axis: int, mode: str) -> Array:
-    found = _STATISTICS[mode](chunk, axis=axis, keepdims=True)
-    rounds = chunk.dtype in INTEGER and found.dtype in FLOAT
-    return _stored(rint(found) if rounds else found, chunk.dtype)
+    result = _STATISTICS[mode](chunk, axis=axis, keepdims=True)
+    rounds = chunk.dtype in INTEGER and result.dtype in FLOAT
+    return _store(rint(result) if rounds else result, chunk.dtype)
 
 
 def _spread(one: Array, axis: int, count: int) -> Array:
@@ -276,7 +276,7 @@ def _spread(one: Array, axis: int, count: int) -> Array:
 
 
 def _by_own(array: Array, axis: int, width: tuple[int, int], mode: str) -> Array:
-    """Runs of places that go up, down or stay become slices; of very many runs one gather is made."""
+    """Runs of indices that go up, down or stay become slices; of very many runs one gather is made."""
     size = array.shape[axis]
     if mode == "edge" or size == 1:
         runs = [(0, 0, width[0]), (0, 1, size), (size - 1, 0, width[1])]
@@ -297,17 +297,17 @@ def _sources(width: tuple[int, int], size: int, period: int, mode: str) -> Array
     return lax.min(turned, lax.sub(period if mode == "reflect" else period - 1, turned))
 
 
-def _runs(place: int, count: int, size: int, period: int) -> list[tuple[int, int, int]]:
-    """(first index, step, length) of the runs up and down from which the `count` elements at `place` come."""
+def _runs(position: int, count: int, size: int, period: int) -> list[tuple[int, int, int]]:
+    """(first index, step, length) of the runs up and down from which the `count` elements at `position` come."""
     runs = []
     while count:
-        turned = place % period
+        turned = position % period
         rises = turned < size
         length = builtins.min((size if rises else period) - turned, count)
         # The way down leaves both outermost elements out, or has them too.
         first = turned if rises else period - turned - (1 if period == 2 * size else 0)
         runs.append((first, 1 if rises else -1, length))
-        place, count = place + length, count - length
+        position, count = position + length, count - length
     return runs
 
 
@@ -319,12 +319,12 @@ def _run(array: Array, axis: int, first: int, step: int, length: int) -> Array:
     return lax.rev(lax.slice_in_dim(array, first - length + 1, first + 1, axis=axis), (axis,))
 
 
-def _mirrored(array: Array, axis: int, width: tuple[int, int], with_edge: bool) -> Array:
-    """Mirrored in place and in value (reflect_type "odd"), with as many turns as the widths need."""
+def _mirror_values(array: Array, axis: int, width: tuple[int, int], with_edge: bool) -> Array:
+    """Mirror in position and in value (reflect_type "odd"), as often as the widths need."""
     original = array.shape[axis]
     if original == 1:
         first, last = (lax.expand_dims(edge, (axis,)) for edge in _edges(array, axis))
-        return _between(array, axis, _spread(first, axis, width[0]), _spread(last, axis, width[1]))
+        return _join_sides(array, axis, _spread(first, axis, width[0]), _spread(last, axis, width[1]))
     left, right = width
     while left or right:
         size = array.shape[axis]
@@ -332,21 +332,21 @@ def _mirrored(array: Array, axis: int, width: tuple[int, int], with_edge: bool) 
         period = size // original * original if with_edge else (size - 1) // (original - 1) * (original - 1)
         before, after = builtins.min(period, left), builtins.min(period, right)
         skip = 0 if with_edge else 1
-        array = _between(
+        array = _join_sides(
             array,
             axis,
-            _turned(array, axis, 0, skip, before),
-            _turned(array, axis, size - 1, size - skip - after, after),
+            _mirror_at(array, axis, 0, skip, before),
+            _mirror_at(array, axis, size - 1, size - skip - after, after),
         )
         left, right = left - before, right - after
     return array
 
 
-def _turned(array: Array, axis: int, edge: int, start: int, count: int) -> Array:
+def _mirror_at(array: Array, axis: int, edge: int, start: int, count: int) -> Array:
     """2 * (the slice at `edge`) - (the `count` slices from `start`, backwards)."""
     chunk = lax.rev(lax.slice_in_dim(array, start, start + count, axis=axis), (axis,))
     middle = _spread(lax.slice_in_dim(array, edge, edge + 1, axis=axis), axis, count)
-    return _stored(subtract(multiply(2, middle), chunk), array.dtype)
+    return _store(subtract(multiply(2, middle), chunk), array.dtype)
 
 
 # --- a function -----------------------------------------------------------------------------------
@@ -372,13 +372,13 @@ def _each_vector(array: Array, axis: int, width: tuple[int, int], function: Any,
     """`function` recorded for one vector along `axis` and run for all."""
     if not array.size:
         return array
-    order = [*(place for place in range(len(array.shape)) if place != axis), axis]
+    order = [*(dim for dim in range(len(array.shape)) if dim != axis), axis]
     turned = lax.transpose(array, order)
     rows = lax.reshape(turned, (array.size // array.shape[axis], array.shape[axis]))
 
-    def written(vector: Array) -> Array:
+    def pad_vector(vector: Array) -> Array:
         function(vector, width, axis, kwargs)
         return vector
 
-    found = lax.reshape(lax.map(written, rows), turned.shape)
-    return lax.transpose(found, [order.index(place) for place in range(len(order))])
+    result = lax.reshape(lax.map(pad_vector, rows), turned.shape)
+    return lax.transpose(result, [order.index(dim) for dim in range(len(order))])

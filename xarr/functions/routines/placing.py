@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["extract", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 
 
-def _given(name: str, arr: ArrayLike, inplace: bool) -> Array:
+def _array_to_change(name: str, arr: ArrayLike, inplace: bool) -> Array:
     """The array to change.  InputError for what is no Array unless a new one is asked for."""
     if flag(name, "inplace", inplace) and not isinstance(arr, Handle):
         raise InputError(
@@ -39,7 +39,7 @@ def _given(name: str, arr: ArrayLike, inplace: bool) -> Array:
     return as_array(arr)
 
 
-def _done(array: Array, result: Array, inplace: bool) -> Array | None:
+def _return_or_show(array: Array, result: Array, inplace: bool) -> Array | None:
     if not inplace:
         return result
     array._show(result)
@@ -51,8 +51,8 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: str = "raise", *, inplace: b
 
     mode: as in `take`.  Raises IndexingError.  Source: NumPy, `put`.
     """
-    array = _given("put", a, inplace)
-    return _done(array, put_flat(array, ind, v, Mode.of(mode)), inplace)
+    array = _array_to_change("put", a, inplace)
+    return _return_or_show(array, put_flat(array, ind, v, Mode.of(mode)), inplace)
 
 
 def put_along_axis(
@@ -64,30 +64,30 @@ def put_along_axis(
     inplace: bool = True,
     mode: str | None = None,
 ) -> Array | None:
-    """arr[i, indices[i, j, k], k] = values[i, j, k], for axis 1; of places named twice the last value stays.
+    """arr[i, indices[i, j, k], k] = values[i, j, k], for axis 1; of elements named twice the last value stays.
 
     indices: integers of the rank of `arr`; the other dimensions of both broadcast.  values: broadcast to the indices.
     With axis None `arr` is flattened for it.  mode: as in `x.at[…].set`.
 
     Raises IndexingError, AxisError, ShapeError, BroadcastError.  Source: NumPy, `put_along_axis`.
     """
-    array, wanted = _given("put_along_axis", arr, inplace), Mode.of(mode)
+    array, wanted = _array_to_change("put_along_axis", arr, inplace), Mode.of(mode)
     flat, dim = axis_of_indices("put_along_axis", array, as_array(indices), axis)
     item = item_of_integers("put_along_axis", indices)
-    places = settled_places(item, dim, flat.shape[dim], wanted, array._node.device)
+    positions = settled_places(item, dim, flat.shape[dim], wanted, array._node.device)
     like = lax.full(with_size(flat.shape, dim, 1), False, bool)
-    spread, _ = broadcast_operands("put_along_axis", places, like)
+    spread, _ = broadcast_operands("put_along_axis", positions, like)
     if with_size(spread.shape, dim, 1) != like.shape:
-        # Where the array has size 1 and the indices have not, its only place is written to for each.
+        # Where the array has size 1 and the indices have not, its only element is written to for each.
         grid = np.ogrid[tuple([slice(size) for size in flat.shape])]
-        index = tuple([places if axis == dim else other for axis, other in enumerate(grid)])
-        found = indexing.update(flat, index, values, mode=wanted)
-        return _done(array, lax.reshape(found, array.shape), inplace)
+        index = tuple([positions if axis == dim else other for axis, other in enumerate(grid)])
+        result = indexing.update(flat, index, values, mode=wanted)
+        return _return_or_show(array, lax.reshape(result, array.shape), inplace)
     new = fitted(flat, values, spread.shape)
     if not new.size or not flat.size:
-        return _done(array, array.copy(), inplace)
+        return _return_or_show(array, array.copy(), inplace)
     others = tuple([each for each in range(flat.ndim) if each != dim])
-    found = lax.scatter(
+    result = lax.scatter(
         flat,
         spread,
         new,
@@ -95,25 +95,25 @@ def put_along_axis(
         mode="clip" if wanted is Mode.CLIP else None,
         index_vector_dim=flat.ndim,
     )
-    return _done(array, lax.reshape(found, array.shape), inplace)
+    return _return_or_show(array, lax.reshape(result, array.shape), inplace)
 
 
 def place(arr: Any, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array | None:
-    """The elements where `mask` holds become those of `vals` in turn, which are repeated if they are too few.
+    """Set the elements where `mask` holds to those of `vals`, one after the other, repeated if they are too few.
 
     mask: as many elements as `arr`.  Raises ShapeError for another number, or for no `vals` where the mask
     holds anywhere, which is computed then.
     Source: NumPy, `place`.
     """
-    array = _given("place", arr, inplace)
+    array = _array_to_change("place", arr, inplace)
     chosen, new = _flat_mask("place", array, mask), _flat_values(array, vals)
     if not new.size:
         refuse_traced("place", "whether a mask holds anywhere", chosen, "give one value at least")
         if to_host(chosen).any():
             raise ShapeError("place: wanted one value at least for what the mask holds at, got none")
-        return _done(array, array.copy(), inplace)
+        return _return_or_show(array, array.copy(), inplace)
     order = lax.sub(lax.cumsum(lax.convert_element_type(chosen, "int64")), 1)
-    return _done(array, _selected(array, chosen, new, order), inplace)
+    return _return_or_show(array, _select(array, chosen, new, order), inplace)
 
 
 def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike, *, inplace: bool = True) -> Array | None:
@@ -122,32 +122,32 @@ def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike, *, inplace: bool = Tr
     mask: as many elements as `a`.  No values change nothing.  Raises ShapeError for another number.
     Source: NumPy, `putmask`.
     """
-    array = _given("putmask", a, inplace)
+    array = _array_to_change("putmask", a, inplace)
     chosen, new = _flat_mask("putmask", array, mask), _flat_values(array, values)
     if not new.size:
-        return _done(array, array.copy(), inplace)
-    return _done(array, _selected(array, chosen, new, lax.iota("int64", array.size)), inplace)
+        return _return_or_show(array, array.copy(), inplace)
+    return _return_or_show(array, _select(array, chosen, new, lax.iota("int64", array.size)), inplace)
 
 
 def _flat_mask(name: str, array: Array, mask: ArrayLike) -> Array:
-    found = truth(mask)
-    if found.size != array.size:
+    holds = truth(mask)
+    if holds.size != array.size:
         raise ShapeError(
-            f"{name}: wanted a mask with as many elements as the array of shape {array.shape}, got {found.shape}"
+            f"{name}: wanted a mask with as many elements as the array of shape {array.shape}, got {holds.shape}"
         )
-    return flattened(found)
+    return flattened(holds)
 
 
 def _flat_values(array: Array, values: ArrayLike) -> Array:
     return flattened(converted(array, values))
 
 
-def _selected(array: Array, chosen: Array, new: Array, order: Array) -> Array:
+def _select(array: Array, chosen: Array, new: Array, order: Array) -> Array:
     """The elements of `new` in `order`, over and over, where a flat mask holds."""
-    turns = lax.rem(lax.max(order, lax.full_like(order, 0)), lax.full_like(order, new.size))
-    spread = lax.take(new, turns, 0)
-    found = lax.select(chosen, spread, flattened(array))
-    return lax.reshape(found, array.shape)
+    indices = lax.rem(lax.max(order, lax.full_like(order, 0)), lax.full_like(order, new.size))
+    spread = lax.take(new, indices, 0)
+    result = lax.select(chosen, spread, flattened(array))
+    return lax.reshape(result, array.shape)
 
 
 def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array | None:
@@ -156,7 +156,7 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool =
     a: at least 2 dimensions, of one size if there are more.  wrap: in a tall matrix the diagonal begins anew one
     row below its end.  Raises ShapeError.  Source: NumPy, `fill_diagonal`.
     """
-    array = _given("fill_diagonal", a, inplace)
+    array = _array_to_change("fill_diagonal", a, inplace)
     if array.ndim < 2 or (array.ndim > 2 and len(set(array.shape)) > 1):
         raise ShapeError(
             f"fill_diagonal: wanted a matrix, or an array with more dimensions of one size, got {array.shape}"
@@ -171,7 +171,7 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool =
     new = _flat_values(array, val)
     if count and new.size:
         flat = indexing.update(flat, slice(0, end, step), repeated(new, count))
-    return _done(array, lax.reshape(flat, array.shape), inplace)
+    return _return_or_show(array, lax.reshape(flat, array.shape), inplace)
 
 
 def extract(condition: ArrayLike, arr: ArrayLike) -> Array:

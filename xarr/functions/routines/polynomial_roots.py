@@ -13,7 +13,7 @@ from xarr.functions._arguments import adjoint, convert, fill
 from xarr.functions._core import DType, as_array, promote_operands
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.matrices import diagonal_matrix
-from xarr.functions.routines._lines import along
+from xarr.functions.routines._lines import repeat_vector
 from xarr.functions.routines._values import is_known, looked_at
 from xarr.lax.core import ArrayLike, flag, whole
 from xarr.runtime.handles import to_host
@@ -32,12 +32,12 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     Raises ShapeError.
     Source: NumPy, `poly`.
     """
-    given = as_array(seq_of_zeros)
-    if len(given.shape) == 2 and given.shape[0] == given.shape[1] and given.size:
-        given = _eigenvalues("poly", given)
-    if len(given.shape) > 1:
-        raise ShapeError(f"poly: wanted a vector of roots or a square matrix, got shape {given.shape}")
-    zeros = lax.reshape(given, (given.size,))
+    array = as_array(seq_of_zeros)
+    if len(array.shape) == 2 and array.shape[0] == array.shape[1] and array.size:
+        array = _eigenvalues("poly", array)
+    if len(array.shape) > 1:
+        raise ShapeError(f"poly: wanted a vector of roots or a square matrix, got shape {array.shape}")
+    zeros = lax.reshape(array, (array.size,))
     narrow = zeros.dtype not in FLOAT | COMPLEX or zeros.dtype.itemsize < 4
     zeros = convert(zeros, promote(zeros.dtype, default_float())) if narrow else zeros
     if not zeros.size:
@@ -45,21 +45,21 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     nothing = lax.full((), 0, zeros.dtype)
     first = lax.pad(lax.full((1,), 1, zeros.dtype), nothing, [(0, zeros.size, 0)])
 
-    def step(found: Array, zero: Array) -> tuple[Array, tuple[()]]:
-        shifted = lax.pad(found, lax.full((), 0, found.dtype), [(1, -1, 0)])
-        return lax.sub(found, lax.mul(along(zero, found.shape, 0), shifted)), ()
+    def step(result: Array, zero: Array) -> tuple[Array, tuple[()]]:
+        shifted = lax.pad(result, lax.full((), 0, result.dtype), [(1, -1, 0)])
+        return lax.sub(result, lax.mul(repeat_vector(zero, result.shape, 0), shifted)), ()
 
-    found: Array = lax.scan(step, first, zeros)[0]
+    result: Array = lax.scan(step, first, zeros)[0]
     if zeros.dtype in COMPLEX and is_known(zeros):
         values: np.ndarray[Any, Any] = to_host(zeros)
         if (np.sort(values) == np.sort(values.conj())).all():
-            return lax.real(found)
-    return found
+            return lax.real(result)
+    return result
 
 
 def _eigenvalues(name: str, matrix: Array) -> Array:
     """Of a matrix: real ones as real numbers where values can be looked at."""
-    matrix = convert(matrix, _of_lapack(name, matrix.dtype))
+    matrix = convert(matrix, _lapack_type(name, matrix.dtype))
     values: Array = lax.linalg.eig(matrix, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[
         0
     ]
@@ -68,11 +68,11 @@ def _eigenvalues(name: str, matrix: Array) -> Array:
     return values
 
 
-def _of_lapack(name: str, dtype: DType) -> DType:
-    found = dtype if dtype in FLOAT | COMPLEX else default_float()
-    if found in FLOAT and found.itemsize < 4:
-        raise DTypeError(f"{name}: wanted floats of 32 bits or more, got {found}; x.astype('float32')")
-    return found
+def _lapack_type(name: str, dtype: DType) -> DType:
+    element = dtype if dtype in FLOAT | COMPLEX else default_float()
+    if element in FLOAT and element.itemsize < 4:
+        raise DTypeError(f"{name}: wanted floats of 32 bits or more, got {element}; x.astype('float32')")
+    return element
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
@@ -90,21 +90,21 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         raise ShapeError(f"roots: wanted a vector of coefficients, got shape {array.shape}")
     array, at_zero = lax.reshape(array, (array.size,)), 0
     if flag("roots", "strip_zeros", strip_zeros):
-        places = np.flatnonzero(looked_at("roots", "the degree", array, "give strip_zeros=False"))
-        if not places.size:
+        nonzero = np.flatnonzero(looked_at("roots", "the degree", array, "give strip_zeros=False"))
+        if not nonzero.size:
             return fill((0,), 0, default_float(), array._node.device)
-        at_zero = array.size - 1 - int(places[-1])
-        array = array[int(places[0]) : int(places[-1]) + 1]
+        at_zero = array.size - 1 - int(nonzero[-1])
+        array = array[int(nonzero[0]) : int(nonzero[-1]) + 1]
     array = convert(array, promote_weak(array.dtype, float))
     count = array.size - 1
     if count < 1:
         return fill((at_zero,), 0, default_float(), array._node.device)
-    row = lax.neg(lax.div(array[1:], along(array[0], (count,), 0)))
+    row = lax.neg(lax.div(array[1:], repeat_vector(array[0], (count,), 0)))
     companion = lax.concatenate(
         [lax.reshape(row, (1, count)), diagonal_matrix((count - 1, count), 0, row.dtype)], 0
     )
-    found = _eigenvalues("roots", companion)
-    return lax.pad(found, lax.full((), 0, found.dtype), [(0, at_zero, 0)])
+    result = _eigenvalues("roots", companion)
+    return lax.pad(result, lax.full((), 0, result.dtype), [(0, at_zero, 0)])
 
 
 # --- fits ------------------------------------------------------------------------------------------------
@@ -136,41 +136,41 @@ def polyfit(
     count = whole("polyfit", "deg", deg) + 1
     if count < 1:
         raise ValueRangeError(f"polyfit: wanted deg >= 0, got {deg}")
-    places = as_array(x)
-    places, values = convert(places, promote_weak(places.dtype, float)), _floating(y)
-    _check_points(places, values)
-    left = _powers(convert(places, _of_lapack("polyfit", promote(places.dtype, np.dtype(np.int64)))), count)
+    points = as_array(x)
+    points, values = convert(points, promote_weak(points.dtype, float)), _floating(y)
+    _check_points(points, values)
+    left = _powers(convert(points, _lapack_type("polyfit", promote(points.dtype, np.dtype(np.int64)))), count)
     right = values if len(values.shape) == 2 else lax.reshape(values, (values.size, 1))
     if w is not None:
-        left, right = _weighted(left, w), _weighted(right, w)
+        left, right = _weight_rows(left, w), _weight_rows(right, w)
     powers, dtype = left.dtype, promote(left.dtype, right.dtype)
     left, right = convert(left, dtype), convert(right, dtype)
     scale = lax.sqrt(lax.reduce_sum(lax.mul(left, left), (0,)))
-    left = lax.div(left, along(scale, left.shape, 1))
-    share = places.size * float(info(places.dtype).eps) if rcond is None else float(rcond)
+    left = lax.div(left, repeat_vector(scale, left.shape, 1))
+    share = points.size * float(info(points.dtype).eps) if rcond is None else float(rcond)
     u, s, vh = lax.linalg.svd(left, full_matrices=False)
     chosen = lax.gt(s, lax.mul(lax.reduce_max(s, (0,)), share))
     inverses = convert(lax.select(chosen, lax.div(1.0, s), lax.full_like(s, 0)), dtype)
-    spread = lax.mul(adjoint(vh), along(inverses, (count, inverses.size), 1))
+    spread = lax.mul(adjoint(vh), repeat_vector(inverses, (count, inverses.size), 1))
     scaled = matmul(spread, matmul(adjoint(u), right))
-    found = _shaped(lax.div(scaled, along(scale, scaled.shape, 0)), values)
+    result = _match_rank(lax.div(scaled, repeat_vector(scale, scaled.shape, 0)), values)
     if not (flag("polyfit", "full", full) or cov):
-        return found
+        return result
     rest = lax.abs(lax.sub(right, matmul(left, scaled)))
     squares = lax.reduce_sum(lax.mul(rest, rest), (0,))
     rank = lax.reduce_sum(convert(chosen, np.dtype(np.int32)), (0,))
     if full:
-        low = places.size <= count or (is_known(rank) and int(rank) < count)
-        return found, squares[:0] if low else squares, rank, s, share
+        low = points.size <= count or (is_known(rank) and int(rank) < count)
+        return result, squares[:0] if low else squares, rank, s, share
     inner = matmul(spread, adjoint(spread))
-    outer = lax.mul(along(scale, inner.shape, 0), along(scale, inner.shape, 1))
+    outer = lax.mul(repeat_vector(scale, inner.shape, 0), repeat_vector(scale, inner.shape, 1))
     inner = convert(lax.real(lax.div(inner, outer)), powers) if powers in FLOAT else lax.div(inner, outer)
-    return found, _covariances(inner, squares, values, places.size - count, cov)
+    return result, _covariances(inner, squares, values, points.size - count, cov)
 
 
 def _floating(x: ArrayLike) -> Array:
     array = as_array(x)
-    return convert(array, _of_lapack("polyfit", array.dtype))
+    return convert(array, _lapack_type("polyfit", array.dtype))
 
 
 def _check_points(x: Array, y: Array) -> None:
@@ -189,18 +189,18 @@ def _powers(x: Array, count: int) -> Array:
     return lax.concatenate([lax.reshape(column, (x.size, 1)) for column in reversed(columns)], 1)
 
 
-def _weighted(rows: Array, w: ArrayLike) -> Array:
+def _weight_rows(rows: Array, w: ArrayLike) -> Array:
     weights = _floating(w)
     if weights.shape != rows.shape[:1]:
         raise ArgumentError(
             f"polyfit: wanted a weight for each of {rows.shape[0]} points, got shape {weights.shape}"
         )
     # NumPy multiplies in place: the products are rounded to the type of the rows.
-    left, right = promote_operands("polyfit", rows, along(weights, rows.shape, 0))
+    left, right = promote_operands("polyfit", rows, repeat_vector(weights, rows.shape, 0))
     return convert(lax.mul(left, right), rows.dtype)
 
 
-def _shaped(columns: Array, like: Array) -> Array:
+def _match_rank(columns: Array, like: Array) -> Array:
     return columns if len(like.shape) == 2 else lax.reshape(columns, (columns.shape[0],))
 
 
@@ -216,5 +216,5 @@ def _covariances(inner: Array, squares: Array, values: Array, degrees: int, cov:
         )
     shape = (*inner.shape, squares.size)
     variances = convert(lax.div(squares, float(degrees)), inner.dtype)
-    found = lax.mul(lax.broadcast_in_dim(inner, shape, (0, 1)), along(variances, shape, 2))
-    return found if several else lax.reshape(found, inner.shape)
+    result = lax.mul(lax.broadcast_in_dim(inner, shape, (0, 1)), repeat_vector(variances, shape, 2))
+    return result if several else lax.reshape(result, inner.shape)

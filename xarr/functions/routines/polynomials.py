@@ -16,7 +16,7 @@ from xarr.errors import ShapeError, ValueRangeError
 from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import convert, fill, stretch
 from xarr.functions._core import as_array, broadcast_operands, fresh, promote_operands
-from xarr.functions.routines._lines import along
+from xarr.functions.routines._lines import repeat_vector
 from xarr.functions.routines._values import looked_at
 from xarr.functions.routines.correlations import convolve
 from xarr.lax.core import ArrayLike, whole
@@ -58,10 +58,10 @@ def _of_one_degree(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Arra
     """The coefficients of both, after zeros for the higher powers of the other."""
     first, second = _coefficients(name, a1), _coefficients(name, a2)
     count = max(first.size, second.size)
-    return _led(first, count), _led(second, count)
+    return _pad_front(first, count), _pad_front(second, count)
 
 
-def _led(p: Array, count: int) -> Array:
+def _pad_front(p: Array, count: int) -> Array:
     if p.size == count:
         return p
     return lax.pad(p, lax.full((), 0, p.dtype), [(count - p.size, 0, 0)])
@@ -75,16 +75,16 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) ->
     """
     first, second = _coefficients("polymul", a1), _coefficients("polymul", a2)
     if trim_leading_zeros:
-        first, second = _trimmed("polymul", first), _trimmed("polymul", second)
+        first, second = _trim_leading_zeros("polymul", first), _trim_leading_zeros("polymul", second)
     return convolve(first, second)
 
 
-def _trimmed(name: str, p: Array) -> Array:
+def _trim_leading_zeros(name: str, p: Array) -> Array:
     """From the first coefficient that differs from 0 on; a 0 if there is none."""
-    places = np.flatnonzero(
+    nonzero = np.flatnonzero(
         looked_at(name, "the number of leading zeros", p, "give trim_leading_zeros=False")
     )
-    return p[int(places[0]) :] if places.size else fill((1,), 0, p.dtype, p._node.device)
+    return p[int(nonzero[0]) :] if nonzero.size else fill((1,), 0, p.dtype, p._node.device)
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> tuple[Array, Array]:
@@ -103,11 +103,11 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> t
     else:
         scale = convert(lax.div(1.0, second[0]), divisor.dtype)  # rounded as NumPy does
 
-        def step(rest: Array, place: Array) -> tuple[Array, Array]:
-            window = lax.dynamic_slice(rest, (place,), (size,))
+        def step(rest: Array, start: Array) -> tuple[Array, Array]:
+            window = lax.dynamic_slice(rest, (start,), (size,))
             share = lax.mul(scale, lax.index_in_dim(window, 0, 0, keepdims=False))
-            window = lax.sub(window, lax.mul(along(share, (size,), 0), divisor))
-            return lax.dynamic_update_slice(rest, window, (place,)), share
+            window = lax.sub(window, lax.mul(repeat_vector(share, (size,), 0), divisor))
+            return lax.dynamic_update_slice(rest, window, (start,)), share
 
         rest, quotient = lax.scan(step, dividend, lax.iota(np.int64, count))
     return quotient, _without_small(rest) if trim_leading_zeros else rest
@@ -119,8 +119,8 @@ def _floating(p: Array) -> Array:
 
 def _without_small(rest: Array) -> Array:
     values = looked_at("polydiv", "the degree of the remainder", rest, "give trim_leading_zeros=False")
-    places = np.flatnonzero(~(np.abs(values) <= 1e-8))
-    return rest[min(int(places[0]) if places.size else rest.size, rest.size - 1) :]
+    large = np.flatnonzero(~(np.abs(values) <= 1e-8))
+    return rest[min(int(large[0]) if large.size else rest.size, rest.size - 1) :]
 
 
 class _DeepError(ValueRangeError, RecursionError):
@@ -137,16 +137,16 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
     Source: NumPy, `polyder`.
     """
-    found, times = _coefficients("polyder", p), whole("polyder", "m", m)
+    result, times = _coefficients("polyder", p), whole("polyder", "m", m)
     if times < 0:
         raise ValueRangeError(f"polyder: wanted m >= 0, got {times}; polyint integrates")
-    if times >= found.size:
-        return found[:0]
+    if times >= result.size:
+        return result[:0]
     _refuse_many("polyder", times)
     for _ in range(times):
-        powers = lax.rev(lax.add(lax.iota(np.int64, found.size - 1), 1), (0,))
-        found = elementwise.multiply(found[:-1], powers)
-    return fresh(found)
+        powers = lax.rev(lax.add(lax.iota(np.int64, result.size - 1), 1), (0,))
+        result = elementwise.multiply(result[:-1], powers)
+    return fresh(result)
 
 
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
@@ -155,25 +155,25 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     k: a number for all, or one for each integration.  Raises ShapeError, ValueRangeError for a negative m.
     Source: NumPy, `polyint`.
     """
-    found, times = _coefficients("polyint", p), whole("polyint", "m", m)
+    result, times = _coefficients("polyint", p), whole("polyint", "m", m)
     if times < 0:
         raise ValueRangeError(f"polyint: wanted m >= 0, got {times}; polyder derives")
     _refuse_many("polyint", times)
     added = fill((max(times, 1),), 0, default_float()) if k is None else _coefficients("polyint", k)
     if added.size == 1 and times > 1:
-        added = along(added[0], (times,), 0)
+        added = repeat_vector(added[0], (times,), 0)
     if added.size < times:
         raise ShapeError(f"polyint: wanted one constant, or {times} of them, for k, got {added.size}")
-    for place in range(times):
-        powers = lax.rev(lax.add(lax.iota(np.int64, found.size), 1), (0,))
-        parts = promote_operands("polyint", elementwise.divide(found, powers), added[place : place + 1])
-        found = lax.concatenate(list(parts), 0)
-    return fresh(found)
+    for index in range(times):
+        powers = lax.rev(lax.add(lax.iota(np.int64, result.size), 1), (0,))
+        parts = promote_operands("polyint", elementwise.divide(result, powers), added[index : index + 1])
+        result = lax.concatenate(list(parts), 0)
+    return fresh(result)
 
 
-def _several(coefficients: Array, places: Array) -> tuple[Array, Array]:
+def _broadcast_several(coefficients: Array, x: Array) -> tuple[Array, Array]:
     """The coefficients of several polynomials, and x, in the shape that they broadcast to."""
-    first, spread = broadcast_operands("polyval", coefficients[0], places)
+    first, spread = broadcast_operands("polyval", coefficients[0], x)
     count, rank = coefficients.shape[0], len(first.shape)
     dimensions = (0, *range(1 + rank - len(coefficients.shape[1:]), 1 + rank))
     return lax.broadcast_in_dim(coefficients, (count, *first.shape), dimensions), spread
@@ -185,24 +185,24 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     p: coefficients, that of the highest power first; in further dimensions, which broadcast with those of x, those of
         several polynomials.  Raises BroadcastError.  Source: NumPy, `polyval`.
     """
-    coefficients, places = as_array(p), as_array(x)
+    coefficients, points = as_array(p), as_array(x)
     if len(coefficients.shape) < 2:
         coefficients = _coefficients("polyval", coefficients)
     if not coefficients.shape[0]:
-        return lax.full_like(places, 0)
-    coefficients, places = promote_operands("polyval", coefficients, places)
+        return lax.full_like(points, 0)
+    coefficients, points = promote_operands("polyval", coefficients, points)
     if len(coefficients.shape) > 1:
-        coefficients, places = _several(coefficients, places)
+        coefficients, points = _broadcast_several(coefficients, points)
 
-    def step(found: Array, coefficient: Array) -> tuple[Array, tuple[()]]:
-        product = elementwise.multiply(found, places)
-        return elementwise.add(product, stretch(coefficient, places.shape)), ()
+    def step(value: Array, coefficient: Array) -> tuple[Array, tuple[()]]:
+        product = elementwise.multiply(value, points)
+        return elementwise.add(product, stretch(coefficient, points.shape)), ()
 
     # From zero on, as NumPy, so that an infinite x gives NaN.
-    found = lax.full_like(places, 0)
+    value = lax.full_like(points, 0)
     if coefficients.shape[0] > _WRITTEN_OUT:
-        result: Array = lax.scan(step, found, coefficients)[0]
-        return result
-    for place in range(coefficients.shape[0]):
-        found, _ = step(found, coefficients[place])
-    return fresh(found)
+        total: Array = lax.scan(step, value, coefficients)[0]
+        return total
+    for index in range(coefficients.shape[0]):
+        value, _ = step(value, coefficients[index])
+    return fresh(value)

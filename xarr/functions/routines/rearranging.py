@@ -65,12 +65,12 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     array = as_array(a)
     rank = len(array.shape)
     origin = normalize_axis(axis, rank)
-    place = integer("rollaxis", "start", start)
-    place += rank if place < 0 else 0
-    if not 0 <= place <= rank:
+    position = integer("rollaxis", "start", start)
+    position += rank if position < 0 else 0
+    if not 0 <= position <= rank:
         raise AxisError(f"rollaxis: wanted {-rank} <= start <= {rank} for shape {array.shape}, got {start}")
     order = [dim for dim in range(rank) if dim != origin]
-    order.insert(place - (origin < place), origin)
+    order.insert(position - (origin < position), origin)
     return transpose_part(array, order)
 
 
@@ -78,31 +78,31 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
-    """`arr` with `values` put in before the places `obj` along `axis` (of the flattened array without one).
+    """`arr` with `values` put in before the indices `obj` along `axis` (of the flattened array without one).
 
     obj: an int, a slice, a vector of ints, or a mask.  values: converted to the element type of `arr`; for
-    several places they broadcast to what is put in, for one they may be any number of slices.
-    Raises IndexingError for a place out of bounds, BroadcastError, AxisError; in a traced function
+    several indices they broadcast to what is put in, for one they may be any number of slices.
+    Raises IndexingError for an index out of bounds, BroadcastError, AxisError; in a traced function
     TracedValueError for a mask that depends on its arguments.  Source: NumPy, `insert`.
     """
-    array, place = _along("insert", arr, axis)
-    size = array.shape[place]
+    array, dim = _select_axis("insert", arr, axis)
+    size = array.shape[dim]
     if isinstance(obj, Handle) and obj._node.traced:
-        return _inserted_by_value(array, obj, values, place)
-    where = _places("insert", obj, size)
-    given = _as_dtype(values, array)
+        return _insert_by_value(array, obj, values, dim)
+    where = _indices("insert", obj, size)
+    block_values = _as_dtype(values, array)
     if where.size == 1:
-        index = _checked("insert", int(where.reshape(-1)[0]), size, size + 1)
-        return _inserted_at_one(array, index, given, place, where.ndim == 0)
-    block = _fitted("insert", given, with_size(array.shape, place, where.size))
+        index = _check_index("insert", int(where.reshape(-1)[0]), size, size + 1)
+        return _insert_at_one(array, index, block_values, dim, where.ndim == 0)
+    block = _fit("insert", block_values, with_size(array.shape, dim, where.size))
     try:
         source = np.insert(np.arange(size), where, size + np.arange(where.size))
     except IndexError as error:
         raise IndexingError(f"insert: {error}") from None
-    return lax.take(lax.concatenate([array, block], place), source, place)
+    return lax.take(lax.concatenate([array, block], dim), source, dim)
 
 
-def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
+def _select_axis(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
     """The array and a dimension of it; flattened without an axis."""
     array = as_array(arr)
     refuse_dynamic(name, array, "lax.slice and lax.concatenate")
@@ -111,40 +111,40 @@ def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
     return array, normalize_axis(axis, len(array.shape))
 
 
-def _places(name: str, obj: Any, size: int) -> Host:
-    """Places along a dimension: what an int, a slice, a vector of ints or a mask selects of it."""
+def _indices(name: str, obj: Any, size: int) -> Host:
+    """The indices that an int, a slice, a vector of ints or a mask selects along a dimension."""
     if isinstance(obj, slice):
         return np.arange(*obj.indices(size))
-    found = np.asarray(looked_at(name, "the values of a mask", obj, "give an int or ints as obj"))
-    if found.dtype in BOOL:
-        if found.ndim != 1:
-            raise ShapeError(f"{name}: wanted a vector of bools as mask, got shape {found.shape}")
-        return np.flatnonzero(found)
-    if not found.size and not isinstance(obj, np.ndarray | Handle):
-        found = found.astype(INT64)
-    if found.dtype not in INTEGER:
-        raise IndexingError(f"{name}: wanted ints, a slice or a mask as obj, got {found.dtype}")
-    if found.ndim > 1:
-        raise ShapeError(f"{name}: wanted one int or a vector of ints as obj, got shape {found.shape}")
-    return found
+    indices = np.asarray(looked_at(name, "the values of a mask", obj, "give an int or ints as obj"))
+    if indices.dtype in BOOL:
+        if indices.ndim != 1:
+            raise ShapeError(f"{name}: wanted a vector of bools as mask, got shape {indices.shape}")
+        return np.flatnonzero(indices)
+    if not indices.size and not isinstance(obj, np.ndarray | Handle):
+        indices = indices.astype(INT64)
+    if indices.dtype not in INTEGER:
+        raise IndexingError(f"{name}: wanted ints, a slice or a mask as obj, got {indices.dtype}")
+    if indices.ndim > 1:
+        raise ShapeError(f"{name}: wanted one int or a vector of ints as obj, got shape {indices.shape}")
+    return indices
 
 
-def _checked(name: str, index: int, size: int, limit: int) -> int:
+def _check_index(name: str, index: int, size: int, limit: int) -> int:
     """`index` counted from the start."""
     if not -size <= index < limit:
-        raise IndexingError(f"{name}: index {index} is out of bounds for {size} places")
+        raise IndexingError(f"{name}: index {index} is out of bounds for size {size}")
     return index + size if index < 0 else index
 
 
 def _as_dtype(values: ArrayLike, array: Array) -> Array:
-    given = as_array(values)
+    result = as_array(values)
     if array.dtype in BOOL:
-        return truth(given)
-    return convert(given, array.dtype)
+        return truth(result)
+    return convert(result, array.dtype)
 
 
-def _fitted(name: str, values: Array, shape: tuple[int, ...]) -> Array:
-    """`values` laid into `shape`; leading dimensions of size 1 may be too many, as in an assignment."""
+def _fit(name: str, values: Array, shape: tuple[int, ...]) -> Array:
+    """Broadcast `values` to `shape`; leading dimensions of size 1 may be too many, as in an assignment."""
     extra = len(values.shape) - len(shape)
     if extra > 0 and values.shape[:extra] == (1,) * extra:
         values = lax.reshape(values, values.shape[extra:])
@@ -154,8 +154,8 @@ def _fitted(name: str, values: Array, shape: tuple[int, ...]) -> Array:
     return fitted
 
 
-def _inserted_at_one(array: Array, index: int, values: Array, axis: int, is_scalar: bool) -> Array:
-    """Any number of slices at one place; for an int the first dimension of `values` is the `axis`."""
+def _insert_at_one(array: Array, index: int, values: Array, axis: int, is_scalar: bool) -> Array:
+    """Insert any number of slices at one index; for an int the first dimension of `values` is the `axis`."""
     rank = len(array.shape)
     if len(values.shape) < rank:
         values = lax.reshape(values, (*(1,) * (rank - len(values.shape)), *values.shape))
@@ -163,26 +163,28 @@ def _inserted_at_one(array: Array, index: int, values: Array, axis: int, is_scal
         order = list(range(1, len(values.shape)))
         order.insert(axis, 0)
         values = lax.transpose(values, order)
-    block = _fitted("insert", values, with_size(array.shape, axis, values.shape[axis]))
+    block = _fit("insert", values, with_size(array.shape, axis, values.shape[axis]))
     head, tail = (
         lax.slice_in_dim(array, *ends, axis=axis) for ends in ((0, index), (index, array.shape[axis]))
     )
     return lax.concatenate([head, block, tail], axis)
 
 
-def _inserted_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> Array:
-    """Traced places: slices are sorted by where they go, new ones before the old one that was there."""
+def _insert_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> Array:
+    """Insert at traced indices: slices are sorted by their index, new ones before the old one of that index."""
     size = array.shape[axis]
     if obj.dtype not in INTEGER:
         refuse_traced("insert", "the values of a mask", obj, "give an int or ints as obj")
     if len(obj.shape) > 1:
         raise ShapeError(f"insert: wanted one int or a vector of ints as obj, got shape {obj.shape}")
-    given = _as_dtype(values, array)
+    block_values = _as_dtype(values, array)
     count = obj.size
-    if count == 1 and len(given.shape) >= len(array.shape) and not obj.shape:
-        given = lax.transpose(given, [*range(1, axis + 1), 0, *range(axis + 1, len(given.shape))])
-        count = given.shape[axis]
-    block = _fitted("insert", given, with_size(array.shape, axis, count))
+    if count == 1 and len(block_values.shape) >= len(array.shape) and not obj.shape:
+        block_values = lax.transpose(
+            block_values, [*range(1, axis + 1), 0, *range(axis + 1, len(block_values.shape))]
+        )
+        count = block_values.shape[axis]
+    block = _fit("insert", block_values, with_size(array.shape, axis, count))
     index = convert(lax.reshape(obj, (obj.size,)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     index = lax.broadcast_in_dim(index, (count,), (0,)) if obj.size == 1 else index
@@ -200,18 +202,18 @@ def delete(
     obj: an int, a slice, a vector of ints in any order, or a mask of the length of the dimension.
     assume_unique_indices: that the ints in `obj` all differ, which makes the shape of the result known where
     their values are not, in a traced function; it goes undetected if they do not.
-    Raises IndexingError for a place out of bounds, ShapeError for a mask of another length, AxisError;
+    Raises IndexingError for an index out of bounds, ShapeError for a mask of another length, AxisError;
     in a traced function TracedValueError for ints and masks that depend on its arguments.
     Source: NumPy, `delete`; the last keyword is jax.numpy's.
     """
-    array, place = _along("delete", arr, axis)
-    size = array.shape[place]
+    array, dim = _select_axis("delete", arr, axis)
+    size = array.shape[dim]
     unique = flag("delete", "assume_unique_indices", assume_unique_indices)
     if isinstance(obj, Handle) and obj._node.traced:
         traced = as_array(obj)
         if traced.dtype in INTEGER and (traced.size == 1 or unique):
-            return _deleted_by_value(array, traced, place)
-    return fresh(_kept(array, _keeps(obj, size), place))
+            return _delete_by_value(array, traced, dim)
+    return fresh(_keep_slices(array, _keeps(obj, size), dim))
 
 
 def _keeps(obj: Any, size: int) -> Host:
@@ -234,7 +236,7 @@ def _keeps(obj: Any, size: int) -> Host:
     return keeps
 
 
-def _kept(array: Array, keeps: Host, axis: int) -> Array:
+def _keep_slices(array: Array, keeps: Host, axis: int) -> Array:
     """The slices where the mask holds, as few slices where they are runs."""
     changes = np.flatnonzero(keeps[1:] != keeps[:-1]) + 1
     if len(changes) > 2 * _MOST_SLICES:
@@ -248,11 +250,11 @@ def _kept(array: Array, keeps: Host, axis: int) -> Array:
     return lax.concatenate(parts, axis) if parts else lax.slice_in_dim(array, 0, 0, axis=axis)
 
 
-def _deleted_by_value(array: Array, obj: Any, axis: int) -> Array:
-    """Traced places, all of them different: what is kept is sorted to the front."""
+def _delete_by_value(array: Array, obj: Any, axis: int) -> Array:
+    """Delete at traced indices, all of them different: what is kept is sorted to the front."""
     size, count = array.shape[axis], obj.size
     if count > size:
-        raise IndexingError(f"delete: {count} different places are more than the {size} that there are")
+        raise IndexingError(f"delete: {count} different indices are more than the {size} that there are")
     index = convert(lax.reshape(obj, (count, 1)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
@@ -286,17 +288,17 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
         return filt[slice(*(bounds[0] or (0, 0)))]
     for dim in axes:
         low, high = bounds[dim] or (0, 0)
-        found = lax.slice_in_dim(array, low, high, axis=dim)
-        array = mark(array, found, INDEX, (*[slice(None)] * dim, slice(low, high)))
+        part = lax.slice_in_dim(array, low, high, axis=dim)
+        array = mark(array, part, INDEX, (*[slice(None)] * dim, slice(low, high)))
     return array
 
 
 def _bounds(mask: Host, trim: str) -> tuple[int, int] | None:
     """Where a vector begins and ends without the zeros; None if there is nothing else."""
-    found = np.flatnonzero(mask)
-    if not found.size:
+    nonzero = np.flatnonzero(mask)
+    if not nonzero.size:
         return None
-    return int(found[0]) if "f" in trim else 0, int(found[-1]) + 1 if "b" in trim else len(mask)
+    return int(nonzero[0]) if "f" in trim else 0, int(nonzero[-1]) + 1 if "b" in trim else len(mask)
 
 
 # --- blocks ---------------------------------------------------------------------------------------
@@ -312,30 +314,30 @@ def block(arrays: Any) -> Array:
     depth = _depth(arrays, ())
     leaves = _leaves(arrays)
     rank = max([depth, *(len(leaf.shape) for leaf in leaves)])
-    found = iter([lax.reshape(leaf, (1,) * (rank - len(leaf.shape)) + leaf.shape) for leaf in leaves])
+    items = iter([lax.reshape(leaf, (1,) * (rank - len(leaf.shape)) + leaf.shape) for leaf in leaves])
 
-    def joined(item: Any, level: int) -> Array:
+    def join(item: Any, level: int) -> Array:
         if not isinstance(item, list):
-            return next(found)
-        return concatenate([joined(inner, level + 1) for inner in item], axis=level - depth)
+            return next(items)
+        return concatenate([join(inner, level + 1) for inner in item], axis=level - depth)
 
-    result = joined(arrays, 0)
+    result = join(arrays, 0)
     return result if isinstance(arrays, list) else fresh(result)
 
 
 def _depth(item: Any, path: tuple[int, ...]) -> int:
-    """How deep lists are nested; all arrays must lie equally deep."""
-    place = "arrays" + "".join(f"[{index}]" for index in path)
+    """The depth of nested lists; ShapeError unless all arrays lie equally deep."""
+    name = "arrays" + "".join(f"[{index}]" for index in path)
     if isinstance(item, tuple):
-        raise InputError(f"block: {place} is a tuple; wanted lists, which alone arrange blocks")
+        raise InputError(f"block: {name} is a tuple; wanted lists, which alone arrange blocks")
     if not isinstance(item, list):
         return len(path)
     if not item:
-        raise ShapeError(f"block: {place} is an empty list; wanted at least one array in each")
+        raise ShapeError(f"block: {name} is an empty list; wanted at least one array in each")
     depths = [_depth(inner, (*path, index)) for index, inner in enumerate(item)]
     if len(set(depths)) > 1:
         raise ShapeError(
-            f"block: wanted all arrays in lists of one depth, got depths {sorted(set(depths))} in {place}"
+            f"block: wanted all arrays in lists of one depth, got depths {sorted(set(depths))} in {name}"
         )
     return depths[0]
 

@@ -19,7 +19,7 @@ from xarr.functions._arguments import convert, fill, is_nan
 from xarr.functions._core import as_array, promote_operands
 from xarr.functions._searches import sort_by_keys
 from xarr.functions.manipulation_functions import concatenate, ravel
-from xarr.functions.routines._dependent_shapes import INT64, counted, places_where
+from xarr.functions.routines._dependent_shapes import INT64, count_mask, indices_where
 from xarr.functions.routines._values import is_known, refuse_traced
 from xarr.functions.sorting_functions import sort
 from xarr.lax.core import ArrayLike, flag, put
@@ -79,7 +79,7 @@ def unique(
 ) -> Any:
     """The distinct elements in order; with `axis` the distinct slices along it, in lexicographic order.
 
-    return_index: also where each is first.  return_inverse: also the places of the elements of `ar` among the
+    return_index: also where each is first.  return_inverse: also the indices of the elements of `ar` among the
     distinct ones, in the shape of `ar`, or as a vector with `axis`.  return_counts: also how often each is there.
     The result is a tuple if one of them holds.  equal_nan: whether NaN equals NaN; slices with NaN always differ.
     sorted: the result is in order in any case.
@@ -130,7 +130,7 @@ def unique_elements(
 ) -> tuple[Array, Extra]:
     """Values, and index, inverse and counts, of which the first two are right `with_index` only.
 
-    That spares the places a sort.  `name` is the function that errors speak of.
+    That spares the indices a sort.  `name` is the function that errors speak of.
     """
     flat = ravel(array)
     order = own = lax.iota(INT64, flat.shape[0])
@@ -138,40 +138,42 @@ def unique_elements(
     if with_index:
         (ordered,), (order,) = sort_by_keys((flat,), (own,), 0)
     first = _first_of_equals(_differ(ordered, equal_nan), flat.shape[0])
-    values, (index, inverse, counts) = _chosen(name, ordered, first, order, size, fill_value)
+    values, (index, inverse, counts) = _select_unique(name, ordered, first, order, size, fill_value)
     return values, (index, lax.reshape(inverse, array.shape), counts)
 
 
-def _chosen(
+def _select_unique(
     name: str, ordered: Array, first: Array, order: Array, size: int | None, fill_value: ArrayLike | None
 ) -> tuple[Array, Extra]:
-    """What `unique` returns for slices in order, of which each `first` is to be kept."""
+    """The results of `unique` for slices in order, of which each `first` is to be kept."""
     length = first.shape[0]
-    # One more place than wanted, where the last of these ends.
-    ends, count = places_where(name, _WHAT, first, size if size is None else size + 1)
-    places = ends if size is None else lax.slice_in_dim(ends, 0, size)
-    values = _taken(ordered, places, count, fill_value)
+    # One more index than wanted, where the last run of equal slices ends.
+    ends, count = indices_where(name, _WHAT, first, size if size is None else size + 1)
+    starts = ends if size is None else lax.slice_in_dim(ends, 0, size)
+    values = _take(ordered, starts, count, fill_value)
     number = lax.sub(lax.cumsum(lax.convert_element_type(first, INT64)), 1) if length else order
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     inverse = lax.scatter(order, lax.reshape(order, (length, 1)), number, numbers, unique_indices=True)
-    return values, (_taken(order, places, None, None), inverse, _counts(ends, count, length))
+    return values, (_take(order, starts, None, None), inverse, _counts(ends, count, length))
 
 
-def _taken(array: Array, places: Array, count: Array | None, fill_value: ArrayLike | None) -> Array:
+def _take(array: Array, indices: Array, count: Array | None, fill_value: ArrayLike | None) -> Array:
     """Slices along the first dimension; behind the first `count` of them `fill_value`."""
-    size = places.shape[0]
+    size = indices.shape[0]
     if not array.shape[0]:
         filler = fill((), 0, array.dtype) if fill_value is None else _filler(array, fill_value)
         return lax.broadcast_in_dim(filler, (size, *array.shape[1:]), ())
-    found = lax.take(array, places, 0)
+    result = lax.take(array, indices, 0)
     if count is None or not size:
-        return found
+        return result
     zero = fill((), 0, array.dtype)
-    filler = lax.broadcast_in_dim(zero if fill_value is None else _filler(array, fill_value), found.shape, ())
-    is_there = counted(size, count)
+    filler = lax.broadcast_in_dim(
+        zero if fill_value is None else _filler(array, fill_value), result.shape, ()
+    )
+    is_there = count_mask(size, count)
     if fill_value is None:
         is_there = lax.broadcast_in_dim(lax.gt(count, 0), (size,), ())
-    return lax.select(lax.broadcast_in_dim(is_there, found.shape, (0,)), found, filler)
+    return lax.select(lax.broadcast_in_dim(is_there, result.shape, (0,)), result, filler)
 
 
 def _filler(array: Array, fill_value: ArrayLike) -> Array:
@@ -181,20 +183,20 @@ def _filler(array: Array, fill_value: ArrayLike) -> Array:
     return convert(filler, array.dtype)
 
 
-def _counts(places: Array, count: Array | None, length: int) -> Array:
-    """From each place to the next; the last one reaches to the end.
+def _counts(starts: Array, count: Array | None, length: int) -> Array:
+    """The lengths of runs from each of `starts` to the next; the last one reaches to the end.
 
-    With a `count` there is one place too many, and as many of them count.
+    With a `count` there is one start too many, and as many of them count.
     """
-    size = places.shape[0]
+    size = starts.shape[0]
     if count is None:
         end = lax.full((1,), length, INT64)
-        behind = lax.concatenate([lax.slice_in_dim(places, 1, size), end], 0) if size else places
-        return lax.sub(behind, places)
+        behind = lax.concatenate([lax.slice_in_dim(starts, 1, size), end], 0) if size else starts
+        return lax.sub(behind, starts)
     end = lax.full((size,), length, INT64)
-    behind = lax.slice_in_dim(lax.select(counted(size, count), places, end), 1, size)
-    found = lax.sub(behind, lax.slice_in_dim(places, 0, size - 1))
-    return lax.select(counted(size - 1, count), found, lax.full((size - 1,), 0, INT64))
+    behind = lax.slice_in_dim(lax.select(count_mask(size, count), starts, end), 1, size)
+    counts = lax.sub(behind, lax.slice_in_dim(starts, 0, size - 1))
+    return lax.select(count_mask(size - 1, count), counts, lax.full((size - 1,), 0, INT64))
 
 
 def _differ(ordered: Array, equal_nan: bool) -> Array:
@@ -229,8 +231,8 @@ def _unique_slices(
         host = to_host(turned)
         # The order of the narrow floats is that of the float32 which they are.
         host = host.astype(np.float32) if array.dtype in EXTENDED_FLOAT else host
-        found = np.unique(host, True, True, True, axis=0)
-        index, inverse, counts = (put(each, array._node.device) for each in found[1:])
+        unique_rows = np.unique(host, True, True, True, axis=0)
+        index, inverse, counts = (put(each, array._node.device) for each in unique_rows[1:])
         values = lax.take(turned, index, 0)
     else:
         rows, width = turned.shape[0], math.prod(turned.shape[1:])
@@ -244,7 +246,7 @@ def _unique_slices(
             differ = lax.bitwise_or(differ, _differ(key, equal_nan=False))
         first = _first_of_equals(differ, rows)
         ordered = lax.take(turned, order, 0) if rows else turned
-        values, (index, inverse, counts) = _chosen("unique", ordered, first, order, size, fill_value)
+        values, (index, inverse, counts) = _select_unique("unique", ordered, first, order, size, fill_value)
     return lax.transpose(values, [*range(1, axis + 1), 0, *range(axis + 1, rank)]), (index, inverse, counts)
 
 
@@ -254,11 +256,11 @@ def _unique_slices(
 class _Both(NamedTuple):
     """The elements of two vectors in order, those of the first before equal ones of the second.
 
-    `places` are those in the concatenated vectors.  A NaN equals the other NaNs of its own vector only.
+    `order` holds their indices in the concatenated vectors.  A NaN equals the other NaNs of its own vector only.
     """
 
     values: Array
-    places: Array
+    order: Array
     of_second: Array
     #: Whether each is the first of a run of equal ones.
     first: Array
@@ -271,8 +273,8 @@ def _both(ar1: Array, ar2: Array) -> _Both:
     values, length = lax.concatenate([one, other], 0), one.shape[0] + other.shape[0]
     if values.dtype in COMPLEX:  # NaN in either part is one NaN
         values = lax.select(is_nan(values), lax.full_like(values, complex(math.nan, math.nan)), values)
-    ordered, places = lax.sort((values, lax.iota(INT64, length)), 0, is_stable=True, num_keys=1)
-    of_second = lax.ge(places, one.shape[0])
+    ordered, order = lax.sort((values, lax.iota(INT64, length)), 0, is_stable=True, num_keys=1)
+    of_second = lax.ge(order, one.shape[0])
     differ = _differ(ordered, equal_nan=True)
     if values.dtype in FLOAT | COMPLEX and length:
         after, before = lax.slice_in_dim(of_second, 1, length), lax.slice_in_dim(of_second, 0, length - 1)
@@ -282,7 +284,7 @@ def _both(ar1: Array, ar2: Array) -> _Both:
     last = lax.concatenate([differ, lax.full((1,), True, np.bool_)], 0)
     own = lax.iota(INT64, length)
     ends = lax.cummin(lax.select(last, own, lax.full((length,), length - 1, INT64)), 0, reverse=True)
-    return _Both(ordered, places, of_second, first, lax.take(of_second, ends, 0))
+    return _Both(ordered, order, of_second, first, lax.take(of_second, ends, 0))
 
 
 def _vectors(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
@@ -298,8 +300,8 @@ def union1d(
     """The distinct elements of two arrays, in order.  Raises TracedValueError without `size` in a traced
     function.  Source: NumPy, `union1d`; size and fill_value, see above, are jax.numpy's.
     """
-    found: Array = unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
-    return found
+    result: Array = unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
+    return result
 
 
 def intersect1d(
@@ -323,7 +325,7 @@ def intersect1d(
     if size is None and not with_indices and is_known(one, other):
         ordered = sort(concatenate([one, other] if is_unique else [unique(one), unique(other)]))
         equal = lax.bitwise_not(_differ(ordered, equal_nan=False))
-        return lax.take(ordered, places_where("intersect1d", _WHAT, equal, None)[0], 0)
+        return lax.take(ordered, indices_where("intersect1d", _WHAT, equal, None)[0], 0)
     if not one.shape[0] + other.shape[0]:
         return _nothing(promote_operands("intersect1d", one, other)[0], size, fill_value, with_indices)
     both = _both(one, other)
@@ -332,20 +334,20 @@ def intersect1d(
     )
     # The first of the second vector behind the last of the first vector that it equals.
     meets = lax.bitwise_and(lax.bitwise_not(both.first), lax.bitwise_and(both.of_second, before))
-    places, count = places_where("intersect1d", _WHAT, meets, size)
-    values = _taken(both.values, places, count, fill_value)
+    indices, count = indices_where("intersect1d", _WHAT, meets, size)
+    values = _take(both.values, indices, count, fill_value)
     if not with_indices:
         return values
     length = both.first.shape[0]
     starts = lax.select(both.first, lax.iota(INT64, length), lax.full((length,), 0, INT64))
-    in_first = lax.take(both.places, lax.take(lax.cummax(starts), places, 0), 0)
-    in_second = lax.sub(lax.take(both.places, places, 0), one.shape[0])
+    in_first = lax.take(both.order, lax.take(lax.cummax(starts), indices, 0), 0)
+    in_second = lax.sub(lax.take(both.order, indices, 0), one.shape[0])
     return values, in_first, in_second
 
 
 def _nothing(like: Array, size: int | None, fill_value: ArrayLike | None, with_indices: bool) -> Any:
     (count,) = check_sizes(0 if size is None else size, name="size")
-    values = _taken(like, lax.full((count,), 0, INT64), None, fill_value)
+    values = _take(like, lax.full((count,), 0, INT64), None, fill_value)
     index = lax.full((count,), 0, INT64)
     return (values, index, index) if with_indices else values
 
@@ -366,8 +368,8 @@ def setdiff1d(
     """
     one, other = _vectors("setdiff1d", ar1, ar2)
     if not one.shape[0]:
-        found: Array = _nothing(one, size, fill_value, False)
-        return found
+        result: Array = _nothing(one, size, fill_value, False)
+        return result
     is_unique = flag("setdiff1d", "assume_unique", assume_unique)
     if size is None and not is_unique and one.dtype == other.dtype and is_known(one, other):
         return _difference(unique(one), unique(other))
@@ -375,23 +377,23 @@ def setdiff1d(
     if is_unique:
         length = both.first.shape[0]
         numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-        at = lax.reshape(both.places, (length, 1))
+        at = lax.reshape(both.order, (length, 1))
         inside = lax.scatter(both.in_second, at, both.in_second, numbers, unique_indices=True)
         outside = lax.bitwise_not(lax.slice_in_dim(inside, 0, one.shape[0]))
-        places, count = places_where("setdiff1d", _WHAT, outside, size)
-        return _taken(one, places, count, fill_value)
+        indices, count = indices_where("setdiff1d", _WHAT, outside, size)
+        return _take(one, indices, count, fill_value)
     alone = lax.bitwise_and(both.first, lax.bitwise_not(both.in_second))
-    places, count = places_where("setdiff1d", _WHAT, alone, size)
+    indices, count = indices_where("setdiff1d", _WHAT, alone, size)
     # From the array itself, whose element type the result keeps.
-    own = lax.clamp(np.int64(0), lax.take(both.places, places, 0), np.int64(one.shape[0] - 1))
-    return _taken(lax.take(one, own, 0), lax.iota(INT64, own.shape[0]), count, fill_value)
+    own = lax.clamp(np.int64(0), lax.take(both.order, indices, 0), np.int64(one.shape[0] - 1))
+    return _take(lax.take(one, own, 0), lax.iota(INT64, own.shape[0]), count, fill_value)
 
 
 def _difference(one: Array, other: Array) -> Array:
     """The elements of `one` that are not in `other`, both without equal elements and in order.
 
     Among two copies of `one` and one of `other` they are those that are there twice.  This sorts values
-    alone, which takes a third of the time that sorting their places with them does.
+    alone, which takes a third of the time that sorting their indices with them does.
     """
     ordered = sort(concatenate([one, one, other]))
     size = ordered.shape[0]
@@ -399,10 +401,10 @@ def _difference(one: Array, other: Array) -> Array:
     differ = lax.concatenate([ends, _differ(ordered, equal_nan=False), ends], 0)
     starts, seconds, thirds = (lax.slice_in_dim(differ, k, size - 1 + k) for k in range(3))
     twice = lax.bitwise_and(starts, lax.bitwise_and(lax.bitwise_not(seconds), thirds))
-    found = lax.take(ordered, places_where("setdiff1d", _WHAT, twice, None)[0], 0)
+    result = lax.take(ordered, indices_where("setdiff1d", _WHAT, twice, None)[0], 0)
     last = lax.slice_in_dim(one, one.shape[0] - 1, one.shape[0])
     has_nan = one.dtype in FLOAT | COMPLEX and bool(to_host(is_nan(last))[0])
-    return concatenate([found, last]) if has_nan else found
+    return concatenate([result, last]) if has_nan else result
 
 
 def setxor1d(
@@ -421,8 +423,8 @@ def setxor1d(
     one, other = _vectors("setxor1d", ar1, ar2)
     is_unique = flag("setxor1d", "assume_unique", assume_unique)
     if not one.shape[0] + other.shape[0]:
-        found: Array = _nothing(promote_operands("setxor1d", one, other)[0], size, fill_value, False)
-        return found
+        result: Array = _nothing(promote_operands("setxor1d", one, other)[0], size, fill_value, False)
+        return result
     if size is None and is_known(one, other):
         values = sort(concatenate([one, other] if is_unique else [unique(one), unique(other)]))
         ends = lax.full((1,), True, np.bool_)
@@ -433,5 +435,5 @@ def setxor1d(
         both = _both(one, other)
         values = both.values
         alone = lax.bitwise_and(both.first, lax.eq(both.of_second, both.in_second))
-    places, counts = places_where("setxor1d", _WHAT, alone, size)
-    return _taken(values, places, counts, fill_value)
+    indices, counts = indices_where("setxor1d", _WHAT, alone, size)
+    return _take(values, indices, counts, fill_value)

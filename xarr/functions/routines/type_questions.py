@@ -104,12 +104,12 @@ def common_type(*arrays: ArrayLike) -> type[Any]:
     refused = [dtype for dtype in dtypes if dtype in BOOL]
     if refused:
         raise DTypeError(f"common_type: wanted arrays of numbers, got {refused[0]}; convert it with astype")
-    found = np.dtype(np.float16)
+    result = np.dtype(np.float16)
     if dtypes:
         reals = [np.dtype(np.float64) if dtype in INTEGER else dtype for dtype in dtypes]
         probes = [fill((), 0, dtype) for dtype in reals]
-        found = promote_operands("common_type", *probes)[0].dtype
-    return (complex_of(found) if found in COMPLEX else found).type
+        result = promote_operands("common_type", *probes)[0].dtype
+    return (complex_of(result) if result in COMPLEX else result).type
 
 
 def ndim(a: ArrayLike) -> int:
