@@ -119,7 +119,7 @@ class nditer:
 
     def __setattr__(self, name: str, value: Any) -> None:
         # `it.multi_index = (1, 2)` and its like move the iterator.
-        if name in ("_given", "_elements"):
+        if name in ("_operands", "_elements"):
             object.__setattr__(self, name, value)
         else:
             setattr(self._elements, name, value)
