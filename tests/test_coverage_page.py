@@ -51,14 +51,14 @@ def test_the_page_is_up_to_date(coverage: ModuleType) -> None:
 )
 def test_a_line_that_says_nothing_is_refused(line: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        absent.parsed(["# name", *line.splitlines()])
+        absent.parse(["# name", *line.splitlines()])
 
 
 def test_names_without_or_with_a_wrong_answer_show(
     coverage: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = ["sum\tabsent\tno", "matrix\tsame\t", "nonsense\tabsent\tno"]
-    monkeypatch.setattr(coverage, "remarks", lambda: absent.parsed(lines))
+    monkeypatch.setattr(coverage, "remarks", lambda: absent.parse(lines))
     assert {"sum", "matrix", "pi"} <= set(coverage.undecided())
     assert coverage.stale() == ["nonsense"]
 

@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _rendered(explanation: OpExplanation | ChainExplanation, style: str) -> str:
+def _render(explanation: OpExplanation | ChainExplanation, style: str) -> str:
     views = {"text": explanation.text, "html": explanation.html, "svg": explanation.svg}
     return views[style]()
 
@@ -89,7 +89,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     explanation = explain_text(options.expression)
-    text = _rendered(explanation, options.format)
+    text = _render(explanation, options.format)
     if options.output is None:
         print(text)
     else:
@@ -119,17 +119,17 @@ def _run(options: argparse.Namespace) -> int:
 def _array_in(path: Path) -> np.ndarray[Any, Any]:
     """The array of a .npy file; InputError for any other file."""
     try:
-        found = np.load(path, allow_pickle=False)
+        contents = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
         # NumPy's own words offer allow_pickle=, which would run whatever the file says.
         reason = "it holds Python objects" if "Object arrays" in str(error) else "it is none, or is damaged"
         raise InputError(
             f"wanted an array of numbers in the .npy file {path}, but {reason}; write one by numpy.save"
         ) from None
-    if not isinstance(found, np.ndarray):
-        with found:
-            raise InputError(f"wanted one array in {path}, got an archive of {', '.join(found)}")
-    return found
+    if not isinstance(contents, np.ndarray):
+        with contents:
+            raise InputError(f"wanted one array in {path}, got an archive of {', '.join(contents)}")
+    return contents
 
 
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {

@@ -62,8 +62,8 @@ def _versions() -> Iterator[str]:
 def _optional() -> Iterator[str]:
     yield "optional packages"
     for package, use in _OPTIONAL.items():
-        found = find_spec(package) is not None
-        yield f"  {package:18} {_version(package) if found else 'missing; for ' + use}"
+        is_installed = find_spec(package) is not None
+        yield f"  {package:18} {_version(package) if is_installed else 'missing; for ' + use}"
 
 
 def _backends() -> Iterator[str]:
@@ -71,13 +71,13 @@ def _backends() -> Iterator[str]:
     for name in dict.fromkeys((*backends.available(), config.backend)):
         chosen = "*" if name == config.backend else " "
         try:
-            found = backends.get(name)
+            backend = backends.get(name)
         except BackendError as error:
             yield f"{chosen} {name:18} unavailable: {error}"
         else:
-            yield f"{chosen} {name:18} devices: {', '.join(found.devices())}"
-            if found.engine():
-                yield f"  {'':18} fusion: {found.engine()}"
+            yield f"{chosen} {name:18} devices: {', '.join(backend.devices())}"
+            if backend.engine():
+                yield f"  {'':18} fusion: {backend.engine()}"
     yield "  (* the backend of new arrays)"
 
 

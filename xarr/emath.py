@@ -52,7 +52,7 @@ def _beyond_one(values: Any) -> Any:
     return np.abs(values) > 1
 
 
-def _of(name: str, x: ArrayLike, outside: Callable[[Any], Any]) -> Array:
+def _select_domain(name: str, x: ArrayLike, outside: Callable[[Any], Any]) -> Array:
     array = argument(x)
     function: Callable[[Array], Array] = getattr(elementwise, name)
     return function(array if _is_real(name, array, outside) else _complex(array))
@@ -60,22 +60,22 @@ def _of(name: str, x: ArrayLike, outside: Callable[[Any], Any]) -> Array:
 
 def sqrt(x: ArrayLike) -> Array:
     """The square root, complex if any element is below 0.  Source: NumPy, `emath.sqrt`."""
-    return _of("sqrt", x, _below_zero)
+    return _select_domain("sqrt", x, _below_zero)
 
 
 def log(x: ArrayLike) -> Array:
     """The natural logarithm, complex if any element is below 0.  Source: NumPy, `emath.log`."""
-    return _of("log", x, _below_zero)
+    return _select_domain("log", x, _below_zero)
 
 
 def log2(x: ArrayLike) -> Array:
     """The logarithm to base 2, complex if any element is below 0.  Source: NumPy, `emath.log2`."""
-    return _of("log2", x, _below_zero)
+    return _select_domain("log2", x, _below_zero)
 
 
 def log10(x: ArrayLike) -> Array:
     """The logarithm to base 10, complex if any element is below 0.  Source: NumPy, `emath.log10`."""
-    return _of("log10", x, _below_zero)
+    return _select_domain("log10", x, _below_zero)
 
 
 def logn(n: ArrayLike, x: ArrayLike) -> Array:
@@ -98,17 +98,17 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
 
 def arccos(x: ArrayLike) -> Array:
     """The inverse cosine, complex if any element is beyond [-1, 1].  Source: NumPy, `emath.arccos`."""
-    return _of("arccos", x, _beyond_one)
+    return _select_domain("arccos", x, _beyond_one)
 
 
 def arcsin(x: ArrayLike) -> Array:
     """The inverse sine, complex if any element is beyond [-1, 1].  Source: NumPy, `emath.arcsin`."""
-    return _of("arcsin", x, _beyond_one)
+    return _select_domain("arcsin", x, _beyond_one)
 
 
 def arctanh(x: ArrayLike) -> Array:
     """The inverse hyperbolic tangent, complex if any element is beyond [-1, 1].  Source: NumPy, `emath.arctanh`."""
-    return _of("arctanh", x, _beyond_one)
+    return _select_domain("arctanh", x, _beyond_one)
 
 
 if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker

@@ -84,11 +84,11 @@ def _one(n: int | None, axis: int) -> Plan:
     """The plan of a transform of one dimension."""
 
     def plan(name: str, array: Array) -> tuple[Ints | None, Ints]:
-        place = normalize_axis(integer(f"fft.{name}", "axis", axis), array.ndim)
+        dim = normalize_axis(integer(f"fft.{name}", "axis", axis), array.ndim)
         points = None if n is None else integer(f"fft.{name}", "n", n)
         if points is not None and points < 1:
             raise ShapeError(f"fft.{name}: wanted 1 or more points, or None for all, got {points}")
-        return None if points is None else (points,), (place,)
+        return None if points is None else (points,), (dim,)
 
     return plan
 
@@ -102,15 +102,15 @@ def _several(s: Any, axes: Axes) -> Plan:
         count = rank if sizes is None else len(sizes)
         if axes is None and count > rank:
             raise ShapeError(f"fft.{name}: wanted at most {rank} sizes in s, got {sizes}")
-        given = (
+        wanted = (
             range(rank - count, rank) if axes is None else integers(f"fft.{name}", "axes", _as_items(axes))
         )
-        places = tuple([normalize_axis(axis, rank) for axis in given])
-        if sizes is not None and len(sizes) != len(places):
+        dims = tuple([normalize_axis(axis, rank) for axis in wanted])
+        if sizes is not None and len(sizes) != len(dims):
             raise ShapeError(
-                f"fft.{name}: wanted as many sizes in s as axes, got {len(sizes)} and {len(places)}"
+                f"fft.{name}: wanted as many sizes in s as axes, got {len(sizes)} and {len(dims)}"
             )
-        return sizes, places
+        return sizes, dims
 
     return plan
 
@@ -122,17 +122,17 @@ def _as_items(value: Any) -> Any:
 def _lengths(name: str, shape: Ints, sizes: Ints | None, axes: Ints, full: bool = False) -> Ints:
     """The number of points along each axis; `full`: of the last one the array holds the half (irfft)."""
     own = [shape[axis] for axis in axes]
-    found = own if not full else [*own[:-1], 2 * (own[-1] - 1)]
+    lengths = own if not full else [*own[:-1], 2 * (own[-1] - 1)]
     if sizes is not None:
-        found = [before if size == -1 else size for size, before in zip(sizes, own, strict=True)]
-    if any(length < 1 for length in found):
+        lengths = [before if size == -1 else size for size, before in zip(sizes, own, strict=True)]
+    if any(length < 1 for length in lengths):
         raise ShapeError(
-            f"fft.{name}: wanted 1 or more points along each axis, got {found} of shape {shape} along {axes}"
+            f"fft.{name}: wanted 1 or more points along each axis, got {lengths} of shape {shape} along {axes}"
         )
-    return tuple(found)
+    return tuple(lengths)
 
 
-def _fitted(array: Array, axis: int, size: int) -> Array:
+def _fit(array: Array, axis: int, size: int) -> Array:
     """`array` cut, or filled up with zeros at the end, to `size` along `axis`."""
     own = array.shape[axis]
     if own > size:
@@ -146,23 +146,23 @@ def _fitted(array: Array, axis: int, size: int) -> Array:
 # --- transforms -----------------------------------------------------------------------------------
 
 
-def _transformed(
+def _transform(
     array: Array, kind: lax.FftType, axes: Ints, lengths: Sequence[int], norm: str | None
 ) -> Array:
     """One operation over up to three different dimensions, moved to the end for it."""
     rest = [dim for dim in range(array.ndim) if dim not in axes]
     order = [*rest, *axes]
     moved = lax.fft(lax.transpose(array, order), kind, lengths)
-    found = lax.transpose(moved, [order.index(dim) for dim in range(array.ndim)])
+    result = lax.transpose(moved, [order.index(dim) for dim in range(array.ndim)])
     if norm in _PLAIN:
-        return found
+        return result
     for length in lengths:
-        found = _scaled(found, kind, length, norm)
-    return found
+        result = _scale(result, kind, length, norm)
+    return result
 
 
-def _scaled(array: Array, kind: lax.FftType, length: int, norm: str | None) -> Array:
-    """What `norm` asks for beyond XLA, whose inverse divides by the number of elements."""
+def _scale(array: Array, kind: lax.FftType, length: int, norm: str | None) -> Array:
+    """Scale as `norm` asks for beyond XLA, whose inverse divides by the number of elements."""
     # In the array's own precision, as NumPy does.
     count = np.dtype(f"f{array.dtype.itemsize // (2 if array.dtype in COMPLEX else 1)}").type(length)
     factor = count if norm == "forward" else np.sqrt(count)
@@ -193,8 +193,8 @@ def _one_by_one(
 ) -> Array:
     for axes, lengths in groups:
         for axis, length in zip(axes, lengths, strict=True):
-            array = _fitted(array, axis, length)
-        array = _transformed(array, kind, axes, lengths, norm)
+            array = _fit(array, axis, length)
+        array = _transform(array, kind, axes, lengths, norm)
     return array
 
 
@@ -233,9 +233,9 @@ def _to_real(name: str, a: ArrayLike, plan: Plan, norm: str | None, out: object)
     *leading, length = _lengths(name, array.shape, sizes, axes, full=True)
     groups = [((axis,), (size,)) for axis, size in zip(axes[:-1], leading, strict=True)]
     array = _one_by_one(array, lax.FftType.IFFT, groups, norm)
-    array = _fitted(array, axes[-1], length // 2 + 1)
-    found = _transformed(array, lax.FftType.IRFFT, axes[-1:], (length,), norm)
-    return convert(found, _FLOAT16) if is_half and not leading else found
+    array = _fit(array, axes[-1], length // 2 + 1)
+    result = _transform(array, lax.FftType.IRFFT, axes[-1:], (length,), norm)
+    return convert(result, _FLOAT16) if is_half and not leading else result
 
 
 class _NoAxisError(ShapeError, IndexError):
@@ -407,7 +407,7 @@ def fftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLi
     numbers = lax.iota(np.int64, size)
     half = (size - 1) // 2 + 1
     signed = lax.select(lax.lt(numbers, half), numbers, lax.sub(numbers, size))
-    return _over(signed, size, d, device, dtype)
+    return _frequencies(signed, size, d, device, dtype)
 
 
 def rfftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLike | None = None) -> Array:
@@ -417,7 +417,7 @@ def rfftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeL
     Raises ValueRangeError for n < 1 or d = 0.  Source: NumPy and Array API, `fft.rfftfreq`.
     """
     size = _points("rfftfreq", n, d)
-    return _over(lax.iota(np.int64, size // 2 + 1), size, d, device, dtype)
+    return _frequencies(lax.iota(np.int64, size // 2 + 1), size, d, device, dtype)
 
 
 def _points(name: str, n: int, d: float) -> int:
@@ -429,7 +429,7 @@ def _points(name: str, n: int, d: float) -> int:
     return count
 
 
-def _over(numbers: Array, n: int, d: float, device: DeviceLike, dtype: DTypeLike | None) -> Array:
+def _frequencies(numbers: Array, n: int, d: float, device: DeviceLike, dtype: DTypeLike | None) -> Array:
     wanted = default_float() if dtype is None else canonical(dtype)
     if wanted not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise DTypeError(f"fft: wanted frequencies of float32 or float64, got {wanted}")
@@ -442,20 +442,20 @@ def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
 
     Raises AxisError.  Source: NumPy and Array API, `fft.fftshift`.
     """
-    return _shifted("fftshift", x, axes, 1)
+    return _shift("fftshift", x, axes, 1)
 
 
 def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """The inverse of `fftshift`, another function for odd sizes.  Source: NumPy and Array API."""
-    return _shifted("ifftshift", x, axes, -1)
+    return _shift("ifftshift", x, axes, -1)
 
 
-def _shifted(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
+def _shift(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
     array = as_array(x)
-    given = range(array.ndim) if axes is None else integers(f"fft.{name}", "axes", _as_items(axes))
-    places = [normalize_axis(axis, array.ndim) for axis in given]
+    wanted = range(array.ndim) if axes is None else integers(f"fft.{name}", "axes", _as_items(axes))
+    dims = [normalize_axis(axis, array.ndim) for axis in wanted]
     # n // 2 forth and -(n // 2) back: for odd n they differ.
-    return roll(array, [sign * (array.shape[axis] // 2) for axis in places], places)
+    return roll(array, [sign * (array.shape[axis] // 2) for axis in dims], dims)
 
 
 if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker

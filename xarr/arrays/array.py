@@ -42,6 +42,10 @@ from xarr.lax.elementwise import complex as complex_of
 from xarr.runtime import display, handles, parts
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import live_leaf
+from xarr.runtime.handles import Handle
+from xarr.runtime.live_values import live_leaf
+from xarr.arrays.operators import arithmetic, equality, in_place, is_operand, operator, reflect, repeating
+from xarr.arrays.reductions import ReductionMethods
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:
@@ -141,8 +145,8 @@ class Array(
         owner = handles.device_of(self._node).backend
         if self._node.tensor_type.dynamic:
             return Layout.of(handles.to_host(self)) if owner.is_on_host else None
-        found: Layout | None = owner.layout(self._node.value, self.ndim)
-        return found
+        layout: Layout | None = owner.layout(self._node.value, self.ndim)
+        return layout
 
     @property
     def is_evaluated(self) -> bool:
@@ -179,7 +183,7 @@ class Array(
         host = handles.to_host(self)
         if not index and host.size != 1:
             raise ShapeError(
-                f"item: wanted one element, got {host.size} in shape {host.shape}; give the place, e.g. "
+                f"item: wanted one element, got {host.size} in shape {host.shape}; give the index, e.g. "
                 f"x.item({', '.join('0' * max(host.ndim, 1))}), or use x.tolist()"
             )
         return host.item(*index)
@@ -232,8 +236,8 @@ class Array(
 
     def __contains__(self, value: ArrayLike) -> bool:
         # In this order an error names the operands as they stand in `value in self`.
-        found = elementwise.equal(value, self) if is_operand(value) else self == value
-        return bool(np.any(np.asarray(found)))
+        equal = elementwise.equal(value, self) if is_operand(value) else self == value
+        return bool(np.any(np.asarray(equal)))
 
     def __repr__(self) -> str:
         return display.text(self)
@@ -295,8 +299,8 @@ class Array(
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._node.tensor_type.dynamic:
-            return _unpickled_live, (np.asarray(self), self._node.type, handles.device_of(self._node).name)
-        return _unpickled, (np.asarray(self), handles.device_of(self._node).name)
+            return _unpickle_live, (np.asarray(self), self._node.type, handles.device_of(self._node).name)
+        return _unpickle, (np.asarray(self), handles.device_of(self._node).name)
 
     def __copy__(self) -> Array:
         return self.copy()
@@ -317,7 +321,7 @@ class Array(
         return self if backend == self.device else handles.moved(self, as_device(backend))
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
-        """The same values on a device, given by its name or that of a backend.
+        """Copy the values to a device, given by its name or that of a backend.
 
         Raises BackendError for an unknown name, InputError for a `stream`, which no device here has.
         Source: Array API, `to_device`.
@@ -400,12 +404,12 @@ class Array(
     __add__, __radd__, __iadd__ = arithmetic("+", elementwise.add)
     __sub__, __rsub__, __isub__ = arithmetic("-", elementwise.subtract)
     __mul__ = repeating(operator("*", elementwise.multiply))
-    __rmul__ = repeating(reflected("*", elementwise.multiply))
+    __rmul__ = repeating(reflect("*", elementwise.multiply))
     __imul__ = in_place("*", elementwise.multiply)
     __truediv__, __rtruediv__, __itruediv__ = arithmetic("/", elementwise.divide)
     __floordiv__, __rfloordiv__, __ifloordiv__ = arithmetic("//", elementwise.floor_divide)
     __mod__, __rmod__, __imod__ = arithmetic("%", elementwise.remainder)
-    __rpow__, __ipow__ = reflected("**", elementwise.pow), in_place("**", elementwise.pow)
+    __rpow__, __ipow__ = reflect("**", elementwise.pow), in_place("**", elementwise.pow)
 
     def __pow__(self, other: ArrayLike, modulo: Any = None) -> Array:
         """self ** other, by `xarr.pow`; InputError for a modulo."""
@@ -481,8 +485,8 @@ class Array(
 
     def transpose(self, *axes: Any) -> Array:
         """The dimensions in the order `axes`, reversed by default."""
-        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return manipulation.transpose(self, given)
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return manipulation.transpose(self, order)
 
     def ravel(self, order: str = "C") -> Array:
         """All elements in one dimension."""
@@ -516,7 +520,7 @@ class Array(
         return linear_algebra.dot(self, b, out)
 
     def round(self, decimals: int = 0, out: Array | None = None) -> Array:
-        """Rounded to `decimals` places, ties to even."""
+        """Round to `decimals` decimals, ties to even."""
         return elementwise.round(self, decimals, out)
 
     def clip(
@@ -560,20 +564,20 @@ class Array(
 def _product(x1: ArrayLike, x2: ArrayLike) -> Array:
     """x1 @ x2."""
     try:
-        found = linear_algebra.matmul(x1, x2)
+        result = linear_algebra.matmul(x1, x2)
     except XarrError as error:
         shorten(error)
         raise
     if observers:
         observe_product(x1, x2)
-    return found
+    return result
 
 
-def _unpickled(values: np.ndarray[Any, Any], backend: str) -> Array:
+def _unpickle(values: np.ndarray[Any, Any], backend: str) -> Array:
     return handles.from_host(values, backends.get(backend).device())
 
 
-def _unpickled_live(values: np.ndarray[Any, Any], type: TensorType, backend: str) -> Array:
+def _unpickle_live(values: np.ndarray[Any, Any], type: TensorType, backend: str) -> Array:
     """A dynamic array of these live values."""
     return handles.wrap(live_leaf(values, type, backends.get(backend).device()))
 

@@ -27,7 +27,7 @@ _OF_MEMORY: Final = (np.may_share_memory, np.shares_memory)
 
 
 def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """What `called`, or a method of it such as `reduce`, gives for inputs of which one is an Array.
+    """Call NumPy's ufunc `called`, or a method of it such as `reduce`, with inputs of which one is an Array.
 
     Raises as xarr's own, and InputError for a ufunc of NumPy's that xarr has not.  Those of other libraries are
     computed on the host.
@@ -46,7 +46,7 @@ def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappi
 
 
 def function(called: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
-    """What NumPy's function `called` gives, by xarr's of the same name.  InputError if there is none."""
+    """Answer a call of NumPy's function `called` by xarr's of the same name.  InputError if there is none."""
     if called in _OF_MEMORY:
         return _share_memory(called, *args, **kwargs)
     own = _counterpart(called)
@@ -135,8 +135,8 @@ def _share_memory(called: Callable[..., bool], a: Any, b: Any, *options: Any, **
     return called(host_value(a), host_value(b), *options, **named)
 
 
-def _is_of_numbers(given: Any) -> bool:
-    return isinstance(given, Handle) or np.asarray(given).dtype.kind not in "OUS"
+def _is_of_numbers(value: Any) -> bool:
+    return isinstance(value, Handle) or np.asarray(value).dtype.kind not in "OUS"
 
 
 def _with_objects(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -144,8 +144,8 @@ def _with_objects(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     shape = np.broadcast_shapes(*map(np.shape, arrays))
     spread = namespace(None).broadcast_to
     return tuple(
-        spread(given, shape) if isinstance(given, Handle) else np.broadcast_to(given, shape)
-        for given in arrays
+        spread(operand, shape) if isinstance(operand, Handle) else np.broadcast_to(operand, shape)
+        for operand in arrays
     )
 
 
@@ -163,10 +163,10 @@ def _counterpart(called: Callable[..., Any]) -> Callable[..., Any] | None:
     try:
         if attrgetter(path)(np) is not called:
             return None
-        found: Callable[..., Any] = attrgetter(path)(namespace(None))
+        function: Callable[..., Any] = attrgetter(path)(namespace(None))
     except AttributeError:
         return None
-    return found
+    return function
 
 
 class HostMemory(Handle):

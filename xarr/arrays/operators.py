@@ -1,4 +1,4 @@
-"""What `+`, `==`, `+=` … of an Array do beside anything: compute, or leave the answer to the other operand."""
+"""The operators `+`, `==`, `+=` … of an Array beside anything: they compute, or leave it to the other operand."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_operand(other: object) -> bool:
     return own is _UFUNC_OF_NUMPY and hasattr(other, "__array__")
 
 
-def _named(method: Method, name: str, summary: str) -> Method:
+def _name_method(method: Method, name: str, summary: str) -> Method:
     """`method` as help and tracebacks show it, the method `name` of Array."""
     method.__name__, method.__qualname__, method.__module__ = name, f"Array.{name}", "xarr.arrays.array"
     method.__code__ = method.__code__.replace(co_name=name, co_qualname=f"Array.{name}")
@@ -55,7 +55,7 @@ def _named(method: Method, name: str, summary: str) -> Method:
 
 def arithmetic(symbol: str, function: Function) -> tuple[Method, Method, Method]:
     """The methods of `self + other`, `other + self` and `self += other`, for which `function` computes."""
-    return operator(symbol, function), reflected(symbol, function), in_place(symbol, function)
+    return operator(symbol, function), reflect(symbol, function), in_place(symbol, function)
 
 
 def operator(symbol: str, function: Function) -> Method:
@@ -70,10 +70,12 @@ def operator(symbol: str, function: Function) -> Method:
             raise
         return NotImplemented  # type: ignore[no-any-return]
 
-    return _named(method, f"__{_NAMES[symbol]}__", f"self {symbol} other, by `xarr.{function.__name__}`.")
+    return _name_method(
+        method, f"__{_NAMES[symbol]}__", f"self {symbol} other, by `xarr.{function.__name__}`."
+    )
 
 
-def reflected(symbol: str, function: Function) -> Method:
+def reflect(symbol: str, function: Function) -> Method:
     """The method of the expression `other symbol self`, for which `function` computes."""
 
     def method(self: Array, other: ArrayLike) -> Array:
@@ -85,7 +87,9 @@ def reflected(symbol: str, function: Function) -> Method:
             raise
         return NotImplemented  # type: ignore[no-any-return]
 
-    return _named(method, f"__r{_NAMES[symbol]}__", f"other {symbol} self, by `xarr.{function.__name__}`.")
+    return _name_method(
+        method, f"__r{_NAMES[symbol]}__", f"other {symbol} self, by `xarr.{function.__name__}`."
+    )
 
 
 def in_place(symbol: str, function: Function) -> Method:
@@ -103,7 +107,7 @@ def in_place(symbol: str, function: Function) -> Method:
         return NotImplemented  # type: ignore[no-any-return]
 
     summary = f"self {symbol}= other, which makes self show the result of `xarr.{function.__name__}`."
-    return _named(method, f"__i{_NAMES[symbol]}__", summary)
+    return _name_method(method, f"__i{_NAMES[symbol]}__", summary)
 
 
 def equality(symbol: str, function: Function, outcome: bool) -> Method:
@@ -125,7 +129,7 @@ def equality(symbol: str, function: Function, outcome: bool) -> Method:
         answer = getattr(type(other), name)(other, self)
         return full_like(self, outcome, PREDICATE) if answer is NotImplemented else answer
 
-    return _named(method, name, f"self {symbol} other, by `xarr.{function.__name__}`.")
+    return _name_method(method, name, f"self {symbol} other, by `xarr.{function.__name__}`.")
 
 
 def repeating(multiply: Method) -> Method:
@@ -140,4 +144,4 @@ def repeating(multiply: Method) -> Method:
             return NotImplemented  # type: ignore[no-any-return]
         return multiply(self, other)
 
-    return _named(method, multiply.__name__, multiply.__doc__ or "")
+    return _name_method(method, multiply.__name__, multiply.__doc__ or "")

@@ -23,7 +23,7 @@ _STATES: Final = ("same", "differs", "absent", "removed")
 def remarks() -> dict[str, tuple[str, str]]:
     """From each name (`linalg.solve`, `ndarray.sort`, `ufunc.at`) to its state and remark."""
     with open(PATH, encoding="utf-8") as lines:
-        return parsed(lines.read().splitlines())
+        return parse(lines.read().splitlines())
 
 
 @lru_cache(maxsize=1)
@@ -34,7 +34,7 @@ def reasons_of_jax() -> dict[str, str]:
     return {name: reason for reason, names in rows for name in names.split()}
 
 
-def parsed(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
+def parse(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
     """The table of these lines; ValueError for one without a name, a state and a remark, or a name twice."""
     fields = [line.split("\t") for line in lines if line and not line.startswith("#")]
     for line in fields:

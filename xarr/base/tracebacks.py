@@ -48,10 +48,10 @@ def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
         inside = _is_own(entry.tb_frame) or (inside and entry.tb_frame.f_code.co_filename in _GLUE)
         if not inside:
             kept.append(entry)
-    found: TracebackType | None = None
+    result: TracebackType | None = None
     for entry in reversed(kept):
-        found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return found
+        result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return result
 
 
 def _is_own(frame: FrameType) -> bool:

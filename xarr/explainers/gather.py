@@ -27,7 +27,7 @@ _ELEMENT, _INDEX = np.dtype(np.float32), np.dtype(np.int64)
 
 @dataclass(frozen=True)
 class WindowExplanation:
-    """What one gather or scatter does: one object, several views.
+    """The work of one gather or scatter: one object, several views.
 
     `str(e)` or `e.text()`, which lists the windows of known indices; `e.loops` is Python that computes it
     element by element; `e.svg()` draws operands of rank 2 or less, and notebooks show that.
@@ -46,12 +46,12 @@ class WindowExplanation:
 
     @property
     def indices_name(self) -> str:
-        """What the op calls its indices."""
+        """The op's name of its indices."""
         return "start_indices" if self.is_gather else "scatter_indices"
 
     @property
     def windowed_name(self) -> str:
-        """What the op calls the array that holds the windows."""
+        """The op's name of the array that holds the windows."""
         return "result" if self.is_gather else "updates"
 
     @property
@@ -125,8 +125,8 @@ def explain_gather(
     )
     offset, collapsed, batching, own_batching, index_map = _fields("explain_gather", dimension_numbers, names)
     whole, starts = (
-        TensorType(_shape("explain_gather", given), dtype)
-        for given, dtype in ((operand, _ELEMENT), (start_indices, _INDEX))
+        TensorType(_shape("explain_gather", shape), dtype)
+        for shape, dtype in ((operand, _ELEMENT), (start_indices, _INDEX))
     )
     sizes = _integers("explain_gather", "slice_sizes", slice_sizes)
     vector_dim = _vector_dim(starts, index_vector_dim)
@@ -172,8 +172,8 @@ def explain_scatter(
     )
     window, inserted, batching, own_batching, index_map = _fields("explain_scatter", dimension_numbers, names)
     whole, starts, parts = (
-        TensorType(_shape("explain_scatter", given), dtype)
-        for given, dtype in ((operand, _ELEMENT), (scatter_indices, _INDEX), (updates, _ELEMENT))
+        TensorType(_shape("explain_scatter", shape), dtype)
+        for shape, dtype in ((operand, _ELEMENT), (scatter_indices, _INDEX), (updates, _ELEMENT))
     )
     old, new = scalars(_ELEMENT, _ELEMENT)
     vector_dim, replacing = _vector_dim(starts, index_vector_dim), Graph((old, new), [new])
@@ -189,21 +189,21 @@ def explain_scatter(
 # --- arguments ---------------------------------------------------------------------------------------
 
 
-def _the_node(name: str, kind: type[Gather | Scatter], given: Any) -> Node:
+def _the_node(name: str, kind: type[Gather | Scatter], what: Any) -> Node:
     """The one gather or scatter that a function, or an Array not yet evaluated, stands for."""
-    if not callable(given) and not isinstance(given, Handle):
+    if not callable(what) and not isinstance(what, Handle):
         raise InputError(
-            f"{name}: wanted operand, indices and dimension numbers, or a function; got {given!r}"
+            f"{name}: wanted operand, indices and dimension numbers, or a function; got {what!r}"
         )
-    results = tree.flatten(given() if callable(given) else given)[0]
+    results = tree.flatten(what() if callable(what) else what)[0]
     nodes = [result._node for result in results if isinstance(result, Handle)]
-    found: list[Node] = [node for node in postorder(nodes) if isinstance(node.op, kind)]
-    if len(found) != 1:
+    matches: list[Node] = [node for node in postorder(nodes) if isinstance(node.op, kind)]
+    if len(matches) != 1:
         raise InputError(
-            f"{name}: wanted one {kind.lax_name} to explain, found {len(found)}; give a function that makes "
+            f"{name}: wanted one {kind.lax_name} to explain, found {len(matches)}; give a function that makes "
             "one, such as lambda: lax.take(x, i) (an Array that was evaluated no longer knows what made it)"
         )
-    return found[0]
+    return matches[0]
 
 
 def _explain_node(name: str, node: Node) -> WindowExplanation:
@@ -243,16 +243,16 @@ def _combination(op: Scatter) -> str:
     return WindowExplanation.combine
 
 
-def _values(given: Any) -> Any:
+def _values(argument: Any) -> Any:
     """The values of indices that are an array, None of a shape and of what is being traced."""
-    if isinstance(given, Handle):
-        return None if given._node.traced else np.asarray(to_host(given))
-    return given if isinstance(given, np.ndarray) or _is_nested(given) else None
+    if isinstance(argument, Handle):
+        return None if argument._node.traced else np.asarray(to_host(argument))
+    return argument if isinstance(argument, np.ndarray) or _is_nested(argument) else None
 
 
-def _is_nested(given: Any) -> bool:
+def _is_nested(argument: Any) -> bool:
     """Whether it is a list of lists, which is an array, where a list of ints is a shape."""
-    return isinstance(given, list) and any(isinstance(entry, list) for entry in given)
+    return isinstance(argument, list) and any(isinstance(entry, list) for entry in argument)
 
 
 def _fields(name: str, numbers: Any, fields: tuple[str, ...]) -> list[Ints]:
@@ -272,10 +272,10 @@ def _integers(name: str, what: str, values: Any) -> Ints:
 def _shape(name: str, sizes: Any) -> Ints:
     if isinstance(sizes, Handle | np.ndarray) or _is_nested(sizes):
         return sizes._node.tensor_type.shape if isinstance(sizes, Handle) else np.shape(sizes)
-    found = _integers(name, "a shape", sizes)
-    if any(size < 0 for size in found):
-        raise ShapeError(f"wanted sizes of 0 or more, got the shape {found}")
-    return found
+    shape = _integers(name, "a shape", sizes)
+    if any(size < 0 for size in shape):
+        raise ShapeError(f"wanted sizes of 0 or more, got the shape {shape}")
+    return shape
 
 
 def _vector_dim(indices: TensorType, index_vector_dim: int | None) -> int:
@@ -303,69 +303,69 @@ def _vectors(name: str, windows: Windows, shape: Ints, indices: ArrayLike | None
 # --- text --------------------------------------------------------------------------------------------
 
 
-def _headline(found: WindowExplanation) -> Iterator[str]:
-    windows, count = found.windows, prod(found.windows.batch_shape)
+def _headline(explanation: WindowExplanation) -> Iterator[str]:
+    windows, count = explanation.windows, prod(explanation.windows.batch_shape)
     many = (
         f"{count} window of {windows.sizes} is" if count == 1 else f"{count} windows of {windows.sizes} are"
     )
     one = (
         "one for each index vector"
-        if windows.index_vector_dim < len(found.indices_shape)
+        if windows.index_vector_dim < len(explanation.indices_shape)
         else "one for each index"
     )
-    if found.is_gather:
+    if explanation.is_gather:
         yield (
-            f"gather: operand {windows.operand_shape}, start_indices {found.indices_shape} "
+            f"gather: operand {windows.operand_shape}, start_indices {explanation.indices_shape} "
             f"-> result {windows.windowed_shape}"
         )
         yield f"{many} read, {one}; starts are clamped so that windows fit"
     else:
         yield (
-            f"scatter: operand {windows.operand_shape}, scatter_indices {found.indices_shape}, "
+            f"scatter: operand {windows.operand_shape}, scatter_indices {explanation.indices_shape}, "
             f"updates {windows.windowed_shape} -> result {windows.operand_shape}"
         )
         yield f"{many} written in this order, {one}; a window that does not fit is left out"
 
 
-def _windowed_dimensions(found: WindowExplanation) -> Iterator[str]:
-    windows = found.windows
-    yield f"dimensions of the {found.windowed_name}:"
+def _windowed_dimensions(explanation: WindowExplanation) -> Iterator[str]:
+    windows = explanation.windows
+    yield f"dimensions of the {explanation.windowed_name}:"
     for dim, size in enumerate(windows.windowed_shape):
         if dim in windows.window_dims:
             own = windows.kept_dims[windows.window_dims.index(dim)]
-            word = "offset" if found.is_gather else "window"
+            word = "offset" if explanation.is_gather else "window"
             yield f"  {dim}  size {size:<4} {word:<8} runs over the window in operand dimension {own}"
         else:
             position = windows.batch_dims.index(dim)
             along = _indices_dim(windows, position)
-            yield f"  {dim}  size {size:<4} {'batch':<8} runs over {found.indices_name} dimension {along}"
+            yield f"  {dim}  size {size:<4} {'batch':<8} runs over {explanation.indices_name} dimension {along}"
 
 
 def _indices_dim(windows: Windows, position: int) -> int:
     return position + (position >= windows.index_vector_dim)
 
 
-def _operand_dimensions(found: WindowExplanation) -> Iterator[str]:
-    windows, batching = found.windows, dict(found.windows.batching)
+def _operand_dimensions(explanation: WindowExplanation) -> Iterator[str]:
+    windows, batching = explanation.windows, dict(explanation.windows.batching)
     yield "dimensions of the operand:"
     for dim, (size, window) in enumerate(zip(windows.operand_shape, windows.sizes, strict=True)):
         if dim in batching:
             kind, start = (
                 "batching",
-                f"runs along with {found.indices_name} dimension {_indices_dim(windows, batching[dim])}",
+                f"runs along with {explanation.indices_name} dimension {_indices_dim(windows, batching[dim])}",
             )
         else:
-            left_out = "collapsed" if found.is_gather else "inserted"
+            left_out = "collapsed" if explanation.is_gather else "inserted"
             kind = "window" if dim in windows.kept_dims else left_out
-            start = _start_words(found, dim)
+            start = _start_words(explanation, dim)
         yield f"  {dim}  size {size:<4} window {window:<4} {kind:<9} {start}"
 
 
-def _start_words(found: WindowExplanation, dim: int) -> str:
-    if dim not in found.windows.index_map:
+def _start_words(explanation: WindowExplanation, dim: int) -> str:
+    if dim not in explanation.windows.index_map:
         return "starts at 0"
-    component = found.windows.index_map.index(dim)
-    if found.windows.index_vector_dim == len(found.indices_shape):
+    component = explanation.windows.index_map.index(dim)
+    if explanation.windows.index_vector_dim == len(explanation.indices_shape):
         return "starts at the index"
     return f"starts at component {component} of the index vector"
 
@@ -374,21 +374,21 @@ def _start_words(found: WindowExplanation, dim: int) -> str:
 _LISTED = 12
 
 
-def _moves(found: WindowExplanation) -> Iterator[str]:
+def _moves(explanation: WindowExplanation) -> Iterator[str]:
     """Which elements go where, for indices that are known; what is out of bounds is marked."""
-    if found.starts is None:
+    if explanation.starts is None:
         return
-    windows, count = found.windows, prod(found.windows.batch_shape)
+    windows, count = explanation.windows, prod(explanation.windows.batch_shape)
     yield "with these indices:"
-    for place in placements(windows, found.is_gather, found.starts, _LISTED):
-        own = f"{found.windowed_name}{slice_of(windows, place.batch)}"
-        asked = f"start {list(place.asked)} is out of bounds"
-        if place.start is None:
+    for placement in placements(windows, explanation.is_gather, explanation.starts, _LISTED):
+        own = f"{explanation.windowed_name}{slice_of(windows, placement.batch)}"
+        asked = f"start {list(placement.asked)} is out of bounds"
+        if placement.start is None:
             yield f"  {own} is left out: {asked}"
         else:
-            block = block_of(windows, place.start)
-            way = f"{own} <- operand{block}" if found.is_gather else f"{own} -> result{block}"
-            yield f"  {way}{f': {asked}, clamped' if place.is_moved else ''}"
+            block = block_of(windows, placement.start)
+            way = f"{own} <- operand{block}" if explanation.is_gather else f"{own} -> result{block}"
+            yield f"  {way}{f': {asked}, clamped' if placement.is_moved else ''}"
     if count > _LISTED:
         yield f"  and {count - _LISTED} more"
     yield ""
@@ -397,23 +397,23 @@ def _moves(found: WindowExplanation) -> Iterator[str]:
 # --- loops -------------------------------------------------------------------------------------------
 
 
-def _loops(found: WindowExplanation) -> Iterator[str]:
-    windows, indent = found.windows, ""
+def _loops(explanation: WindowExplanation) -> Iterator[str]:
+    windows, indent = explanation.windows, ""
     batch = [f"b{position}" for position in range(len(windows.batch_shape))]
     inner = [f"w{position}" for position in range(len(windows.kept_dims))]
     for name, size in zip(batch, windows.batch_shape, strict=True):
         yield f"{indent}for {name} in range({size}):"
         indent += "    "
     for component, (dim, last) in enumerate(zip(windows.index_map, windows.last_starts, strict=True)):
-        value = f"{found.indices_name}{_index(_vector_index(found, batch, component))}"
-        yield f"{indent}s{dim} = {f'min(max({value}, 0), {last})' if found.is_gather else value}"
-    if not found.is_gather and (conditions := _conditions(windows)):
+        value = f"{explanation.indices_name}{_index(_vector_index(explanation, batch, component))}"
+        yield f"{indent}s{dim} = {f'min(max({value}, 0), {last})' if explanation.is_gather else value}"
+    if not explanation.is_gather and (conditions := _conditions(windows)):
         yield f"{indent}if {' and '.join(conditions)}:"
         indent += "    "
     for name, size in zip(inner, windows.window_shape, strict=True):
         yield f"{indent}for {name} in range({size}):"
         indent += "    "
-    yield f"{indent}{_assignment(found, batch, inner)}"
+    yield f"{indent}{_assignment(explanation, batch, inner)}"
 
 
 def _conditions(windows: Windows) -> list[str]:
@@ -427,13 +427,13 @@ def _conditions(windows: Windows) -> list[str]:
     ]
 
 
-def _vector_index(found: WindowExplanation, batch: list[str], component: int) -> list[str]:
-    at = found.windows.index_vector_dim
-    return batch if at == len(found.indices_shape) else [*batch[:at], str(component), *batch[at:]]
+def _vector_index(explanation: WindowExplanation, batch: list[str], component: int) -> list[str]:
+    at = explanation.windows.index_vector_dim
+    return batch if at == len(explanation.indices_shape) else [*batch[:at], str(component), *batch[at:]]
 
 
-def _assignment(found: WindowExplanation, batch: list[str], inner: list[str]) -> str:
-    windows = found.windows
+def _assignment(explanation: WindowExplanation, batch: list[str], inner: list[str]) -> str:
+    windows = explanation.windows
     element = []
     for dim in range(len(windows.operand_shape)):
         parts = [f"s{dim}"] if dim in windows.index_map else []
@@ -444,10 +444,10 @@ def _assignment(found: WindowExplanation, batch: list[str], inner: list[str]) ->
         zip(windows.window_dims, inner, strict=True)
     )
     windowed = _index([placed[dim] for dim in range(len(placed))])
-    place = _index(element)
-    if not found.is_gather:
-        return found.combine.format(f"result{place}", f"updates{windowed}")
-    return f"result{windowed} = {'0' if 0 in windows.sizes else f'operand{place}'}"
+    element_index = _index(element)
+    if not explanation.is_gather:
+        return explanation.combine.format(f"result{element_index}", f"updates{windowed}")
+    return f"result{windowed} = {'0' if 0 in windows.sizes else f'operand{element_index}'}"
 
 
 def _index(parts: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ _WIDTH, _BETWEEN = 40.0, 48.0
 def render_windows(windows: Windows, is_gather: bool, vectors: Any) -> str:
     """A self-contained SVG document.
 
-    `vectors` holds the index vectors, one row each; without them windows stand at evenly spaced places, as an
+    `vectors` holds the index vectors, one row each; without them windows stand at evenly spaced indices, as an
     example.
     """
     canvas = Canvas()
@@ -44,10 +44,10 @@ def _draw_operand(
 ) -> float:
     """The operand, each element in the colour of the last window that covers it; returns the right edge."""
     covering: dict[Ints, list[int]] = {}
-    for number, place in enumerate(placed):
-        if place.start is not None:
-            ends = (min(at + size, _CELLS) for at, size in zip(place.start, windows.sizes, strict=True))
-            for element in product(*map(range, place.start, ends)):
+    for number, placement in enumerate(placed):
+        if placement.start is not None:
+            ends = (min(at + size, _CELLS) for at, size in zip(placement.start, windows.sizes, strict=True))
+            for element in product(*map(range, placement.start, ends)):
                 covering.setdefault(element, []).append(number)
     shape = windows.operand_shape
     right = max(
@@ -95,13 +95,13 @@ def _draw_windows(
     canvas.text(left, MARGIN + 10, name, "t", 13)
     right = canvas.text(left, MARGIN + 26, str(windows.windowed_shape), "d")
     y = MARGIN + 54
-    for number, place in enumerate(placed):
-        label = f"{name}{slice_of(windows, place.batch)}{_moved(place)}"
+    for number, placement in enumerate(placed):
+        label = f"{name}{slice_of(windows, placement.batch)}{_out_of_bounds_mark(placement)}"
         right = max(right, canvas.text(left, y, label, "d", 11))
         y = 26 + (
-            _left_out(canvas, left, y + 6)
-            if place.start is None
-            else _draw_window(canvas, windows, number, place.start, left, y + 6)
+            _draw_ellipsis(canvas, left, y + 6)
+            if placement.start is None
+            else _draw_window(canvas, windows, number, placement.start, left, y + 6)
         )
     hidden = prod(windows.batch_shape) - len(placed)
     if hidden > 0:
@@ -110,14 +110,14 @@ def _draw_windows(
     return max(right, left + _WIDTH * max(2, min(across, _CELLS)))
 
 
-def _moved(place: Placement) -> str:
+def _out_of_bounds_mark(placement: Placement) -> str:
     """A mark for a window whose start is out of bounds."""
-    if not place.is_moved:
+    if not placement.is_moved:
         return ""
-    return f" out of bounds: {list(place.asked)}{'' if place.start is None else ', clamped'}"
+    return f" out of bounds: {list(placement.asked)}{'' if placement.start is None else ', clamped'}"
 
 
-def _left_out(canvas: Canvas, x: float, y: float) -> float:
+def _draw_ellipsis(canvas: Canvas, x: float, y: float) -> float:
     canvas.box(x, y, 2 * _WIDTH, CELL, "x", "left out", "the window does not fit")
     return y + CELL
 

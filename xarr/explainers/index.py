@@ -19,7 +19,7 @@ from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.arrays import vectors_of
 from xarr.indexing.bounds import Mode
-from xarr.indexing.items import Item, Mask, Places, consumed, expanded, items_of
+from xarr.indexing.items import IndexArray, Item, Mask, count_dimensions, expand_ellipsis, items_of
 from xarr.indexing.layout import Layout, Token, layout_of
 from xarr.indexing.region import Region
 from xarr.ir.types import Ints
@@ -57,7 +57,7 @@ class AxisFacts:
 
 @dataclass(frozen=True)
 class IndexExplanation:
-    """What an index does: one object, several views.
+    """The effect of an index: one object, several views.
 
     `str(e)` or `e.text()`; `e.code` is the same in `xarr.lax`; `e.svg()` draws how dimensions go through the index;
     notebooks show `e.html()`.  `e.batch` is the shape to which index arrays broadcast, None without any, and
@@ -83,7 +83,7 @@ class IndexExplanation:
 
     def svg(self) -> str:
         """A self-contained SVG picture: the array's dimensions, the items, the result's dimensions."""
-        return _drawn(self)
+        return _draw(self)
 
     def html(self) -> str:
         """A self-contained HTML fragment: the picture above the text."""
@@ -108,17 +108,17 @@ def explain_index(x: Any, index: Any) -> IndexExplanation:
     """
     array = _array(x)
     shape = array.shape
-    given = index if isinstance(index, tuple) else (index,)
+    index_items = index if isinstance(index, tuple) else (index,)
     items = items_of(index)
-    whole = expanded(items, shape)
-    place = layout_of(whole, shape, Mode.ERROR)
+    whole = expand_ellipsis(items, shape)
+    layout = layout_of(whole, shape, Mode.ERROR)
     batch, separated = None, False
-    if isinstance(place, Layout):
-        batch, separated = vectors_of("explain_index", array, place, Mode.ERROR).batch, place.separated
+    if isinstance(layout, Layout):
+        batch, separated = vectors_of("explain_index", array, layout, Mode.ERROR).batch, layout.separated
     # After that, since masks have their values now.
-    facts = tuple(_item_facts(written, items, whole, k, shape) for k, written in enumerate(given))
-    axes = tuple(_axes(items, whole, place, batch))
-    device = common_device((array, *given)) or default_device()
+    facts = tuple(_item_facts(written, items, whole, k, shape) for k, written in enumerate(index_items))
+    axes = tuple(_axes(items, whole, layout, batch))
+    device = common_device((array, *index_items)) or default_device()
     with use_backend(device.backend.name):
         code = str(make_explicit(lambda x: x[index], _spec(array)))
     return IndexExplanation(shape, facts, batch, separated, axes, code, tuple(_elements(array, index, axes)))
@@ -149,9 +149,9 @@ def _spec(array: Any) -> str:
 
 def _first_dimension(items: Sequence[Any], whole: Sequence[Any], number: int) -> int:
     """The dimension of the array where an item begins: what comes before it, `...` in full, is counted."""
-    before = sum(map(consumed, items[:number]))
+    before = sum(map(count_dimensions, items[:number]))
     if any(item is Ellipsis for item in items[:number]):
-        before += sum(map(consumed, whole)) - sum(map(consumed, items))
+        before += sum(map(count_dimensions, whole)) - sum(map(count_dimensions, items))
     return before
 
 
@@ -159,15 +159,15 @@ def _item_facts(
     written: Any, items: Sequence[Any], whole: Sequence[Any], number: int, shape: Ints
 ) -> ItemFacts:
     item, first = items[number], _first_dimension(items, whole, number)
-    last = first + consumed(item)
+    last = first + count_dimensions(item)
     if item is Ellipsis:
-        last = first + sum(map(consumed, whole)) - sum(map(consumed, items))
+        last = first + sum(map(count_dimensions, whole)) - sum(map(count_dimensions, items))
     dimensions = tuple(range(first, last))
     kind, effect = _kind_and_effect(item, dimensions, shape)
     if isinstance(item, Mask) and item.shape:
-        values = _known(written)
+        values = _concrete_values(written)
         kind += "" if values is None else f": {int(np.count_nonzero(values)):,} True"
-    return ItemFacts(_written(written), kind, dimensions, effect)
+    return ItemFacts(_write_item(written), kind, dimensions, effect)
 
 
 def _kind_and_effect(item: Item, dimensions: Ints, shape: Ints) -> tuple[str, str]:
@@ -177,12 +177,12 @@ def _kind_and_effect(item: Item, dimensions: Ints, shape: Ints) -> tuple[str, st
     if item is Ellipsis:
         return "...", f"keeps {about}" if dimensions else "stands for no dimension"
     if isinstance(item, slice):
-        taken = range(*item.indices(shape[dimensions[0]]))
-        order = ", backwards" if taken.step < 0 and len(taken) > 1 else ""
-        return "slice", f"keeps {len(taken)} of {about}{order}"
+        indices = range(*item.indices(shape[dimensions[0]]))
+        order = ", backwards" if indices.step < 0 and len(indices) > 1 else ""
+        return "slice", f"keeps {len(indices)} of {about}{order}"
     if isinstance(item, int):
         return "int", f"takes one of {about}"
-    if isinstance(item, Places):
+    if isinstance(item, IndexArray):
         return f"integers {item.shape}", f"index {about}"
     if not item.shape:
         return "bool", "takes everything or nothing: a dimension of size 1 or 0"
@@ -195,31 +195,31 @@ def _about(dimensions: Ints, shape: Ints) -> str:
     return f"dimension{'s' if len(dimensions) > 1 else ''} {names} (size {sizes})"
 
 
-def _written(given: Any) -> str:
-    if isinstance(given, slice):
-        start, stop = ("" if part is None else str(part) for part in (given.start, given.stop))
-        return f"{start}:{stop}" + ("" if given.step is None else f":{given.step}")
-    if given is Ellipsis:
+def _write_item(item: Any) -> str:
+    if isinstance(item, slice):
+        start, stop = ("" if part is None else str(part) for part in (item.start, item.stop))
+        return f"{start}:{stop}" + ("" if item.step is None else f":{item.step}")
+    if item is Ellipsis:
         return "..."
-    values = _known(given)
+    values = _concrete_values(item)
     if values is None or values.size > _LISTED or (values.dtype == bool and values.ndim > 1):
-        shape = given.shape if hasattr(given, "shape") else np.shape(given)
-        return f"{given.dtype}{list(shape)}" if hasattr(given, "dtype") else f"list {list(shape)}"
-    return "None" if given is None else str(values.tolist())
+        shape = item.shape if hasattr(item, "shape") else np.shape(item)
+        return f"{item.dtype}{list(shape)}" if hasattr(item, "dtype") else f"list {list(shape)}"
+    return "None" if item is None else str(values.tolist())
 
 
-def _known(given: Any) -> Any:
-    if isinstance(given, Handle):
-        return to_host(given) if given._node.value is not None else None
-    return np.asarray(given)
+def _concrete_values(item: Any) -> Any:
+    if isinstance(item, Handle):
+        return to_host(item) if item._node.value is not None else None
+    return np.asarray(item)
 
 
 def _axes(
-    items: Sequence[Any], whole: Sequence[Any], place: Region | Layout, batch: Ints | None
+    items: Sequence[Any], whole: Sequence[Any], layout: Region | Layout, batch: Ints | None
 ) -> Iterator[AxisFacts]:
     """The dimensions of the result in order."""
-    kept = _kept(items, whole, place)
-    if isinstance(place, Region):
+    kept = _kept_axes(items, whole, layout)
+    if isinstance(layout, Region):
         yield from kept
         return
     assert batch is not None
@@ -227,23 +227,23 @@ def _axes(
         AxisFacts(size, f"dimension {number} of the index arrays", None, True)
         for number, size in enumerate(batch)
     ]
-    before = place.tokens.index(Token.BATCH)
+    before = layout.tokens.index(Token.BATCH)
     yield from (*kept[:before], *arrays, *kept[before:])
 
 
-def _kept(items: Sequence[Any], whole: Sequence[Any], place: Region | Layout) -> list[AxisFacts]:
+def _kept_axes(items: Sequence[Any], whole: Sequence[Any], layout: Region | Layout) -> list[AxisFacts]:
     """The dimensions that slices, `...` and None make."""
-    found: list[AxisFacts] = []
-    region = place if isinstance(place, Region) else place.region
+    axes: list[AxisFacts] = []
+    region = layout if isinstance(layout, Region) else layout.region
     sources = _sources(items, whole)
     dim = 0
     for item, source in zip(whole, sources, strict=True):
         if item is None:
-            found.append(AxisFacts(1, "new", source))
+            axes.append(AxisFacts(1, "new", source))
         elif isinstance(item, slice):
-            found.append(AxisFacts(region.sizes[dim], f"dimension {dim} of x", source))
-        dim += consumed(item)
-    return found
+            axes.append(AxisFacts(region.sizes[dim], f"dimension {dim} of x", source))
+        dim += count_dimensions(item)
+    return axes
 
 
 def _sources(items: Sequence[Any], whole: Sequence[Any]) -> list[int | None]:
@@ -261,55 +261,55 @@ def _elements(array: Any, index: Any, axes: Sequence[AxisFacts]) -> Iterator[str
     if not 0 < count <= _LISTED:
         return
     flat = to_host(lax.reshape(lax.iota(np.int64, array.size), array.shape)[index])
-    for place in np.ndindex(flat.shape):
-        source = [int(part) for part in np.unravel_index(int(flat[place]), array.shape)]
-        yield f"result{list(map(int, place))} = x{source}"
+    for position in np.ndindex(flat.shape):
+        source = [int(part) for part in np.unravel_index(int(flat[position]), array.shape)]
+        yield f"result{list(map(int, position))} = x{source}"
 
 
 # --- text ----------------------------------------------------------------------------------------------------------
 
 
-def _lines(found: IndexExplanation) -> Iterator[str]:
-    written = ", ".join(item.written for item in found.items)
-    yield f"x[{written}] of x with shape {found.shape} -> {found.result}"
+def _lines(explanation: IndexExplanation) -> Iterator[str]:
+    written = ", ".join(item.written for item in explanation.items)
+    yield f"x[{written}] of x with shape {explanation.shape} -> {explanation.result}"
     yield ""
     yield "items of the index:"
-    width = max([len(item.written) for item in found.items], default=0)
-    kinds = max([len(item.kind) for item in found.items], default=0)
-    for item in found.items:
+    width = max([len(item.written) for item in explanation.items], default=0)
+    kinds = max([len(item.kind) for item in explanation.items], default=0)
+    for item in explanation.items:
         yield f"  {item.written:<{width}}  {item.kind:<{kinds}}  {item.effect}"
-    named = {dim for item in found.items for dim in item.dimensions}
-    for dim in range(len(found.shape)):
+    named = {dim for item in explanation.items for dim in item.dimensions}
+    for dim in range(len(explanation.shape)):
         if dim not in named:
-            yield f"  {'':<{width}}  {'':<{kinds}}  no item is about {_about((dim,), found.shape)}: kept"
-    if found.batch is not None:
+            yield f"  {'':<{width}}  {'':<{kinds}}  no item is about {_about((dim,), explanation.shape)}: kept"
+    if explanation.batch is not None:
         yield ""
-        yield from _batch_lines(found)
+        yield from _batch_lines(explanation)
     yield ""
     yield "dimensions of the result:"
-    for number, axis in enumerate(found.axes):
+    for number, axis in enumerate(explanation.axes):
         yield f"  {number}  size {axis.size:<4}  {axis.origin}"
-    if not found.axes:
+    if not explanation.axes:
         yield "  none: one element"
     yield ""
     yield "in xarr.lax:"
-    yield from (f"  {line}" for line in found.code.rstrip().split("\n"))
-    if found.elements:
+    yield from (f"  {line}" for line in explanation.code.rstrip().split("\n"))
+    if explanation.elements:
         yield ""
-        yield from found.elements
+        yield from explanation.elements
 
 
-def _batch_lines(found: IndexExplanation) -> Iterator[str]:
-    arrays = [item for item in found.items if item.is_array or item.kind == "int"]
+def _batch_lines(explanation: IndexExplanation) -> Iterator[str]:
+    arrays = [item for item in explanation.items if item.is_array or item.kind == "int"]
     if len(arrays) == 1 and len(arrays[0].dimensions) > 1:
         count = len(arrays[0].dimensions)
-        yield f"the mask stands for {count} index arrays of shape {found.batch}, one for each of its dimensions"
+        yield f"the mask stands for {count} index arrays of shape {explanation.batch}, one for each of its dimensions"
         return
     names = ", ".join(item.written for item in arrays)
-    yield f"index arrays: {names} broadcast to {found.batch}"
+    yield f"index arrays: {names} broadcast to {explanation.batch}"
     if any(item.kind == "int" for item in arrays):
         yield "  an int counts as an array where there is one"
-    if found.separated:
+    if explanation.separated:
         yield "  other items stand between them, so that their dimensions come first in the result"
     else:
         yield "  they stand side by side, so that their dimensions come where they stand"
@@ -320,57 +320,59 @@ def _batch_lines(found: IndexExplanation) -> Iterator[str]:
 _GAP, _ROW, _LEFT, _COLOURS = 24.0, 72.0, 210.0, 6
 
 
-def _drawn(found: IndexExplanation) -> str:
+def _draw(explanation: IndexExplanation) -> str:
     canvas = Canvas()
     for number, label in enumerate(("dimensions of x", "items of the index", "dimensions of the result")):
         canvas.text(MARGIN, MARGIN + number * _ROW + CELL / 2 + 4, label, "d")
-    sizes = [f"{dim}: {size}" for dim, size in enumerate(found.shape)]
-    own = _boxes(canvas, MARGIN, sizes, [_style_of(found, dim) for dim in range(len(sizes))])
-    labels = [item.written if len(item.written) <= 20 else item.kind for item in found.items]
-    items = _boxes(canvas, MARGIN + _ROW, labels, [_style(found, k) for k in range(len(labels))])
-    results = [f"{number}: {axis.size}" for number, axis in enumerate(found.axes)]
-    styles = ["c or" if axis.from_batch else _style(found, axis.source) for axis in found.axes]
+    sizes = [f"{dim}: {size}" for dim, size in enumerate(explanation.shape)]
+    own = _boxes(canvas, MARGIN, sizes, [_style_of(explanation, dim) for dim in range(len(sizes))])
+    labels = [item.written if len(item.written) <= 20 else item.kind for item in explanation.items]
+    items = _boxes(canvas, MARGIN + _ROW, labels, [_style(explanation, k) for k in range(len(labels))])
+    results = [f"{number}: {axis.size}" for number, axis in enumerate(explanation.axes)]
+    styles = ["c or" if axis.from_batch else _style(explanation, axis.source) for axis in explanation.axes]
     ends = _boxes(canvas, MARGIN + 2 * _ROW, results or ["one element"], styles or ["v"])
-    for number, item in enumerate(found.items):
+    for number, item in enumerate(explanation.items):
         for dim in item.dimensions:
-            _joined(canvas, own[dim], items[number])
-    for number, axis in enumerate(found.axes):
-        for source in _sources_of(found, axis):
-            _joined(canvas, items[source], ends[number])
+            _draw_line(canvas, own[dim], items[number])
+    for number, axis in enumerate(explanation.axes):
+        for source in _sources_of(explanation, axis):
+            _draw_line(canvas, items[source], ends[number])
         if axis.source is None and not axis.from_batch:
-            _joined(canvas, own[int(axis.origin.split()[1])], ends[number])
-    return canvas.svg(f"an index of shape {found.shape} with result {found.result}", STYLE)
+            _draw_line(canvas, own[int(axis.origin.split()[1])], ends[number])
+    return canvas.svg(f"an index of shape {explanation.shape} with result {explanation.result}", STYLE)
 
 
-def _sources_of(found: IndexExplanation, axis: AxisFacts) -> list[int]:
+def _sources_of(explanation: IndexExplanation, axis: AxisFacts) -> list[int]:
     if axis.from_batch:
-        return [k for k, item in enumerate(found.items) if item.is_array]
+        return [k for k, item in enumerate(explanation.items) if item.is_array]
     return [] if axis.source is None else [axis.source]
 
 
-def _style(found: IndexExplanation, source: int | None) -> str:
+def _style(explanation: IndexExplanation, source: int | None) -> str:
     if source is None:
         return "v"
-    return "c or" if found.items[source].is_array else f"c o{source % _COLOURS}"
+    return "c or" if explanation.items[source].is_array else f"c o{source % _COLOURS}"
 
 
-def _style_of(found: IndexExplanation, dim: int) -> str:
-    return next((_style(found, k) for k, item in enumerate(found.items) if dim in item.dimensions), "v")
+def _style_of(explanation: IndexExplanation, dim: int) -> str:
+    return next(
+        (_style(explanation, k) for k, item in enumerate(explanation.items) if dim in item.dimensions), "v"
+    )
 
 
 def _boxes(
     canvas: Canvas, top: float, labels: Sequence[str], styles: Sequence[str]
 ) -> list[tuple[float, float]]:
     """A row of boxes; for each the middle of its upper edge."""
-    left, found = MARGIN + _LEFT, []
+    left, centres = MARGIN + _LEFT, []
     for label, style in zip(labels, styles, strict=True):
         width = max(48.0, 11 * CHARACTER * len(label) + 12)
         canvas.box(left, top, width, CELL, style, label)
-        found.append((left + width / 2, top))
+        centres.append((left + width / 2, top))
         left += width + _GAP
-    return found
+    return centres
 
 
-def _joined(canvas: Canvas, start: tuple[float, float], end: tuple[float, float]) -> None:
+def _draw_line(canvas: Canvas, start: tuple[float, float], end: tuple[float, float]) -> None:
     x, y = start[0], start[1] + CELL
     canvas.line(x, y, end[0] - x, end[1] - y, "s")

@@ -28,7 +28,7 @@ class Placement:
 
 
 def placements(windows: Windows, is_gather: bool, vectors: Any, most: int) -> Iterator[Placement]:
-    """The first `most` windows.  Without index vectors they stand at evenly spaced places, as an example.
+    """The first `most` windows.  Without index vectors they stand at evenly spaced indices, as an example.
 
     A gather clamps starts so that windows fit; a scatter leaves out windows that do not.
     """
@@ -38,8 +38,10 @@ def placements(windows: Windows, is_gather: bool, vectors: Any, most: int) -> It
         asked = [0] * len(windows.operand_shape)
         limits = [whole - size for whole, size in zip(windows.operand_shape, windows.sizes, strict=True)]
         for component, (dim, last) in enumerate(zip(windows.index_map, windows.last_starts, strict=True)):
-            given = last * number // max(1, count - 1) if vectors is None else vectors[number, component]
-            asked[dim] = int(given)
+            component_start = (
+                last * number // max(1, count - 1) if vectors is None else vectors[number, component]
+            )
+            asked[dim] = int(component_start)
         for dim, position in windows.batching:
             asked[dim] = batch[position]
         if is_gather:

@@ -32,13 +32,13 @@ class Step:
     source: Source | None
 
     def text(self) -> str:
-        place = f"{self.source}\n\n" if self.source else ""
-        return f"{place}{self.explanation.text()}"
+        location = f"{self.source}\n\n" if self.source else ""
+        return f"{location}{self.explanation.text()}"
 
     def html(self) -> str:
         """A self-contained HTML fragment: the line, and under it the broadcast."""
-        place = f'<pre style="{MONOSPACED}">{escape(str(self.source))}</pre>\n' if self.source else ""
-        return place + self.explanation.html()
+        location = f'<pre style="{MONOSPACED}">{escape(str(self.source))}</pre>\n' if self.source else ""
+        return location + self.explanation.html()
 
     __str__ = __repr__ = text
 
@@ -99,9 +99,9 @@ def explain(
         return explain_text(function)
     if not callable(function):
         raise InputError(f"explain wants a function such as lambda: x - y, got {type(function).__name__}")
-    found: list[Step] = []
+    steps: list[Step] = []
     error: BroadcastError | None = None
-    with watching(lambda broadcast: _note(found, broadcast)):
+    with watching(lambda broadcast: _note(steps, broadcast)):
         try:
             function(*arguments)
         except BroadcastError as raised:
@@ -109,8 +109,8 @@ def explain(
             explanation = getattr(raised, "explanation", None)
             if explanation is None:
                 raise
-            found.append(Step(explanation, None))
-    return ProgramExplanation(tuple(found), error)
+            steps.append(Step(explanation, None))
+    return ProgramExplanation(tuple(steps), error)
 
 
 def explain_broadcast(
@@ -155,10 +155,10 @@ def _shape_and_dtype(operand: object) -> tuple[Sequence[SupportsIndex], str | No
     return None
 
 
-def _note(found: list[Step], event: ImplicitBroadcast | MatrixProduct) -> None:
+def _note(steps: list[Step], event: ImplicitBroadcast | MatrixProduct) -> None:
     if isinstance(event, MatrixProduct):
         names = operand_names(event.source, 2) if event.source else None
-        found.append(Step(explain_product("matmul", event.shapes, names, event.dtypes), event.source))
+        steps.append(Step(explain_product("matmul", event.shapes, names, event.dtypes), event.source))
         return
     broadcast = event
     shapes = broadcast.alignment.operands
@@ -168,7 +168,7 @@ def _note(found: list[Step], event: ImplicitBroadcast | MatrixProduct) -> None:
     explanation = explain_shapes(
         *shapes, op=op, names=names, dtypes=broadcast.dtypes, values=_values(broadcast.nodes)
     )
-    found.append(Step(explanation, broadcast.source))
+    steps.append(Step(explanation, broadcast.source))
 
 
 def _values(nodes: Sequence[Node]) -> list[Any] | None:

@@ -53,7 +53,7 @@ _VALUES_SHOWN = 4096
 
 @dataclass(frozen=True)
 class BroadcastExplanation(BroadcastFacts):
-    """How one op broadcasts its operands, or why it does not: one object, several views.
+    """The way in which one op broadcasts its operands, or why it does not: one object, several views.
 
     `str(e)` or `e.text()`, `e.html()`, `e.svg()`, `e.to_dict()`, `e.steps`; notebooks show the HTML.
     """
@@ -82,7 +82,7 @@ class BroadcastExplanation(BroadcastFacts):
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain data that `json.dumps` accepts."""
-        alignment, found = self.alignment, suggestions(self)
+        alignment, fixes = self.alignment, suggestions(self)
         return {
             "op": self.operator.name,
             "operands": [
@@ -99,8 +99,8 @@ class BroadcastExplanation(BroadcastFacts):
             "explicit": alignment and list(explicit_ops(self)),
             "one_op": one_op(self),
             "warnings": [asdict(warning) for warning in warnings(self)],
-            "fixes": [asdict(one) for one in found[0]] if alignment is None else [],
-            "more_fixes": found[1] if alignment is None else "",
+            "fixes": [asdict(one) for one in fixes[0]] if alignment is None else [],
+            "more_fixes": fixes[1] if alignment is None else "",
         }
 
     def __str__(self) -> str:
@@ -218,9 +218,9 @@ def _operands(
     called = [_clean(str(name)) for name in names] if names is not None else letters_of(len(shapes))
     typed = dtypes if dtypes is not None else [None] * len(shapes)
     valued = values if values is not None else [None] * len(shapes)
-    for what, given in (("names", called), ("dtypes", typed), ("values", valued)):
-        if len(given) != len(shapes):
-            raise InputError(f"wanted {len(shapes)} {what}, one per shape, got {len(given)}")
+    for what, words in (("names", called), ("dtypes", typed), ("values", valued)):
+        if len(words) != len(shapes):
+            raise InputError(f"wanted {len(shapes)} {what}, one per shape, got {len(words)}")
     return tuple(
         Operand(name, shape, None if dtype is None else _clean(dtype), _as_values(value, shape))
         for name, shape, dtype, value in zip(called, shapes, typed, valued, strict=True)

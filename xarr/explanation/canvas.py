@@ -56,8 +56,8 @@ class Canvas:
         size = f'width="{number(width)}" height="{number(height)}"'
         inside += f'<rect x="{number(x)}" y="{number(y)}" {size}/>'
         if text:
-            place = f'x="{number(x + width / 2)}" y="{number(y + height / 2 + 4)}"'
-            inside += f"<text {place}>{escape(text)}</text>"
+            position = f'x="{number(x + width / 2)}" y="{number(y + height / 2 + 4)}"'
+            inside += f"<text {position}>{escape(text)}</text>"
         self.add(f'<g class="{style}"{data}>{inside}</g>')
 
     def arrow(self, x: float, y: float, across: float, down: float, style: str) -> None:

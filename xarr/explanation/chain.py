@@ -1,4 +1,4 @@
-"""`explain_text`: an expression on bare shapes, which may have several ops: each is explained in turn."""
+"""`explain_text`: an expression on bare shapes, which may have several ops: each is explained."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xarr.errors import InputError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes, letters_of
 from xarr.explanation.contraction import PRODUCTS, ContractionExplanation, explain_product
 from xarr.explanation.expression import Operation, ShapeText, read_operation
-from xarr.explanation.html import wrapped
+from xarr.explanation.html import wrap_fragment
 from xarr.explanation.operators import operator_named, term
 
 OpExplanation = BroadcastExplanation | ContractionExplanation
@@ -42,7 +42,7 @@ class ChainExplanation:
     def html(self) -> str:
         """A self-contained HTML fragment."""
         return "\n".join(
-            [wrapped(f"<p><code>{escape(self.summary)}</code></p>"), *(s.html() for s in self.steps)]
+            [wrap_fragment(f"<p><code>{escape(self.summary)}</code></p>"), *(s.html() for s in self.steps)]
         )
 
     def svg(self) -> str:
@@ -85,7 +85,7 @@ def explain_text(text: str) -> OpExplanation | ChainExplanation:
     total = _operations(whole)
     if total == 1:
         return steps[0]
-    return ChainExplanation(_written(whole, names), tuple(steps), total - len(steps))
+    return ChainExplanation(_write_expression(whole, names), tuple(steps), total - len(steps))
 
 
 def _explain(whole: Operation | ShapeText, names: list[str], steps: list[OpExplanation]) -> _Known | None:
@@ -104,7 +104,7 @@ def _explain(whole: Operation | ShapeText, names: list[str], steps: list[OpExpla
     return (
         None
         if result is None or not step.fits
-        else _Known(_written(whole, names), result.shape, result.dtype)
+        else _Known(_write_expression(whole, names), result.shape, result.dtype)
     )
 
 
@@ -126,11 +126,11 @@ def _step(op: str, known: list[_Known]) -> OpExplanation:
     return explain_shapes(*shapes, op=op, names=names, dtypes=dtypes)
 
 
-def _written(whole: Operation | ShapeText, names: list[str]) -> str:
+def _write_expression(whole: Operation | ShapeText, names: list[str]) -> str:
     if isinstance(whole, ShapeText):
         return names[whole.number]
-    parts = [term(_written(operand, names)) for operand in whole.operands]
-    return " @ ".join(parts) if whole.op == "@" else operator_named(whole.op).applied(parts)
+    parts = [term(_write_expression(operand, names)) for operand in whole.operands]
+    return " @ ".join(parts) if whole.op == "@" else operator_named(whole.op).apply(parts)
 
 
 def _count(whole: Operation | ShapeText) -> int:

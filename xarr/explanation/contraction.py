@@ -13,7 +13,7 @@ from xarr.base.broadcasting import Shape, as_dimensions
 from xarr.errors import BroadcastError, InputError, counted
 from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
 from xarr.explanation.facts import Operand
-from xarr.explanation.html import listing, wrapped
+from xarr.explanation.html import listing, wrap_fragment
 from xarr.explanation.operators import term
 from xarr.explanation.spelling import Suggestion, bytes_of
 from xarr.explanation.svg import CELL, MARGIN, STYLE
@@ -120,11 +120,11 @@ class ContractionExplanation:
 
     def html(self) -> str:
         """A self-contained HTML fragment."""
-        return wrapped("\n".join(_html_parts(self)))
+        return wrap_fragment("\n".join(_html_parts(self)))
 
     def svg(self) -> str:
         """A self-contained SVG picture of the table."""
-        return _drawn(self)
+        return _draw(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain data that `json.dumps` accepts."""
@@ -209,17 +209,17 @@ def product_error(
 # --- facts ----------------------------------------------------------------------------------------
 
 
-def _columns(found: ContractionExplanation) -> Iterator[_Column]:
-    a, b = (operand.shape for operand in found.operands)
-    left, right = [i for i, _ in found.pairs], [j for _, j in found.pairs]
-    core = len(found.pairs) + (found.op == "matmul")
-    batches = [max(len(shape) - core, 0) if found.batch else 0 for shape in (a, b)]
-    used = "".join(found.names)
+def _columns(explanation: ContractionExplanation) -> Iterator[_Column]:
+    a, b = (operand.shape for operand in explanation.operands)
+    left, right = [i for i, _ in explanation.pairs], [j for _, j in explanation.pairs]
+    core = len(explanation.pairs) + (explanation.op == "matmul")
+    batches = [max(len(shape) - core, 0) if explanation.batch else 0 for shape in (a, b)]
+    used = "".join(explanation.names)
     letters = iter([letter for letter in _LETTERS if letter not in used] + [f"i{n}" for n in range(99)])
     output = 0
     axes: list[tuple[tuple[int | None, int | None], int | None, bool]] = []
-    for place in range(found.batch):
-        own = [place - found.batch + count for count in batches]
+    for position in range(explanation.batch):
+        own = [position - explanation.batch + count for count in batches]
         axes.append(((own[0] if own[0] >= 0 else None, own[1] if own[1] >= 0 else None), output, True))
         output += 1
     for i in range(batches[0], len(a)):
@@ -229,7 +229,7 @@ def _columns(found: ContractionExplanation) -> Iterator[_Column]:
     kept = [j for j in range(batches[1], len(b)) if j not in right]
     after = [((None, j), output + n, False) for n, j in enumerate(kept)]
     named = [next(letters) for _ in (*axes, *after)]
-    summed = [((i, j), None, False) for i, j in found.pairs]
+    summed = [((i, j), None, False) for i, j in explanation.pairs]
     split = len(axes)
     order = [*named[:split], *(next(letters) for _ in summed), *named[split:]]
     for letter, (own_axes, place_of, is_batch) in zip(order, [*axes, *summed, *after], strict=True):
@@ -238,11 +238,11 @@ def _columns(found: ContractionExplanation) -> Iterator[_Column]:
         yield _Column(letter, own_axes, sizes, place_of, is_batch)
 
 
-def problem_lines(found: ContractionExplanation) -> list[str]:
+def problem_lines(explanation: ContractionExplanation) -> list[str]:
     """Why the product does not run, one sentence per line."""
-    first, second = found.names
-    lines = [] if found.problem is None else [found.problem]
-    for column in found.clashes:
+    first, second = explanation.names
+    lines = [] if explanation.problem is None else [explanation.problem]
+    for column in explanation.clashes:
         (i, j), (size, other) = column.axes, column.sizes
         wanted = (
             "batch axes of equal sizes, or 1" if column.is_batch else "equal sizes, as they are contracted"
@@ -251,11 +251,11 @@ def problem_lines(found: ContractionExplanation) -> list[str]:
     return lines
 
 
-def suggestions(found: ContractionExplanation) -> tuple[Suggestion, ...]:
+def suggestions(explanation: ContractionExplanation) -> tuple[Suggestion, ...]:
     """Every transpose and exchange that multiplies; of other products the pairs of axes that would."""
-    a, b = (operand.shape for operand in found.operands)
-    first, second = found.terms
-    if found.op != "matmul":
+    a, b = (operand.shape for operand in explanation.operands)
+    first, second = explanation.terms
+    if explanation.op != "matmul":
         pairs = [(i, j) for i, size in enumerate(a) for j, other in enumerate(b) if size == other]
         return tuple(
             Suggestion(
@@ -266,7 +266,10 @@ def suggestions(found: ContractionExplanation) -> tuple[Suggestion, ...]:
             for i, j in pairs[:_LISTED]
         )
     tried = [
-        ((_spelled(first, a, left), _turned(a, left)), (_spelled(second, b, right), _turned(b, right)))
+        (
+            (_spell_operand(first, a, left), _transpose_shape(a, left)),
+            (_spell_operand(second, b, right), _transpose_shape(b, right)),
+        )
         for left in ((False, True) if len(a) > 1 else (False,))
         for right in ((False, True) if len(b) > 1 else (False,))
     ]
@@ -280,27 +283,28 @@ def suggestions(found: ContractionExplanation) -> tuple[Suggestion, ...]:
     return tuple(fits)
 
 
-def _spelled(name: str, shape: Shape, is_turned: bool) -> str:
+def _spell_operand(name: str, shape: Shape, is_turned: bool) -> str:
     return name if not is_turned else f"{name}.T" if len(shape) == 2 else f"{name}.mT"
 
 
-def _turned(shape: Shape, is_turned: bool) -> Shape:
+def _transpose_shape(shape: Shape, is_turned: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if is_turned else shape
 
 
 # --- code -----------------------------------------------------------------------------------------
 
 
-def _own(found: ContractionExplanation, number: int) -> list[_Column]:
+def _own(explanation: ContractionExplanation, number: int) -> list[_Column]:
     """The columns in which an operand has an axis, in the order of its axes."""
-    own = ((column.axes[number], column) for column in found.columns)
+    own = ((column.axes[number], column) for column in explanation.columns)
     return [column for _, column in sorted(((axis, c) for axis, c in own if axis is not None), key=_first)]
 
 
-def _kept_letters(found: ContractionExplanation) -> list[str]:
+def _kept_letters(explanation: ContractionExplanation) -> list[str]:
     """The indices of the result in order."""
     return [
-        letter for _, letter in sorted((c.output, c.letter) for c in found.columns if c.output is not None)
+        letter
+        for _, letter in sorted((c.output, c.letter) for c in explanation.columns if c.output is not None)
     ]
 
 
@@ -308,40 +312,41 @@ def _first(pair: tuple[int, _Column]) -> int:
     return pair[0]
 
 
-def _conjugates(found: ContractionExplanation) -> bool:
-    return found.op == "vecdot" and (found.operands[0].dtype or "").startswith("c")
+def _conjugates(explanation: ContractionExplanation) -> bool:
+    return explanation.op == "vecdot" and (explanation.operands[0].dtype or "").startswith("c")
 
 
-def loop_body(found: ContractionExplanation) -> str:
+def loop_body(explanation: ContractionExplanation) -> str:
     """`result[i,j] += a[i,k] * b[k,j]`."""
     reads = []
-    for number, name in enumerate(found.terms):
+    for number, name in enumerate(explanation.terms):
         letters = [
-            "0" if column.size != column.sizes[number] else column.letter for column in _own(found, number)
+            "0" if column.size != column.sizes[number] else column.letter
+            for column in _own(explanation, number)
         ]
         reads.append(f"{name}[{','.join(letters)}]")
-    if _conjugates(found):
+    if _conjugates(explanation):
         reads[0] += ".conj()"
-    target = ",".join(_kept_letters(found))
+    target = ",".join(_kept_letters(explanation))
     return f"result{f'[{target}]' if target else ''} += {reads[0]} * {reads[1]}"
 
 
-def explicit_ops(found: ContractionExplanation) -> tuple[str, ...]:
+def explicit_ops(explanation: ContractionExplanation) -> tuple[str, ...]:
     """Statements of `xarr.lax` that compute the same for operands of one dtype."""
-    batch = [column for column in found.columns if column.is_batch]
-    lines, arguments = [], list(found.terms)
-    if _conjugates(found):
+    batch = [column for column in explanation.columns if column.is_batch]
+    lines, arguments = [], list(explanation.terms)
+    if _conjugates(explanation):
         arguments[0] = f"lax.conj({arguments[0]})"
-    pairs, batching = found.pairs, ""
+    pairs, batching = explanation.pairs, ""
     # Without a common batch, dot_general gives the axes in this order by itself.
     if (
         batch
-        and (len(found.operands[1].shape) > 2 or found.op == "vecdot")
-        and len(found.operands[0].shape) > 1
+        and (len(explanation.operands[1].shape) > 2 or explanation.op == "vecdot")
+        and len(explanation.operands[0].shape) > 1
     ):
         sizes = tuple(column.size or 0 for column in batch)
         pairs = ()
-        for number, operand in enumerate(found.operands):
+        for number, operand in enumerate(explanation.operands):
             core = len(operand.shape) - sum(column.axes[number] is not None for column in batch)
             shape = (*sizes, *operand.shape[len(operand.shape) - core :])
             if shape != operand.shape:
@@ -351,7 +356,7 @@ def explicit_ops(found: ContractionExplanation) -> tuple[str, ...]:
                 lines.append(f"{name} = lax.broadcast_in_dim({arguments[number]}, {shape}, {dimensions})")
                 arguments[number] = name
         added = [len(sizes) - sum(c.axes[n] is not None for c in batch) for n in (0, 1)]
-        pairs = tuple((i + added[0], j + added[1]) for i, j in found.pairs)
+        pairs = tuple((i + added[0], j + added[1]) for i, j in explanation.pairs)
         batching = ", ".join(map(str, range(len(sizes))))
         batching = f"({batching},)" if len(sizes) == 1 else f"({batching})"
     left, right = (tuple(pair[n] for pair in pairs) for n in (0, 1))
@@ -359,19 +364,19 @@ def explicit_ops(found: ContractionExplanation) -> tuple[str, ...]:
     return (*lines, f"result = lax.dot_general({arguments[0]}, {arguments[1]}, {numbers})")
 
 
-def einsum(found: ContractionExplanation) -> str | None:
+def einsum(explanation: ContractionExplanation) -> str | None:
     """The product as a call of einsum; None where a batch axis is stretched, for which it has no letter of its own."""
-    if any(column.is_batch and {*column.sizes} - {None, column.size} for column in found.columns):
+    if any(column.is_batch and {*column.sizes} - {None, column.size} for column in explanation.columns):
         return None
-    terms = ["".join(column.letter for column in _own(found, number)) for number in (0, 1)]
-    kept = "".join(_kept_letters(found))
-    if not all(map(str.isalpha, (*terms, kept or "i"))) or _conjugates(found):
+    terms = ["".join(column.letter for column in _own(explanation, number)) for number in (0, 1)]
+    kept = "".join(_kept_letters(explanation))
+    if not all(map(str.isalpha, (*terms, kept or "i"))) or _conjugates(explanation):
         return None
-    return f'einsum("{terms[0]},{terms[1]}->{kept}", {found.names[0]}, {found.names[1]})'
+    return f'einsum("{terms[0]},{terms[1]}->{kept}", {explanation.names[0]}, {explanation.names[1]})'
 
 
-def _work(found: ContractionExplanation) -> str:
-    sizes = [column.size or 0 for column in found.columns]
+def _work(explanation: ContractionExplanation) -> str:
+    sizes = [column.size or 0 for column in explanation.columns]
     shown = f"{' × '.join(f'{size:,}' for size in sizes)} = " if len(sizes) > 1 else ""
     return f"{shown}{counted(prod(sizes), 'product')} added up"
 
@@ -383,119 +388,125 @@ def _cell(size: int | None, axis: int | None, mark: bool = False) -> str:
     return "" if size is None else f"{size}{' !' if mark else ''} (axis {axis})"
 
 
-def _rows(found: ContractionExplanation) -> list[list[str]]:
+def _rows(explanation: ContractionExplanation) -> list[list[str]]:
     """The table: a row of letters, one for each operand, one for the result, and what happens."""
-    rows = [["index", *(column.letter for column in found.columns)]]
-    for number, name in enumerate(found.names):
-        cells = (_cell(c.sizes[number], c.axes[number], c.size is None) for c in found.columns)
+    rows = [["index", *(column.letter for column in explanation.columns)]]
+    for number, name in enumerate(explanation.names):
+        cells = (_cell(c.sizes[number], c.axes[number], c.size is None) for c in explanation.columns)
         rows.append([name, *cells])
-    if not found.clashes:
+    if not explanation.clashes:
         rows.append(
-            ["result", *("summed" if c.output is None else _cell(c.size, c.output) for c in found.columns)]
+            [
+                "result",
+                *("summed" if c.output is None else _cell(c.size, c.output) for c in explanation.columns),
+            ]
         )
-    return [*rows, ["how", *(column.how(found.names) for column in found.columns)]]
+    return [*rows, ["how", *(column.how(explanation.names) for column in explanation.columns)]]
 
 
-def _table(found: ContractionExplanation) -> Iterator[str]:
-    rows = _rows(found)
+def _table(explanation: ContractionExplanation) -> Iterator[str]:
+    rows = _rows(explanation)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         if number == 3:
-            yield "  " + "-" * (sum(widths) + 2 * len(found.columns))
+            yield "  " + "-" * (sum(widths) + 2 * len(explanation.columns))
         yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
 
 
-def _said(found: ContractionExplanation) -> Iterator[tuple[str, Sequence[str]]]:
+def _labelled_lines(explanation: ContractionExplanation) -> Iterator[tuple[str, Sequence[str]]]:
     """Labels and lines of code and cost."""
-    result = found.result
+    result = explanation.result
     if result is None:
         return
-    yield "loop", [loop_body(found)]
-    if len({operand.dtype for operand in found.operands}) == 1:
-        yield "explicit", explicit_ops(found)
-    summed = einsum(found)
+    yield "loop", [loop_body(explanation)]
+    if len({operand.dtype for operand in explanation.operands}) == 1:
+        yield "explicit", explicit_ops(explanation)
+    summed = einsum(explanation)
     if summed is not None:
         yield "einsum", [summed]
-    yield "work", [_work(found)]
+    yield "work", [_work(explanation)]
     parts = [
-        f"{each.name} {counted(each.size, 'element')}{bytes_of(each)}" for each in (*found.operands, result)
+        f"{each.name} {counted(each.size, 'element')}{bytes_of(each)}"
+        for each in (*explanation.operands, result)
     ]
     yield "memory", [", ".join(parts)]
 
 
-def _code(found: ContractionExplanation) -> Iterator[str]:
-    for label, lines in _said(found):
+def _code(explanation: ContractionExplanation) -> Iterator[str]:
+    for label, lines in _labelled_lines(explanation):
         yield from entry(label, lines)
 
 
-def _failure(found: ContractionExplanation) -> Iterator[str]:
-    if found.fits:
+def _failure(explanation: ContractionExplanation) -> Iterator[str]:
+    if explanation.fits:
         return
-    for line in problem_lines(found):
+    for line in problem_lines(explanation):
         yield f"  {line}"
-    if not found.clashes:
+    if not explanation.clashes:
         yield f"  {_ACCEPTED}"
         return
-    fixes = suggestions(found)
-    yield "  what would work:" if fixes else f"  {no_suggestion(found)}"
+    fixes = suggestions(explanation)
+    yield "  what would work:" if fixes else f"  {no_suggestion(explanation)}"
     yield from suggestion_lines(fixes, " " * 6)
 
 
 _ACCEPTED: Final = "the explicit ops above say the same and are accepted"
 
 
-def no_suggestion(found: ContractionExplanation) -> str:
+def no_suggestion(explanation: ContractionExplanation) -> str:
     """Text on the repairs that were tried in vain."""
-    if found.op == "matmul":
+    if explanation.op == "matmul":
         return "no transpose of them fits, in either order"
     return "no axis of one has the size of an axis of the other"
 
 
-def _html_parts(found: ContractionExplanation) -> Iterator[str]:
-    yield f"<p><code>{escape(found.headline)}</code></p>"
+def _html_parts(explanation: ContractionExplanation) -> Iterator[str]:
+    yield f"<p><code>{escape(explanation.headline)}</code></p>"
     rows = []
-    for number, row in enumerate(_rows(found)):
+    for number, row in enumerate(_rows(explanation)):
         cells = []
-        for cell, column in zip(row[1:], found.columns, strict=True):
+        for cell, column in zip(row[1:], explanation.columns, strict=True):
             kind = "clash" if column.size is None and number in (1, 2) else ""
             cells.append(f'<td class="{kind}">{escape(cell)}</td>')
         rows.append(f"<tr><th>{escape(row[0])}</th>{''.join(cells)}</tr>")
     yield f"<table>{''.join(rows)}</table>"
-    for line in problem_lines(found):
+    for line in problem_lines(explanation):
         yield f'<p class="w">{escape(line)}</p>'
-    if found.clashes:
-        fixes = suggestions(found)
+    if explanation.clashes:
+        fixes = suggestions(explanation)
         yield (
-            f"<p>What would work:</p>{listing(fixes)}" if fixes else f"<p>{escape(no_suggestion(found))}</p>"
+            f"<p>What would work:</p>{listing(fixes)}"
+            if fixes
+            else f"<p>{escape(no_suggestion(explanation))}</p>"
         )
     else:
-        yield f'<pre style="{MONOSPACED}">{escape(chr(10).join(_code(found)))}</pre>'
-        if found.problem is not None:
+        yield f'<pre style="{MONOSPACED}">{escape(chr(10).join(_code(explanation)))}</pre>'
+        if explanation.problem is not None:
             yield f"<p>{_ACCEPTED}</p>"
 
 
-def _drawn(found: ContractionExplanation) -> str:
+def _draw(explanation: ContractionExplanation) -> str:
     """The table as boxes, clashing ones red, and the words under it."""
-    canvas, rows = Canvas(), _rows(found)
+    canvas, rows = Canvas(), _rows(explanation)
     width = max(48.0, 11 * CHARACTER * max(len(cell) for row in rows[:-1] for cell in row[1:]) + 12)
     left = MARGIN + 12 * CHARACTER * max(len(row[0]) for row in rows) + 14
-    canvas.text(MARGIN, MARGIN + 10, found.headline, "t", 13)
+    canvas.text(MARGIN, MARGIN + 10, explanation.headline, "t", 13)
     y = MARGIN + 28
     for number, row in enumerate(rows[:-1]):
         canvas.text(MARGIN, y + 18, row[0], "d" if not number else "")
-        for place, (cell, column) in enumerate(zip(row[1:], found.columns, strict=True)):
-            x = left + place * width
+        for position, (cell, column) in enumerate(zip(row[1:], explanation.columns, strict=True)):
+            x = left + position * width
             if not number:
                 canvas.text(x + width / 2 - 4, y + 18, cell, "d")
             elif cell:
                 style = "c or" if number == 3 else f"c o{number - 1}"
                 canvas.box(x, y, width - 6, CELL - 4, "x" if column.size is None else style, cell)
         y += CELL
-    lines = [("w", line) for line in problem_lines(found)]
-    for one in suggestions(found) if found.clashes else ():
+    lines = [("w", line) for line in problem_lines(explanation)]
+    for one in suggestions(explanation) if explanation.clashes else ():
         lines.append(("", f"{one.expression} \N{RIGHTWARDS ARROW} {one.result}"))
-    lines += [("", line.strip()) for line in _code(found)]
+    lines += [("", line.strip()) for line in _code(explanation)]
     for style, line in lines:
         y += 18
         canvas.text(MARGIN, y, line, style)
-    return canvas.svg(found.headline, STYLE)
+    return canvas.svg(explanation.headline, STYLE)

@@ -78,7 +78,7 @@ def read_operation(text: str) -> Operation:
 def parse_expression(text: str) -> tuple[str, tuple[Shape, ...]]:
     """The op (a symbol or a name) and the operands' shapes.
 
-    Raises ParseError, which points at the place and shows examples, for anything malformed.
+    Raises ParseError, which points at the character and shows examples, for anything malformed.
     """
     expression = read_expression(text)
     return expression.op, expression.shapes
@@ -92,10 +92,10 @@ def read_expression(text: str) -> Expression:
 def read_operand(text: str) -> tuple[Shape, str | None]:
     """The shape and the dtype name of one operand such as `f32[5,1]` or `(5,1)`; raises ParseError."""
     reader = _Reader(text)
-    found = reader.operand()
+    operand = reader.operand()
     if reader.at < len(reader.text):
         raise reader.error("the end")
-    return found
+    return operand
 
 
 class _Reader:
@@ -105,30 +105,30 @@ class _Reader:
         self.count = self.ops = 0
 
     def operations(self) -> Operation:
-        found = self.tree(_COMPARISON)
+        tree = self.tree(_COMPARISON)
         if self.at < len(self.text):
             raise self.error("an op such as + - * / @ < ==, or the end")
-        if isinstance(found, ShapeText):
+        if isinstance(tree, ShapeText):
             raise self.error("an op such as + - * / @ < ==")
-        return found
+        return tree
 
     def tree(self, least: int) -> Operation | ShapeText:
         """Read the part of the text from here on that binds at least as strongly as `least`."""
-        found, compared = self.primary(), False
+        left, compared = self.primary(), False
         while True:
             start = self.at
             symbol = self.take(_ANY_SYMBOL)
             binds = _BINDS.get(symbol[0], _COMPARISON) if symbol is not None else 0
             if symbol is None or binds < least:
                 self.at = start
-                return found
+                return left
             if compared and binds == _COMPARISON:
                 raise self.error("parentheses around one of the comparisons")
             compared = binds == _COMPARISON
             self.ops += 1
             if self.ops > _MOST_OPS:
                 raise self.error(f"at most {_MOST_OPS} ops")
-            found = Operation(symbol[0], (found, self.tree(binds + (symbol[0] != "**"))))
+            left = Operation(symbol[0], (left, self.tree(binds + (symbol[0] != "**"))))
 
     def primary(self) -> Operation | ShapeText:
         """A shape, a call on shapes, or an expression in parentheses."""
@@ -136,16 +136,16 @@ class _Reader:
             self.ops += 1
             if self.ops > _MOST_OPS:
                 raise self.error(f"at most {_MOST_OPS} ops")
-            found = self.tree(_COMPARISON)
+            tree = self.tree(_COMPARISON)
             if self.take(re.compile(r"\)")) is None:
                 raise self.error('an op or ")"')
-            return found
+            return tree
         call = self.take(_CALL)
         if call is not None:
-            return Operation(call[1], tuple(self.numbered(*pair) for pair in self.arguments()))
-        return self.numbered(*self.operand())
+            return Operation(call[1], tuple(self.number_operand(*pair) for pair in self.arguments()))
+        return self.number_operand(*self.operand())
 
-    def numbered(self, shape: Shape, dtype: str | None) -> ShapeText:
+    def number_operand(self, shape: Shape, dtype: str | None) -> ShapeText:
         self.count += 1
         return ShapeText(shape, dtype, self.count - 1)
 
@@ -200,7 +200,7 @@ class _Reader:
 
     def sizes(self, close: str) -> tuple[Shape, bool]:
         """The sizes up to the closing bracket, and whether a comma stands before it."""
-        found: list[int] = []
+        sizes: list[int] = []
         comma = True
         while self.take(re.compile(re.escape(close))) is None:
             if not comma:
@@ -208,9 +208,9 @@ class _Reader:
             size = self.take(_SIZE)
             if size is None:
                 raise self.error(f'a size (a number from 0 to 10^18, or <=10) or "{close}"')
-            found.append(int(size[1]))
+            sizes.append(int(size[1]))
             comma = self.take(re.compile(",")) is not None
-        return tuple(found), comma
+        return tuple(sizes), comma
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Match here, after white space, and move behind the match and the white space that follows."""

@@ -1,4 +1,4 @@
-"""What is known about one broadcast, before any view of it: operands, outcome, cells of the axis table."""
+"""The facts of one broadcast, before any view of it: operands, outcome, cells of the axis table."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class BroadcastFacts:
 
     @property
     def alignment(self) -> Alignment | None:
-        """How the operands align; None if they do not."""
+        """The alignment of the operands; None if they do not align."""
         return self.outcome if isinstance(self.outcome, Alignment) else None
 
     @cached_property

@@ -75,10 +75,10 @@ def render_html(facts: BroadcastFacts) -> str:
     hint = "Hover a cell to see what it reads, or what reads it."
     if facts.alignment is not None:
         body += f"\n<p><small>{hint}</small></p>\n<script>{_SCRIPT}</script>"
-    return wrapped(body)
+    return wrap_fragment(body)
 
 
-def wrapped(body: str) -> str:
+def wrap_fragment(body: str) -> str:
     """The fragment that holds `body`, with the style of explanations."""
     return f'<div class="xarr-e"><style>{_STYLE}</style>\n{body}</div>'
 
@@ -103,7 +103,7 @@ def _sections(facts: BroadcastFacts) -> list[str]:
     explicit = "\n".join(explicit_ops(facts))
     if single is not None:
         explicit += f"\n\n# in one op\n{single}"
-    numpy = "\n".join(dict.fromkeys((facts.operator.applied(facts.terms), new_axis_spelling(facts))))
+    numpy = "\n".join(dict.fromkeys((facts.operator.apply(facts.terms), new_axis_spelling(facts))))
     in_order = "\n".join(
         f"{i}. {one.name}: {one.text}\n   {_shapes(facts, one)}" for i, one in enumerate(steps(facts), 1)
     )
@@ -137,18 +137,18 @@ def _warnings(facts: BroadcastFacts) -> str:
 
 
 def _fixes(facts: BroadcastFacts) -> str:
-    found, more = suggestions(facts)
-    if not found:
+    fixes, more = suggestions(facts)
+    if not fixes:
         return f"<p>{escape(no_suggestion(facts))}</p>"
-    return f"<p>What would work:</p>{listing(found)}" + (f"<p>{more}</p>" if more else "")
+    return f"<p>What would work:</p>{listing(fixes)}" + (f"<p>{more}</p>" if more else "")
 
 
-def listing(found: Sequence[Suggestion]) -> str:
+def listing(fixes: Sequence[Suggestion]) -> str:
     """Suggestions as a table."""
-    if not found:
+    if not fixes:
         return ""
-    rows, has_explicit = [], any(one.explicit for one in found)
-    for one in found:
+    rows, has_explicit = [], any(one.explicit for one in fixes)
+    for one in fixes:
         explicit = f"<td><code>{escape(one.explicit or '')}</code></td>" if has_explicit else ""
         rows.append(
             f"<tr><td><code>{escape(one.expression)}</code></td>{explicit}<td>{escape(one.result)}</td></tr>"

@@ -1,4 +1,4 @@
-"""What every function may need of an explanation; the rest of this package is loaded when there is a need."""
+"""Errors with explanations, for every function; the rest of this package is loaded when one is raised."""
 
 from __future__ import annotations
 

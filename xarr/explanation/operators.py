@@ -1,4 +1,4 @@
-"""How an element-wise op is written: with a symbol, as a call, and in `xarr.lax`."""
+"""The notation of an element-wise op: with a symbol, as a call, and in `xarr.lax`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Operator:
     keeps_dtype: bool = False
     template: str | None = None
 
-    def applied(self, arguments: Sequence[str]) -> str:
+    def apply(self, arguments: Sequence[str]) -> str:
         """`a - b` if the op has a symbol, `a - b - c` for more operands, else `name(a, b, …)`."""
         if self.template is not None:
             return self.template.format(*arguments)
@@ -38,12 +38,12 @@ class Operator:
     def applied_explicitly(self, arguments: Sequence[str], same_dtype: bool) -> str:
         """The call in `xarr.lax`, which promotes nothing, or the implicit form where that would not do."""
         if self.lax is None or not same_dtype:
-            return self.applied(arguments)
+            return self.apply(arguments)
         if len(arguments) == self.arity:
             return f"lax.{self.lax}({', '.join(arguments)})"
         if self.chains and len(arguments) > 2:
             return reduce(lambda left, right: f"lax.{self.lax}({left}, {right})", arguments)
-        return self.applied(arguments)
+        return self.apply(arguments)
 
     @property
     def is_statement(self) -> bool:
@@ -52,7 +52,7 @@ class Operator:
 
     @property
     def arity(self) -> int:
-        """How many operands the function of `xarr.lax` takes."""
+        """The number of operands of the function of `xarr.lax`."""
         return 3 if self.name in ("where", "clamp") else 2
 
     @property

@@ -68,7 +68,7 @@ def human_bytes(number: int) -> str:
     return f"{number} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
 
 
-def listed(words: Sequence[str]) -> str:
+def list_words(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
@@ -86,7 +86,7 @@ def loop_variables(facts: BroadcastFacts) -> tuple[str, ...]:
     return tuple(islice(free, facts.rank))
 
 
-def indexed(facts: BroadcastFacts, operand: int, indices: Sequence[str], separator: str = ",") -> str:
+def index_operand(facts: BroadcastFacts, operand: int, indices: Sequence[str], separator: str = ",") -> str:
     """The operand as the loop reads it: `b[j]`, `a[i,0]` along a stretched axis, `s` for a scalar."""
     own = [
         "0" if cell.kind == "stretched" else indices[axis]
@@ -101,10 +101,10 @@ def loop_body(facts: BroadcastFacts, indices: Sequence[str], separator: str = ",
     result = facts.result
     assert result is not None, "only aligned operands have a loop"
     target = result.name + (f"[{separator.join(indices)}]" if indices else "")
-    reads = [indexed(facts, i, indices, separator) for i in range(len(facts.operands))]
+    reads = [index_operand(facts, i, indices, separator) for i in range(len(facts.operands))]
     if facts.operator.is_statement:
-        return facts.operator.applied(reads)
-    return f"{target} = {facts.operator.applied(reads)}"
+        return facts.operator.apply(reads)
+    return f"{target} = {facts.operator.apply(reads)}"
 
 
 def loop_nest(facts: BroadcastFacts) -> str:
@@ -122,7 +122,7 @@ def new_axis_spelling(facts: BroadcastFacts) -> str:
     """The expression with every new axis written as a NumPy index: `a - b[None, :]`."""
     alignment = facts.alignment
     assert alignment is not None, "only aligned operands have one spelling"
-    return _realigned(facts, alignment).expression
+    return _realign(facts, alignment).expression
 
 
 # --- the explicit ops -----------------------------------------------------------------------------
@@ -144,10 +144,10 @@ def explicit_ops(facts: BroadcastFacts) -> tuple[str, ...]:
     return (*lines, call if facts.operator.is_statement else f"{result.name} = {call}")
 
 
-def _temporary(facts: BroadcastFacts, operand: int, taken: Sequence[str]) -> str:
+def _temporary(facts: BroadcastFacts, operand: int, names_in_use: Sequence[str]) -> str:
     name = facts.names[operand]
     stem = name if name.isidentifier() else "xyzw"[operand] if operand < 4 else "x"
-    used = {*taken, *facts.names}
+    used = {*names_in_use, *facts.names}
     return next(f"{stem}{n}" for n in count(1) if f"{stem}{n}" not in used)
 
 
@@ -169,13 +169,13 @@ def _binary_call(facts: BroadcastFacts, alignment: Alignment) -> str | None:
     lower = min((0, 1), key=lambda i: len(alignment.operands[i]))
     arguments = list(facts.terms)
     if any(map(alignment.stretched_axes, (0, 1))):
-        arguments = [_laid(facts, alignment, i) for i in (0, 1)]
+        arguments = [_broadcast_operand(facts, alignment, i) for i in (0, 1)]
     elif len(alignment.operands[lower]) not in (0, len(alignment.result)):
         arguments.append(f"broadcast_dimensions={alignment.dimensions[lower]}")
     return f"lax.{facts.operator.lax}({', '.join(arguments)})"
 
 
-def _laid(facts: BroadcastFacts, alignment: Alignment, operand: int) -> str:
+def _broadcast_operand(facts: BroadcastFacts, alignment: Alignment, operand: int) -> str:
     """The operand in the shape of the result; a scalar, which goes with every shape, as it is."""
     name, shape = facts.terms[operand], alignment.operands[operand]
     if shape in ((), alignment.result):
@@ -188,49 +188,49 @@ def _laid(facts: BroadcastFacts, alignment: Alignment, operand: int) -> str:
 
 def suggestions(facts: BroadcastFacts) -> tuple[tuple[Suggestion, ...], str]:
     """Every alignment that would work, else every transpose, up to a limit; and what is left out, if any."""
-    found = tuple(_realigned(facts, other) for other in islice(alignments(*facts.shapes), LISTED + 1))
+    fixes = tuple(_realign(facts, other) for other in islice(alignments(*facts.shapes), LISTED + 1))
     if len(facts.operands) == 2:
         small, big = sorted(facts.shapes, key=len)
-        found = found or _transposes(facts)
-        if len(small) < len(big) and len(found) > LISTED:
-            return found[:LISTED], f"and {count_alignments(small, big) - LISTED} more"
-    return found[:LISTED], "and others" if len(found) > LISTED else ""
+        fixes = fixes or _transposes(facts)
+        if len(small) < len(big) and len(fixes) > LISTED:
+            return fixes[:LISTED], f"and {count_alignments(small, big) - LISTED} more"
+    return fixes[:LISTED], "and others" if len(fixes) > LISTED else ""
 
 
 def _transposes(facts: BroadcastFacts) -> tuple[Suggestion, ...]:
     a, b = facts.shapes
     first, second = facts.terms
-    found = []
+    transposed = []
     for fix in fixes(a, b, names=facts.terms, limit=LISTED + 1):
         explicit = None
         if fix.permutation is not None and facts.operator.lax is not None and facts.same_dtype:
             turned = f"lax.transpose({second}, {fix.permutation})"
             moved = tuple(b[axis] for axis in fix.permutation)
-            left, right = _stretched(first, a, fix.result), _stretched(turned, moved, fix.result)
+            left, right = _stretch_axes(first, a, fix.result), _stretch_axes(turned, moved, fix.result)
             explicit = f"lax.{facts.operator.lax}({left}, {right})"
-        expression = facts.operator.applied([first, fix.numpy])
-        found.append(Suggestion(expression, explicit, _labelled(facts, fix.result)))
-    return tuple(found)
+        expression = facts.operator.apply([first, fix.numpy])
+        transposed.append(Suggestion(expression, explicit, _label_shape(facts, fix.result)))
+    return tuple(transposed)
 
 
-def _stretched(term: str, shape: tuple[int, ...], result: tuple[int, ...]) -> str:
+def _stretch_axes(term: str, shape: tuple[int, ...], result: tuple[int, ...]) -> str:
     """An operand of the rank of the result, in its shape."""
     if shape == result:
         return term
     return f"lax.broadcast_in_dim({term}, {result}, {tuple(range(len(result)))})"
 
 
-def _realigned(facts: BroadcastFacts, alignment: Alignment) -> Suggestion:
+def _realign(facts: BroadcastFacts, alignment: Alignment) -> Suggestion:
     rank = len(alignment.result)
     spelled = [
         name + new_axis_index(dimensions, rank)
         for name, dimensions in zip(facts.terms, alignment.dimensions, strict=True)
     ]
     explicit = _binary_call(facts, alignment)
-    return Suggestion(facts.operator.applied(spelled), explicit, _labelled(facts, alignment.result))
+    return Suggestion(facts.operator.apply(spelled), explicit, _label_shape(facts, alignment.result))
 
 
-def _labelled(facts: BroadcastFacts, shape: tuple[int, ...]) -> str:
+def _label_shape(facts: BroadcastFacts, shape: tuple[int, ...]) -> str:
     return Operand("", shape, facts.result_dtype).label
 
 
@@ -238,7 +238,7 @@ def _labelled(facts: BroadcastFacts, shape: tuple[int, ...]) -> str:
 
 
 def reuse(facts: BroadcastFacts) -> str:
-    """How often each operand's elements are read."""
+    """The number of times that each operand's elements are read."""
     alignment = facts.alignment
     assert alignment is not None, "only aligned operands are read"
     if prod(alignment.result) == 0:
@@ -271,19 +271,19 @@ def warnings(facts: BroadcastFacts) -> tuple[Warn, ...]:
     alignment = facts.alignment
     if alignment is None:
         return ()
-    found = []
+    warnings = []
     if alignment.is_outer:
-        found.append(_outer(facts, alignment))
+        warnings.append(_outer(facts, alignment))
     others = () if facts.is_explicit else ambiguous_alternatives(alignment)
     if others:
         known = f"at least {len(others) + 1}" if len(others) >= LISTED else str(len(others) + 1)
         line = f"{known} alignments fit; NumPy's rule takes the trailing axes. The others:"
         if len(others) == 1:
             line = "2 alignments fit; NumPy's rule takes the trailing axes. The other:"
-        shown = tuple(_realigned(facts, other) for other in others[:_SHOWN])
+        shown = tuple(_realign(facts, other) for other in others[:_SHOWN])
         more = "and others" if len(others) > _SHOWN else ""
-        found.append(Warn("AMBIGUOUS", (line,), shown, more))
-    return tuple(found)
+        warnings.append(Warn("AMBIGUOUS", (line,), shown, more))
+    return tuple(warnings)
 
 
 def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
@@ -303,7 +303,7 @@ def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
         )
         first = facts.operands[0]
         names = [facts.terms[0], f"{facts.terms[1]}.reshape({first.shape})"]
-        pairs = (Suggestion(facts.operator.applied(names), None, _labelled(facts, first.shape)),)
+        pairs = (Suggestion(facts.operator.apply(names), None, _label_shape(facts, first.shape)),)
     return Warn("OUTER", tuple(lines), pairs)
 
 
@@ -331,11 +331,11 @@ def _axes_text(facts: BroadcastFacts, kind: str) -> str:
     for name, row in zip(facts.names, facts.rows, strict=True):
         axes = [str(axis) for axis, cell in enumerate(row) if cell.kind == kind]
         if axes:
-            parts.append(f"{name}: {'axis' if len(axes) == 1 else 'axes'} {listed(axes)}")
+            parts.append(f"{name}: {'axis' if len(axes) == 1 else 'axes'} {list_words(axes)}")
     verb = "inserted with size 1" if kind == "new" else "of size 1 repeated"
     return f"{'; '.join(parts)} {verb}" if parts else "nothing to do"
 
 
-def elided(text: str, width: int) -> str:
+def cut_text(text: str, width: int) -> str:
     """The text, cut to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -15,7 +15,7 @@ from xarr.explanation.canvas import CHARACTER, Canvas
 from xarr.explanation.facts import BroadcastFacts, Operand
 from xarr.explanation.spelling import (
     Suggestion,
-    elided,
+    cut_text,
     explicit_ops,
     loop_body,
     loop_variables,
@@ -31,7 +31,7 @@ MARGIN, CELL, GAP, BETWEEN = 20.0, 28.0, 18.0, 64.0
 LABEL = 28
 """Longer names are cut in the picture; the titles have them in full."""
 
-# Okabe and Ito's palette, distinct to colour-blind readers: operands in turn, then the result.
+# Okabe and Ito's palette, distinct to colour-blind readers: operands in order, then the result.
 _COLOURS = ("#0072B2", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
 _RESULT = "#009E73"
 
@@ -62,7 +62,7 @@ STYLE = (
 class _Picture:
     """One array to draw in the coordinates of `frame`: an operand spread over the result, or the result.
 
-    `dimensions` places the axes of `operand` in the frame; `new` and `stretched` are frame axes.
+    `dimensions` maps the axes of `operand` to those of the frame; `new` and `stretched` are frame axes.
     """
 
     operand: Operand
@@ -75,7 +75,7 @@ class _Picture:
     clashing: Dimensions = ()
 
     def source(self, index: Sequence[int]) -> tuple[int, ...]:
-        """The operand's element that is read at this place of the frame."""
+        """The operand's element that is read at this index of the frame."""
         return tuple(0 if axis in self.stretched else index[axis] for axis in self.dimensions)
 
     def is_stored(self, index: Sequence[int]) -> bool:
@@ -92,7 +92,7 @@ def render_svg(facts: BroadcastFacts, words: bool = True) -> str:
     Without `words` it leaves out what stands below the grids: table, code, warnings and fixes.
     """
     canvas = Canvas()
-    pictures = _spread(facts) if facts.alignment is not None else _apart(facts)
+    pictures = _spread(facts) if facts.alignment is not None else _separate_pictures(facts)
     if facts.operator.is_statement and facts.alignment is not None:
         # The first operand is the value, the second what it is written to.
         pictures = [replace(pictures[-1], operand=facts.operands[1]), pictures[0]]
@@ -113,18 +113,20 @@ def _spread(facts: BroadcastFacts) -> list[_Picture]:
     """Each operand spread over the result's shape, then the result."""
     alignment, result = facts.alignment, facts.result
     assert alignment is not None and result is not None, "only aligned operands can be spread"
-    found = []
+    pictures = []
     for i, operand in enumerate(facts.operands):
         new, stretched = alignment.new_axes(i), alignment.stretched_axes(i)
         style = f"o{i % len(_COLOURS)}"
-        found.append(_Picture(operand, alignment.result, alignment.dimensions[i], new, stretched, style, i))
+        pictures.append(
+            _Picture(operand, alignment.result, alignment.dimensions[i], new, stretched, style, i)
+        )
     own = tuple(range(len(result.shape)))
-    return [*found, _Picture(result, result.shape, own, (), (), "or", None)]
+    return [*pictures, _Picture(result, result.shape, own, (), (), "or", None)]
 
 
-def _apart(facts: BroadcastFacts) -> list[_Picture]:
+def _separate_pictures(facts: BroadcastFacts) -> list[_Picture]:
     """Each operand in its own shape, along an axis that clashes in the largest size that meets there."""
-    found = []
+    pictures = []
     for i, operand in enumerate(facts.operands):
         own = tuple(range(len(operand.shape)))
         cells = facts.row(i)
@@ -134,8 +136,8 @@ def _apart(facts: BroadcastFacts) -> list[_Picture]:
             for k, axis in enumerate(facts.dimensions(i))
         )
         style = f"o{i % len(_COLOURS)}"
-        found.append(_Picture(operand, frame, own, (), (), style, i, clashing))
-    return found
+        pictures.append(_Picture(operand, frame, own, (), (), style, i, clashing))
+    return pictures
 
 
 def _fold(size: int, limit: int) -> Positions:
@@ -157,8 +159,8 @@ def _value_text(value: Any) -> str:
     if kind == "b":
         return "T" if value else "F"
     if kind in "iu":
-        return elided(str(int(value)), 9)
-    return elided(f"{complex(value):.2g}" if kind == "c" else f"{float(value):.3g}", 11)
+        return cut_text(str(int(value)), 9)
+    return cut_text(f"{complex(value):.2g}" if kind == "c" else f"{float(value):.3g}", 11)
 
 
 # --- grids ----------------------------------------------------------------------------------------
@@ -178,11 +180,11 @@ class _Grid:
         return (*self.prefix, panel, row, column)[-rank:] if rank else ()
 
     @property
-    def across(self) -> float:
+    def grid_width(self) -> float:
         return sum(GAP if column is None else self.width for column in self.columns)
 
     @property
-    def down(self) -> float:
+    def panel_height(self) -> float:
         """The height of one panel."""
         return sum(GAP if row is None else CELL for row in self.rows)
 
@@ -193,8 +195,8 @@ def _grid(picture: _Picture) -> _Grid:
     rows = _fold(picture.frame[-2], 6 if rank == 2 else 5) if rank > 1 else (0,)
     panels = _fold(picture.frame[-3], 4) if rank == 3 else (0,)
     grid = _Grid(panels, rows, columns, (0,) * max(0, rank - 3), 0.0)
-    places = product(*(filter(lambda p: p is not None, axis) for axis in (panels, rows, columns)))
-    texts = [_cell_text(picture, grid.index(rank, *place)) for place in places]  # type: ignore[arg-type]
+    positions = product(*(filter(lambda p: p is not None, axis) for axis in (panels, rows, columns)))
+    texts = [_cell_text(picture, grid.index(rank, *position)) for position in positions]  # type: ignore[arg-type]
     width = max(CELL, 11 * CHARACTER * max(map(len, texts), default=0) + 8)
     return _Grid(panels, rows, columns, grid.prefix, width)
 
@@ -207,7 +209,7 @@ def _draw_row(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture]) -
     call = call and not facts.operator.is_statement
     x, y, level = MARGIN, top, top + 14 + CELL / 2 + 7
     if call:
-        name = "" if facts.operator.template else elided(facts.operator.name, LABEL)
+        name = "" if facts.operator.template else cut_text(facts.operator.name, LABEL)
         x = canvas.text(MARGIN, level, f"{name}(", "o", 22) + 8
     for i, (picture, lines) in enumerate(zip(pictures, captions, strict=True)):
         right, bottom = _draw_picture(canvas, facts, picture, lines, x, top)
@@ -224,7 +226,7 @@ def _draw_row(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture]) -
 
 
 def _sign(facts: BroadcastFacts, i: int, call: bool) -> str:
-    """What stands behind array `i`: the op or a comma, and `=` before the result."""
+    """The sign behind array `i`: the op or a comma, and `=` before the result."""
     if facts.operator.is_statement:
         return "="
     last = i == len(facts.operands) - 1
@@ -234,7 +236,7 @@ def _sign(facts: BroadcastFacts, i: int, call: bool) -> str:
 
 
 def _captions(picture: _Picture) -> list[tuple[str, str]]:
-    """What is said under the name, with the style of the arrow that stands before it."""
+    """The captions under the name, with the style of the arrow that stands before each."""
     lines = [("n", f"axis {axis}: new \N{RIGHTWARDS ARROW} {picture.frame[axis]}") for axis in picture.new]
     lines += [
         ("s", f"axis {axis}: 1 \N{RIGHTWARDS ARROW} {picture.frame[axis]}") for axis in picture.stretched
@@ -255,8 +257,8 @@ def _draw_picture(
     top: float,
 ) -> tuple[float, float]:
     """One array with its name and captions; returns its right and bottom edges."""
-    right = canvas.text(x, MARGIN + 10, elided(picture.operand.name, LABEL), "t", 13)
-    right = max(right, canvas.text(x, MARGIN + 26, elided(picture.operand.label, 2 * LABEL), "d"))
+    right = canvas.text(x, MARGIN + 10, cut_text(picture.operand.name, LABEL), "t", 13)
+    right = max(right, canvas.text(x, MARGIN + 26, cut_text(picture.operand.label, 2 * LABEL), "d"))
     for i, (arrow, caption) in enumerate(captions):
         y = MARGIN + 42 + 16 * i
         if arrow:
@@ -274,11 +276,11 @@ def _draw_stack(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture])
     x, y = MARGIN + 32, MARGIN
     left = max(map(_arrow_room, pictures), default=0.0)
     for i, (picture, grid) in enumerate(zip(pictures, grids, strict=True)):
-        name = elided(picture.operand.name, LABEL)
+        name = cut_text(picture.operand.name, LABEL)
         if symbol is not None and i:
             canvas.text(MARGIN, y + 14, symbol, "o", 22)
         end = canvas.text(x, y + 10, name, "t", 13)
-        canvas.text(end + 12, y + 10, elided(picture.operand.label, 2 * LABEL), "d")
+        canvas.text(end + 12, y + 10, cut_text(picture.operand.label, 2 * LABEL), "d")
         for _, caption in _captions(picture):
             y += 16
             canvas.text(x, y + 10, caption, "d")
@@ -294,7 +296,7 @@ def _draw_grid(
     """The cells of an array; returns their right and bottom edges."""
     if 0 in picture.frame:
         word = "empty" if 0 in picture.operand.shape else "not read"
-        canvas.box(x, top, 76, CELL, "v", word, f"{elided(picture.operand.label, 2 * LABEL)}: {word}")
+        canvas.box(x, top, 76, CELL, "v", word, f"{cut_text(picture.operand.label, 2 * LABEL)}: {word}")
         return x + 76, top + CELL
     rank = len(picture.frame)
     left = x + _arrow_room(picture)
@@ -302,7 +304,7 @@ def _draw_grid(
     starts = []
     for panel in grid.panels:
         if panel is None:
-            canvas.text(left + grid.across / 2 - 4, y + 8, "\N{VERTICAL ELLIPSIS}", "d")
+            canvas.text(left + grid.grid_width / 2 - 4, y + 8, "\N{VERTICAL ELLIPSIS}", "d")
             y += GAP
             continue
         if rank == 3:
@@ -311,9 +313,9 @@ def _draw_grid(
             y += 13 if axes else 0
         starts.append(y)
         _draw_panel(canvas, facts, picture, grid, panel, left, y)
-        y += grid.down + 8
+        y += grid.panel_height + 8
     _draw_arrows(canvas, picture, grid, left, starts)
-    return left + grid.across, y - 8
+    return left + grid.grid_width, y - 8
 
 
 def _arrow_room(picture: _Picture) -> float:
@@ -356,15 +358,15 @@ def _draw_cell(
     source = picture.source(index)
     if picture.is_missing(index):
         wanted = f"[{','.join(map(str, index))}]"
-        canvas.box(x, y, width, CELL, "m", "", f"{elided(picture.operand.name, LABEL)} has no {wanted}")
+        canvas.box(x, y, width, CELL, "m", "", f"{cut_text(picture.operand.name, LABEL)} has no {wanted}")
         return
     stored = picture.is_stored(index)
-    place = f"[{','.join(map(str, source))}]" if source else ""
-    name = elided(picture.operand.name, LABEL)
-    title = f"{name}{place}" if stored else f"reads {name}{place} again"
+    subscript = f"[{','.join(map(str, source))}]" if source else ""
+    name = cut_text(picture.operand.name, LABEL)
+    title = f"{name}{subscript}" if stored else f"reads {name}{subscript} again"
     data = ""
     if picture.number is None:
-        title = elided(loop_body(facts, tuple(map(str, index))), 8 * LABEL)
+        title = cut_text(loop_body(facts, tuple(map(str, index))), 8 * LABEL)
         data = f' data-reads="{_sources(facts, index)}"'
     elif stored and facts.alignment is not None:
         data = f' data-cell="{picture.number}:{",".join(map(str, source))}"'
@@ -388,26 +390,30 @@ def _draw_arrows(canvas: Canvas, picture: _Picture, grid: _Grid, left: float, st
     rank = len(picture.frame)
     top = starts[0]
     above = top - (19 if rank == 3 and len(grid.panels) > 1 else 7)
-    bottom = starts[-1] + grid.down
-    room = 10.0
+    bottom = starts[-1] + grid.panel_height
+    gap = 10.0
     columns, rows, panels = rank - 1, rank - 2, rank - 3
     middle = left + grid.width / 2
     for axis, x, y, across, down in (
-        (columns, middle, above, grid.across - grid.width, 0.0),
-        (rows, left - room, top + CELL / 2, 0.0, grid.down - CELL),
-        (panels, left - room - 14 * (rows in _marked(picture)), top + CELL / 2, 0.0, starts[-1] - top),
+        (columns, middle, above, grid.grid_width - grid.width, 0.0),
+        (rows, left - gap, top + CELL / 2, 0.0, grid.panel_height - CELL),
+        (panels, left - gap - 14 * (rows in _marked_axes(picture)), top + CELL / 2, 0.0, starts[-1] - top),
     ):
         if axis < 0 or (axis == panels and rank > 3):
             continue
         if axis in picture.clashing:
             for start in starts if axis == rows else starts[:1]:
-                bar = (left, above, grid.across, 0.0) if axis == columns else (x, start, 0.0, grid.down)
+                bar = (
+                    (left, above, grid.grid_width, 0.0)
+                    if axis == columns
+                    else (x, start, 0.0, grid.panel_height)
+                )
                 canvas.line(*(bar if axis != panels else (x, top, 0.0, bottom - top)), "k")
-        elif axis in _marked(picture) and across + down > 0:
+        elif axis in _marked_axes(picture) and across + down > 0:
             canvas.arrow(x, y, across, down, "n" if axis in picture.new else "s")
 
 
-def _marked(picture: _Picture) -> set[int]:
+def _marked_axes(picture: _Picture) -> set[int]:
     return {*picture.new, *picture.stretched, *picture.clashing}
 
 
@@ -417,7 +423,7 @@ def _marked(picture: _Picture) -> set[int]:
 def _draw_table(canvas: Canvas, facts: BroadcastFacts, y: float) -> float:
     """The aligned axis table: one box per axis, dashed where an operand lacks it, marked where it clashes."""
     width = max(48.0, 11 * CHARACTER * max(len(cell_text(c)) for row in facts.rows for c in row) + 12)
-    names = [elided(name, LABEL) for name in facts.names]
+    names = [cut_text(name, LABEL) for name in facts.names]
     left = MARGIN + 12 * CHARACTER * max(map(len, [*names, "result"])) + 14
     canvas.text(MARGIN, y + 8, "axis", "d")
     for axis in range(facts.rank):
@@ -446,21 +452,21 @@ def _draw_words(canvas: Canvas, facts: BroadcastFacts, y: float) -> float:
         lines += [("d", line) for line in explicit_ops(facts)]
     for warning in warnings(facts):
         lines += [("w", f"! {warning.kind}: {line}") for line in warning.lines[:1]]
-        lines += [("", "\t" + _suggested(one)) for one in warning.suggestions]
+        lines += [("", "\t" + _suggestion_text(one)) for one in warning.suggestions]
         lines += [("d", f"\t{warning.more}")] if warning.more else []
     lines += [("w", part) for line in problem_lines(facts) for part in textwrap.wrap(line, 96)]
     if facts.alignment is None:
-        found, more = suggestions(facts)
-        lines.append(("", "what would work:" if found else no_suggestion(facts)))
-        lines += [("", "\t" + _suggested(one)) for one in found[:8]]
-        lines += [("d", "\tand others")] if more or len(found) > 8 else []
+        fixes, more = suggestions(facts)
+        lines.append(("", "what would work:" if fixes else no_suggestion(facts)))
+        lines += [("", "\t" + _suggestion_text(one)) for one in fixes[:8]]
+        lines += [("d", "\tand others")] if more or len(fixes) > 8 else []
     for style, line in lines:
         y += 18
-        canvas.text(MARGIN + 24 * line.startswith("\t"), y, elided(line.strip(), 160), style)
+        canvas.text(MARGIN + 24 * line.startswith("\t"), y, cut_text(line.strip(), 160), style)
     return y + 24
 
 
-def _suggested(one: Suggestion) -> str:
+def _suggestion_text(one: Suggestion) -> str:
     explicit = f" or {one.explicit}" if one.explicit else ""
     return f"{one.expression}{explicit} \N{RIGHTWARDS ARROW} {one.result}"
 

@@ -8,7 +8,7 @@ from xarr.explanation.facts import AxisCell, BroadcastFacts
 from xarr.explanation.spelling import (
     Suggestion,
     explicit_ops,
-    listed,
+    list_words,
     loop_body,
     loop_variables,
     memory,
@@ -35,7 +35,7 @@ def headline(facts: BroadcastFacts) -> str:
         outcome = "does not broadcast"
     else:
         outcome = facts.result.label
-    return f"{facts.operator.applied(facts.terms)}    {operands}   ->  {outcome}"
+    return f"{facts.operator.apply(facts.terms)}    {operands}   ->  {outcome}"
 
 
 def cell_text(cell: AxisCell) -> str:
@@ -48,7 +48,7 @@ def cell_text(cell: AxisCell) -> str:
 
 
 def how(facts: BroadcastFacts, axis: int) -> str:
-    """What happens on one axis: `match`, `b: new axis`, `a: stretched axis`, `CLASH`."""
+    """The outcome on one axis: `match`, `b: new axis`, `a: stretched axis`, `CLASH`."""
     if axis in facts.clashing_axes:
         return "CLASH"
     words = {"new": "new axis", "stretched": "stretched axis"}
@@ -112,14 +112,14 @@ def _failure(facts: BroadcastFacts) -> Iterator[str]:
         return
     for line in problem_lines(facts):
         yield f"  {line}"
-    found, more = suggestions(facts)
+    fixes, more = suggestions(facts)
     if facts.alignment is not None:  # refused by the strictness in force: the explicit ops above do it
         yield "  the explicit ops above say the same and are accepted"
-    elif not found:
+    elif not fixes:
         yield f"  {no_suggestion(facts)}"
     else:
         yield "  what would work:"
-        yield from suggestion_lines(found, " " * 6)
+        yield from suggestion_lines(fixes, " " * 6)
         if more:
             yield f"      {more}"
 
@@ -141,14 +141,14 @@ def problem_lines(facts: BroadcastFacts) -> list[str]:
         empty = [name for name, row in zip(facts.names, facts.rows, strict=True) if row[axis].size == 0]
         if empty:
             lines.append(
-                f"({listed(empty)} {'is' if len(empty) == 1 else 'are'} empty: 0 fits 0 and 1 alone)"
+                f"({list_words(empty)} {'is' if len(empty) == 1 else 'are'} empty: 0 fits 0 and 1 alone)"
             )
     lengths = {len(shape) for shape in facts.shapes}
     return [*lines, "(shapes of different rank meet at their last axes)"] if len(lengths) > 1 else lines
 
 
 def no_suggestion(facts: BroadcastFacts) -> str:
-    """What was tried in vain."""
+    """The line that says what was tried in vain."""
     if len(set(map(len, facts.shapes))) > 1 and len(facts.operands) > 2:
         return "no placement of the lower-rank axes was found that fits, in the order they have"
     if len(set(map(len, facts.shapes))) > 1:
@@ -158,10 +158,10 @@ def no_suggestion(facts: BroadcastFacts) -> str:
     return "no placement of new axes helps: operands of the same rank clash"
 
 
-def suggestion_lines(found: Sequence[Suggestion], indent: str) -> Iterator[str]:
+def suggestion_lines(fixes: Sequence[Suggestion], indent: str) -> Iterator[str]:
     """One line per suggestion, in columns: NumPy's spelling, the explicit op, the result."""
-    left = max((len(one.expression) for one in found), default=0)
-    middle = max((len(one.explicit or "") for one in found), default=0)
-    for one in found:
+    left = max((len(one.expression) for one in fixes), default=0)
+    middle = max((len(one.explicit or "") for one in fixes), default=0)
+    for one in fixes:
         explicit = f"   or  {one.explicit or '':<{middle}}" if middle else ""
         yield f"{indent}{one.expression:<{left}}{explicit}   ->  {one.result}"

@@ -1,4 +1,4 @@
-"""How element-wise functions are made: which element type each computes in, and factories of the rows."""
+"""Factories of element-wise functions, and the element type that each computes in."""
 
 from __future__ import annotations
 

@@ -221,17 +221,17 @@ def call_on_cores(
     known = [one for one in OptionsOfProducts.__annotations__ if one != "where"]
     _refuse_unknown(name, options, dict.fromkeys(known))
     (target,) = _outputs(function, out)
-    found = _compute_on_cores(function, operands, options)
+    result = _compute_on_cores(function, operands, options)
     if target is None:
-        return found
+        return result
     cores = _number_of_cores(function, operands)
     # What is repeated in a larger `out` are the dimensions that it loops over, and no core dimension.
     broadcasts = (
         _axes_of_cores(function, options) is None
         and target.ndim >= cores
-        and found.shape[found.ndim - cores :] == target.shape[target.ndim - cores :]
+        and result.shape[result.ndim - cores :] == target.shape[target.ndim - cores :]
     )
-    return show(name, target, found, options.get("casting", "same_kind"), broadcasts=broadcasts)
+    return show(name, target, result, options.get("casting", "same_kind"), broadcasts=broadcasts)
 
 
 def _number_of_cores(function: Any, operands: Sequence[ArrayLike]) -> int:
@@ -248,11 +248,11 @@ def _compute_on_cores(function: Any, operands: Sequence[ArrayLike], options: Map
         return _compute(function, operands, options)  # type: ignore[return-value]
     *sources, target = axes
     moved = [moveaxis(value, axis, _last(axis)) for value, axis in zip(operands, sources, strict=True)]
-    found = _compute(function, moved, options)
-    assert not isinstance(found, tuple)
+    result = _compute(function, moved, options)
+    assert not isinstance(result, tuple)
     if options.get("keepdims"):
-        return lax.expand_dims(found, (target[0] % (found.ndim + 1),))
-    return moveaxis(found, _last(target), target)
+        return lax.expand_dims(result, (target[0] % (result.ndim + 1),))
+    return moveaxis(result, _last(target), target)
 
 
 def _axes_of_cores(function: UFunc, options: Mapping[str, Any]) -> list[tuple[int, ...]] | None:
@@ -331,8 +331,8 @@ def reduce(
     if out is not None:
         target = target_of(name, out)
         dtype = _wide(function, x, target) if dtype is None else dtype
-        found = reduce(function, x, axis, dtype, None, keepdims, initial, where)
-        return show(name, target, found, "unsafe", broadcasts=False)
+        result = reduce(function, x, axis, dtype, None, keepdims, initial, where)
+        return show(name, target, result, "unsafe", broadcasts=False)
     is_scalar = not x.shape and not isinstance(axis, tuple) and axis in (0, -1)
     axes = () if is_scalar else normalize_axes(axis, x.ndim)
     first, second = _types(function, x, dtype)
@@ -341,10 +341,12 @@ def reduce(
     if start is None:
         _refuse_nothing(name, x, axes, mask)
     if _is_reorderable(function):
-        found = _reduce_in_any_order(function, convert(x, first), axes, mask, start, initial is not NOT_GIVEN)
+        result = _reduce_in_any_order(
+            function, convert(x, first), axes, mask, start, initial is not NOT_GIVEN
+        )
     else:
-        found = _reduce_from_the_left(function, x, axes, mask, start, (first, second))
-    return lax.expand_dims(found, axes) if flag(name, "keepdims", keepdims) and axes else found
+        result = _reduce_from_the_left(function, x, axes, mask, start, (first, second))
+    return lax.expand_dims(result, axes) if flag(name, "keepdims", keepdims) and axes else result
 
 
 def _is_reorderable(function: UFunc) -> bool:
@@ -382,8 +384,8 @@ def _reduce_in_any_order(
         x = apply_mask(x, mask, start if identity is None else identity)
     native = _NATIVE.get(function.__name__)
     if native is not None:
-        found = native[x.dtype in BOOL](x, axes)
-        return function(stretch(start, found.shape), found) if has_initial and start is not None else found
+        result = native[x.dtype in BOOL](x, axes)
+        return function(stretch(start, result.shape), result) if has_initial and start is not None else result
     rows = folds.leading(x, axes)
     if start is not None:
         rows = lax.concatenate([stretch(start, (1, *rows.shape[1:])), rows], 0)
@@ -400,7 +402,7 @@ def _reduce_from_the_left(
 ) -> Array:
     if len(axes) > 1:
         raise ShapeError(
-            f"{function.__name__}.reduce: its operands may not change places, so that several axes have no order; "
+            f"{function.__name__}.reduce: it is not commutative, so that several axes have no order; "
             f"wanted one axis, got {axes}"
         )
     rows = folds.leading(x, axes)
@@ -485,10 +487,10 @@ def at(function: Any, a: Array, indices: Any, b: ArrayLike) -> None:
         raise InputError(f"{name}: {function.__name__} takes {function.nin} operands; wanted {wanted}")
     _refuse_numpys(name, a)
     if b is NOT_GIVEN:
-        found = indexing.apply(a, indices, lambda old: _fit_type(name, function(old), a.dtype))
+        result = indexing.apply(a, indices, lambda old: _fit_type(name, function(old), a.dtype))
     else:
-        found = _update(function, a, indices, as_array(b))
-    a._show(found, (_OF_AT.get(function.__name__, "set"), indices, b if b is not NOT_GIVEN else None))
+        result = _update(function, a, indices, as_array(b))
+    a._show(result, (_OF_AT.get(function.__name__, "set"), indices, b if b is not NOT_GIVEN else None))
 
 
 def _refuse_numpys(name: str, a: object) -> None:
@@ -516,9 +518,9 @@ def _update(function: Any, a: Array, indices: Any, b: Array) -> Array:
         result = function(convert(old, own), convert(new, other))
         return convert(_fit_type(name, result, own), wide)
 
-    found = indexing.update(convert(a, wide), indices, b, combine)
+    updated = indexing.update(convert(a, wide), indices, b, combine)
     if wide == own:
-        return found
+        return updated
     # What is not meant keeps its bits, which the wider type may not hold.
     meant = indexing.update(lax.full_like(a, False, bool), indices, True)
-    return lax.select(meant, convert(found, own), a)
+    return lax.select(meant, convert(updated, own), a)

@@ -22,8 +22,8 @@ from xarr.functions._core import (
 )
 from xarr.functions._outputs import THERE_AND_BACK, takes_out
 from xarr.functions.searching_functions import nonzero
-from xarr.indexing import taken
-from xarr.indexing.arrays import settled_places
+from xarr.indexing import take_slices
+from xarr.indexing.arrays import valid_indices
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
 from xarr.ir.types import Ints
@@ -59,7 +59,7 @@ def take(
         array = lax.reshape(array, (array.size,))
     dim = 0 if axis is None else normalize_axis(axis, array.ndim)
     item = item_of_integers("take", _numbers(indices), from_end=wanted is not Mode.CLIP)
-    return taken(array, item, dim, wanted, fill_value)
+    return take_slices(array, item, dim, wanted, fill_value)
 
 
 def _numbers(indices: ArrayLike) -> Array:
@@ -159,7 +159,7 @@ def _gather_along(
     size, count = array.shape[dim], indices.shape[dim]
     others = tuple([each for each in range(array.ndim) if each != dim])
     item = item_of_integers("take_along_axis", indices, from_end)
-    positions = settled_places(item, dim, size, mode, array._node.device)
+    positions = valid_indices(item, dim, size, mode, array._node.device)
     positions = positions if positions.shape == indices.shape else lax.reshape(positions, indices.shape)
     shape = spread("take_along_axis", array, indices, dim)
     array, positions = (

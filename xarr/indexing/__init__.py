@@ -16,11 +16,11 @@ from xarr.errors import ArgumentError, BroadcastError, counted
 from xarr.functions._core import as_array, is_weak
 from xarr.indexing.arrays import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.bounds import Mode
-from xarr.indexing.items import Places, expanded, items_of
+from xarr.indexing.items import IndexArray, expand_ellipsis, items_of
 from xarr.indexing.layout import Layout, Token, layout_of
 from xarr.indexing.masks import is_same_for_each, only_mask, write_mask
-from xarr.indexing.region import Region, written
-from xarr.indexing.values import fitted
+from xarr.indexing.region import Region, write_region
+from xarr.indexing.values import fit_value
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import Handle
@@ -42,8 +42,8 @@ def _sizes(array: Array, what: str = "x[…]", instead: str = _READS) -> tuple[i
     return type.shape
 
 
-def _understood(shape: tuple[int, ...], index: Any, mode: Mode) -> Region | Layout:
-    return layout_of(expanded(items_of(index), shape), shape, mode)
+def _parse(shape: tuple[int, ...], index: Any, mode: Mode) -> Region | Layout:
+    return layout_of(expand_ellipsis(items_of(index), shape), shape, mode)
 
 
 def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLike | None = None) -> Array:
@@ -53,40 +53,40 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
     the index has no values before), TracedValueError for a mask of a traced function.
     """
     shape = _sizes(array)
-    found = Region.cached(index, shape) if mode is Mode.ERROR else None
-    place = found or _understood(shape, index, mode)
-    if isinstance(place, Region):
-        return place.read(array)
-    return read_arrays(array, place, mode, fill_value)
+    region = Region.lookup(index, shape) if mode is Mode.ERROR else None
+    target = region or _parse(shape, index, mode)
+    if isinstance(target, Region):
+        return target.read(array)
+    return read_arrays(array, target, mode, fill_value)
 
 
 def read_part(array: Array, index: Any) -> Array:
     """array[index], which where NumPy would make a view a part of `array` (`xarr.runtime.parts`).  Raises as `read`."""
     shape = _sizes(array)
-    region = Region.cached(index, shape)
+    region = Region.lookup(index, shape)
     if region is not None:
         # A single element is a number in NumPy, unless there is an ellipsis.
         is_view = region.shape or index is ... or (type(index) is tuple and ... in index)
         return mark(array, region.read(array), INDEX, index) if is_view else region.read(array)
-    place = _understood(shape, index, Mode.ERROR)
-    if not isinstance(place, Region):
-        return read_arrays(array, place, Mode.ERROR, None)
+    target = _parse(shape, index, Mode.ERROR)
+    if not isinstance(target, Region):
+        return read_arrays(array, target, Mode.ERROR, None)
     items = index if isinstance(index, tuple) else (index,)
-    found = place.read(array)
+    part = target.read(array)
     # NumPy copies what is at arrays without dimensions.
-    is_copy = not place.shape or any(isinstance(item, Handle | np.ndarray) for item in items)
-    return found if is_copy else mark(array, found, INDEX, index)
+    is_copy = not target.shape or any(isinstance(item, Handle | np.ndarray) for item in items)
+    return part if is_copy else mark(array, part, INDEX, index)
 
 
-def taken(
-    array: Array, item: Places, axis: int, mode: Mode = Mode.ERROR, fill_value: ArrayLike | None = None
+def take_slices(
+    array: Array, item: IndexArray, axis: int, mode: Mode = Mode.ERROR, fill_value: ArrayLike | None = None
 ) -> Array:
     """The slices of `array` at the integers of `item` along `axis`.  Raises as `read`."""
     shape = array.shape
-    items = expanded([*[slice(None)] * axis, item], shape)
-    place = layout_of(items, shape, mode)
-    assert isinstance(place, Layout)
-    return read_arrays(array, place, mode, fill_value)
+    items = expand_ellipsis([*[slice(None)] * axis, item], shape)
+    layout = layout_of(items, shape, mode)
+    assert isinstance(layout, Layout)
+    return read_arrays(array, layout, mode, fill_value)
 
 
 def update(
@@ -99,42 +99,42 @@ def update(
     kind.
     """
     shape = _sizes(array, "x[…] = v", _WRITES)
-    found = Region.cached(index, shape) if mode is Mode.ERROR else None
-    place = found or _understood(shape, index, mode)
-    if isinstance(place, Layout):
+    region = Region.lookup(index, shape) if mode is Mode.ERROR else None
+    target = region or _parse(shape, index, mode)
+    if isinstance(target, Layout):
         value = value if is_weak(value) else as_array(value)
-        _refuse_matrix(place, index, value)
-        mask = only_mask(place)
-        if mask is not None and is_same_for_each(value, place):
-            return write_mask(array, place, mask, value, combine)
-        return write_arrays(array, place, value, combine, mode)
-    values = fitted(array, value, place.shape)
+        _refuse_matrix(target, index, value)
+        mask = only_mask(target)
+        if mask is not None and is_same_for_each(value, target):
+            return write_mask(array, target, mask, value, combine)
+        return write_arrays(array, target, value, combine, mode)
+    values = fit_value(array, value, target.shape)
     if not is_weak(value):
-        _refuse_dimensions(place, index, value)
+        _refuse_dimensions(target, index, value)
     if combine is not None:
-        values = combine(place.read(array), values).astype(array.dtype)
-    return written(array, place, values)
+        values = combine(target.read(array), values).astype(array.dtype)
+    return write_region(array, target, values)
 
 
-def _refuse_dimensions(place: Region, index: Any, value: Any) -> None:
+def _refuse_dimensions(region: Region, index: Any, value: Any) -> None:
     """BroadcastError for a list with more dimensions than what is written, and for any vector into one element."""
     shape = np.shape(value)
-    is_element = not place.shape and not _has_ellipsis(index)
-    if len(shape) > len(place.shape) and (is_element or not hasattr(value, "shape")):
+    is_element = not region.shape and not _has_ellipsis(index)
+    if len(shape) > len(region.shape) and (is_element or not hasattr(value, "shape")):
         raise BroadcastError(
-            f"x[i] = v: wanted a value of {counted(len(place.shape), 'dimension')} at most for what the index selects, "
-            f"of shape {place.shape}, got one of shape {shape}; v.reshape({place.shape}) is one"
+            f"x[i] = v: wanted a value of {counted(len(region.shape), 'dimension')} at most for what the index "
+            f"selects, of shape {region.shape}, got one of shape {shape}; v.reshape({region.shape}) is one"
             if not is_element
             else f"x[i] = v: wanted a number for a single element, got a value of shape {shape}; write v[0] or v.item()"
         )
 
 
-def _refuse_matrix(place: Layout, index: Any, value: ArrayLike) -> None:
+def _refuse_matrix(layout: Layout, index: Any, value: ArrayLike) -> None:
     """ArgumentError for a matrix, whatever its sizes, as the elements that a mask alone selects: they are a vector."""
-    mask = only_mask(place)
+    mask = only_mask(layout)
     rank = 0 if is_weak(value) else len(value.shape)
-    is_alone = place.tokens == (Token.BATCH,) and not (isinstance(index, tuple) and len(index) > 1)
-    if rank > 1 and mask is not None and is_alone and not place.scalars:
+    is_alone = layout.tokens == (Token.BATCH,) and not (isinstance(index, tuple) and len(index) > 1)
+    if rank > 1 and mask is not None and is_alone and not layout.scalars:
         raise ArgumentError(
             f"x[mask] = v: wanted a number or a vector for the elements that the mask selects, got {value.shape}; "
             "v.ravel() is one, and xarr.where(mask, v, x) chooses element by element"
@@ -147,10 +147,10 @@ def _has_ellipsis(index: Any) -> bool:
 
 def apply(array: Array, index: Any, function: Callable[[Any], Any], mode: Mode = Mode.ERROR) -> Array:
     """`array` with `function` applied to what is at the index, once for each time that an element is meant."""
-    place = _understood(_sizes(array, "x.at", _WRITES), index, mode)
-    if isinstance(place, Region):
-        return written(array, place, fitted(array, function(place.read(array)), place.shape))
-    mask = only_mask(place)
+    target = _parse(_sizes(array, "x.at", _WRITES), index, mode)
+    if isinstance(target, Region):
+        return write_region(array, target, fit_value(array, function(target.read(array)), target.shape))
+    mask = only_mask(target)
     if mask is not None:
-        return write_mask(array, place, mask, False, lambda old, _: function(old))
-    return apply_arrays(array, place, function, mode)
+        return write_mask(array, target, mask, False, lambda old, _: function(old))
+    return apply_arrays(array, target, function, mode)

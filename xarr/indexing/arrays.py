@@ -15,11 +15,11 @@ from xarr.dtypes import info
 from xarr.errors import IndexingError, TracedValueError
 from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._core import as_array, broadcast_operands
-from xarr.indexing.bounds import Mode, settled, settled_host
-from xarr.indexing.items import Mask, Places
+from xarr.indexing.bounds import Mode, bring_host_into_bounds, bring_into_bounds
+from xarr.indexing.items import IndexArray, Mask
 from xarr.indexing.layout import Layout
-from xarr.indexing.region import written
-from xarr.indexing.values import fitted
+from xarr.indexing.region import write_region
+from xarr.indexing.values import fit_value
 from xarr.ir.graph import Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Gather
@@ -45,11 +45,11 @@ class Vectors:
     batch: Ints
     arrays: tuple[Array, ...]
 
-    def clipped(self, windows: Windows) -> Vectors:
-        """The same with every value brought into its dimension."""
-        sizes = [windows.layout.folded[dim] for dim in windows.axes]
+    def clip(self, windows: Windows) -> Vectors:
+        """Clip every value into its dimension."""
+        sizes = [windows.layout.folded_shape[dim] for dim in windows.axes]
         pairs = zip(self.arrays, sizes, strict=True)
-        return Vectors(self.batch, tuple([_clipped(array, size) for array, size in pairs]))
+        return Vectors(self.batch, tuple([_clip(array, size) for array, size in pairs]))
 
     @property
     def indices(self) -> Array:
@@ -62,7 +62,7 @@ class Vectors:
         return lax.concatenate([lax.expand_dims(array, (rank,)) for array in arrays], rank)
 
 
-def _clipped(array: Array, size: int) -> Array:
+def _clip(array: Array, size: int) -> Array:
     last = min(size - 1, int(info(array.dtype).max))
     low, high = (wrap(scalar_node(bound, array.dtype)) for bound in (0, last))
     return lax.clamp(low, array, high)
@@ -73,7 +73,7 @@ def _int64(array: Array) -> Array:
 
 
 def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
-    """The index arrays of `layout` for `array`, masks as the places where they hold.
+    """The index arrays of `layout` for `array`, masks as the indices where they hold.
 
     Raises IndexingError for known values out of bounds, if the mode is "error", and for shapes that do not
     broadcast; BroadcastError if `config.broadcasting` refuses that they do; TracedValueError for a mask without
@@ -82,25 +82,25 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     device = array._node.device
     masks = {item: places_in_mask(item, device) for item in layout.arrays if isinstance(item, Mask)}
     counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
-    sizes = [item.shape for item in layout.arrays if isinstance(item, Places)]
+    sizes = [item.shape for item in layout.arrays if isinstance(item, IndexArray)]
     is_away = 0 in counts or any(0 in shape for shape in (*sizes, *[each.shape for each in masks.values()]))
-    found = []
+    arrays = []
     for item, axis in zip(layout.arrays, layout.axes, strict=True):
         if isinstance(item, Mask):
-            found.append(masks[item])
+            arrays.append(masks[item])
             continue
         # As in NumPy, indices that are broadcast away may be anything, unless they have no dimensions.
         own = Mode.PROMISE if is_away and item.shape else mode
-        found.append(settled_places(item, axis, layout.shape[axis], own, device))
-    shapes = [*[each.shape for each in found if each.shape], *[(count,) for count in counts]]
+        arrays.append(valid_indices(item, axis, layout.shape[axis], own, device))
+    shapes = [*[each.shape for each in arrays if each.shape], *[(count,) for count in counts]]
     batch = _batch(name, shapes)
     if not batch:
-        return Vectors((), tuple(found))
+        return Vectors((), tuple(arrays))
     fillers = [broadcast_node(scalar_node(0, np.dtype(np.int64)), (count,), ()) for count in counts]
     whole = iter(
-        broadcast_operands("getitem", *[a for a in found if a.shape], *[wrap(node) for node in fillers])
+        broadcast_operands("getitem", *[a for a in arrays if a.shape], *[wrap(node) for node in fillers])
     )
-    return Vectors(batch, tuple([next(whole) if each.shape else _spread(each, batch) for each in found]))
+    return Vectors(batch, tuple([next(whole) if each.shape else _spread(each, batch) for each in arrays]))
 
 
 def _batch(name: str, shapes: list[Ints]) -> Ints:
@@ -117,7 +117,7 @@ def _spread(scalar: Array, batch: Ints) -> Array:
     return wrap(broadcast_node(scalar._node, batch, ()))
 
 
-def settled_places(item: Places, axis: int, size: int, mode: Mode, device: Device | None) -> Array:
+def valid_indices(item: IndexArray, axis: int, size: int, mode: Mode, device: Device | None) -> Array:
     """The integers of an item as indices into a dimension of `size`.
 
     Raises IndexingError for known ones out of bounds, if the mode is "error".
@@ -126,10 +126,10 @@ def settled_places(item: Places, axis: int, size: int, mode: Mode, device: Devic
         raise IndexingError(f"no index is in bounds for axis {axis} with size 0")
     if item.host is None:
         assert item.array is not None
-        return settled(item.array, axis, size, mode, item.from_end)
+        return bring_into_bounds(item.array, axis, size, mode, item.from_end)
     if item.array is not None and item.host.size and item.host.min() >= 0 and item.host.max() < size:
         return item.array
-    return settled_host(item.host, axis, size, mode, device, item.from_end)
+    return bring_host_into_bounds(item.host, axis, size, mode, device, item.from_end)
 
 
 def host_of(mask: Mask) -> np.ndarray[Any, Any]:
@@ -140,13 +140,13 @@ def host_of(mask: Mask) -> np.ndarray[Any, Any]:
     node = mask.array._node
     if node.traced:
         looked = here()
-        place = f"\nIt was asked for at {looked}" if looked else ""
+        location = f"\nIt was asked for at {looked}" if looked else ""
         raise TracedValueError(
             f"how many elements a boolean mask selects depends on its values, and the mask {node.type.short()} "
             "of a traced function has none yet, so that the shape of the result is not known; choose element by "
             "element with xarr.where(mask, x, other), write with x[mask] = scalar or x.at[mask].set(scalar), "
             "x.at[mask].add(v) for x[mask] += v, index by xarr.nonzero(mask, size=n) for at most n elements, or "
-            f"compute the mask outside of the function{place}"
+            f"compute the mask outside of the function{location}"
         )
     return to_host(mask.array)
 
@@ -173,20 +173,20 @@ class Windows:
 
     @property
     def offsets(self) -> Ints:
-        """The dimensions of the gathered array that run over a window."""
-        before, batch = self.layout.before, len(self.vectors.batch)
-        rank = batch + len(self.layout.kept)
+        """The dimensions of the result that run over a window."""
+        before, batch = self.layout.batch_position, len(self.vectors.batch)
+        rank = batch + len(self.layout.kept_sizes)
         return tuple([dim for dim in range(rank) if not before <= dim < before + batch])
 
     @property
     def sizes(self) -> Ints:
         """The sizes of a window in the folded region."""
-        rows = zip(self.layout.folded, self.layout.indexed, strict=True)
+        rows = zip(self.layout.folded_shape, self.layout.indexed, strict=True)
         return tuple([size if array is None else min(1, size) for size, array in rows])
 
     @property
     def is_one(self) -> bool:
-        """Whether there is one window, at a place without dimensions."""
+        """Whether there is one window, with indices without dimensions."""
         return not self.vectors.batch
 
     @property
@@ -197,10 +197,10 @@ class Windows:
         return [zero if array is None else _int64(next(own)) for array in self.layout.indexed]
 
     def read(self, folded: Array, mode: Mode, fill_value: ArrayLike | None) -> Array:
-        """The windows of the folded region, in the shape `layout.gathered`."""
+        """The windows of the folded region, in the shape `layout.result_without_new`."""
         if self.is_one and mode is not Mode.FILL:
-            found = lax.dynamic_slice(folded, self.starts, self.sizes, allow_negative_indices=False)
-            return _reshaped(found, self.layout.kept)
+            window = lax.dynamic_slice(folded, self.starts, self.sizes, allow_negative_indices=False)
+            return _reshape(window, self.layout.kept_sizes)
         indices, vector_dim = self.vectors.indices, len(self.vectors.batch)
         if mode is Mode.FILL:
             numbers = GatherDimensionNumbers(self.offsets, self.axes, self.axes)
@@ -213,18 +213,21 @@ class Windows:
         return wrap(Node(op, (folded._node, indices._node), type))
 
     def write(self, folded: Array, values: Array, combine: Combine | None, mode: Mode) -> Array:
-        """The folded region with `values`, in the shape `layout.gathered`, in the windows or combined with them."""
+        """The folded region with `values` in the windows or combined with them.
+
+        values: in the shape `layout.result_without_new`.
+        """
         if self.is_one and mode is not Mode.FILL:
             if combine is not None:
                 values = combine(self.read(folded, mode, None), values).astype(folded.dtype)
-            window = _reshaped(values, self.sizes)
+            window = _reshape(values, self.sizes)
             return lax.dynamic_update_slice(folded, window, self.starts, allow_negative_indices=False)
-        vectors = self.vectors.clipped(self) if mode is Mode.CLIP else self.vectors
+        vectors = self.vectors.clip(self) if mode is Mode.CLIP else self.vectors
         arrays = folded, vectors.indices, values
         numbers = ScatterDimensionNumbers(self.offsets, self.axes, self.axes)
         vector_dim = len(vectors.batch)
         if combine not in _KNOWN:
-            return _scattered(arrays, numbers, vector_dim, combine)
+            return _scatter_windows(arrays, numbers, vector_dim, combine)
         nodes = tuple([array._node for array in arrays])
         op, type = _scatter(numbers, vector_dim, combine, *[node.tensor_type for node in nodes])
         return wrap(Node(op, nodes, type))
@@ -258,15 +261,15 @@ def _scatter(
 ) -> tuple[Op, Type]:
     """The op that writes windows into arrays of these types, and its type."""
     arrays = tuple([wrap(parameter(type)) for type in types])
-    node = _scattered(arrays, numbers, vector_dim, combine)._node
+    node = _scatter_windows(arrays, numbers, vector_dim, combine)._node
     return node.op, node.type
 
 
-def _scattered(
+def _scatter_windows(
     arrays: Sequence[Array], numbers: ScatterDimensionNumbers, vector_dim: int, combine: Combine | None
 ) -> Array:
     folded, indices, values = arrays
-    found: Array = lax.scatter_with(
+    result: Array = lax.scatter_with(
         folded,
         indices,
         values,
@@ -274,16 +277,16 @@ def _scattered(
         numbers,
         index_vector_dim=vector_dim,
     )
-    return found
+    return result
 
 
-def _reshaped(array: Array, shape: Ints) -> Array:
+def _reshape(array: Array, shape: Ints) -> Array:
     return array if array.shape == shape else lax.reshape(array, shape)
 
 
-def _folded(array: Array, layout: Layout) -> Array:
+def _fold(array: Array, layout: Layout) -> Array:
     inner = array if layout.region.is_whole(array.shape) else layout.region.read(array)
-    return _reshaped(inner, layout.folded)
+    return _reshape(inner, layout.folded_shape)
 
 
 def _reaches_nothing(layout: Layout, batch: Ints, mode: Mode) -> bool:
@@ -299,25 +302,25 @@ def _reaches_nothing(layout: Layout, batch: Ints, mode: Mode) -> bool:
 
 
 def read_arrays(array: Array, layout: Layout, mode: Mode, fill_value: ArrayLike | None) -> Array:
-    """What the index of `layout` selects from `array`."""
+    """Read the elements of `array` that the index of `layout` selects."""
     vectors = vectors_of("getitem", array, layout, mode)
     batch = vectors.batch
     if _reaches_nothing(layout, batch, mode):
         value = default_fill(array.dtype) if fill_value is None else fill_value
         return lax.full_like(array, value, shape=layout.result(batch))
-    folded = _folded(array, layout)
+    folded = _fold(array, layout)
     if not vectors.arrays:
-        return _taken_or_left(folded, layout, batch)
-    found = Windows(layout, vectors).read(folded, mode, fill_value)
-    return _reshaped(found, layout.result(batch))
+        return _take_all_or_nothing(folded, layout, batch)
+    windows = Windows(layout, vectors).read(folded, mode, fill_value)
+    return _reshape(windows, layout.result(batch))
 
 
-def _taken_or_left(folded: Array, layout: Layout, batch: Ints) -> Array:
+def _take_all_or_nothing(folded: Array, layout: Layout, batch: Ints) -> Array:
     """All of the region or nothing, for bools without dimensions."""
-    whole = lax.reshape(folded, layout.gathered((1,)))
+    whole = lax.reshape(folded, layout.result_without_new((1,)))
     if batch == (0,):
-        whole = lax.slice_in_dim(whole, 0, 0, axis=layout.before)
-    return _reshaped(whole, layout.result(batch))
+        whole = lax.slice_in_dim(whole, 0, 0, axis=layout.batch_position)
+    return _reshape(whole, layout.result(batch))
 
 
 def write_arrays(
@@ -325,21 +328,21 @@ def write_arrays(
 ) -> Array:
     """`array` with `value` where the index of `layout` says, or `combine(old, value)` there.
 
-    Where an element is meant more than once, the last value stays, and `combine` is called for each in turn.
+    Where an element is meant more than once, the last value stays; `combine` is called for one after the other.
     """
     vectors = vectors_of("setitem", array, layout, mode)
     batch = vectors.batch
-    values = fitted(array, value, layout.result(batch))
+    values = fit_value(array, value, layout.result(batch))
     if 0 in values.shape or _reaches_nothing(layout, batch, mode):
         return wrap(array._node)
-    values = _reshaped(values, layout.gathered(batch))
-    folded = _folded(array, layout)
+    values = _reshape(values, layout.result_without_new(batch))
+    folded = _fold(array, layout)
     if vectors.arrays:
         folded = Windows(layout, vectors).write(folded, values, combine, mode)
     else:
-        new = _reshaped(values, layout.folded)
+        new = _reshape(values, layout.folded_shape)
         folded = new if combine is None else combine(folded, new).astype(array.dtype)
-    return written(array, layout.region, _reshaped(folded, layout.inner))
+    return write_region(array, layout.region, _reshape(folded, layout.inner))
 
 
 def apply_arrays(array: Array, layout: Layout, function: Callable[[Any], Any], mode: Mode) -> Array:

@@ -38,17 +38,17 @@ def _updating(what: str, combine: Callable[[Any, Any], Any] | None) -> Callable[
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Array:
-        found = indexing.update(self._array, self._index, values, combine, Mode.of(mode))
+        result = indexing.update(self._array, self._index, values, combine, Mode.of(mode))
         if config.debug:
-            warn_if_dropped(found, sys._getframe(1))
-        return found
+            warn_if_dropped(result, sys._getframe(1))
+        return result
 
     method.__doc__ = f"x with {what}.  Arguments and errors: see AtIndex."
     return method
 
 
 class AtIndex:
-    """A place in an array.  Each method but `get` returns a new Array of the same shape and element type.
+    """An index of an array.  Each method but `get` returns a new Array of the same shape and element type.
 
     values: broadcast to what the index selects, and cast as by `x[index] = values`.
     mode: what happens to integers outside of [-size, size) of their dimension:
@@ -93,10 +93,10 @@ class AtIndex:
         mode: str | None = None,
     ) -> Array:
         """x with x[index] = function(x[index]), for an element-wise function.  Arguments: see AtIndex."""
-        found = indexing.apply(self._array, self._index, function, Mode.of(mode))
+        result = indexing.apply(self._array, self._index, function, Mode.of(mode))
         if config.debug:
-            warn_if_dropped(found, sys._getframe(1))
-        return found
+            warn_if_dropped(result, sys._getframe(1))
+        return result
 
     set = _updating("x[index] = values", None)
     add = _updating("x[index] += values", elementwise.add)

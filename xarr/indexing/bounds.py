@@ -1,4 +1,4 @@
-"""What happens to index values outside of a dimension: NumPy's error, or one of JAX's modes.
+"""Index values outside of a dimension: NumPy's error, or one of JAX's modes.
 
 Values that are known are looked at once, where the index is written.  Of others the graph gets an
 `xarr.checked_indices` call, which raises when it runs, and the line that built it is named then.
@@ -33,7 +33,7 @@ _INT64: Final = np.dtype(np.int64)
 
 
 class Mode(Enum):
-    """What happens to an index outside of [-size, size).  Negative ones count from the end in each mode.
+    """The treatment of an index outside of [-size, size).  Negative ones count from the end in each mode.
 
     * `ERROR` - IndexError, as NumPy,
     * `CLIP` - the nearest element is meant,
@@ -53,11 +53,11 @@ class Mode(Enum):
         """The mode called `mode` ("drop" is "fill", None is "error"); ValueRangeError for another name."""
         if isinstance(mode, Mode):
             return mode
-        found = _MODES.get(mode) if isinstance(mode, str | None) else None
-        if found is None:
+        member = _MODES.get(mode) if isinstance(mode, str | None) else None
+        if member is None:
             names = ", ".join(repr(name) for name in _MODES if name)
             raise ValueRangeError(f"wanted a mode of {names}, got {mode!r}")
-        return found
+        return member
 
 
 _MODES: Final[dict[str | None, Mode]] = {
@@ -69,7 +69,7 @@ _MODES: Final[dict[str | None, Mode]] = {
 
 
 def out_of_bounds(
-    index: int, axis: int, size: int, shape: tuple[int, ...] | None = None, place: object = None
+    index: int, axis: int, size: int, shape: tuple[int, ...] | None = None, position: object = None
 ) -> IndexingError:
     """The error for an index that no element has."""
     whole = "" if shape is None else f" (shape {shape})"
@@ -91,14 +91,14 @@ def _from_end(values: HostArray, size: int) -> HostArray:
 
 
 def checked_indices(values: HostArray, *, axis: int, size: int, from_end: bool = True) -> HostArray:
-    """What the custom call `xarr.checked_indices` does."""
+    """Run the custom call `xarr.checked_indices`."""
     return in_bounds(values, axis, size, from_end)
 
 
 register_custom_call(CHECKED_INDICES, checked_indices)
 
 
-def settled_host(
+def bring_host_into_bounds(
     values: HostArray,
     axis: int,
     size: int,
@@ -111,7 +111,7 @@ def settled_host(
     from_end: whether negative ones count from the end, or are out of bounds.
     """
     if values.dtype == np.uint64:
-        # What int64 has no room for is out of bounds all the same.
+        # Beyond int64 an index is out of bounds of any array.
         values = np.minimum(values, np.uint64(info(_INT64).max))
     values = values.astype(_INT64)
     if mode is Mode.ERROR:
@@ -123,8 +123,8 @@ def settled_host(
     return put(values, device)
 
 
-def settled(indices: Array, axis: int, size: int, mode: Mode, from_end: bool = True) -> Array:
-    """The same of an Array whose values are not known yet."""
+def bring_into_bounds(indices: Array, axis: int, size: int, mode: Mode, from_end: bool = True) -> Array:
+    """`bring_host_into_bounds` of an Array whose values are not known yet."""
     is_signed = indices.dtype in SIGNED
     if is_signed and info(indices.dtype).max < size:
         indices = lax.convert_element_type(indices, _INT64)
@@ -132,7 +132,7 @@ def settled(indices: Array, axis: int, size: int, mode: Mode, from_end: bool = T
     if known is not None and known[0] >= 0 and known[1] < size:
         return indices
     if mode is Mode.ERROR and (known is None or not -size <= known[0] <= known[1] < size or not from_end):
-        return _checked(indices, axis, size, from_end)
+        return _check_indices(indices, axis, size, from_end)
     if mode is Mode.WRAP:
         fits = info(indices.dtype).max >= size
         return elementwise.remainder(indices, size) if fits else indices
@@ -141,7 +141,7 @@ def settled(indices: Array, axis: int, size: int, mode: Mode, from_end: bool = T
     return lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
 
 
-def _checked(indices: Array, axis: int, size: int, from_end: bool) -> Array:
+def _check_indices(indices: Array, axis: int, size: int, from_end: bool) -> Array:
     attributes: tuple[tuple[str, AttributeValue], ...] = (("axis", axis), ("size", size))
     if not from_end:
         attributes = (("axis", axis), ("from_end", False), ("size", size))

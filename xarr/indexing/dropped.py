@@ -42,11 +42,11 @@ def _pop_after(code: CodeType, offset: int) -> int | None:
     return following if is_pop else None
 
 
-def warn_if_dropped(found: Array, caller: FrameType) -> None:
-    """DroppedUpdateWarning, at the line of `caller`, if the statement that it is at drops `found`."""
+def warn_if_dropped(array: Array, caller: FrameType) -> None:
+    """DroppedUpdateWarning, at the line of `caller`, if the statement that it is at drops `array`."""
     popped = _pop_after(caller.f_code, caller.f_lasti)
     if popped is not None:
-        _watch(found, caller, popped)
+        _watch(array, caller, popped)
 
 
 def _watch(array: Array, caller: FrameType, last: int) -> None:
@@ -54,11 +54,11 @@ def _watch(array: Array, caller: FrameType, last: int) -> None:
 
 
 def _warning_at(key: int, code: CodeType, call: int, last: int) -> Callable[[ref[Any]], None]:
-    def gone(reference: ref[Any]) -> None:
+    def warn_when_collected(reference: ref[Any]) -> None:
         _watched.pop(key, None)
         frame = sys._getframe(1)
         if frame.f_code is code and frame.f_lasti == last:
-            place = Source(code, call)
-            warn_at(place, f"{_MESSAGE}\n{place}", DroppedUpdateWarning)
+            source = Source(code, call)
+            warn_at(source, f"{_MESSAGE}\n{source}", DroppedUpdateWarning)
 
-    return gone
+    return warn_when_collected

@@ -60,18 +60,18 @@ def forget() -> None:
     _warned.clear()
 
 
-def _warn(place: Source) -> None:
-    line = place.filename, place.line
-    if line in _warned or place.filename.startswith(PACKAGE):
+def _warn(source: Source) -> None:
+    line = source.filename, source.line
+    if line in _warned or source.filename.startswith(PACKAGE):
         return
     if len(_warned) >= _MOST:
         _warned.clear()
     _warned.add(line)
     warn_at(
-        place,
+        source,
         f"this line has read or written {LIMIT:,} single elements of Arrays, and each is an operation of its own. "
         "Write it for the whole array, as in x + y, x[i] = v with an array i, xarr.where or xarr.cumsum; or keep the "
         "loop, as xarr.lax.fori_loop in a function under xarr.jit; or loop over x.tolist() or numpy.asarray(x)\n"
-        f"{place}",
+        f"{source}",
         ElementLoopWarning,
     )

@@ -12,7 +12,7 @@ from xarr.indexing.arrays import write_arrays
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
 from xarr.indexing.layout import Layout, layout_of
-from xarr.indexing.values import converted
+from xarr.indexing.values import convert_value
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from xarr.arrays.array import Array
 
 
-def flattened(array: Array) -> Array:
+def flatten(array: Array) -> Array:
     """All elements in one dimension.  ShapeError for dynamic sizes."""
     refuse_dynamic("x.flat", array, "lax.reshape")
     return lax.reshape(array, (array.size,))
 
 
-def repeated(values: Array, count: int) -> Array:
+def repeat_values(values: Array, count: int) -> Array:
     """The first `count` elements of `values`, flattened and repeated over and over."""
-    flat = flattened(values)
+    flat = flatten(values)
     if flat.size == 1:
         return lax.broadcast_in_dim(lax.reshape(flat, ()), (count,), ())
     if flat.size >= count:
         return lax.slice_in_dim(flat, 0, count)
-    turns = lax.rem(lax.iota("int64", count), lax.full((count,), flat.size, "int64"))
-    return lax.take(flat, turns, 0)
+    indices = lax.rem(lax.iota("int64", count), lax.full((count,), flat.size, "int64"))
+    return lax.take(flat, indices, 0)
 
 
 def put(array: Array, indices: ArrayLike, values: ArrayLike, mode: Mode) -> Array:
     """`array` with array.flat[indices] = values, which are repeated or cut to the number of indices."""
-    new, flat = converted(array, values), flattened(array)
+    new, flat = convert_value(array, values), flatten(array)
     item = item_of_integers("put", indices, from_end=mode is not Mode.CLIP)
-    place = layout_of([item], flat.shape, mode)
-    assert isinstance(place, Layout)
+    layout = layout_of([item], flat.shape, mode)
+    assert isinstance(layout, Layout)
     if new.size:
-        spread = lax.reshape(repeated(new, prod(item.shape)), item.shape)
-        flat = write_arrays(flat, place, spread, None, mode)
+        spread = lax.reshape(repeat_values(new, prod(item.shape)), item.shape)
+        flat = write_arrays(flat, layout, spread, None, mode)
     return lax.reshape(flat, array.shape)
 
 
@@ -64,21 +64,21 @@ class Flat:
         return flattened(self._array).size
 
     def __iter__(self) -> Iterator[Array]:
-        return iter(flattened(self._array))
+        return iter(flatten(self._array))
 
     def __getitem__(self, index: Any) -> Array:
-        return indexing.read(flattened(self._array), index)
+        return indexing.read(flatten(self._array), index)
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
-        flat, new = flattened(self._array), converted(self._array, value)
+        flat, new = flatten(self._array), convert_value(self._array, value)
         wanted = indexing.read(flat, index)
         if wanted.size and not new.size:
             raise ShapeError(
                 f"x.flat: wanted one value at least for {counted(wanted.size, 'element')}, got none"
             )
-        spread = lax.reshape(repeated(new, wanted.size), wanted.shape) if wanted.size else wanted
-        found = indexing.update(flat, index, spread)
-        self._array._show(lax.reshape(found, self._array.shape))
+        spread = lax.reshape(repeat_values(new, wanted.size), wanted.shape) if wanted.size else wanted
+        result = indexing.update(flat, index, spread)
+        self._array._show(lax.reshape(result, self._array.shape))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return flattened(self._array).__array__(dtype, copy)
+        return flatten(self._array).__array__(dtype, copy)

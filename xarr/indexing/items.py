@@ -1,4 +1,4 @@
-"""What the items of an index are: NumPy's reading of them, which looks at no value that is not there yet."""
+"""The items of an index, as NumPy reads them; no value that is not there yet is looked at."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class _Values:
     host: HostArray | None
 
 
-class Places(_Values):
+class IndexArray(_Values):
     """Integers: for each, which element along one dimension."""
 
     from_end: ClassVar[bool] = True
 
     @classmethod
-    def of_int(cls, index: int) -> Places:
+    def of_int(cls, index: int) -> IndexArray:
         """An int as an array; the nearest of int64 for one beyond, which is as much out of bounds."""
         return cls((), None, np.array(min(max(index, _LEAST), _GREATEST)))
 
 
-class Forward(Places):
+class Forward(IndexArray):
     """Integers that do not count from the end: negative ones are out of bounds."""
 
     from_end = False
@@ -60,35 +60,35 @@ class Mask(_Values):
 
 
 #: One item of an index after reading: a new dimension, a slice, an int, an array, or `...`.
-Item = slice | int | Places | Mask | EllipsisType | None
+Item = slice | int | IndexArray | Mask | EllipsisType | None
 
 
 def items_of(index: Any) -> list[Any]:
     """The items of an index as they were read, `...` among them.  IndexingError for what cannot index."""
-    return [_item(given) for given in (index if isinstance(index, tuple) else (index,))]
+    return [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
 
 
-def item_of_integers(name: str, given: Any, from_end: bool = True) -> Places:
+def item_of_integers(name: str, indices: Any, from_end: bool = True) -> IndexArray:
     """An argument of integers as an item.  Raises IndexingError for anything else."""
-    item = _item(given)
+    item = _item(indices)
     if isinstance(item, int):
-        item = Places.of_int(item)
-    if not isinstance(item, Places):
-        raise IndexingError(f"{name}: wanted integers as indices, got {given!r}")
+        item = IndexArray.of_int(item)
+    if not isinstance(item, IndexArray):
+        raise IndexingError(f"{name}: wanted integers as indices, got {indices!r}")
     return item if from_end else Forward(item.shape, item.array, item.host)
 
 
-def consumed(item: Any) -> int:
-    """How many dimensions of an array an item is about."""
+def count_dimensions(item: Any) -> int:
+    """Count the dimensions of an array that an item is about."""
     if item is None or item is Ellipsis:
         return 0
     return len(item.shape) if isinstance(item, Mask) else 1
 
 
-def expanded(items: Sequence[Any], shape: Ints) -> list[Any]:
+def expand_ellipsis(items: Sequence[Any], shape: Ints) -> list[Any]:
     """The items with a full slice for each dimension that they leave out; `...` stays, before its slices."""
-    dots = [place for place, item in enumerate(items) if item is Ellipsis]
-    consuming = sum(map(consumed, items))
+    dots = [position for position, item in enumerate(items) if item is Ellipsis]
+    consuming = sum(map(count_dimensions, items))
     if len(dots) > 1:
         raise IndexingError(f"an index can have one ellipsis, got {len(dots)}")
     if consuming > len(shape):
@@ -96,52 +96,52 @@ def expanded(items: Sequence[Any], shape: Ints) -> list[Any]:
             f"too many indices: {consuming} for an array of shape {shape}, which takes {len(shape)}"
         )
     missing = [slice(None)] * (len(shape) - consuming)
-    place = dots[0] + 1 if dots else len(items)
-    return [*items[:place], *missing, *items[place:]]
+    position = dots[0] + 1 if dots else len(items)
+    return [*items[:position], *missing, *items[position:]]
 
 
 _BASIC: Final = (type(None), type(Ellipsis), slice, int)
 
 
-def _item(given: Any) -> Any:
-    if type(given) is slice:
-        return _known(given)
-    if type(given) in _BASIC:
-        return given
-    if isinstance(given, Handle):
-        return _of_array(as_array(given))
-    if isinstance(given, np.ndarray | bool | np.bool_):
-        return _of_host(np.asarray(given), given)
-    if isinstance(given, list | tuple | range):
-        return _of_sequence(given)
+def _item(item: Any) -> Any:
+    if type(item) is slice:
+        return _check_bounds(item)
+    if type(item) in _BASIC:
+        return item
+    if isinstance(item, Handle):
+        return _of_array(as_array(item))
+    if isinstance(item, np.ndarray | bool | np.bool_):
+        return _of_host(np.asarray(item), item)
+    if isinstance(item, list | tuple | range):
+        return _of_sequence(item)
     try:
-        return operator.index(given)
+        return operator.index(item)
     except TracedValueError:
         raise
     except TypeError:
-        if hasattr(given, "__array__"):
-            return _of_host(np.asarray(given), given)
-        raise _refusal(given) from None
+        if hasattr(item, "__array__"):
+            return _of_host(np.asarray(item), item)
+        raise _refusal(item) from None
 
 
-def _known(given: slice) -> slice:
+def _check_bounds(item: slice) -> slice:
     """The slice; TracedValueError, with what would work, if its bounds have no values yet."""
-    for part in (given.start, given.stop, given.step):
+    for part in (item.start, item.stop, item.step):
         if isinstance(part, Handle) and part._node.traced:
             looked = here()
-            place = f"\nIt was asked for at {looked}" if looked else ""
+            location = f"\nIt was asked for at {looked}" if looked else ""
             raise TracedValueError(
                 "a slice in a traced function needs bounds with known values, since its length is part of the "
                 "shape; from a start that is known later read lax.dynamic_slice(x, (start,), (size,)) or "
                 "x[start + xarr.arange(size)], and write lax.dynamic_update_slice(x, v, (start,)) or "
-                f"x.at[start + xarr.arange(size)].set(v); an argument of jit in static_argnames has a value{place}"
+                f"x.at[start + xarr.arange(size)].set(v); an argument of jit in static_argnames has a value{location}"
             )
-    return given
+    return item
 
 
-def _refusal(given: Any) -> IndexTypeError:
+def _refusal(item: Any) -> IndexTypeError:
     return IndexTypeError(
-        f"wanted an int, a slice, ..., None, or an array or list of ints or bools as index, got {given!r}"
+        f"wanted an int, a slice, ..., None, or an array or list of ints or bools as index, got {item!r}"
     )
 
 
@@ -149,32 +149,32 @@ def _of_array(array: Array) -> Any:
     refuse_dynamic("x[…] with indices that are", array, "lax.gather")
     kind = _kind(array.dtype, f"{array.dtype}{list(array.shape)}")
     host = values_at_hand(array._node)
-    if kind is Places and host is not None and not array.shape:
+    if kind is IndexArray and host is not None and not array.shape:
         return int(host)
     return kind(array.shape, array, host)
 
 
-def _of_host(values: HostArray, given: Any) -> Any:
-    kind = _kind(values.dtype, repr(given))
+def _of_host(values: HostArray, item: Any) -> Any:
+    kind = _kind(values.dtype, repr(item))
     # A copy, since a lazy graph must not see what becomes of the user's array.
-    return int(values) if kind is Places and not values.shape else kind(values.shape, None, values.copy())
+    return int(values) if kind is IndexArray and not values.shape else kind(values.shape, None, values.copy())
 
 
-def _of_sequence(given: Sequence[Any]) -> Any:
+def _of_sequence(item: Sequence[Any]) -> Any:
     try:
-        values = host_array(given)
+        values = host_array(item)
     except InputError as error:
-        raise IndexingError(f"no array of ints or bools, so no index: {given!r} ({error})") from error
+        raise IndexingError(f"no array of ints or bools, so no index: {item!r} ({error})") from error
     if not values.size:  # NumPy too takes [] for integers
         values = values.astype(np.int64)
-    return _of_host(values, given)
+    return _of_host(values, item)
 
 
 def _kind(dtype: np.dtype[Any], shown: str) -> type[_Values]:
     if dtype in BOOL:
         return Mask
     if dtype in INTEGER:
-        return Places
+        return IndexArray
     raise IndexTypeError(
         f"wanted an int, a slice, ..., None, or an array or list of ints or bools as index, got {shown}; "
         ".astype(int) makes integers of it"

@@ -1,4 +1,4 @@
-"""Where the dimensions of an index with arrays come from: NumPy's rule, on shapes alone.
+"""The dimensions of an index with arrays: NumPy's rule, on shapes alone.
 
 The arrays of an index broadcast among themselves to one shape, the *batch*.  Its dimensions stand in the result
 where the arrays stood in the index; if something stood between the arrays (a slice, `...` or None), they come
@@ -16,13 +16,13 @@ from typing import Any, Final
 from xarr.base.records import record
 from xarr.errors import IndexingError, IndexTypeError, TracedValueError, counted
 from xarr.indexing.bounds import Mode, out_of_bounds
-from xarr.indexing.items import Item, Mask, Places, consumed
+from xarr.indexing.items import IndexArray, Item, Mask, count_dimensions
 from xarr.indexing.region import Region
 from xarr.ir.types import Ints
 
 
 class Token(Enum):
-    """What stands in the result, in order: a new dimension, one of the array, or all those of the batch."""
+    """A part of the result's shape: a new dimension, one of the array, or all those of the batch."""
 
     NEW = "new"
     KEPT = "kept"
@@ -31,7 +31,7 @@ class Token(Enum):
 
 @record(eq=False)
 class Layout:
-    """How an index with arrays goes through the dimensions of an array of `shape`.
+    """The way of an index with arrays through the dimensions of an array of `shape`.
 
     * `region` - what its ints and slices leave of the array; dimensions with arrays stay whole,
     * `groups` - dimensions of the region that go together: one that is kept, one that an array of integers
@@ -45,7 +45,7 @@ class Layout:
     region: Region
     groups: tuple[Ints, ...]
     indexed: tuple[int | None, ...]
-    arrays: tuple[Places | Mask, ...]
+    arrays: tuple[IndexArray | Mask, ...]
     scalars: tuple[Mask, ...]
     axes: Ints
     tokens: tuple[Token, ...]
@@ -57,39 +57,39 @@ class Layout:
         return self.region.shape
 
     @property
-    def folded(self) -> Ints:
+    def folded_shape(self) -> Ints:
         """The shape of the region with the dimensions of each mask as one."""
         return tuple([_product([self.inner[dim] for dim in group]) for group in self.groups])
 
     @property
-    def kept(self) -> Ints:
+    def kept_sizes(self) -> Ints:
         """The sizes of the dimensions that no array is about."""
         rows = zip(self.groups, self.indexed, strict=True)
         return tuple([self.inner[dim] for group, array in rows if array is None for dim in group])
 
     @property
-    def before(self) -> int:
-        """How many kept dimensions come before those of the batch."""
+    def batch_position(self) -> int:
+        """The number of kept dimensions before those of the batch."""
         return self.tokens[: self.tokens.index(Token.BATCH)].count(Token.KEPT)
 
-    def gathered(self, batch: Ints) -> Ints:
+    def result_without_new(self, batch: Ints) -> Ints:
         """The shape of the result without new dimensions."""
-        return self.kept[: self.before] + batch + self.kept[self.before :]
+        return self.kept_sizes[: self.batch_position] + batch + self.kept_sizes[self.batch_position :]
 
     def result(self, batch: Ints) -> Ints:
         """The shape of the result."""
-        kept = iter(self.kept)
-        found: list[int] = []
+        kept = iter(self.kept_sizes)
+        sizes: list[int] = []
         for token in self.tokens:
-            found += batch if token is Token.BATCH else (1,) if token is Token.NEW else (next(kept),)
-        return tuple(found)
+            sizes += batch if token is Token.BATCH else (1,) if token is Token.NEW else (next(kept),)
+        return tuple(sizes)
 
 
 def _product(sizes: Sequence[int]) -> int:
-    found = 1
+    total = 1
     for size in sizes:
-        found *= size
-    return found
+        total *= size
+    return total
 
 
 def layout_of(items: Sequence[Item], shape: Ints, mode: Mode) -> Layout | Region:
@@ -97,15 +97,15 @@ def layout_of(items: Sequence[Item], shape: Ints, mode: Mode) -> Layout | Region
 
     Raises IndexingError for an int out of bounds, if the mode is "error", and a mask of another shape.
     """
-    items = _with_places_of_ints(items, shape, mode)
-    if not any(isinstance(item, Places | Mask) for item in items):
+    items = _arrays_for_ints_out_of_bounds(items, shape, mode)
+    if not any(isinstance(item, IndexArray | Mask) for item in items):
         return Region.of(items, shape)  # type: ignore[arg-type]
     axis = 0
     for item in items:
         if isinstance(item, Mask):
             _check_mask(item, shape, axis)
-        axis += consumed(item)
-    arrays = tuple([item for item in items if isinstance(item, Places | Mask) and consumed(item)])
+        axis += count_dimensions(item)
+    arrays = tuple([item for item in items if isinstance(item, IndexArray | Mask) and count_dimensions(item)])
     scalars = tuple([item for item in items if isinstance(item, Mask) and not item.shape])
     forms = tuple([_form(item) for item in items])
     region, groups, indexed, axes, tokens, separated = _without_values(forms, shape)
@@ -115,21 +115,21 @@ def layout_of(items: Sequence[Item], shape: Ints, mode: Mode) -> Layout | Region
 #: An item without its values, to be looked up: a slice as its three parts, an array as how many dimensions it is about.
 Form = tuple[Any, Any, Any] | int | str | None
 _OF_BOOLS: Final = "bools "
-_OF_PLACES: Final = "places"
+_OF_INTEGERS: Final = "integers"
 
 
 def _form(item: Item) -> Form:
     if isinstance(item, slice):
         return _bound(item, item.start), _bound(item, item.stop), _bound(item, item.step)
-    if isinstance(item, Places):
-        return _OF_PLACES
+    if isinstance(item, IndexArray):
+        return _OF_INTEGERS
     if isinstance(item, Mask):
         return f"{_OF_BOOLS}{len(item.shape)}"
     return "..." if item is Ellipsis else item
 
 
 def _bound(item: slice, part: Any) -> int | None:
-    """A part of a slice; 1.0 would be found for 1 if it were looked up."""
+    """A part of a slice as an int, since the cache would take 1.0 for 1."""
     if part is None or type(part) is int:
         return part
     try:
@@ -169,30 +169,30 @@ def _without_values(
 
 
 def _dimensions(form: str | None) -> int:
-    """How many dimensions the array that an item is is about; 0 for what is none."""
-    if form == _OF_PLACES:
+    """The number of dimensions that an array item is about; 0 for other items."""
+    if form == _OF_INTEGERS:
         return 1
     return int(form.removeprefix(_OF_BOOLS)) if form and form.startswith(_OF_BOOLS) else 0
 
 
-def _with_places_of_ints(items: Sequence[Item], shape: Ints, mode: Mode) -> list[Item]:
+def _arrays_for_ints_out_of_bounds(items: Sequence[Item], shape: Ints, mode: Mode) -> list[Item]:
     """The items, where ints out of bounds are arrays if the mode allows them."""
-    found: list[Item] = []
+    result: list[Item] = []
     axis = 0
     for item in items:
         if isinstance(item, int) and not -shape[axis] <= item < shape[axis]:
             if mode is Mode.ERROR:
                 raise out_of_bounds(item, axis, shape[axis], shape)
-            item = Places.of_int(item)
-        found.append(item)
-        axis += consumed(item)
-    return found
+            item = IndexArray.of_int(item)
+        result.append(item)
+        axis += count_dimensions(item)
+    return result
 
 
 def _check_mask(mask: Mask, shape: Ints, axis: int) -> None:
     wanted = shape[axis : axis + len(mask.shape)]
     # An empty mask may have 0 for any size, as in NumPy.
-    if any(found not in (0, size) for found, size in zip(mask.shape, wanted, strict=True)):
+    if any(own not in (0, size) for own, size in zip(mask.shape, wanted, strict=True)):
         raise IndexingError(
             f"wanted a boolean mask of shape {wanted} for dimensions {axis} to {axis + len(wanted) - 1} of an "
             f"array of shape {shape}, got {mask.shape}"
@@ -207,10 +207,10 @@ def _tokens(forms: Sequence[Form]) -> tuple[tuple[Token, ...], bool]:
     first = is_array.index(True)
     count = sum(is_array)
     separated = not all(is_array[first : first + count])
-    found: list[Token] = []
-    for place, form in enumerate(forms):
-        if place == first and not separated:
-            found.append(Token.BATCH)
+    tokens: list[Token] = []
+    for position, form in enumerate(forms):
+        if position == first and not separated:
+            tokens.append(Token.BATCH)
         if form is None or isinstance(form, tuple):
-            found.append(Token.KEPT if form is not None else Token.NEW)
-    return tuple([Token.BATCH, *found] if separated else found), separated
+            tokens.append(Token.KEPT if form is not None else Token.NEW)
+    return tuple([Token.BATCH, *tokens] if separated else tokens), separated

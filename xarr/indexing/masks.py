@@ -9,8 +9,8 @@ from xarr.functions._core import as_array, fresh, is_weak
 from xarr.indexing.arrays import Combine
 from xarr.indexing.items import Mask
 from xarr.indexing.layout import Layout, Token
-from xarr.indexing.region import written
-from xarr.indexing.values import fitted
+from xarr.indexing.region import write_region
+from xarr.indexing.values import fit_value
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 def only_mask(layout: Layout) -> Mask | None:
     """The mask of an index that has no other array."""
-    found = (*layout.arrays, *layout.scalars)
-    return found[0] if len(found) == 1 and isinstance(found[0], Mask) else None
+    arrays = (*layout.arrays, *layout.scalars)
+    return arrays[0] if len(arrays) == 1 and isinstance(arrays[0], Mask) else None
 
 
 def is_same_for_each(value: ArrayLike, layout: Layout) -> bool:
     """Whether the value is the same for all elements of the mask, however many there are."""
     shape = () if is_weak(value) else value.shape
-    place = len(layout.tokens) - layout.tokens.index(Token.BATCH)
-    return len(shape) < place or shape[-place] == 1
+    from_end = len(layout.tokens) - layout.tokens.index(Token.BATCH)
+    return len(shape) < from_end or shape[-from_end] == 1
 
 
 def write_mask(array: Array, layout: Layout, mask: Mask, value: ArrayLike, combine: Combine | None) -> Array:
     """`array` with `value`, the same for each element of the mask, or `combine(old, value)` where it holds."""
     inner = array if layout.region.is_whole(array.shape) else layout.region.read(array)
-    values = lax.reshape(fitted(array, value, layout.result((1,))), layout.kept)
+    values = lax.reshape(fit_value(array, value, layout.result((1,))), layout.kept_sizes)
     rows = list(zip(layout.groups, layout.indexed, strict=True))
     kept = [dim for group, index in rows if index is None for dim in group]
     new = lax.broadcast_in_dim(values, inner.shape, kept)
@@ -44,5 +44,5 @@ def write_mask(array: Array, layout: Layout, mask: Mask, value: ArrayLike, combi
     if chosen.shape != tuple(inner.shape[dim] for dim in masked):
         return fresh(array)  # an empty mask, which holds nowhere
     where = lax.broadcast_in_dim(chosen, inner.shape, masked)
-    found = lax.select(where, new, inner)
-    return written(array, layout.region, found)
+    inside = lax.select(where, new, inner)
+    return write_region(array, layout.region, inside)

@@ -19,7 +19,7 @@ from xarr.functions import (
 from xarr.functions._memory import view_as
 from xarr.indexing import update
 from xarr.indexing.bounds import Mode
-from xarr.indexing.flat import Flat, flattened, put
+from xarr.indexing.flat import Flat, flatten, put
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import Handle, namespace, to_host
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class IndexingMethods(Handle):
-    """The part of Array that is about elements at given places."""
+    """The methods of Array that index, search and sort."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class IndexingMethods(Handle):
             return
         if refusal("resize", self) is not None:
             raise ArgumentError("resize: wanted an array of its own, got a part of another; x.copy() is one")
-        shape, flat = check_sizes(sizes), flattened(self._array())
+        shape, flat = check_sizes(sizes), flatten(self._array())
         missing = prod(shape) - flat.size
         if missing > 0:
             flat = lax.pad(flat, lax.full((), 0, flat.dtype), [(0, missing, 0)])
@@ -98,8 +98,8 @@ class IndexingMethods(Handle):
         descending: bool = False,
     ) -> None:
         """x[...] = xarr.sort(x, axis): returns None, as NumPy's; `xarr.sort` leaves x as it is."""
-        found = sorting.sort(self, axis, kind, order, stable=stable, descending=descending)
-        self._show(found, ("set", ALL, "xarr.sort({part})"))
+        result = sorting.sort(self, axis, kind, order, stable=stable, descending=descending)
+        self._show(result, ("set", ALL, "xarr.sort({part})"))
 
     def take(
         self, indices: ArrayLike, axis: int | None = None, out: Array | None = None, mode: str = "raise"
@@ -131,8 +131,8 @@ class IndexingMethods(Handle):
         order: None = None,
     ) -> None:
         """x[...] = xarr.partition(x, kth, axis): returns None, as NumPy's; `xarr.partition` leaves x as it is."""
-        found: Array = namespace(None).partition(self, kth, axis, kind, order)
-        self._show(found, ("set", ALL, "xarr.partition({part}, k)"))
+        result: Array = namespace(None).partition(self, kth, axis, kind, order)
+        self._show(result, ("set", ALL, "xarr.partition({part}, k)"))
 
     def argpartition(
         self,
@@ -142,13 +142,13 @@ class IndexingMethods(Handle):
         order: None = None,
     ) -> Array:
         """The indices that partition the elements along `axis`."""
-        found: Array = namespace(None).argpartition(self, kth, axis, kind, order)
-        return found
+        result: Array = namespace(None).argpartition(self, kth, axis, kind, order)
+        return result
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """The elements with equal indices in two dimensions."""
-        found: Array = namespace(None).diagonal(self, offset, axis1, axis2)
-        return found
+        result: Array = namespace(None).diagonal(self, offset, axis1, axis2)
+        return result
 
     def trace(
         self,
@@ -159,8 +159,8 @@ class IndexingMethods(Handle):
         out: Array | None = None,
     ) -> Array:
         """The sum of `diagonal`."""
-        found: Array = namespace(None).trace(self, offset, axis1, axis2, dtype, out)
-        return found
+        result: Array = namespace(None).trace(self, offset, axis1, axis2, dtype, out)
+        return result
 
     def __delitem__(self, index: object) -> None:
         raise ValueRangeError("the elements of an array cannot be deleted; write x = xarr.delete(x, i)")

@@ -18,7 +18,7 @@ from xarr.base.records import record
 from xarr.dtypes import PREDICATE
 from xarr.errors import IndexTypeError, SliceStepError, TracedValueError
 from xarr.indexing.bounds import out_of_bounds
-from xarr.indexing.items import expanded
+from xarr.indexing.items import expand_ellipsis
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import Reshape, Reverse, Slice
@@ -48,7 +48,7 @@ class Region:
     shape: Ints
 
     @classmethod
-    def cached(cls, index: Any, shape: Ints) -> Region | None:
+    def lookup(cls, index: Any, shape: Ints) -> Region | None:
         """The region of an index of plain ints, slices, `...` and None; None for any other index.
 
         Raises IndexingError for an index that is out of bounds or has too many items.
@@ -91,12 +91,12 @@ class Region:
     @cached_property
     def _ops(self) -> tuple[Op, ...]:
         """The ops that take the region out of an array, in order."""
-        found: list[Op] = [Slice(self.start, self.limit, self.stride)]
+        ops: list[Op] = [Slice(self.start, self.limit, self.stride)]
         if self.reversed:
-            found.append(Reverse(self.reversed))
+            ops.append(Reverse(self.reversed))
         if self.shape != self.sizes:
-            found.append(Reshape(self.shape))
-        return tuple(found)
+            ops.append(Reshape(self.shape))
+        return tuple(ops)
 
     def read(self, array: Array) -> Array:
         """The region of `array`."""
@@ -129,7 +129,7 @@ class Region:
         return lax.pad(values, filler, config)
 
 
-def written(array: Array, region: Region, values: Array) -> Array:
+def write_region(array: Array, region: Region, values: Array) -> Array:
     """`array` with `values`, which have the shape of the region, on it."""
     if region.is_whole(array.shape):
         return values
@@ -152,7 +152,7 @@ _CACHED = (int, slice, type(None), type(Ellipsis))
 @lru_cache(maxsize=4096)
 def _cached_region(key: tuple[Any, ...], shape: Ints) -> Region:
     items = tuple([slice(*item) if type(item) is tuple else item for item in key])
-    return Region.of(expanded(items, shape), shape)
+    return Region.of(expand_ellipsis(items, shape), shape)
 
 
 def _length(row: tuple[int, int, int, bool]) -> int:

@@ -1,4 +1,4 @@
-"""What is written to a place of an array: the value in the shape and the element type that the place has."""
+"""Values that are assigned to an index: brought to the shape and the element type of what it selects."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from xarr.arrays.array import Array
 
 
-def converted(array: Array, value: ArrayLike) -> Array:
+def convert_value(array: Array, value: ArrayLike) -> Array:
     """`value` in the element type of `array`, as NumPy casts what is assigned.
 
     Raises DTypeError for complex numbers in a real array, ValueRangeError for NaN, infinity and Python ints that
     an integer array cannot hold, BackendError for an Array of another backend.
     """
-    given = value if isinstance(value, Handle) or is_weak(value) else _read(array, value)
-    is_complex = isinstance(value, complex) or getattr(given, "dtype", None) in COMPLEX
+    result = value if isinstance(value, Handle) or is_weak(value) else _read(array, value)
+    is_complex = isinstance(value, complex) or getattr(result, "dtype", None) in COMPLEX
     if is_complex and array.dtype not in COMPLEX:
         raise DTypeError(f"a complex value does not fit an array of {array.dtype}; take its real part")
     if isinstance(value, float) and is_weak(value) and array.dtype in INTEGER:
         if not math.isfinite(value):
             raise ValueRangeError(f"{value} does not fit an array of {array.dtype}, which holds integers")
-        given = as_array(value)
-    common_device([array, given])
-    (node,) = nodes_of((given,), array.dtype)
+        result = as_array(value)
+    common_device([array, result])
+    (node,) = nodes_of((result,), array.dtype)
     return wrap(node)
 
 
 def _read(array: Array, value: ArrayLike) -> Array:
-    """What is no Array; text and None are read as the element type of `array`, as NumPy does."""
+    """Read what is no Array; text and None as the element type of `array`, as NumPy does."""
     try:
         return as_array(value)
     except RaggedError:
@@ -48,21 +48,21 @@ def _read(array: Array, value: ArrayLike) -> Array:
         return asarray(value, array.dtype, device=array._node.device)
 
 
-def fitted(array: Array, value: ArrayLike, shape: Ints) -> Array:
+def fit_value(array: Array, value: ArrayLike, shape: Ints) -> Array:
     """`value` in the element type of `array` and in `shape`, to which it broadcasts by NumPy's rule.
 
     Leading dimensions of size 1 may be too many.  Raises as `convert`, and BroadcastError.
     """
-    found = converted(array, value)
-    given = found.shape
-    extra = len(given) - len(shape)
-    if extra > 0 and given[:extra] == (1,) * extra:
-        found = lax.reshape(found, given[extra:])
-    if not has_place(found.shape, shape):
+    converted = convert_value(array, value)
+    own_shape = converted.shape
+    extra = len(own_shape) - len(shape)
+    if extra > 0 and own_shape[:extra] == (1,) * extra:
+        converted = lax.reshape(converted, own_shape[extra:])
+    if not has_place(converted.shape, shape):
         raise BroadcastError(
-            f"the place that is written to has shape {shape}, the value {given}: "
-            f"{no_place(found.shape, shape, 'value')}"
+            f"the index selects elements of shape {shape}, the value has shape {own_shape}: "
+            f"{no_place(converted.shape, shape, 'value')}"
         )
     like = broadcast_node(scalar_node(0, array.dtype), shape, ())
-    placed, _ = broadcast_nodes("setitem", (found._node, like))
+    placed, _ = broadcast_nodes("setitem", (converted._node, like))
     return wrap(placed)

@@ -1,4 +1,4 @@
-"""How an Array shows itself: the text of `repr`, and the fragment of HTML that notebooks show.
+"""Arrays as text and pictures: `repr`, and the fragment of HTML that notebooks show.
 
 Neither computes much: a pending Array whose graph has more than `LARGEST` elements says so instead of its
 values.  `str(x)`, `print(x)` and `np.asarray(x)` ask for the values and compute them.
@@ -84,7 +84,7 @@ def _part(node: Node, dimension: int, start: int, stop: int) -> Node:
 
 
 class Pending:
-    """What has to be computed before an array has a value: how many ops, over how many elements."""
+    """The work before an array has a value: how many ops, over how many elements."""
 
     def __init__(self, ops: int, elements: int, complete: bool) -> None:
         self.ops, self.elements, self.complete = ops, elements, complete
@@ -205,5 +205,5 @@ def _polygon(x: float, y: float, width: float, height: float) -> str:
 
 
 def _path(*points: tuple[float, float]) -> str:
-    places = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
-    return f'<polyline points="{places}" fill="none" stroke="currentColor"/>'
+    points_text = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
+    return f'<polyline points="{points_text}" fill="none" stroke="currentColor"/>'

@@ -143,7 +143,7 @@ class Quantiles:
         below, above = _clip(floor(index), last), _clip(lax.add(floor(index), 1), last)
         start, end = (lines.elements_at(lax.select(inside, position, nearest)) for position in (below, above))
         share = lax.select(inside, self._share(index), lax.full_like(index, 0))
-        return self._mixed(start, end, share)
+        return self._interpolate(start, end, share)
 
     def _share(self, index: Array) -> Array:
         share = lax.sub(index, floor(index))
@@ -153,7 +153,7 @@ class Quantiles:
             return lax.select(lax.eq(share, 0), share, lax.full_like(share, 0.5))
         return share
 
-    def _mixed(self, start: Array, end: Array, share: Array) -> Array:
+    def _interpolate(self, start: Array, end: Array, share: Array) -> Array:
         """start + (end - start) * share, from the nearer end so that it never leaves the two."""
         dtype = self._result(start.dtype, share.dtype)
         rest = convert(lax.sub(1.0, share), dtype)

@@ -209,17 +209,22 @@ def _distances(spacing: ArrayLike, size: int, dim: int) -> Any:
 
 
 def _derivative(f: Array, dim: int, steps: Any, edge_order: int) -> Array:
-    def at(start: int, stop: int | None) -> Array:
+    def samples(start: int, stop: int | None) -> Array:
         return lax.slice_in_dim(f, start, stop, axis=dim)
 
     size = f.shape[dim]
     first, last = (steps[0], steps[-1]) if np.ndim(steps) else (steps, steps)
     if edge_order == 1:
-        start, end = (at(1, 2) - at(0, 1)) / first, (at(size - 1, size) - at(size - 2, size - 1)) / last
+        start, end = (
+            (samples(1, 2) - samples(0, 1)) / first,
+            (samples(size - 1, size) - samples(size - 2, size - 1)) / last,
+        )
     else:
-        start = _weighted_sum(_start_shares(steps), [at(index, index + 1) for index in range(3)])
-        end = _weighted_sum(_end_shares(steps), [at(index, index + 1) for index in range(size - 3, size)])
-    parts = [start, *([_inner(at, steps, dim)] if size > 2 else []), end]
+        start = _weighted_sum(_start_shares(steps), [samples(index, index + 1) for index in range(3)])
+        end = _weighted_sum(
+            _end_shares(steps), [samples(index, index + 1) for index in range(size - 3, size)]
+        )
+    parts = [start, *([_inner(samples, steps, dim)] if size > 2 else []), end]
     dtype = common_dtype(*parts)
     return lax.concatenate([convert(part, dtype) for part in parts], dim)
 

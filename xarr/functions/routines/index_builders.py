@@ -31,7 +31,7 @@ from xarr.functions.creation_functions import (
 )
 from xarr.functions.manipulation_functions import concatenate, stack
 from xarr.functions.searching_functions import nonzero
-from xarr.indexing.arrays import settled_places
+from xarr.indexing.arrays import valid_indices
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
 from xarr.ir.device import Device
@@ -313,7 +313,7 @@ def _indices(name: str, values: ArrayLike, axis: int, size: int, mode: Mode, neg
         raise DTypeError(f"{name}: wanted integers, got {dtype}")
     item = item_of_integers(name, values, from_end=negative)
     try:
-        result = settled_places(
+        result = valid_indices(
             item, axis, size, mode, None if item.array is None else item.array._node.device
         )
     except IndexingError as error:

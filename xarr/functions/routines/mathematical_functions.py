@@ -37,7 +37,7 @@ __all__ = [
 _LOG2_E: Final = 1 / math.log(2)
 
 
-def _widened(x: Array) -> Array:
+def _widen(x: Array) -> Array:
     """Floats of 16 bits or fewer as float32: what several ops compute is rounded once, at the end."""
     return convert(x, np.dtype(np.float32)) if x.dtype in FLOAT and x.dtype.itemsize <= 2 else x
 
@@ -51,14 +51,14 @@ def i0(x: ArrayLike) -> Array:
     if array.dtype in COMPLEX:
         raise DTypeError(f"i0: wanted real numbers, got {array.dtype}; complex numbers have no such function")
     dtype = array.dtype if array.dtype in FLOAT else default_float()
-    wide = lax.abs(_widened(convert(array, dtype)))
+    wide = lax.abs(_widen(convert(array, dtype)))
     return convert(lax.mul(lax.exp(wide), lax.bessel_i0e(wide)), dtype)
 
 
 def sinc(x: ArrayLike) -> Array:
     """sin(pi x) / (pi x), 1 for 0; integers as the default float.  Source: NumPy, `sinc`."""
     scaled = elementwise.multiply(math.pi, as_array(x))
-    wide = _widened(scaled)
+    wide = _widen(scaled)
     zero = lax.eq(wide, 0)
     one = lax.full_like(wide, 1)
     divisor = lax.select(zero, one, wide)
@@ -71,15 +71,15 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     dtype = common_real_float("heaviside", x1, x2)
     x, at_zero = prepare_operands("heaviside", x1, x2, dtype=dtype)
     zero, one = (lax.full_like(x, value) for value in (0, 1))
-    found = lax.select(lax.eq(x, 0), at_zero, lax.select(lax.lt(x, 0), zero, one))
-    return lax.select(lax.ne(x, x), x, found)
+    result = lax.select(lax.eq(x, 0), at_zero, lax.select(lax.lt(x, 0), zero, one))
+    return lax.select(lax.ne(x, x), x, result)
 
 
 @ufunc
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.  Source: NumPy, `logaddexp2`."""
     dtype = common_real_float("logaddexp2", x1, x2)
-    x, y = map(_widened, prepare_operands("logaddexp2", x1, x2, dtype=dtype))
+    x, y = map(_widen, prepare_operands("logaddexp2", x1, x2, dtype=dtype))
     top, gap = lax.max(x, y), lax.sub(x, y)
     small = lax.exp2(lax.neg(lax.abs(gap)))
     rest = lax.add(top, lax.mul(lax.log1p(small), _LOG2_E))
@@ -147,8 +147,8 @@ def _divisor(x: Array, y: Array) -> Array:
         rest = lax.rem(x, lax.max(y, lax.full_like(y, 1)))
         return lax.select(done, x, y), lax.select(done, y, rest)
 
-    found: Array = lax.while_loop(goes_on, step, (x, y))[0]
-    return found
+    divisor: Array = lax.while_loop(goes_on, step, (x, y))[0]
+    return divisor
 
 
 # --- complex numbers and NaN ------------------------------------------------------------------------------
@@ -158,8 +158,8 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number, in radians or degrees: 0 or pi for real numbers.  Source: NumPy, `angle`."""
     array = as_array(z)
     parts = (lax.imag(array), lax.real(array)) if array.dtype in COMPLEX else (0, array)
-    found = elementwise.arctan2(*parts)
-    return lax.mul(found, 180 / math.pi) if flag("angle", "deg", deg) else found
+    radians = elementwise.arctan2(*parts)
+    return lax.mul(radians, 180 / math.pi) if flag("angle", "deg", deg) else radians
 
 
 def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
@@ -205,9 +205,9 @@ def nan_to_num(
     limits = info(array.dtype)
     most = float(limits.max) if posinf is None else posinf
     least = float(limits.min) if neginf is None else neginf
-    found = lax.select(lax.ne(array, array), _filling(nan, array), array)
-    found = lax.select(lax.eq(array, math.inf), _filling(most, array), found)
-    return lax.select(lax.eq(array, -math.inf), _filling(least, array), found)
+    result = lax.select(lax.ne(array, array), _filling(nan, array), array)
+    result = lax.select(lax.eq(array, math.inf), _filling(most, array), result)
+    return lax.select(lax.eq(array, -math.inf), _filling(least, array), result)
 
 
 def _filling(value: ArrayLike, like: Array) -> Array:

@@ -16,11 +16,11 @@ from xarr.functions._arguments import truth, with_size
 from xarr.functions._core import as_array, broadcast_operands
 from xarr.functions.indexing_functions import axis_of_indices, compress
 from xarr.functions.routines._values import refuse_traced
-from xarr.indexing.arrays import settled_places
+from xarr.indexing.arrays import valid_indices
 from xarr.indexing.bounds import Mode
-from xarr.indexing.flat import flattened, put as put_flat, repeated
+from xarr.indexing.flat import flatten, put as put_flat, repeat_values
 from xarr.indexing.items import item_of_integers
-from xarr.indexing.values import converted, fitted
+from xarr.indexing.values import convert_value, fit_value
 from xarr.lax.core import ArrayLike, flag
 from xarr.runtime.handles import Handle, to_host
 
@@ -74,7 +74,7 @@ def put_along_axis(
     array, wanted = _array_to_change("put_along_axis", arr, inplace), Mode.of(mode)
     flat, dim = axis_of_indices("put_along_axis", array, as_array(indices), axis)
     item = item_of_integers("put_along_axis", indices)
-    positions = settled_places(item, dim, flat.shape[dim], wanted, array._node.device)
+    positions = valid_indices(item, dim, flat.shape[dim], wanted, array._node.device)
     like = lax.full(with_size(flat.shape, dim, 1), False, bool)
     spread, _ = broadcast_operands("put_along_axis", positions, like)
     if with_size(spread.shape, dim, 1) != like.shape:
@@ -83,7 +83,7 @@ def put_along_axis(
         index = tuple([positions if axis == dim else other for axis, other in enumerate(grid)])
         result = indexing.update(flat, index, values, mode=wanted)
         return _return_or_show(array, lax.reshape(result, array.shape), inplace)
-    new = fitted(flat, values, spread.shape)
+    new = fit_value(flat, values, spread.shape)
     if not new.size or not flat.size:
         return _return_or_show(array, array.copy(), inplace)
     others = tuple([each for each in range(flat.ndim) if each != dim])
@@ -135,18 +135,18 @@ def _flat_mask(name: str, array: Array, mask: ArrayLike) -> Array:
         raise ShapeError(
             f"{name}: wanted a mask with as many elements as the array of shape {array.shape}, got {holds.shape}"
         )
-    return flattened(holds)
+    return flatten(holds)
 
 
 def _flat_values(array: Array, values: ArrayLike) -> Array:
-    return flattened(converted(array, values))
+    return flatten(convert_value(array, values))
 
 
 def _select(array: Array, chosen: Array, new: Array, order: Array) -> Array:
     """The elements of `new` in `order`, over and over, where a flat mask holds."""
     indices = lax.rem(lax.max(order, lax.full_like(order, 0)), lax.full_like(order, new.size))
     spread = lax.take(new, indices, 0)
-    result = lax.select(chosen, spread, flattened(array))
+    result = lax.select(chosen, spread, flatten(array))
     return lax.reshape(result, array.shape)
 
 
@@ -166,11 +166,11 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool =
         step = 1 + sum([array.shape[0] ** power for power in range(1, array.ndim)])
     elif not flag("fill_diagonal", "wrap", wrap):
         end = min(end, array.shape[1] ** 2)
-    flat = flattened(array)
+    flat = flatten(array)
     count = len(range(0, end, step))
     new = _flat_values(array, val)
     if count and new.size:
-        flat = indexing.update(flat, slice(0, end, step), repeated(new, count))
+        flat = indexing.update(flat, slice(0, end, step), repeat_values(new, count))
     return _return_or_show(array, lax.reshape(flat, array.shape), inplace)
 
 

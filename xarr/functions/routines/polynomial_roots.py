@@ -176,7 +176,7 @@ def _floating(x: ArrayLike) -> Array:
 def _check_points(x: Array, y: Array) -> None:
     if len(x.shape) != 1 or not x.size or len(y.shape) not in (1, 2) or y.shape[0] != x.shape[0]:
         raise ArgumentError(
-            "polyfit: wanted n >= 1 places x, shape (n,), and values y of shape (n,) or (n, k), got "
+            "polyfit: wanted n >= 1 points x, shape (n,), and values y of shape (n,) or (n, k), got "
             f"{x.shape} and {y.shape}"
         )
 
